@@ -1,0 +1,157 @@
+//! Points and lengths of time, in milliseconds. Cannot ask for the present: it is always given.
+
+use core::fmt;
+
+/// A point in time: whole milliseconds since the Unix epoch, by the control plane's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(u64);
+
+/// A length of time: whole milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(u64);
+
+impl Timestamp {
+    /// The Unix epoch.
+    pub const EPOCH: Self = Self(0);
+
+    /// From milliseconds since the Unix epoch.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    #[must_use]
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// This point moved later by `span`; saturates at the end of time.
+    #[must_use]
+    pub const fn plus(self, span: Span) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+
+    /// This point moved earlier by `span`; saturates at the epoch.
+    #[must_use]
+    pub const fn minus(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+
+    /// How long ago `earlier` was, seen from here; zero when it lies ahead.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// From milliseconds.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis)
+    }
+
+    /// From seconds; saturates.
+    #[must_use]
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs.saturating_mul(1_000))
+    }
+
+    /// Whole milliseconds.
+    #[must_use]
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// Both lengths together; saturates.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The standard library's form, for waiting.
+    #[must_use]
+    pub const fn to_duration(self) -> core::time::Duration {
+        core::time::Duration::from_millis(self.0)
+    }
+}
+
+/// Why a text is not a length of time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("read {text:?} as a length of time: write a whole number with ms, s, m, h or d, like 90s or 1h30m")]
+pub struct SpanError {
+    /// What was given.
+    pub text: alloc::string::String,
+}
+
+impl core::str::FromStr for Span {
+    type Err = SpanError;
+
+    /// Reads `250ms`, `90s`, `1h30m`, `2d`; units may follow each other, largest first or not. A bare `0` is zero.
+    fn from_str(text: &str) -> Result<Self, SpanError> {
+        let refuse = || SpanError { text: text.into() };
+        if text == "0" {
+            return Ok(Self::ZERO);
+        }
+        let (mut rest, mut total) = (text, 0_u64);
+        while !rest.is_empty() {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let (number, tail) = rest.split_at_checked(digits).ok_or_else(refuse)?;
+            let letters = tail.bytes().take_while(u8::is_ascii_alphabetic).count();
+            let (unit, after) = tail.split_at_checked(letters).ok_or_else(refuse)?;
+            let number: u64 = number.parse().map_err(|_| refuse())?;
+            let scale = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(refuse)?.1;
+            let part = number.checked_mul(scale).ok_or_else(refuse)?;
+            total = total.checked_add(part).ok_or_else(refuse)?;
+            rest = after;
+        }
+        if text.is_empty() { Err(refuse()) } else { Ok(Self(total)) }
+    }
+}
+
+const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+impl fmt::Display for Span {
+    /// Writes the form that [`FromStr`](core::str::FromStr) reads, exactly.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return f.write_str("0s");
+        }
+        let mut rest = self.0;
+        for (unit, scale) in UNITS {
+            let count = rest / scale;
+            if count > 0 {
+                write!(f, "{count}{unit}")?;
+                rest %= scale;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn spans_read_and_write_the_same_text() {
+        for text in ["90s", "1h30m", "250ms", "2d", "0", "1m1ms"] {
+            let span: Span = text.parse().unwrap();
+            assert_eq!(span.to_string().parse::<Span>().unwrap(), span);
+        }
+        assert_eq!("90s".parse::<Span>().unwrap(), Span::from_millis(90_000));
+        assert_eq!(Span::from_secs(90).to_string(), "1m30s");
+    }
+
+    #[test]
+    fn spans_without_a_unit_or_number_are_refused() {
+        for text in ["", "5", "s", "5 s", "-1s", "1w", "99999999999999999999s", "18446744073709551615d"] {
+            assert!(text.parse::<Span>().is_err(), "{text:?} was accepted");
+        }
+    }
+}

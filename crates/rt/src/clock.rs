@@ -1,0 +1,78 @@
+//! The one clock. Owns the answer to "what time is it"; never decides anything by it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use bellwether_core::words::time::{Span, Timestamp};
+
+/// A source of the present that never steps backwards while the process lives.
+///
+/// The system clock reads the wall once, at start, and then adds what the monotonic clock counted since:
+/// moving the host's wall clock neither ends a soak early nor stretches a deadline.
+#[derive(Debug, Clone)]
+pub struct Clock(Arc<Source>);
+
+#[derive(Debug)]
+enum Source {
+    System { wall_at_start: Timestamp, started: Instant },
+    Manual(AtomicU64),
+}
+
+impl Clock {
+    /// The host's clock, anchored now.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    pub fn system() -> Self {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+        let source =
+            Source::System { wall_at_start: Timestamp::from_millis(millis), started: Instant::now() };
+        Self(Arc::new(source))
+    }
+
+    /// A clock that only moves when [`Clock::advance`] is called.
+    #[must_use]
+    pub fn manual(start: Timestamp) -> Self {
+        Self(Arc::new(Source::Manual(AtomicU64::new(start.as_millis()))))
+    }
+
+    /// The present, in milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        match &*self.0 {
+            Source::System { wall_at_start, started } => {
+                let since = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                wall_at_start.plus(Span::from_millis(since))
+            }
+            Source::Manual(millis) => Timestamp::from_millis(millis.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// Moves a manual clock forward. The system clock moves by itself; advancing it does nothing.
+    pub fn advance(&self, by: Span) {
+        if let Source::Manual(millis) = &*self.0 {
+            millis.fetch_add(by.as_millis(), Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manual_clock_moves_only_when_told() {
+        let clock = Clock::manual(Timestamp::from_millis(1_000));
+        assert_eq!(clock.now(), Timestamp::from_millis(1_000));
+        clock.advance(Span::from_secs(2));
+        assert_eq!(clock.now(), Timestamp::from_millis(3_000));
+    }
+
+    #[test]
+    fn the_system_clock_never_steps_back() {
+        let clock = Clock::system();
+        let first = clock.now();
+        assert!(clock.now() >= first);
+    }
+}

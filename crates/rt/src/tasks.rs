@@ -1,0 +1,166 @@
+//! Named, owned, joined tasks: the only place that spawns.
+//!
+//! A [`Tasks`] is a level of the program. Everything started on it stops when its token is cancelled and is
+//! joined by [`Tasks::stop`]. A task that panics takes its level down instead of leaving it half alive.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+/// A level of tasks that live and die together.
+#[derive(Debug, Clone)]
+pub struct Tasks {
+    tracker: TaskTracker,
+    token: CancellationToken,
+    broken: Arc<OnceLock<String>>,
+}
+
+/// What ended badly on a level.
+#[derive(Debug, thiserror::Error)]
+pub enum StopError {
+    /// A task panicked; the others were asked to stop because of it.
+    #[error("keep task {task} alive: it panicked")]
+    Panicked {
+        /// The task's name.
+        task: String,
+    },
+    /// Some tasks did not end within the grace.
+    #[error("stop {left} task(s) within {grace:?}")]
+    Stuck {
+        /// How many were still running.
+        left: usize,
+        /// How long was waited.
+        grace: Duration,
+    },
+}
+
+impl Default for Tasks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tasks {
+    /// A level of its own.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { tracker: TaskTracker::new(), token: CancellationToken::new(), broken: Arc::default() }
+    }
+
+    /// A level below this one: stopping this one cancels it, and this one's stop joins it too.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self { tracker: self.tracker.clone(), token: self.token.child_token(), broken: self.broken.clone() }
+    }
+
+    /// The token that says "stop now" to everything on this level.
+    #[must_use]
+    pub fn token(&self) -> CancellationToken {
+        self.token.clone()
+    }
+
+    /// Starts `work` under `name`. It should end soon after the token is cancelled.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<Option<T>> {
+        let span = tracing::info_span!("task", name);
+        let guarded = guard(name.to_owned(), self.token.clone(), self.broken.clone(), work);
+        tokio::spawn(self.tracker.track_future(guarded.instrument(span)))
+    }
+
+    /// Runs `work`, which may block on disk or a process, off the runtime's threads.
+    pub fn spawn_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.tracker.spawn_blocking(work)
+    }
+
+    /// Asks everything on this level to stop, without waiting.
+    pub fn cancel(&self) {
+        self.token.cancel();
+    }
+
+    /// Waits until the level is asked to stop, by [`Tasks::cancel`], its parent, or a panic.
+    pub async fn cancelled(&self) {
+        self.token.cancelled().await;
+    }
+
+    /// Asks everything to stop and joins it.
+    ///
+    /// # Errors
+    /// [`StopError::Panicked`] names the first task that panicked since start; [`StopError::Stuck`] counts
+    /// those that did not end within `grace`.
+    pub async fn stop(&self, grace: Duration) -> Result<(), StopError> {
+        self.token.cancel();
+        self.tracker.close();
+        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
+            return Err(StopError::Stuck { left: self.tracker.len(), grace });
+        }
+        match self.broken.get() {
+            Some(task) => Err(StopError::Panicked { task: task.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+async fn guard<T>(
+    name: String,
+    token: CancellationToken,
+    broken: Arc<OnceLock<String>>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(value) => Some(value),
+        Err(_) => {
+            tracing::error!(task = name, "task panicked; stopping its level");
+            broken.get_or_init(|| name);
+            token.cancel();
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn stop_joins_what_was_started() {
+        let tasks = Tasks::new();
+        let token = tasks.token();
+        let handle = tasks.spawn("waits", async move {
+            token.cancelled().await;
+            7
+        });
+        tasks.stop(Duration::from_secs(5)).await.unwrap();
+        assert_eq!(handle.await.unwrap(), Some(7));
+    }
+
+    #[tokio::test]
+    async fn a_panic_stops_the_level_and_is_named() {
+        let tasks = Tasks::new();
+        tasks.spawn("breaks", async { panic!("on purpose") });
+        tasks.cancelled().await;
+        let error = tasks.stop(Duration::from_secs(5)).await.unwrap_err();
+        assert_eq!(error.to_string(), "keep task breaks alive: it panicked");
+    }
+
+    #[tokio::test]
+    async fn a_child_stops_with_its_parent() {
+        let parent = Tasks::new();
+        let child = parent.child();
+        parent.cancel();
+        child.cancelled().await;
+    }
+}

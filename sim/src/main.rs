@@ -1,0 +1,3 @@
+//! Place kept.
+
+fn main() {}
