@@ -1,3 +1,9 @@
 //! Values that are right by construction: text is parsed once, at the edge, and trusted inside.
 
+pub mod counter;
+pub mod label;
+pub mod name;
+pub mod percent;
+pub mod selector;
 pub mod time;
+pub mod version;

@@ -1,0 +1,4 @@
+//! What is remembered, one record per file. Each record has one writer, named in its file's header.
+
+pub mod event;
+pub mod evidence;

@@ -1,0 +1,137 @@
+//! Names: of namespaces, nodes, entities, targets, checks and status categories. Owns what a name may look like.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+
+/// Longest DNS label (RFC 1035), in bytes: a node's name must be resolvable.
+pub const MAX_LABEL_BYTES: usize = 63;
+
+/// Longest target name, in bytes: a full DNS name, so that controllers may report hosts by it.
+pub const MAX_TARGET_BYTES: usize = 253;
+
+/// Why a text is not a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("use {text:?} as {kind}: {reason}")]
+pub struct NameError {
+    /// What was given, cut to a readable length.
+    pub text: String,
+    /// Which kind of name was wanted.
+    pub kind: &'static str,
+    /// Which rule it breaks.
+    pub reason: &'static str,
+}
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $type:ident: $kind:literal, $check:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(Arc<str>);
+
+        impl $type {
+            /// Reads the text, or says which rule it breaks.
+            ///
+            /// # Errors
+            /// [`NameError`] with the rule that is broken.
+            pub fn parse(text: &str) -> Result<Self, NameError> {
+                match $check(text) {
+                    None => Ok(Self(text.into())),
+                    Some(reason) => Err(NameError { text: text.chars().take(80).collect(), kind: $kind, reason }),
+                }
+            }
+
+            /// The name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl core::str::FromStr for $type {
+            type Err = NameError;
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                Self::parse(text)
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+    )*};
+}
+
+names! {
+    /// An isolated fleet. A DNS label; `default` exists from the start.
+    Namespace: "namespace", label;
+    /// A machine that runs an agent. A DNS label.
+    NodeName: "node name", label;
+    /// Something that changes on many targets. A DNS label.
+    EntityName: "entity name", label;
+    /// One thing an entity changes on: a node's name, or a name an external controller reports.
+    /// 1 to 253 bytes of letters, digits and `. _ : / -`; case-sensitive; `group/name` names a target in a group.
+    TargetName: "target name", target;
+    /// A category of node status, such as `configure`. A DNS label.
+    Category: "status category", label;
+    /// A check on a node. A DNS label.
+    CheckName: "check name", label;
+    /// The name of a token or of whoever acts. 1 to 253 bytes like a target's.
+    Actor: "actor", target;
+}
+
+impl From<&NodeName> for TargetName {
+    fn from(node: &NodeName) -> Self {
+        Self(node.0.clone())
+    }
+}
+
+fn label(text: &str) -> Option<&'static str> {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    if text.is_empty() {
+        Some("it is empty")
+    } else if text.len() > MAX_LABEL_BYTES {
+        Some("it is longer than 63 characters")
+    } else if !text.bytes().all(inner) {
+        Some("only lower-case letters, digits and '-' are allowed")
+    } else if text.starts_with('-') || text.ends_with('-') {
+        Some("it may not start or end with '-'")
+    } else {
+        None
+    }
+}
+
+fn target(text: &str) -> Option<&'static str> {
+    let inner = |b: u8| b.is_ascii_alphanumeric() || b".-_:/".contains(&b);
+    if text.is_empty() {
+        Some("it is empty")
+    } else if text.len() > MAX_TARGET_BYTES {
+        Some("it is longer than 253 characters")
+    } else if !text.bytes().all(inner) {
+        Some("only letters, digits and '. _ : / -' are allowed")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_label_is_what_dns_allows() {
+        for good in ["a", "web-17", "0", &"a".repeat(63)] {
+            assert!(NodeName::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Web", "web_1", "-a", "a-", "a.b", "ä", "a b", &"a".repeat(64)] {
+            assert!(NodeName::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_text_the_kind_and_the_rule() {
+        let error = EntityName::parse("Web").unwrap_err().to_string();
+        assert_eq!(error, "use \"Web\" as entity name: only lower-case letters, digits and '-' are allowed");
+    }
+}

@@ -1,0 +1,83 @@
+//! Versions: what an entity can be at. Owns which texts are versions.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+
+/// Longest version, in bytes: room for a digest with its algorithm.
+pub const MAX_VERSION_BYTES: usize = 128;
+
+/// What an entity can be at. Case-sensitive, never empty, 1 to 128 bytes of letters, digits and `. _ + : @ / ~ -`,
+/// starting with a letter or digit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(Arc<str>);
+
+/// Why a text is not a version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("use {text:?} as version: {reason}")]
+pub struct VersionError {
+    /// What was given, cut to a readable length.
+    pub text: String,
+    /// Which rule it breaks.
+    pub reason: &'static str,
+}
+
+impl Version {
+    /// Reads the text, or says which rule it breaks.
+    ///
+    /// # Errors
+    /// [`VersionError`] with the rule that is broken.
+    pub fn parse(text: &str) -> Result<Self, VersionError> {
+        let refuse = |reason| VersionError { text: text.chars().take(80).collect(), reason };
+        let inner = |b: u8| b.is_ascii_alphanumeric() || b"._+:@/~-".contains(&b);
+        let first = text.bytes().next().ok_or_else(|| refuse("it is empty"))?;
+        if text.len() > MAX_VERSION_BYTES {
+            Err(refuse("it is longer than 128 characters"))
+        } else if !first.is_ascii_alphanumeric() {
+            Err(refuse("it must start with a letter or digit"))
+        } else if !text.bytes().all(inner) {
+            Err(refuse("only letters, digits and '. _ + : @ / ~ -' are allowed"))
+        } else {
+            Ok(Self(text.into()))
+        }
+    }
+
+    /// The version as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl core::str::FromStr for Version {
+    type Err = VersionError;
+    fn from_str(text: &str) -> Result<Self, VersionError> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_differ_by_case() {
+        assert_ne!(Version::parse("v1").unwrap(), Version::parse("V1").unwrap());
+    }
+
+    #[test]
+    fn empty_spaced_and_shell_like_versions_are_refused() {
+        for bad in ["", " ", "v 1", "-v", "v1;rm", "$v", "v1\n", "../x", &"v".repeat(129)] {
+            assert!(Version::parse(bad).is_err(), "{bad:?}");
+        }
+        for good in ["v1", "1.2.3+build", "sha256:abc", "app@7", "2026/11/20", "1.0~rc1"] {
+            assert!(Version::parse(good).is_ok(), "{good:?}");
+        }
+    }
+}
