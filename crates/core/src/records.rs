@@ -2,3 +2,7 @@
 
 pub mod event;
 pub mod evidence;
+pub mod node;
+pub mod order;
+pub mod status;
+pub mod token;

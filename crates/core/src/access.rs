@@ -1,0 +1,200 @@
+//! Who may do what: the one authorisation rule. Owns roles and needs; never reads a token itself.
+
+use core::fmt;
+
+use crate::words::name::{Actor, NodeName};
+
+/// What a token may do. Each includes the ones before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Read everything but secrets.
+    Viewer,
+    /// And change entities, rollouts, labels and pauses.
+    Operator,
+    /// And tokens, join tokens, decommissioning and deleting.
+    Admin,
+}
+
+/// Whoever is asking, once their token or certificate has been verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Identity {
+    /// A person or program with a token.
+    Bearer {
+        /// The token's name.
+        name: Actor,
+        /// The token's role.
+        role: Role,
+    },
+    /// A node with its client certificate.
+    Node(NodeName),
+    /// Nobody known.
+    Anonymous,
+}
+
+/// What a route needs. A route cannot be registered without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing: it answers nobody's question about the fleet (liveness, the join that brings its own token).
+    Open,
+    /// To read.
+    Read,
+    /// To change what runs where.
+    Operate,
+    /// To change who may do what, and what cannot be undone.
+    Administer,
+    /// To be the very node that the path names.
+    OwnNode,
+    /// To be the very node that the path names, or to read.
+    OwnNodeOrRead,
+    /// To be the very node that the path names, or to change what runs where.
+    OwnNodeOrOperate,
+}
+
+/// Why something was not allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// No token and no certificate, or none that is known.
+    #[error("identify you: no valid token or node certificate was shown")]
+    Unknown,
+    /// Known, but without the right.
+    #[error("allow this to {who}: it needs {needed}")]
+    Forbidden {
+        /// Who asked.
+        who: Actor,
+        /// What would be needed.
+        needed: &'static str,
+    },
+}
+
+impl Role {
+    /// All roles, weakest first.
+    pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
+
+    /// The word shown for it everywhere.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Reads the word.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == text)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Need {
+    /// All needs, for tests of every route against every identity.
+    pub const ALL: [Self; 7] = [
+        Self::Open,
+        Self::Read,
+        Self::Operate,
+        Self::Administer,
+        Self::OwnNode,
+        Self::OwnNodeOrRead,
+        Self::OwnNodeOrOperate,
+    ];
+
+    const fn role(self) -> Option<Role> {
+        match self {
+            Self::Open | Self::OwnNode => None,
+            Self::Read | Self::OwnNodeOrRead => Some(Role::Viewer),
+            Self::Operate | Self::OwnNodeOrOperate => Some(Role::Operator),
+            Self::Administer => Some(Role::Admin),
+        }
+    }
+
+    const fn own_node(self) -> bool {
+        matches!(self, Self::OwnNode | Self::OwnNodeOrRead | Self::OwnNodeOrOperate)
+    }
+
+    /// What is needed, for a person.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Open => "nothing",
+            Self::Read => "role viewer, operator or admin",
+            Self::Operate => "role operator or admin",
+            Self::Administer => "role admin",
+            Self::OwnNode => "that node's own certificate",
+            Self::OwnNodeOrRead => "that node's own certificate, or role viewer, operator or admin",
+            Self::OwnNodeOrOperate => "that node's own certificate, or role operator or admin",
+        }
+    }
+}
+
+/// Decides whether `identity` may do what `need` says, on a path that names `node` (if it names one).
+///
+/// # Errors
+/// [`Denied`], saying what would be needed.
+pub fn authorise(identity: &Identity, need: Need, node: Option<&NodeName>) -> Result<(), Denied> {
+    let allowed = match identity {
+        _ if need == Need::Open => true,
+        Identity::Anonymous => return Err(Denied::Unknown),
+        Identity::Bearer { role, .. } => need.role().is_some_and(|needed| *role >= needed),
+        Identity::Node(own) => need.own_node() && node == Some(own),
+    };
+    if allowed { Ok(()) } else { Err(Denied::Forbidden { who: identity.actor(), needed: need.describe() }) }
+}
+
+impl Identity {
+    /// What events call this identity.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        let text = match self {
+            Self::Bearer { name, .. } => return name.clone(),
+            Self::Node(node) => alloc::format!("node/{node}"),
+            Self::Anonymous => "anonymous".into(),
+        };
+        Actor::parse(&text).expect("a label behind a plain prefix is an actor")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bearer(role: Role) -> Identity {
+        Identity::Bearer { name: Actor::parse("kim").unwrap(), role }
+    }
+
+    #[test]
+    fn roles_include_each_other_upwards_and_never_a_nodes_own() {
+        let node = NodeName::parse("web-1").unwrap();
+        for role in Role::ALL {
+            assert!(authorise(&bearer(role), Need::Read, None).is_ok());
+            assert_eq!(authorise(&bearer(role), Need::Operate, None).is_ok(), role >= Role::Operator);
+            assert_eq!(authorise(&bearer(role), Need::Administer, None).is_ok(), role == Role::Admin);
+            assert!(authorise(&bearer(role), Need::OwnNode, Some(&node)).is_err());
+        }
+    }
+
+    #[test]
+    fn a_node_reaches_its_own_path_and_no_other() {
+        let (own, other) = (NodeName::parse("web-1").unwrap(), NodeName::parse("web-2").unwrap());
+        let node = Identity::Node(own.clone());
+        assert!(authorise(&node, Need::OwnNode, Some(&own)).is_ok());
+        assert!(authorise(&node, Need::OwnNode, Some(&other)).is_err());
+        assert!(authorise(&node, Need::OwnNodeOrRead, Some(&other)).is_err());
+        for need in [Need::Read, Need::Operate, Need::Administer] {
+            assert!(authorise(&node, need, Some(&own)).is_err());
+        }
+    }
+
+    #[test]
+    fn nobody_gets_nothing_but_what_is_open() {
+        for need in Need::ALL {
+            assert_eq!(authorise(&Identity::Anonymous, need, None).is_ok(), need == Need::Open);
+        }
+    }
+}

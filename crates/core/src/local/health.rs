@@ -1,0 +1,121 @@
+//! Check results → health, with hysteresis. Owns "how often must it fail before it has failed".
+
+use alloc::string::String;
+
+use crate::words::time::Timestamp;
+
+/// How many results in a row turn a check's verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hysteresis {
+    /// Failures in a row before a check is failing; at least 1.
+    pub fall: u32,
+    /// Passes in a row before it passes again; at least 1.
+    pub rise: u32,
+}
+
+impl Default for Hysteresis {
+    /// Two either way: one lost packet is not a failure, one lucky answer is not health.
+    fn default() -> Self {
+        Self { fall: 2, rise: 2 }
+    }
+}
+
+/// A check's verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Not enough results yet.
+    Unknown,
+    /// Passing since then, by the agent's clock.
+    Passing(Timestamp),
+    /// Failing since then, with the last failure's message.
+    Failing(Timestamp, String),
+}
+
+/// One check's results, folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    verdict: Verdict,
+    passes: u32,
+    failures: u32,
+}
+
+impl Default for Check {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Check {
+    /// Before the first result.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { verdict: Verdict::Unknown, passes: 0, failures: 0 }
+    }
+
+    /// What is known now.
+    #[must_use]
+    pub const fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// Takes one result: `Ok` passed, `Err` failed with a one-line message.
+    #[must_use]
+    pub fn fold(mut self, result: Result<(), String>, limits: Hysteresis, now: Timestamp) -> Self {
+        match result {
+            Ok(()) => {
+                self.passes = self.passes.saturating_add(1);
+                self.failures = 0;
+                let turned = !matches!(self.verdict, Verdict::Passing(_)) && self.passes >= limits.rise;
+                if turned {
+                    self.verdict = Verdict::Passing(now);
+                }
+            }
+            Err(message) => {
+                self.failures = self.failures.saturating_add(1);
+                self.passes = 0;
+                let since = match self.verdict {
+                    Verdict::Failing(since, _) => Some(since),
+                    Verdict::Unknown | Verdict::Passing(_) => (self.failures >= limits.fall).then_some(now),
+                };
+                if let Some(since) = since {
+                    self.verdict = Verdict::Failing(since, message);
+                }
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn run(results: &str) -> Verdict {
+        let mut check = Check::new();
+        for (index, result) in (1_u64..).zip(results.bytes()) {
+            let result = if result == b'+' { Ok(()) } else { Err("no".into()) };
+            check = check.fold(result, Hysteresis::default(), at(index));
+        }
+        check.verdict().clone()
+    }
+
+    #[test]
+    fn one_result_decides_nothing() {
+        assert_eq!(run("+"), Verdict::Unknown);
+        assert_eq!(run("-"), Verdict::Unknown);
+        assert_eq!(run("+-+-"), Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_verdict_keeps_its_first_moment_until_it_turns() {
+        assert_eq!(run("++++"), Verdict::Passing(at(2)));
+        assert_eq!(run("++-+"), Verdict::Passing(at(2)));
+        assert_eq!(run("++--"), Verdict::Failing(at(4), "no".into()));
+        assert_eq!(run("++--+-"), Verdict::Failing(at(4), "no".into()));
+        assert_eq!(run("++--++"), Verdict::Passing(at(6)));
+    }
+}

@@ -1,0 +1,77 @@
+//! The next step for one entity on one node. Decides; never does.
+
+use super::memory::{Memory, Progress};
+use crate::words::time::Timestamp;
+use crate::words::version::Version;
+
+/// What an agent does next about one entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Run the static part.
+    Static(Version),
+    /// Run the dynamic part.
+    Dynamic(Version),
+    /// Validate: run the validation and wait for the checks' verdict.
+    Validate(Version),
+    /// Nothing, for this reason; look again when something changes or at the time given.
+    Rest(Rest, Option<Timestamp>),
+}
+
+/// Why nothing is done. Each fits after "waits: ".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Rest {
+    /// It is what it should be.
+    #[error("it is what it should be")]
+    Right,
+    /// The control plane has said nothing about it.
+    #[error("no version was ever assigned")]
+    ToldNothing,
+    /// A person paused the node.
+    #[error("the node is paused")]
+    Paused,
+    /// The last attempt did not go well; the next one comes later.
+    #[error("the last attempt did not go well; trying again")]
+    BackingOff,
+}
+
+/// What is true around the entity right now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// A person paused the node.
+    pub paused: bool,
+    /// A validated version's checks fail (past hysteresis), or its process is gone.
+    pub unwell: bool,
+}
+
+/// The next step for one entity.
+///
+/// A version counts as running only once validation passed on it, so a version that was touched and not validated is
+/// always worked on, whatever `running` says. A validated version that is unwell is configured again, with back-off.
+#[must_use]
+pub fn next(memory: &Memory, seen: Seen, now: Timestamp) -> Step {
+    let Some(wanted) = &memory.wanted else { return Step::Rest(Rest::ToldNothing, None) };
+    let version = &wanted.version;
+    let same = memory.touched.as_ref() == Some(version);
+    let right = same && memory.progress == Progress::Validated;
+    if right && !seen.unwell {
+        return Step::Rest(Rest::Right, None);
+    }
+    if seen.paused {
+        return Step::Rest(Rest::Paused, None);
+    }
+    match memory.retry_at {
+        Some(at) if at > now => return Step::Rest(Rest::BackingOff, Some(at)),
+        Some(_) | None => {}
+    }
+    if !same {
+        return Step::Static(version.clone());
+    }
+    match memory.progress {
+        Progress::Begun | Progress::Validated => Step::Static(version.clone()),
+        Progress::Static => Step::Dynamic(version.clone()),
+        Progress::Dynamic => Step::Validate(version.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+use proptest::prelude::*;
+
+use super::super::memory::Outcome;
+use super::*;
+use crate::records::evidence::Evidence;
+use crate::records::order::Assignment;
+use crate::words::counter::AssignmentNumber;
+
+const WELL: Seen = Seen { paused: false, unwell: false };
+
+fn version(text: &str) -> Version {
+    Version::parse(text).unwrap()
+}
+
+fn told(memory: &mut Memory, text: &str, number: u64) {
+    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(number) });
+}
+
+/// Does what the plan says, with `fails` deciding outcomes, until it rests; counts the static runs.
+fn settle(memory: &mut Memory, now: &mut Timestamp, mut fails: impl FnMut(&Step) -> bool) -> usize {
+    let mut statics = 0;
+    for _ in 0..50 {
+        let step = next(memory, WELL, *now);
+        let reached = match &step {
+            Step::Static(version) => {
+                memory.begins(version);
+                statics += 1;
+                Progress::Static
+            }
+            Step::Dynamic(_) => Progress::Dynamic,
+            Step::Validate(_) => Progress::Validated,
+            Step::Rest(Rest::BackingOff, Some(at)) => {
+                *now = *at;
+                continue;
+            }
+            Step::Rest(..) => return statics,
+        };
+        let outcome = if fails(&step) { Outcome::Failed(Evidence::default()) } else { Outcome::Done };
+        memory.ended(reached, outcome, *now, 7);
+    }
+    statics
+}
+
+#[test]
+fn a_node_told_nothing_does_nothing() {
+    assert_eq!(next(&Memory::default(), WELL, Timestamp::EPOCH), Step::Rest(Rest::ToldNothing, None));
+}
+
+#[test]
+fn a_version_counts_as_running_only_after_validation() {
+    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    told(&mut memory, "v1", 1);
+    assert_eq!(settle(&mut memory, &mut now, |_| false), 1);
+    assert_eq!(memory.running, Some(version("v1")));
+
+    told(&mut memory, "v2", 2);
+    memory.begins(&version("v2"));
+    memory.ended(Progress::Static, Outcome::Done, now, 7);
+    memory.ended(Progress::Dynamic, Outcome::Done, now, 7);
+    assert_eq!(memory.running, Some(version("v1")));
+    memory.ended(Progress::Validated, Outcome::Failed(Evidence::default()), now, 7);
+    assert_eq!(memory.running, Some(version("v1")));
+}
+
+#[test]
+fn going_back_to_what_was_running_is_still_an_apply_when_something_else_was_touched() {
+    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    told(&mut memory, "v1", 1);
+    settle(&mut memory, &mut now, |_| false);
+    told(&mut memory, "v2", 2);
+    memory.begins(&version("v2"));
+    memory.ended(Progress::Static, Outcome::Failed(Evidence::default()), now, 7);
+    told(&mut memory, "v1", 3);
+    assert_eq!(next(&memory, WELL, now), Step::Static(version("v1")));
+}
+
+#[test]
+fn being_told_the_same_version_again_runs_nothing() {
+    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    told(&mut memory, "v1", 1);
+    settle(&mut memory, &mut now, |_| false);
+    told(&mut memory, "v1", 2);
+    assert_eq!(next(&memory, WELL, now), Step::Rest(Rest::Right, None));
+}
+
+#[test]
+fn a_paused_node_starts_nothing_and_an_unwell_one_is_configured_again() {
+    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    told(&mut memory, "v1", 1);
+    assert_eq!(next(&memory, Seen { paused: true, unwell: false }, now), Step::Rest(Rest::Paused, None));
+    settle(&mut memory, &mut now, |_| false);
+    assert_eq!(next(&memory, Seen { paused: false, unwell: true }, now), Step::Static(version("v1")));
+}
+
+#[test]
+fn not_yet_repeats_the_part_without_counting_a_failure() {
+    let mut memory = Memory::default();
+    told(&mut memory, "v1", 1);
+    memory.begins(&version("v1"));
+    memory.ended(Progress::Static, Outcome::Done, Timestamp::EPOCH, 7);
+    memory.ended(Progress::Dynamic, Outcome::NotYet(Evidence::default()), Timestamp::EPOCH, 7);
+    assert_eq!(memory.failed_attempts, 0);
+    let later = Timestamp::from_millis(60_000);
+    assert_eq!(next(&memory, WELL, later), Step::Dynamic(version("v1")));
+}
+
+proptest! {
+    #[test]
+    fn with_no_more_faults_every_assignment_is_reached(
+        script in prop::collection::vec((0_u8..4, any::<bool>()), 0..20)
+    ) {
+        let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+        let mut number = 0;
+        for (which, broken) in script {
+            number += 1;
+            told(&mut memory, ["a", "b", "c", "d"][usize::from(which)], number);
+            let mut left = 3;
+            let step = next(&memory, WELL, now);
+            if let (Step::Static(version), true) = (&step, broken) {
+                memory.begins(version);
+                while left > 0 {
+                    memory.ended(Progress::Static, Outcome::Failed(Evidence::default()), now, number);
+                    left -= 1;
+                }
+            }
+        }
+        told(&mut memory, "final", number + 1);
+        settle(&mut memory, &mut now, |_| false);
+        prop_assert_eq!(memory.running.clone(), Some(version("final")));
+        prop_assert_eq!(next(&memory, WELL, now), Step::Rest(Rest::Right, None));
+    }
+}

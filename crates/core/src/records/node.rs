@@ -1,0 +1,71 @@
+//! Nodes: machines that run an agent. The node is written by people's operations and by joining; its presence only by
+//! the liveness decider.
+
+use alloc::string::String;
+
+use crate::words::label::Labels;
+use crate::words::name::{Actor, NodeName};
+use crate::words::time::Timestamp;
+
+/// A machine that runs an agent, as people and its join describe it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: NodeName,
+    /// What selectors see besides the name.
+    pub labels: Labels,
+    /// When it last joined, by the server's clock.
+    pub joined_at: Timestamp,
+    /// SHA-256 of its current client certificate's public key, lower-case hex. Only its bearer is this node.
+    pub key_fingerprint: String,
+    /// Who paused it, since when and why. Rollouts never touch this.
+    pub pause: Option<Marked>,
+    /// Who decommissioned it, when and why. Such a node counts nowhere and may not connect.
+    pub decommissioned: Option<Marked>,
+}
+
+/// A person's mark on something: who, when, why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marked {
+    /// Who did it.
+    pub by: Actor,
+    /// When, by the server's clock.
+    pub at: Timestamp,
+    /// The reason given; may be empty.
+    pub why: String,
+}
+
+/// What the control plane knows of a node's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Contact {
+    /// It joined but never held a session.
+    Never,
+    /// A session is open, or was a moment ago.
+    Up,
+    /// Quiet for longer than a hiccup.
+    Suspect,
+    /// Quiet past the limit. Not the same as failed: its services may be fine.
+    Unreachable,
+}
+
+/// A node's contact, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Presence {
+    /// The state.
+    pub contact: Contact,
+    /// When it became that, by the server's clock.
+    pub since: Timestamp,
+}
+
+impl Contact {
+    /// The word shown for it everywhere.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Up => "up",
+            Self::Suspect => "suspect",
+            Self::Unreachable => "unreachable",
+        }
+    }
+}
