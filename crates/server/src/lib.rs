@@ -1,1 +1,4 @@
-//! Place kept.
+//! Bellwether's control plane: keeps records, decides, and speaks to agents and people.
+
+pub mod pki;
+pub mod secret;

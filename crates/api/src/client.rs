@@ -1,0 +1,267 @@
+//! The client that speaks the contract. Owns connections, deadlines and the reading of problems; decides nothing.
+
+mod calls;
+pub mod secret;
+pub mod tls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Method, Request, Uri, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::problem::Problem;
+use secret::Secret;
+
+/// Longest answer read, in bytes: a list page of a thousand large nodes fits many times over.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+
+/// How long a call may take when nothing else is said.
+pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How to reach a server, and as whom.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// `https://host:port`, or `http://` on loopback.
+    pub server: String,
+    /// The CA that the server's certificate must come from, as PEM; needed for `https`.
+    pub ca: Option<String>,
+    /// Who to be.
+    pub identity: Identity,
+}
+
+/// Who the client is.
+#[derive(Debug, Clone)]
+pub enum Identity {
+    /// Nobody.
+    Nobody,
+    /// The bearer of a token.
+    Token(Secret),
+    /// A node, by certificate and key (PEM).
+    Node {
+        /// The certificate.
+        certificate: String,
+        /// Its key.
+        key: Secret,
+    },
+}
+
+/// Why a call got no answer that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// What was given cannot be used to make a client.
+    #[error("use {what}: {reason}")]
+    Setup {
+        /// Which part: server address, CA, certificate.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nobody answered.
+    #[error("reach {server}: {reason}")]
+    Unreachable {
+        /// The server.
+        server: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The deadline passed.
+    #[error("get an answer from {server} within {after:?}")]
+    Timeout {
+        /// The server.
+        server: String,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The server answered with a problem.
+    #[error("{0}")]
+    Problem(Problem),
+    /// The server answered with something that is not the contract.
+    #[error("read the answer of {server}: {reason}")]
+    Garbled {
+        /// The server.
+        server: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// A client of one server. Cheap to clone; clones share connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    base: String,
+    http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    bearer: Option<Arc<HeaderValue>>,
+}
+
+impl Client {
+    /// A client with this access.
+    ///
+    /// # Errors
+    /// [`CallError::Setup`] naming the part that cannot be used.
+    pub fn new(access: &Access) -> Result<Self, CallError> {
+        let base = access.server.trim_end_matches('/').to_owned();
+        let setup = |what: &str, reason: String| CallError::Setup { what: what.to_owned(), reason };
+        let uri: Uri = base.parse().map_err(|error| setup("the server address", format!("{error}")))?;
+        match uri.scheme_str() {
+            Some("https") if access.ca.is_none() => {
+                return Err(setup("the server address", "https needs the CA certificate too".to_owned()));
+            }
+            Some("http" | "https") => {}
+            Some(_) | None => {
+                return Err(setup("the server address", format!("{base:?} does not start with https://")));
+            }
+        }
+        let bearer = match &access.identity {
+            Identity::Token(token) => {
+                let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose()))
+                    .map_err(|_| setup("the token", "it has characters that no token has".to_owned()))?;
+                value.set_sensitive(true);
+                Some(Arc::new(value))
+            }
+            Identity::Nobody | Identity::Node { .. } => None,
+        };
+        Ok(Self::with_tls(base, tls::config(access)?, bearer))
+    }
+
+    fn with_tls(base: String, tls: rustls::ClientConfig, bearer: Option<Arc<HeaderValue>>) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(Duration::from_secs(15)));
+        tcp.set_connect_timeout(Some(Duration::from_secs(5)));
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(tcp);
+        let http = legacy::Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(90))
+            .http2_keep_alive_interval(Duration::from_secs(5))
+            .http2_keep_alive_timeout(Duration::from_secs(5))
+            .build(connector);
+        Self { base, http, bearer }
+    }
+
+    /// The server's address.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.base
+    }
+
+    /// Reads `path`.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, deadline: Duration) -> Result<T, CallError> {
+        self.call(Method::GET, path, Bytes::new(), deadline).await
+    }
+
+    /// Sends `body` to `path`.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn send<B: Serialize + Sync, T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &B,
+        deadline: Duration,
+    ) -> Result<T, CallError> {
+        let body = serde_json::to_vec(body).map_err(|error| CallError::Setup {
+            what: "the request".to_owned(),
+            reason: error.to_string(),
+        })?;
+        self.call(method, path, body.into(), deadline).await
+    }
+
+    /// Reads `path` as text.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn text(&self, path: &str, deadline: Duration) -> Result<String, CallError> {
+        let bytes = self.raw(Method::GET, path, Bytes::new(), deadline).await?;
+        String::from_utf8(bytes.to_vec()).map_err(|error| self.garbled(error))
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Result<T, CallError> {
+        let bytes = self.raw(method, path, body, deadline).await?;
+        let bytes: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
+        serde_json::from_slice(bytes).map_err(|error| self.garbled(error))
+    }
+
+    async fn raw(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Result<Bytes, CallError> {
+        let request = self.request(method, path, body)?;
+        match tokio::time::timeout(deadline, self.answer(request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CallError::Timeout { server: self.base.clone(), after: deadline }),
+        }
+    }
+
+    fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, CallError> {
+        let mut builder = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        if !body.is_empty() {
+            builder = builder.header(header::CONTENT_TYPE, "application/json");
+        }
+        if let Some(bearer) = &self.bearer {
+            builder = builder.header(header::AUTHORIZATION, HeaderValue::clone(bearer));
+        }
+        builder
+            .body(Full::new(body))
+            .map_err(|error| CallError::Setup { what: path.to_owned(), reason: error.to_string() })
+    }
+
+    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Bytes, CallError> {
+        let unreachable = |reason: String| CallError::Unreachable { server: self.base.clone(), reason };
+        let answer = self.http.request(request).await.map_err(|error| unreachable(chain(&error)))?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+        let bytes = body.map_err(|error| unreachable(chain(&*error)))?.to_bytes();
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        match serde_json::from_slice::<Problem>(&bytes) {
+            Ok(problem) => Err(CallError::Problem(problem)),
+            Err(_) => Err(self.garbled(format!("status {status} without a problem in it"))),
+        }
+    }
+
+    fn garbled(&self, reason: impl std::fmt::Display) -> CallError {
+        CallError::Garbled { server: self.base.clone(), reason: reason.to_string() }
+    }
+}
+
+/// An error with all its causes in one line, each cause once.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut parts = vec![error.to_string()];
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if parts.last().is_none_or(|last| !last.contains(&text)) {
+            parts.push(text);
+        }
+        next = cause.source();
+    }
+    parts.join(": ")
+}

@@ -1,0 +1,1 @@
+//! The calls, typed: one function per route.

@@ -1,0 +1,131 @@
+//! TLS for the client: trust in one CA, or, once, in the CA with a known fingerprint.
+
+use std::sync::Arc;
+
+use http::Uri;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use sha2::{Digest, Sha256};
+
+use super::{Access, CallError, Client, Identity};
+
+/// SHA-256 of a CA certificate (DER), lower-case hex: what a join token carries so that a machine joins no impostor.
+#[must_use]
+pub fn fingerprint(der: &[u8]) -> String {
+    Sha256::digest(der).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The client's TLS for an access.
+pub(super) fn config(access: &Access) -> Result<ClientConfig, CallError> {
+    let mut roots = RootCertStore::empty();
+    if let Some(pem) = &access.ca {
+        for certificate in certificates("the CA certificate", pem)? {
+            roots.add(certificate).map_err(|error| setup("the CA certificate", error))?;
+        }
+    }
+    let builder = base()?.with_root_certificates(roots);
+    match &access.identity {
+        Identity::Nobody | Identity::Token(_) => Ok(builder.with_no_client_auth()),
+        Identity::Node { certificate, key } => {
+            let chain = certificates("the node's certificate", certificate)?;
+            let key = PrivateKeyDer::from_pem_slice(key.expose().as_bytes())
+                .map_err(|error| setup("the node's key", error))?;
+            builder.with_client_auth_cert(chain, key).map_err(|error| setup("the node's certificate", error))
+        }
+    }
+}
+
+impl Client {
+    /// A client that trusts whichever CA in the server's chain has this fingerprint: for joining, where a machine knows
+    /// nothing else yet.
+    ///
+    /// # Errors
+    /// [`CallError::Setup`] when the address cannot be used.
+    pub fn by_fingerprint(server: &str, fingerprint: &str) -> Result<Self, CallError> {
+        let base = server.trim_end_matches('/').to_owned();
+        let uri: Uri = base.parse().map_err(|error| setup("the server address", error))?;
+        if uri.scheme_str() != Some("https") {
+            return Err(setup("the server address", "joining needs https://"));
+        }
+        let verifier = Arc::new(ByFingerprint { fingerprint: fingerprint.to_owned() });
+        let tls = self::base()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+        Ok(Self::with_tls(base, tls, None))
+    }
+}
+
+fn base() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, CallError> {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|error| setup("TLS 1.3", error))
+}
+
+fn certificates(what: &str, pem: &str) -> Result<Vec<CertificateDer<'static>>, CallError> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    let read = read.map_err(|error| setup(what, error))?;
+    if read.is_empty() { Err(setup(what, "no certificate in it")) } else { Ok(read) }
+}
+
+fn setup(what: &str, reason: impl std::fmt::Display) -> CallError {
+    CallError::Setup { what: what.to_owned(), reason: reason.to_string() }
+}
+
+/// Accepts a server whose presented chain holds the CA with the fingerprint and verifies against it.
+#[derive(Debug)]
+struct ByFingerprint {
+    fingerprint: String,
+}
+
+impl ServerCertVerifier for ByFingerprint {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let known = intermediates.iter().find(|ca| fingerprint(ca) == self.fingerprint);
+        let Some(ca) = known else {
+            return Err(Error::General(
+                "the server's CA is not the one the join token names; someone may be between you and it"
+                    .to_owned(),
+            ));
+        };
+        let mut roots = RootCertStore::empty();
+        roots.add(ca.clone().into_owned())?;
+        let provider = Arc::new(ring::default_provider());
+        let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|error| Error::General(error.to_string()))?;
+        verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+        inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("only TLS 1.3 is spoken".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = ring::default_provider().signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, &algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}

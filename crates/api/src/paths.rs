@@ -1,0 +1,111 @@
+//! Route strings: the only place they are written. `{…}` are path parameters.
+
+/// Liveness: the process answers.
+pub const HEALTHZ: &str = "/healthz";
+/// Readiness: the world is loaded and the store answers.
+pub const READYZ: &str = "/readyz";
+/// Prometheus metrics.
+pub const METRICS: &str = "/metrics";
+/// The API, described by itself.
+pub const OPENAPI: &str = "/openapi.json";
+/// Trade a join token and a certificate request for a certificate.
+pub const JOIN: &str = "/v1/join";
+/// Renew one's own certificate.
+pub const RENEW: &str = "/v1/renew";
+/// Who am I.
+pub const WHOAMI: &str = "/v1/whoami";
+/// Tokens of people and programs.
+pub const TOKENS: &str = "/v1/tokens";
+/// One token.
+pub const TOKEN: &str = "/v1/tokens/{token}";
+/// Join tokens.
+pub const JOIN_TOKENS: &str = "/v1/join-tokens";
+/// One join token, by the first characters of its hash.
+pub const JOIN_TOKEN: &str = "/v1/join-tokens/{token}";
+
+/// One screen about a namespace.
+pub const STATUS: &str = "/v1/namespaces/{ns}/status";
+/// All nodes.
+pub const NODES: &str = "/v1/namespaces/{ns}/nodes";
+/// One node.
+pub const NODE: &str = "/v1/namespaces/{ns}/nodes/{node}";
+/// A node's labels.
+pub const NODE_LABELS: &str = "/v1/namespaces/{ns}/nodes/{node}/labels";
+/// Pause a node.
+pub const NODE_PAUSE: &str = "/v1/namespaces/{ns}/nodes/{node}/pause";
+/// Resume a node.
+pub const NODE_RESUME: &str = "/v1/namespaces/{ns}/nodes/{node}/resume";
+/// Decommission a node.
+pub const NODE_DECOMMISSION: &str = "/v1/namespaces/{ns}/nodes/{node}/decommission";
+/// What a node says it saw.
+pub const NODE_REPORT: &str = "/v1/namespaces/{ns}/nodes/{node}/report";
+/// A node's hanging request for its order.
+pub const NODE_SYNC: &str = "/v1/namespaces/{ns}/nodes/{node}/sync";
+/// Set one status of a node.
+pub const NODE_STATUS: &str = "/v1/namespaces/{ns}/nodes/{node}/statuses/{category}";
+/// All entities.
+pub const ENTITIES: &str = "/v1/namespaces/{ns}/entities";
+/// One entity.
+pub const ENTITY: &str = "/v1/namespaces/{ns}/entities/{entity}";
+/// An entity's targets and their states.
+pub const TARGETS: &str = "/v1/namespaces/{ns}/entities/{entity}/targets";
+/// An entity's rollouts, newest first; POST starts one.
+pub const ROLLOUTS: &str = "/v1/namespaces/{ns}/entities/{entity}/rollouts";
+/// One rollout of an entity.
+pub const ROLLOUT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollouts/{number}";
+/// The rollout that runs, or the last one; blocking with `?index=&wait=`.
+pub const ROLLOUT_CURRENT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout";
+/// Something done to the current rollout: pause, resume, abort, undo, retry.
+pub const ROLLOUT_VERB: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout/{verb}";
+/// Events; `?after=&wait=&limit=`.
+pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
+/// Events as server-sent events, resumable with `?after=` or `Last-Event-ID`.
+pub const EVENTS_STREAM: &str = "/v1/namespaces/{ns}/events/stream";
+/// Why something waits: `node/NAME`, `entity/NAME`, `target/ENTITY/NAME`.
+pub const WHY: &str = "/v1/namespaces/{ns}/why/{*subject}";
+
+/// A route with its parameters filled in, in order. Values are percent-encoded.
+#[must_use]
+pub fn fill(route: &str, values: &[&str]) -> String {
+    let mut values = values.iter();
+    let parts = route.split('/').map(|part| {
+        if !part.starts_with('{') {
+            return part.to_owned();
+        }
+        let value = values.next().copied().unwrap_or_default();
+        if part.starts_with("{*") {
+            value.split('/').map(encode).collect::<Vec<_>>().join("/")
+        } else {
+            encode(value)
+        }
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Percent-encodes everything but unreserved characters (RFC 3986).
+#[must_use]
+pub fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_filled_in_order_and_encoded() {
+        assert_eq!(
+            fill(NODE_STATUS, &["default", "web-1", "a b"]),
+            "/v1/namespaces/default/nodes/web-1/statuses/a%20b"
+        );
+        assert_eq!(fill(WHY, &["default", "node/w%"]), "/v1/namespaces/default/why/node/w%25");
+    }
+}

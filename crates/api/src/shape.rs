@@ -1,0 +1,50 @@
+//! What it takes to read a shape: the error that names the place, and the small conversions every shape uses.
+
+use std::fmt;
+
+/// A shape that does not say something allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("read {place}: {reason}")]
+pub struct ShapeError {
+    /// Path of the field, like `policy.batch`.
+    pub place: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl ShapeError {
+    /// An error at a place.
+    pub fn at(place: &str, reason: impl fmt::Display) -> Self {
+        Self { place: place.to_owned(), reason: reason.to_string() }
+    }
+
+    /// The same error, one level further out.
+    #[must_use]
+    pub fn within(self, outer: &str) -> Self {
+        Self { place: format!("{outer}.{}", self.place), reason: self.reason }
+    }
+}
+
+/// Reads a field with a word's own parser.
+///
+/// # Errors
+/// [`ShapeError`] at `place`, with the parser's own reason.
+pub fn read<T>(place: &str, text: &str) -> Result<T, ShapeError>
+where
+    T: std::str::FromStr,
+    T::Err: fmt::Display,
+{
+    text.parse().map_err(|error| ShapeError::at(place, error))
+}
+
+/// Reads a field that may be absent.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_some<T>(place: &str, text: Option<&str>) -> Result<Option<T>, ShapeError>
+where
+    T: std::str::FromStr,
+    T::Err: fmt::Display,
+{
+    text.map(|text| read(place, text)).transpose()
+}

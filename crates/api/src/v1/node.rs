@@ -1,0 +1,168 @@
+//! Nodes, as they travel and are kept.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::records::node as core;
+use bellwether_core::words::label::{Label, Labels};
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::status::Status;
+use crate::shape::{ShapeError, read};
+
+/// A node as people and its join describe it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Node {
+    /// Its name, a DNS label.
+    pub name: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// When it last joined, in milliseconds since the Unix epoch.
+    pub joined_at_ms: u64,
+    /// SHA-256 of its certificate's public key, lower-case hex.
+    pub key_fingerprint: String,
+    /// Who paused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Marked>,
+    /// Who decommissioned it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decommissioned: Option<Marked>,
+}
+
+/// A person's mark: who, when, why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Marked {
+    /// Who.
+    pub by: String,
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// The reason given.
+    pub why: String,
+}
+
+/// Asks for a mark: the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Because {
+    /// One line for whoever asks why; at most 512 bytes.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// Asks to change labels.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabelChange {
+    /// Labels to set.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+    /// Keys to remove.
+    #[serde(default)]
+    pub remove: Vec<String>,
+}
+
+/// What the control plane knows of a node's connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Presence {
+    /// `never`, `up`, `suspect` or `unreachable`.
+    pub contact: String,
+    /// Since when, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+}
+
+/// Everything known about one node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct NodeView {
+    /// The node itself.
+    pub node: Node,
+    /// Its connection.
+    pub presence: Presence,
+    /// What it runs, by entity: versions that validation passed on.
+    pub running: BTreeMap<String, String>,
+    /// What it was told to be at, by entity.
+    pub told: BTreeMap<String, String>,
+    /// Its statuses, by category.
+    pub statuses: BTreeMap<String, Status>,
+    /// The agent's version, once it has reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_version: Option<String>,
+    /// When its last report arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_at_ms: Option<u64>,
+}
+
+/// Turns labels into their shape.
+#[must_use]
+pub fn labels_out(labels: &Labels) -> BTreeMap<String, String> {
+    labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// Reads labels.
+///
+/// # Errors
+/// [`ShapeError`] at `labels.KEY`.
+pub fn labels_in(from: &BTreeMap<String, String>) -> Result<Labels, ShapeError> {
+    let mut labels = Labels::default();
+    for (key, value) in from {
+        let at = |error| ShapeError::at(&format!("labels.{key}"), error);
+        labels.set(Label::new(key, value).map_err(at)?).map_err(at)?;
+    }
+    Ok(labels)
+}
+
+impl From<&core::Marked> for Marked {
+    fn from(from: &core::Marked) -> Self {
+        Self { by: from.by.to_string(), at_ms: from.at.as_millis(), why: from.why.clone() }
+    }
+}
+
+impl TryFrom<Marked> for core::Marked {
+    type Error = ShapeError;
+    fn try_from(from: Marked) -> Result<Self, ShapeError> {
+        Ok(Self { by: read("by", &from.by)?, at: Timestamp::from_millis(from.at_ms), why: from.why })
+    }
+}
+
+impl From<&core::Node> for Node {
+    fn from(from: &core::Node) -> Self {
+        Self {
+            name: from.name.to_string(),
+            labels: labels_out(&from.labels),
+            joined_at_ms: from.joined_at.as_millis(),
+            key_fingerprint: from.key_fingerprint.clone(),
+            pause: from.pause.as_ref().map(Marked::from),
+            decommissioned: from.decommissioned.as_ref().map(Marked::from),
+        }
+    }
+}
+
+impl TryFrom<Node> for core::Node {
+    type Error = ShapeError;
+    fn try_from(from: Node) -> Result<Self, ShapeError> {
+        Ok(Self {
+            name: read("name", &from.name)?,
+            labels: labels_in(&from.labels)?,
+            joined_at: Timestamp::from_millis(from.joined_at_ms),
+            key_fingerprint: from.key_fingerprint,
+            pause: from.pause.map(TryInto::try_into).transpose()?,
+            decommissioned: from.decommissioned.map(TryInto::try_into).transpose()?,
+        })
+    }
+}
+
+impl From<&core::Presence> for Presence {
+    fn from(from: &core::Presence) -> Self {
+        Self { contact: from.contact.as_str().to_owned(), since_ms: from.since.as_millis() }
+    }
+}
+
+impl TryFrom<Presence> for core::Presence {
+    type Error = ShapeError;
+    fn try_from(from: Presence) -> Result<Self, ShapeError> {
+        use core::Contact::{Never, Suspect, Unreachable, Up};
+        let known = [Never, Up, Suspect, Unreachable].into_iter().find(|c| c.as_str() == from.contact);
+        let contact =
+            known.ok_or_else(|| ShapeError::at("contact", format!("{:?} is unknown", from.contact)))?;
+        Ok(Self { contact, since: Timestamp::from_millis(from.since_ms) })
+    }
+}

@@ -1,0 +1,83 @@
+//! Orders, as they travel and are kept.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::records::order as core;
+use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{ShapeError, read};
+
+/// Everything one node is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Order {
+    /// Grows with every change.
+    pub generation: u64,
+    /// The leadership that wrote it.
+    pub term: u64,
+    /// What each entity is to be at, by name.
+    pub entities: BTreeMap<String, Assignment>,
+    /// Why nothing new may start, if a person paused the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+}
+
+/// A version a node was told to be at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Assignment {
+    /// The version.
+    pub version: String,
+    /// Which telling this is.
+    pub number: u64,
+}
+
+/// The answer to a hanging sync request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Sync {
+    /// The order, if it is newer than the one named in the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
+    /// The server does not know a report from this node, or only an older one: send it whole.
+    pub wants_report: bool,
+}
+
+impl From<&core::Order> for Order {
+    fn from(from: &core::Order) -> Self {
+        let entities = from.content.entities.iter();
+        Self {
+            generation: from.generation.get(),
+            term: from.term.get(),
+            entities: entities.map(|(name, assignment)| (name.to_string(), assignment.into())).collect(),
+            paused: from.content.paused.clone(),
+        }
+    }
+}
+
+impl TryFrom<Order> for core::Order {
+    type Error = ShapeError;
+    fn try_from(from: Order) -> Result<Self, ShapeError> {
+        let entities = from.entities.into_iter().map(|(name, assignment)| {
+            let at = |error: ShapeError| error.within(&format!("entities.{name}"));
+            Ok((read("name", &name).map_err(at)?, assignment.try_into().map_err(at)?))
+        });
+        let entities = entities.collect::<Result<_, ShapeError>>()?;
+        Ok(Self {
+            generation: Generation::new(from.generation),
+            term: Term::new(from.term),
+            content: core::Content { entities, paused: from.paused },
+        })
+    }
+}
+
+impl From<&core::Assignment> for Assignment {
+    fn from(from: &core::Assignment) -> Self {
+        Self { version: from.version.to_string(), number: from.number.get() }
+    }
+}
+
+impl TryFrom<Assignment> for core::Assignment {
+    type Error = ShapeError;
+    fn try_from(from: Assignment) -> Result<Self, ShapeError> {
+        Ok(Self { version: read("version", &from.version)?, number: AssignmentNumber::new(from.number) })
+    }
+}

@@ -1,0 +1,88 @@
+//! The one authorisation point: every route passes here, with the need it was registered with.
+
+use axum::extract::{FromRequestParts, RawPathParams, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use bellwether_api::problem::Code;
+use bellwether_core::access::{Denied, Identity, Need, authorise};
+use bellwether_core::words::name::{Actor, NodeName};
+use http::header;
+use http::request::Parts;
+
+use super::App;
+use super::listen::Peer;
+use super::problem::Failure;
+use crate::secret;
+
+/// Whoever is asking, after the check.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller(pub(crate) Identity);
+
+impl Caller {
+    /// What events call them.
+    pub(crate) fn actor(&self) -> Actor {
+        self.0.actor()
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        // The guard puts it there; a handler without it was not registered through `Routes`.
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| Failure::new(Code::Internal, "could not tell who is asking"))
+    }
+}
+
+/// Lets a request through to its handler if its identity satisfies the route's need.
+pub(crate) async fn guard(
+    State((app, need)): State<(App, Need)>,
+    params: RawPathParams,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let identity = identify(&app, &request);
+    let named = params.iter().find(|(key, _)| *key == "node").and_then(|(_, name)| NodeName::parse(name).ok());
+    let namespace = params.iter().find(|(key, _)| *key == "ns").map(|(_, name)| name);
+    let own = match &identity {
+        Some((_, home)) => home.as_deref().is_none_or(|home| namespace.is_none_or(|named| named == home)),
+        None => true,
+    };
+    let identity = identity.map_or(Identity::Anonymous, |(identity, _)| identity);
+    let allowed = authorise(&identity, need, named.as_ref().filter(|_| own));
+    match allowed {
+        Ok(()) => {
+            request.extensions_mut().insert(Caller(identity));
+            next.run(request).await
+        }
+        Err(denied) => refuse(denied),
+    }
+}
+
+fn refuse(denied: Denied) -> Response {
+    let hint = match &denied {
+        Denied::Unknown => "set BELLWETHER_TOKEN, or run `bellwether context use`",
+        Denied::Forbidden { .. } => "ask an admin for a token with that role: `bellwether token create`",
+    };
+    Failure::from(denied).hint(hint).into_response()
+}
+
+/// Who is asking, and the namespace a node belongs to. A token wins over a certificate: it was shown on purpose.
+fn identify(app: &App, request: &Request) -> Option<(Identity, Option<String>)> {
+    let world = app.world();
+    if let Some(shown) = request.headers().get(header::AUTHORIZATION) {
+        let shown = shown.to_str().ok()?.strip_prefix("Bearer ")?;
+        let hash = secret::hash(shown.as_bytes());
+        let token = world.tokens.get(&hash)?;
+        let alive = token.value.expires_at.is_none_or(|end| end > app.clock.now());
+        let same = secret::same(&token.value.secret_hash, &hash);
+        let (name, role) = (token.value.name.clone(), token.value.role);
+        return (alive && same).then_some((Identity::Bearer { name, role }, None));
+    }
+    let bearer = request.extensions().get::<Peer>()?.bearer.clone()?;
+    let fleet = world.fleets.get(&bearer.namespace)?;
+    let node = &fleet.nodes.get(&bearer.node)?.value;
+    let current = secret::same(&node.key_fingerprint, &bearer.key_fingerprint);
+    let home = Some(bearer.namespace.to_string());
+    (current && node.decommissioned.is_none()).then_some((Identity::Node(bearer.node), home))
+}

@@ -1,0 +1,136 @@
+//! Sockets: accepts connections, speaks TLS, says who the peer's certificate names, and stops in order.
+//!
+//! Limits apply here, before anybody is authenticated: handshakes and headers have a deadline, connections a cap.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use bellwether_rt::tasks::Tasks;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
+
+use crate::pki::{self, Bearer};
+
+/// Most connections at once: ten thousand agents, and people.
+const MAX_CONNECTIONS: usize = 16_384;
+
+/// A handshake that takes longer is somebody holding a socket open.
+const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Headers that take longer are, too.
+const HEADER_DEADLINE: Duration = Duration::from_secs(15);
+
+/// How often an idle HTTP/2 connection is pinged, and how long the answer may take: a cut cable is noticed within
+/// the sum, without any request.
+const PING_EVERY: Duration = Duration::from_secs(10);
+const PING_DEADLINE: Duration = Duration::from_secs(5);
+
+/// What the transport knows of whoever is asking.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    /// Where the connection comes from.
+    pub(crate) address: SocketAddr,
+    /// Whom its verified client certificate names.
+    pub(crate) bearer: Option<Bearer>,
+}
+
+/// Serves `router` on `listener` until the level stops, then lets requests in flight finish.
+pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router, tasks: Tasks) {
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let token = tasks.token();
+    loop {
+        // Both arms only wait; a permit that is dropped goes back.
+        let permit = tokio::select! {
+            () = token.cancelled() => return,
+            permit = room.clone().acquire_owned() => permit,
+        };
+        let Ok(permit) = permit else { return };
+        // accept is cancel safe: a connection is either returned or still queued.
+        let accepted = tokio::select! {
+            () = token.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                let (tls, router, level) = (tls.clone(), router.clone(), tasks.clone());
+                tasks.spawn("connection", connection(stream, address, tls, router, (level, permit)));
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: wait for some to come back.
+                tracing::warn!(%error, "could not accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    address: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    (tasks, _permit): (Tasks, OwnedSemaphorePermit),
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "could not set nodelay");
+    }
+    let Some(tls) = tls else {
+        return speak(stream, Peer { address, bearer: None }, router, tasks).await;
+    };
+    let stream = match tokio::time::timeout(HANDSHAKE_DEADLINE, tls.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return tracing::debug!(%address, %error, "handshake failed"),
+        Err(_) => return tracing::debug!(%address, "handshake timed out"),
+    };
+    let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+    let bearer = certificate.and_then(|certificate| match pki::bearer(certificate) {
+        Ok(bearer) => Some(bearer),
+        Err(error) => {
+            tracing::warn!(%address, %error, "ignoring a client certificate");
+            None
+        }
+    });
+    speak(stream, Peer { address, bearer }, router, tasks).await;
+}
+
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    router: Router,
+    tasks: Tasks,
+) {
+    let service = router.map_request(move |mut request: http::Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        request.map(Body::new)
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_DEADLINE);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_DEADLINE);
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let mut connection = std::pin::pin!(connection);
+    // Polling the connection by reference keeps its state when the stop arm wins.
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = tasks.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended");
+    }
+}

@@ -1,0 +1,94 @@
+//! Problems → HTTP answers: the only place that knows status codes.
+
+use axum::response::{IntoResponse, Response};
+use bellwether_api::problem::{Code, MEDIA_TYPE, Problem};
+use bellwether_api::shape::ShapeError;
+use bellwether_core::access::Denied;
+use http::{HeaderValue, StatusCode, header};
+
+use crate::records::commit::CommitError;
+
+/// A problem on its way out.
+#[derive(Debug)]
+pub(crate) struct Failure(Problem);
+
+impl Failure {
+    /// A problem of this kind.
+    pub(crate) fn new(code: Code, detail: impl std::fmt::Display) -> Self {
+        let status = status(code).as_u16();
+        Self(Problem { status, code, detail: detail.to_string(), hint: None, retry_after_ms: None })
+    }
+
+    /// With the next thing to try.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// With a time to try again.
+    pub(crate) fn retry_after_ms(mut self, millis: u64) -> Self {
+        self.0.retry_after_ms = Some(millis);
+        self
+    }
+}
+
+fn status(code: Code) -> StatusCode {
+    match code {
+        Code::Invalid => StatusCode::BAD_REQUEST,
+        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::Forbidden | Code::JoinToken => StatusCode::FORBIDDEN,
+        Code::NotFound => StatusCode::NOT_FOUND,
+        Code::Exists | Code::Refused => StatusCode::CONFLICT,
+        Code::Conflict => StatusCode::PRECONDITION_FAILED,
+        Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::Timeout => StatusCode::REQUEST_TIMEOUT,
+        Code::Overloaded | Code::Store => StatusCode::SERVICE_UNAVAILABLE,
+        Code::Gone => StatusCode::GONE,
+        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self.0).unwrap_or_default();
+        let code = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (code, [(header::CONTENT_TYPE, MEDIA_TYPE)], body).into_response();
+        if let Some(millis) = self.0.retry_after_ms {
+            let secs = HeaderValue::from(millis.div_ceil(1_000));
+            response.headers_mut().insert(header::RETRY_AFTER, secs);
+        }
+        response
+    }
+}
+
+impl From<ShapeError> for Failure {
+    fn from(error: ShapeError) -> Self {
+        Self::new(Code::Invalid, format!("could not {error}"))
+    }
+}
+
+impl From<Denied> for Failure {
+    fn from(denied: Denied) -> Self {
+        let code = match &denied {
+            Denied::Unknown => Code::Unauthenticated,
+            Denied::Forbidden { .. } => Code::Forbidden,
+        };
+        Self::new(code, format!("could not {denied}"))
+    }
+}
+
+impl From<CommitError> for Failure {
+    fn from(error: CommitError) -> Self {
+        let code = match &error {
+            CommitError::Conflict => Code::Conflict,
+            CommitError::LostTerm | CommitError::Store(_) | CommitError::Closed => Code::Store,
+            CommitError::Shape(_) | CommitError::TooLarge => Code::Internal,
+        };
+        let failure = Self::new(code, format!("could not {error}"));
+        match code {
+            Code::Conflict => failure.hint("look at it again, then repeat the change if you still want it"),
+            Code::Store => failure.hint("nothing was changed; try again").retry_after_ms(1_000),
+            _ => failure,
+        }
+    }
+}

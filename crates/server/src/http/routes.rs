@@ -1,0 +1,120 @@
+//! The route table: a route cannot be registered without its need, its words for the API description, and its shapes.
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodFilter, on};
+use bellwether_core::access::Need;
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::{
+    ComponentsBuilder, ContentBuilder, InfoBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, RefOr,
+    Required, ResponseBuilder, Schema,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::App;
+use super::auth::guard;
+
+/// Routes with their descriptions.
+pub(crate) struct Routes {
+    app: App,
+    router: Router<App>,
+    paths: PathsBuilder,
+    schemas: Vec<(String, RefOr<Schema>)>,
+    needs: Vec<(HttpMethod, &'static str, Need)>,
+}
+
+/// What a route is: where, what it needs, and what it does in a few words.
+pub(crate) struct Route {
+    pub(crate) method: HttpMethod,
+    pub(crate) path: &'static str,
+    pub(crate) need: Need,
+    pub(crate) summary: &'static str,
+}
+
+/// Nothing: a route without a body, or without an answer.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize, ToSchema)]
+pub(crate) struct Nothing {}
+
+impl Routes {
+    pub(crate) fn new(app: App) -> Self {
+        Self { app, router: Router::new(), paths: PathsBuilder::new(), schemas: Vec::new(), needs: Vec::new() }
+    }
+
+    /// Registers a route that takes a `B` and answers an `A`.
+    pub(crate) fn add<B, A, H, T>(mut self, route: Route, handler: H) -> Self
+    where
+        B: ToSchema + 'static,
+        A: ToSchema + 'static,
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        let filter = match route.method {
+            HttpMethod::Put => MethodFilter::PUT,
+            HttpMethod::Post => MethodFilter::POST,
+            HttpMethod::Delete => MethodFilter::DELETE,
+            HttpMethod::Patch => MethodFilter::PATCH,
+            HttpMethod::Get | HttpMethod::Options | HttpMethod::Head | HttpMethod::Trace => MethodFilter::GET,
+        };
+        let guarded = on(filter, handler).layer(from_fn_with_state((self.app.clone(), route.need), guard));
+        self.router = self.router.route(route.path, guarded);
+        self.needs.push((route.method.clone(), route.path, route.need));
+        self.describe::<B, A>(route)
+    }
+
+    fn describe<B: ToSchema + 'static, A: ToSchema + 'static>(mut self, route: Route) -> Self {
+        let mut operation = OperationBuilder::new()
+            .summary(Some(route.summary))
+            .description(Some(format!("Needs {}.", route.need.describe())));
+        for name in route.path.split('/').filter_map(|part| part.strip_prefix('{')) {
+            let name = name.trim_end_matches('}').trim_start_matches('*');
+            let text = RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(utoipa::openapi::Type::String).build()));
+            let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path);
+            operation = operation.parameter(parameter.required(Required::True).schema(Some(text)));
+        }
+        if let Some(schema) = self.learn::<B>() {
+            let content = ContentBuilder::new().schema(Some(schema)).build();
+            let body = RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
+            operation = operation.request_body(Some(body.build()));
+        }
+        let mut answer = ResponseBuilder::new().description("What was asked for");
+        if let Some(schema) = self.learn::<A>() {
+            answer = answer.content("application/json", ContentBuilder::new().schema(Some(schema)).build());
+        }
+        let problem = self.learn::<bellwether_api::problem::Problem>();
+        let problem = ContentBuilder::new().schema(problem).build();
+        let problem = ResponseBuilder::new().description("Why not").content("application/problem+json", problem);
+        operation = operation.response("200", answer.build()).response("default", problem.build());
+        self.paths = self.paths.path(route.path.replace("{*", "{"), PathItem::new(route.method, operation.build()));
+        self
+    }
+
+    /// Remembers a shape and answers a reference to it; none for [`Nothing`].
+    fn learn<S: ToSchema + 'static>(&mut self) -> Option<RefOr<Schema>> {
+        if std::any::TypeId::of::<S>() == std::any::TypeId::of::<Nothing>() {
+            return None;
+        }
+        S::schemas(&mut self.schemas);
+        let name = S::name().to_string();
+        let reference = RefOr::Ref(Ref::from_schema_name(&name));
+        self.schemas.push((name, <S as PartialSchema>::schema()));
+        Some(reference)
+    }
+
+    /// The router and the API's description of itself.
+    pub(crate) fn finish(self) -> (Router<App>, OpenApi, Vec<(HttpMethod, &'static str, Need)>) {
+        let info = InfoBuilder::new()
+            .title("Bellwether")
+            .version(env!("CARGO_PKG_VERSION"))
+            .description(Some("Nodes, entities, rollouts and their reasons. Errors are RFC 9457 problem details."))
+            .build();
+        let mut components = ComponentsBuilder::new();
+        for (name, schema) in self.schemas {
+            components = components.schema(name, schema);
+        }
+        let api =
+            OpenApiBuilder::new().info(info).paths(self.paths.build()).components(Some(components.build())).build();
+        (self.router, api, self.needs)
+    }
+}

@@ -1,0 +1,249 @@
+//! Our own certificate authority: one CA per installation, one certificate for the server, short ones for nodes.
+//!
+//! Keys stay in the data directory with mode 0600 and never travel. A node makes its own key and sends a request.
+
+mod files;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bellwether_core::words::name::{Namespace, NodeName};
+use bellwether_core::words::time::{Span, Timestamp};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, CertificateSigningRequestParams, DistinguishedName,
+    DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+use crate::secret;
+
+/// How long the CA lives: ten years; replacing it means joining every machine again.
+const CA_LIFE: Span = Span::from_secs(10 * 365 * 86_400);
+
+/// How long a server certificate lives: a fresh one is made at every start, its key never leaves memory.
+const SERVER_LIFE: Span = Span::from_secs(2 * 365 * 86_400);
+
+/// How long a node's certificate lives. Renewed at half life; a machine cut off for longer must join again.
+pub const NODE_LIFE: Span = Span::from_secs(72 * 3_600);
+
+/// Certificates are valid from a little before now, for machines whose clock is behind.
+const BACKDATE: Span = Span::from_secs(3_600);
+
+/// What went wrong with keys or certificates.
+#[derive(Debug, thiserror::Error)]
+pub enum PkiError {
+    /// A file could not be read or written.
+    #[error("{action} {path}: {source}")]
+    File {
+        /// What was tried: "read" or "write".
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A certificate or key could not be made or understood.
+    #[error("use {what}: {reason}")]
+    Certificate {
+        /// Which one.
+        what: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// The installation's authority, loaded.
+#[derive(Debug)]
+pub struct Pki {
+    ca_pem: String,
+    ca_der: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+/// A certificate made for a node.
+#[derive(Debug, Clone)]
+pub struct Issued {
+    /// The certificate, PEM.
+    pub pem: String,
+    /// SHA-256 of the public key, lower-case hex.
+    pub key_fingerprint: String,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+/// Who a verified client certificate belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bearer {
+    /// The namespace in the certificate.
+    pub namespace: Namespace,
+    /// The node in the certificate.
+    pub node: NodeName,
+    /// SHA-256 of the public key, lower-case hex.
+    pub key_fingerprint: String,
+}
+
+impl Pki {
+    /// Loads the authority from `dir`, making it where it is missing, and makes the server a certificate for `names`.
+    ///
+    /// # Errors
+    /// [`PkiError`] naming the file. An existing file that cannot be understood is never replaced.
+    pub fn open(dir: &Path, names: &[String], now: Timestamp) -> Result<Self, PkiError> {
+        let (ca_pem, ca_key) = files::pair(dir, "ca", || make_ca(now))?;
+        let key = KeyPair::from_pem(&ca_key).map_err(|error| refuse("the CA's key", error))?;
+        let issuer =
+            Issuer::from_ca_cert_pem(&ca_pem, key).map_err(|error| refuse("the CA's certificate", error))?;
+        let ca_der = CertificateDer::from_pem_slice(ca_pem.as_bytes())
+            .map_err(|error| refuse("the CA's certificate", error))?;
+        let (pem, key) = make_server(&issuer, names, now)?;
+        let leaf = CertificateDer::from_pem_slice(pem.as_bytes())
+            .map_err(|error| refuse("the server's certificate", error))?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+            .map_err(|error| refuse("the server's key", error))?;
+        Ok(Self { chain: vec![leaf, ca_der.clone()], ca_pem, ca_der, issuer, key })
+    }
+
+    /// The CA's certificate, PEM: what clients trust.
+    #[must_use]
+    pub fn ca_pem(&self) -> &str {
+        &self.ca_pem
+    }
+
+    /// SHA-256 of the CA's certificate, lower-case hex: what join tokens carry.
+    #[must_use]
+    pub fn ca_fingerprint(&self) -> String {
+        secret::hash(&self.ca_der)
+    }
+
+    /// TLS for the listener: 1.3 only, client certificates from our CA accepted and verified, none required.
+    ///
+    /// # Errors
+    /// [`PkiError`] when the parts do not fit together.
+    pub fn server_tls(&self) -> Result<ServerConfig, PkiError> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.ca_der.clone()).map_err(|error| refuse("the CA's certificate", error))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .allow_unauthenticated()
+            .build()
+            .map_err(|error| refuse("the CA's certificate", error))?;
+        let mut tls = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(|error| refuse("TLS 1.3", error))?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(self.chain.clone(), self.key.clone_key())
+            .map_err(|error| refuse("the server's certificate", error))?;
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(tls)
+    }
+
+    /// Makes a client certificate for a node from its request. Everything but the key in the request is ignored.
+    ///
+    /// # Errors
+    /// [`PkiError::Certificate`] when the request is not one.
+    pub fn issue(
+        &self,
+        namespace: &Namespace,
+        node: &NodeName,
+        request_pem: &str,
+        now: Timestamp,
+    ) -> Result<Issued, PkiError> {
+        let mut request = CertificateSigningRequestParams::from_pem(request_pem)
+            .map_err(|error| refuse("the certificate request", error))?;
+        let expires_at = now.plus(NODE_LIFE);
+        let mut name = DistinguishedName::new();
+        name.push(DnType::OrganizationName, namespace.as_str());
+        name.push(DnType::CommonName, node.as_str());
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        validity(&mut params, now, expires_at)?;
+        request.params = params;
+        let key_fingerprint = secret::hash(&request.public_key.subject_public_key_info());
+        let certificate =
+            request.signed_by(&self.issuer).map_err(|error| refuse("the certificate request", error))?;
+        Ok(Issued { pem: certificate.pem(), key_fingerprint, expires_at })
+    }
+}
+
+/// Reads who a certificate belongs to. The caller has verified that it comes from our CA.
+///
+/// # Errors
+/// [`PkiError::Certificate`] when it is not one of ours for a node.
+pub fn bearer(der: &CertificateDer<'_>) -> Result<Bearer, PkiError> {
+    let what = "the client certificate";
+    let (_, parsed) = x509_parser::parse_x509_certificate(der).map_err(|error| refuse(what, error))?;
+    let subject = parsed.subject();
+    let namespace = subject.iter_organization().next().and_then(|part| part.as_str().ok());
+    let node = subject.iter_common_name().next().and_then(|part| part.as_str().ok());
+    let (Some(namespace), Some(node)) = (namespace, node) else {
+        return Err(refuse(what, "it names no namespace and node"));
+    };
+    Ok(Bearer {
+        namespace: Namespace::parse(namespace).map_err(|error| refuse(what, error))?,
+        node: NodeName::parse(node).map_err(|error| refuse(what, error))?,
+        key_fingerprint: secret::hash(parsed.public_key().raw),
+    })
+}
+
+fn make_ca(now: Timestamp) -> Result<(String, String), PkiError> {
+    let key = KeyPair::generate().map_err(|error| refuse("a new CA key", error))?;
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "Bellwether CA");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    validity(&mut params, now, now.plus(CA_LIFE))?;
+    let certificate: Certificate = params.self_signed(&key).map_err(|error| refuse("a new CA", error))?;
+    Ok((certificate.pem(), key.serialize_pem()))
+}
+
+fn make_server(
+    issuer: &Issuer<'static, KeyPair>,
+    names: &[String],
+    now: Timestamp,
+) -> Result<(String, String), PkiError> {
+    let key = KeyPair::generate().map_err(|error| refuse("a new server key", error))?;
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "Bellwether server");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    for name in names {
+        let san = match name.parse::<IpAddr>() {
+            Ok(address) => SanType::IpAddress(address),
+            Err(_) => SanType::DnsName(
+                name.as_str()
+                    .try_into()
+                    .map_err(|error| refuse(&format!("the server name {name:?}"), error))?,
+            ),
+        };
+        params.subject_alt_names.push(san);
+    }
+    validity(&mut params, now, now.plus(SERVER_LIFE))?;
+    let certificate =
+        params.signed_by(&key, issuer).map_err(|error| refuse("a server certificate", error))?;
+    Ok((certificate.pem(), key.serialize_pem()))
+}
+
+fn validity(params: &mut CertificateParams, now: Timestamp, until: Timestamp) -> Result<(), PkiError> {
+    params.not_before = date(now.minus(BACKDATE))?;
+    params.not_after = date(until)?;
+    Ok(())
+}
+
+fn date(at: Timestamp) -> Result<time::OffsetDateTime, PkiError> {
+    let secs = i64::try_from(at.as_millis() / 1_000).unwrap_or(i64::MAX);
+    time::OffsetDateTime::from_unix_timestamp(secs).map_err(|error| refuse("the host's clock", error))
+}
+
+fn refuse(what: &str, reason: impl std::fmt::Display) -> PkiError {
+    PkiError::Certificate { what: what.to_owned(), reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests;

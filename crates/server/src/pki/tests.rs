@@ -1,0 +1,46 @@
+use super::*;
+
+fn open(dir: &Path) -> Pki {
+    Pki::open(
+        dir,
+        &["localhost".to_owned(), "127.0.0.1".to_owned()],
+        Timestamp::from_millis(1_800_000_000_000),
+    )
+    .unwrap()
+}
+
+#[test]
+fn the_authority_survives_a_restart_and_its_key_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path()).ca_fingerprint();
+    assert_eq!(open(dir.path()).ca_fingerprint(), first);
+    let mode = std::fs::metadata(dir.path().join("ca.key")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_damaged_authority_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    open(dir.path());
+    std::fs::write(dir.path().join("ca.key"), "garbage").unwrap();
+    let now = Timestamp::from_millis(1_800_000_000_000);
+    assert!(Pki::open(dir.path(), &[], now).is_err());
+    assert_eq!(std::fs::read_to_string(dir.path().join("ca.key")).unwrap(), "garbage");
+}
+
+#[test]
+fn an_issued_certificate_names_its_node_whatever_the_request_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let pki = open(dir.path());
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.distinguished_name.push(DnType::CommonName, "db-1");
+    let request = params.serialize_request(&key).unwrap().pem().unwrap();
+    let (ns, node) = (Namespace::parse("default").unwrap(), NodeName::parse("web-1").unwrap());
+    let issued = pki.issue(&ns, &node, &request, Timestamp::from_millis(1_800_000_000_000)).unwrap();
+    let der = CertificateDer::from_pem_slice(issued.pem.as_bytes()).unwrap();
+    let bearer = bearer(&der).unwrap();
+    assert_eq!((bearer.namespace, bearer.node), (ns, node));
+    assert_eq!(bearer.key_fingerprint, issued.key_fingerprint);
+}
