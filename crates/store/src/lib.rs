@@ -11,6 +11,8 @@
 //! does not give, and the suite in `conformance` (feature `testing`) holds every back end to it.
 
 mod backend;
+#[cfg(feature = "testing")]
+pub mod conformance;
 mod entry;
 mod error;
 mod feed;
