@@ -1,1 +1,37 @@
-//! Place kept.
+//! Ordered bytes with revisions, compare-and-commit, watches and leases.
+//!
+//! A [`Store`] keeps values under ordered keys and promises five things: reads at a revision; a commit of
+//! several changes guarded by compares; every change after a revision, in order and without gaps, or the
+//! answer "compacted"; leases whose end deletes what is bound to them; and that an acknowledged commit is
+//! durable. It knows nothing of what the bytes mean.
+//!
+//! Two back ends keep the promises: memory ([`Store::memory`]) and one file on this machine
+//! ([`Store::embedded`]). A third, etcd, has its place beside them: a module that implements
+//! `backend::Backend` and a source of batches for [`Watch`]. The contract asks for nothing that etcd 3.4
+//! does not give, and the suite in `conformance` (feature `testing`) holds every back end to it.
+
+mod backend;
+#[cfg(feature = "testing")]
+pub mod conformance;
+mod entry;
+mod error;
+mod feed;
+mod history;
+mod judge;
+mod lease;
+mod memory;
+mod past;
+mod range;
+mod store;
+mod txn;
+mod watch;
+
+pub use entry::{Entry, LeaseId, Page, Revision};
+pub use error::{Limit, OpenError, Refusal, StoreError};
+pub use history::{RETAINED_BYTES, RETAINED_COMMITS};
+pub use lease::{MAX_TTL, MIN_TTL};
+pub use past::{MAX_PAGE, MAX_PAGE_BYTES};
+pub use range::Range;
+pub use store::Store;
+pub use txn::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Outcome, Txn};
+pub use watch::{Batch, Change, Watch, WatchError};

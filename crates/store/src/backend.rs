@@ -1,0 +1,29 @@
+//! What a back end owes [`crate::Store`]. Requests arrive checked against the limits of the contract.
+//!
+//! A new back end (etcd) implements [`Backend`] in a module of its own and adds a constructor to `Store`.
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::entry::{LeaseId, Page, Revision};
+use crate::error::StoreError;
+use crate::range::Range;
+use crate::txn::{Outcome, Txn};
+use crate::watch::Watch;
+
+/// The answer to one call.
+pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// The methods of [`crate::Store`], where they are documented.
+pub(crate) trait Backend: Send + Sync + fmt::Debug {
+    fn list(&self, range: Range, at: Option<Revision>, limit: usize) -> Answer<'_, Page>;
+    fn commit(&self, txn: Txn) -> Answer<'_, Outcome>;
+    fn watch(&self, range: Range, after: Revision) -> Answer<'_, Watch>;
+    fn grant(&self, ttl: Duration) -> Answer<'_, LeaseId>;
+    fn keep_alive(&self, lease: LeaseId) -> Answer<'_, ()>;
+    fn revoke(&self, lease: LeaseId) -> Answer<'_, ()>;
+    fn compact(&self, before: Revision) -> Answer<'_, ()>;
+    fn close(&self) -> BoxFuture<'_, ()>;
+}

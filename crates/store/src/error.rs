@@ -1,0 +1,139 @@
+//! What can go wrong, told apart by what a caller does next. Never "not found": absence is an answer.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::entry::Revision;
+
+/// Why the store gave no answer. The message fits after "could not …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The request can never be taken; asking again changes nothing.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The transaction is over a limit; commit it in slices.
+    #[error("commit {found} {limit} in one transaction: the most is {most}")]
+    TooLarge {
+        /// The limit.
+        limit: Limit,
+        /// How much there was.
+        found: usize,
+        /// How much is allowed.
+        most: usize,
+    },
+    /// The revision asked for is no longer kept; list again.
+    #[error("read below revision {oldest}: older history was compacted")]
+    Compacted {
+        /// The oldest revision that can still be read and watched from.
+        oldest: Revision,
+    },
+    /// The revision asked for does not exist yet.
+    #[error("read beyond revision {current}: the store has not got there")]
+    Future {
+        /// The newest revision.
+        current: Revision,
+    },
+    /// The lease ended or was never granted; whatever it guarded is lost.
+    #[error("use the lease: it has ended")]
+    LeaseGone,
+    /// There is no room. Nothing of the request was kept; it may be repeated once there is room.
+    #[error("write to the store in {place}: no space is left there")]
+    DiskFull {
+        /// The directory that is full.
+        place: String,
+    },
+    /// The store cannot be trusted with writes until it is opened again. A commit that met this error may
+    /// or may not have been kept.
+    #[error("use the store: {reason}")]
+    Broken {
+        /// What happened, and to which file.
+        reason: String,
+    },
+    /// The store was closed. A commit that met this error was not begun.
+    #[error("use the store: it is closed")]
+    Closed,
+}
+
+/// A request that makes no sense to any back end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A key has at least one byte.
+    #[error("use an empty key")]
+    EmptyKey,
+    /// One transaction changes a key once.
+    #[error("change key \"{}\" twice in one transaction", key.escape_ascii())]
+    KeyTwice {
+        /// The key.
+        key: Bytes,
+    },
+    /// A page has room for at least one entry.
+    #[error("list pages of no entries")]
+    EmptyPage,
+    /// A lease lasts at least [`crate::MIN_TTL`] and at most [`crate::MAX_TTL`].
+    #[error("grant a lease of {ttl:?}: it is outside of {:?} to {:?}", crate::MIN_TTL, crate::MAX_TTL)]
+    Ttl {
+        /// The time asked for.
+        ttl: Duration,
+    },
+}
+
+/// A limit of one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// [`crate::MAX_OPS`] compares.
+    Compares,
+    /// [`crate::MAX_OPS`] operations.
+    Ops,
+    /// [`crate::MAX_TXN_BYTES`] bytes of keys and values.
+    Bytes,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Compares => "compares",
+            Self::Ops => "operations",
+            Self::Bytes => "bytes",
+        })
+    }
+}
+
+/// Why a store could not be opened. The message fits after "could not …".
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process, or another store of this one, has the directory.
+    #[error("lock {}: another process has this store open; stop it first", dir.display())]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The file is not a store or is damaged. It was left as it is.
+    #[error("read {}: it is damaged or not a store ({reason}); move it away and restore a backup", file.display())]
+    Corrupt {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A newer release wrote the file. It was left as it is.
+    #[error("read {}: its format {found} is newer than {known}, the newest this release knows; use a newer release", file.display())]
+    Newer {
+        /// The file.
+        file: PathBuf,
+        /// The format found.
+        found: u64,
+        /// The newest format this release reads.
+        known: u64,
+    },
+    /// The operating system refused.
+    #[error("open {}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its answer.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,69 @@
+//! The verdict on a transaction: a pure function of the transaction and the state it meets.
+
+use crate::entry::{Entry, LeaseId, Revision};
+use crate::history::Edit;
+use crate::txn::{Compare, Op, Txn};
+
+/// What is to become of a transaction.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Every compare holds; these keys change, at least one.
+    Change(Vec<Edit>),
+    /// Every compare holds and there is nothing to change.
+    Nothing,
+    /// These compares do not hold.
+    Conflict(Vec<usize>),
+    /// A put names a lease that has ended.
+    LeaseGone,
+}
+
+/// The state a transaction meets.
+pub(crate) trait State {
+    type Error;
+    /// The entry under `key`, pending commits included.
+    fn entry(&self, key: &[u8]) -> Result<Option<Entry>, Self::Error>;
+    /// Whether keys may be bound to `lease`.
+    fn is_alive(&self, lease: LeaseId) -> bool;
+}
+
+/// Judges `txn` as the commit that would be `revision`.
+pub(crate) fn judge<S: State>(txn: &Txn, revision: Revision, state: &S) -> Result<Verdict, S::Error> {
+    let mut failed = Vec::new();
+    for (index, compare) in txn.compares.iter().enumerate() {
+        if !holds(compare, state.entry(compare.key())?.as_ref()) {
+            failed.push(index);
+        }
+    }
+    if !failed.is_empty() {
+        return Ok(Verdict::Conflict(failed));
+    }
+    let mut edits = Vec::with_capacity(txn.ops.len());
+    for op in &txn.ops {
+        if matches!(op, Op::Put { lease: Some(lease), .. } if !state.is_alive(*lease)) {
+            return Ok(Verdict::LeaseGone);
+        }
+        edits.extend(edit(op, state.entry(op.key())?, revision));
+    }
+    Ok(if edits.is_empty() { Verdict::Nothing } else { Verdict::Change(edits) })
+}
+
+fn holds(compare: &Compare, entry: Option<&Entry>) -> bool {
+    match compare {
+        Compare::Absent { .. } => entry.is_none(),
+        Compare::Modified { revision, .. } => entry.map_or(Revision(0), |entry| entry.modified) == *revision,
+        Compare::Created { revision, .. } => entry.map_or(Revision(0), |entry| entry.created) == *revision,
+        Compare::Value { value, .. } => entry.is_some_and(|entry| entry.value == value),
+    }
+}
+
+fn edit(op: &Op, before: Option<Entry>, revision: Revision) -> Option<Edit> {
+    match op {
+        Op::Put { key, value, lease } => {
+            let created = before.as_ref().map_or(revision, |entry| entry.created);
+            let (key, value) = (key.clone(), value.clone());
+            let after = Entry { key: key.clone(), value, created, modified: revision, lease: *lease };
+            Some(Edit { key, before, after: Some(after) })
+        }
+        Op::Delete { key } => before.map(|entry| Edit { key: key.clone(), before: Some(entry), after: None }),
+    }
+}

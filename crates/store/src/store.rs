@@ -1,0 +1,121 @@
+//! The store as its users hold it. Checks requests against the contract and hands them to a back end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_rt::tasks::Tasks;
+use bytes::Bytes;
+
+use crate::backend::Backend;
+use crate::entry::{Entry, LeaseId, Page, Revision};
+use crate::error::{Refusal, StoreError};
+use crate::lease;
+use crate::memory::Memory;
+use crate::range::Range;
+use crate::txn::{Outcome, Txn};
+use crate::watch::Watch;
+
+/// Ordered bytes with revisions. Clones share one store.
+#[derive(Debug, Clone)]
+pub struct Store(Arc<dyn Backend>);
+
+impl Store {
+    /// A store that lives in this process only, for tests, the library and the simulator. Its lease keeper
+    /// runs on a level below `tasks`; the store closes when that level is stopped.
+    #[must_use]
+    pub fn memory(tasks: &Tasks) -> Self {
+        Self(Memory::start(tasks))
+    }
+
+    /// Reads entries of `range` in key order, at most `limit`, [`crate::MAX_PAGE`] entries or
+    /// [`crate::MAX_PAGE_BYTES`], whichever is least: [`Page::more`] says whether to read on. Without `at`
+    /// the page shows every commit acknowledged before the call.
+    ///
+    /// # Errors
+    /// [`StoreError::Compacted`] and [`StoreError::Future`] if `at` is not kept; [`StoreError::Refused`] for
+    /// a limit of 0; [`StoreError::Broken`] and [`StoreError::Closed`].
+    pub async fn list(&self, range: Range, at: Option<Revision>, limit: usize) -> Result<Page, StoreError> {
+        if limit == 0 {
+            return Err(Refusal::EmptyPage.into());
+        }
+        self.0.list(range, at, limit).await
+    }
+
+    /// Reads one key as it is now. `None` means that it does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] for an empty key; [`StoreError::Broken`] and [`StoreError::Closed`].
+    pub async fn get(&self, key: Bytes) -> Result<Option<Entry>, StoreError> {
+        if key.is_empty() {
+            return Err(Refusal::EmptyKey.into());
+        }
+        Ok(self.0.list(Range::one(key), None, 1).await?.entries.pop())
+    }
+
+    /// Makes the changes of `txn` if all of its compares hold, durably and at once. A commit that was begun
+    /// goes on if the future is dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`], [`StoreError::TooLarge`] and [`StoreError::LeaseGone`] for the request;
+    /// [`StoreError::DiskFull`], [`StoreError::Broken`] and [`StoreError::Closed`] for the store. Only
+    /// `Broken` leaves open whether the changes were made.
+    pub async fn commit(&self, txn: Txn) -> Result<Outcome, StoreError> {
+        txn.check()?;
+        self.0.commit(txn).await
+    }
+
+    /// Watches every commit above `after` that touches `range`, in order and without gaps. Resume with the
+    /// revision of the last batch; begin with the revision of a [`Page`].
+    ///
+    /// # Errors
+    /// [`StoreError::Compacted`] and [`StoreError::Future`] if `after` is not kept; [`StoreError::Broken`]
+    /// and [`StoreError::Closed`].
+    pub async fn watch(&self, range: Range, after: Revision) -> Result<Watch, StoreError> {
+        self.0.watch(range, after).await
+    }
+
+    /// Grants a lease that ends `ttl` from now, or from its last [`Store::keep_alive`]; a back end may round
+    /// up. Time is this process's monotonic clock: opening a store again gives each lease its whole time.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] outside of [`crate::MIN_TTL`] to [`crate::MAX_TTL`]; [`StoreError::DiskFull`],
+    /// [`StoreError::Broken`] and [`StoreError::Closed`].
+    pub async fn grant(&self, ttl: Duration) -> Result<LeaseId, StoreError> {
+        lease::check_ttl(ttl)?;
+        self.0.grant(ttl).await
+    }
+
+    /// Gives a lease its whole time again. Writes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::LeaseGone`] if it has ended; [`StoreError::Broken`] and [`StoreError::Closed`].
+    pub async fn keep_alive(&self, lease: LeaseId) -> Result<(), StoreError> {
+        self.0.keep_alive(lease).await
+    }
+
+    /// Ends a lease now and deletes the keys bound to it, in one commit. The same happens, a little after
+    /// its time, to a lease that is not kept alive.
+    ///
+    /// # Errors
+    /// [`StoreError::LeaseGone`] if it has ended; [`StoreError::DiskFull`], [`StoreError::Broken`] and
+    /// [`StoreError::Closed`].
+    pub async fn revoke(&self, lease: LeaseId) -> Result<(), StoreError> {
+        self.0.revoke(lease).await
+    }
+
+    /// Forgets history: afterwards `before` is the oldest revision to read at or to watch from. A revision
+    /// that was compacted already changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Future`] if `before` does not exist yet; [`StoreError::DiskFull`],
+    /// [`StoreError::Broken`] and [`StoreError::Closed`].
+    pub async fn compact(&self, before: Revision) -> Result<(), StoreError> {
+        self.0.compact(before).await
+    }
+
+    /// Closes the store for every holder: finishes the commits it has taken, ends watches, stops its tasks
+    /// and releases its directory. Closing twice is closing once.
+    pub async fn close(&self) {
+        self.0.close().await;
+    }
+}

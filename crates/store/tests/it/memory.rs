@@ -1,0 +1,12 @@
+//! The contract on the memory back end.
+
+use bellwether_rt::tasks::Tasks;
+use bellwether_store::Store;
+use bellwether_store::conformance::Subject;
+
+async fn fresh() -> Subject {
+    let tasks = Tasks::new();
+    Subject { store: Store::memory(&tasks), keep: Box::new(tasks) }
+}
+
+bellwether_store::suite!(crate::memory::fresh);
