@@ -1,9 +1,15 @@
 //! Shapes v1. A shape never changes its meaning; what breaks comes as `v2` beside it.
 
 pub mod access;
+pub mod entity;
 pub mod event;
 pub mod evidence;
 pub mod node;
 pub mod order;
 pub mod page;
+pub mod policy;
+pub mod progress;
+pub mod report;
+pub mod rollout;
 pub mod status;
+pub mod target;

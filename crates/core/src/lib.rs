@@ -12,4 +12,6 @@ extern crate std;
 pub mod access;
 pub mod local;
 pub mod records;
+pub mod rollout;
+pub mod verdict;
 pub mod words;

@@ -1,8 +1,15 @@
 //! What is remembered, one record per file. Each record has one writer, named in its file's header.
 
+pub mod entity;
 pub mod event;
 pub mod evidence;
+pub mod key;
 pub mod node;
 pub mod order;
+pub mod policy;
+pub mod progress;
+pub mod report;
+pub mod rollout;
 pub mod status;
+pub mod target;
 pub mod token;

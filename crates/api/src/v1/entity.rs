@@ -1,0 +1,189 @@
+//! Entities, as they travel and are kept.
+
+use bellwether_core::records::entity as core;
+use bellwether_core::words::counter::RequestNumber;
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::policy::Policy;
+use crate::shape::{ShapeError, read};
+
+/// Asks for an entity to be: which nodes, and how carefully they change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EntitySpec {
+    /// Which nodes are its targets, like `role=web`; `all` for every node.
+    pub selector: String,
+    /// How carefully they change.
+    #[serde(default)]
+    pub policy: Policy,
+}
+
+/// An entity as people made it, and what was asked of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Entity {
+    /// Its name, a DNS label.
+    pub name: String,
+    /// Which nodes are its targets.
+    pub selector: String,
+    /// What changes: `version`.
+    pub kind: String,
+    /// How carefully.
+    pub policy: Policy,
+    /// The last version asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<Wanted>,
+    /// A person's pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    /// How often a person said resume.
+    #[serde(default)]
+    pub resumes: u64,
+    /// The last abort.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abort: Option<Abort>,
+}
+
+/// A person's request for a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Wanted {
+    /// Which request it is, from 1.
+    pub request: u64,
+    /// The version.
+    pub version: String,
+    /// `start`, `undo` or `retry`.
+    pub how: String,
+    /// Who asked.
+    pub by: String,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+    /// When.
+    pub at_ms: u64,
+}
+
+/// A person's pause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Hold {
+    /// Who.
+    pub by: String,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+    /// When.
+    pub at_ms: u64,
+}
+
+/// A person's abort.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Abort {
+    /// The newest request it ends.
+    pub request: u64,
+    /// Who.
+    pub by: String,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+    /// When.
+    pub at_ms: u64,
+}
+
+impl From<&core::Entity> for Entity {
+    fn from(from: &core::Entity) -> Self {
+        let core::Kind::Version = from.kind;
+        Self {
+            name: from.name.to_string(),
+            selector: from.selector.to_string(),
+            kind: "version".to_owned(),
+            policy: (&from.policy).into(),
+            wanted: from.wanted.as_ref().map(Wanted::from),
+            hold: from.hold.as_ref().map(|hold| Hold {
+                by: hold.by.to_string(),
+                why: hold.why.clone(),
+                at_ms: hold.at.as_millis(),
+            }),
+            resumes: from.resumes,
+            abort: from.abort.as_ref().map(|abort| Abort {
+                request: abort.request.get(),
+                by: abort.by.to_string(),
+                why: abort.why.clone(),
+                at_ms: abort.at.as_millis(),
+            }),
+        }
+    }
+}
+
+impl TryFrom<Entity> for core::Entity {
+    type Error = ShapeError;
+    fn try_from(from: Entity) -> Result<Self, ShapeError> {
+        if from.kind != "version" {
+            return Err(ShapeError::at("kind", format!("{:?} is not version", from.kind)));
+        }
+        Ok(Self {
+            name: read("name", &from.name)?,
+            selector: read("selector", &from.selector)?,
+            kind: core::Kind::Version,
+            policy: (&from.policy).try_into().map_err(|error: ShapeError| error.within("policy"))?,
+            wanted: from.wanted.map(TryInto::try_into).transpose()?,
+            hold: from.hold.map(TryInto::try_into).transpose()?,
+            resumes: from.resumes,
+            abort: from.abort.map(TryInto::try_into).transpose()?,
+        })
+    }
+}
+
+/// Reads in which way a version was asked for.
+///
+/// # Errors
+/// [`ShapeError`] at `how`.
+pub(super) fn how(text: &str) -> Result<core::How, ShapeError> {
+    let known = [core::How::Start, core::How::Undo, core::How::Retry];
+    let found = known.into_iter().find(|how| how.to_string() == text);
+    found.ok_or_else(|| ShapeError::at("how", format!("{text:?} is not start, undo or retry")))
+}
+
+impl From<&core::Wanted> for Wanted {
+    fn from(from: &core::Wanted) -> Self {
+        Self {
+            request: from.request.get(),
+            version: from.version.to_string(),
+            how: from.how.to_string(),
+            by: from.by.to_string(),
+            why: from.why.clone(),
+            at_ms: from.at.as_millis(),
+        }
+    }
+}
+
+impl TryFrom<Wanted> for core::Wanted {
+    type Error = ShapeError;
+    fn try_from(from: Wanted) -> Result<Self, ShapeError> {
+        Ok(Self {
+            request: RequestNumber::new(from.request),
+            version: read("version", &from.version)?,
+            how: how(&from.how)?,
+            by: read("by", &from.by)?,
+            why: from.why,
+            at: Timestamp::from_millis(from.at_ms),
+        })
+    }
+}
+
+impl TryFrom<Hold> for core::Hold {
+    type Error = ShapeError;
+    fn try_from(from: Hold) -> Result<Self, ShapeError> {
+        Ok(Self { by: read("by", &from.by)?, why: from.why, at: Timestamp::from_millis(from.at_ms) })
+    }
+}
+
+impl TryFrom<Abort> for core::Abort {
+    type Error = ShapeError;
+    fn try_from(from: Abort) -> Result<Self, ShapeError> {
+        Ok(Self {
+            request: RequestNumber::new(from.request),
+            by: read("by", &from.by)?,
+            why: from.why,
+            at: Timestamp::from_millis(from.at_ms),
+        })
+    }
+}

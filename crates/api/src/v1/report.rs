@@ -1,0 +1,218 @@
+//! Reports: as an agent sends them (ages, no clock of its own) and as they are kept (the server's times).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bellwether_core::records::report as core;
+use bellwether_core::rollout::sighting;
+use bellwether_core::words::counter::{AssignmentNumber, Generation};
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::evidence::Evidence;
+use super::status::Status;
+use crate::shape::{ShapeError, read, read_some};
+
+/// Everything one node says it saw. Sent whole, when something changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// Whose: must be the sender's own name.
+    pub node: String,
+    /// The agent's version.
+    pub agent_version: String,
+    /// The order it had taken in.
+    pub generation: u64,
+    /// By entity, at most 256.
+    #[serde(default)]
+    pub entities: BTreeMap<String, EntityReport>,
+    /// One state per category, at most 64.
+    #[serde(default)]
+    pub statuses: BTreeMap<String, Status>,
+    /// When it arrived, by the server's clock. Ignored in requests.
+    #[serde(default)]
+    pub received_at_ms: u64,
+}
+
+/// What a node says of one entity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EntityReport {
+    /// The last version that validation passed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<String>,
+    /// The assignment this answers; zero for none.
+    #[serde(default)]
+    pub answering: u64,
+    /// What it is doing about it.
+    #[serde(default)]
+    pub doing: Doing,
+    /// Its health.
+    #[serde(default)]
+    pub health: Health,
+    /// For how long it has been healthy without a break, in milliseconds, measured on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub healthy_for_ms: Option<u64>,
+    /// The same as a time of the server's clock. Ignored in requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub healthy_since_ms: Option<u64>,
+}
+
+/// What a node is doing about an assignment.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "doing", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Doing {
+    /// Nothing, or nothing more.
+    #[default]
+    Nothing,
+    /// Moving to the version.
+    Applying {
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// Not able to begin yet.
+    Waiting {
+        /// What for.
+        reason: String,
+    },
+    /// It could not.
+    Failed {
+        /// How many attempts failed, from 1.
+        attempts: u32,
+        /// What the last one looked like.
+        evidence: Evidence,
+    },
+}
+
+/// What checks say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "health", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Health {
+    /// There are none.
+    #[default]
+    NoChecks,
+    /// None fails.
+    Healthy,
+    /// At least one fails.
+    Failing {
+        /// Which, and how.
+        evidence: Evidence,
+    },
+}
+
+impl From<&core::Report> for Report {
+    fn from(from: &core::Report) -> Self {
+        let entities = from.entities.iter().map(|(name, report)| (name.to_string(), report.into()));
+        let statuses = from.statuses.iter().map(|(name, status)| (name.to_string(), status.into()));
+        Self {
+            node: from.node.to_string(),
+            agent_version: from.agent_version.clone(),
+            generation: from.generation.get(),
+            entities: entities.collect(),
+            statuses: statuses.collect(),
+            received_at_ms: from.received_at.as_millis(),
+        }
+    }
+}
+
+impl TryFrom<Report> for core::Report {
+    type Error = ShapeError;
+    fn try_from(from: Report) -> Result<Self, ShapeError> {
+        if from.entities.len() > core::MAX_ENTITIES {
+            return Err(ShapeError::at("entities", "more than 256"));
+        }
+        if from.statuses.len() > bellwether_core::records::status::MAX_CATEGORIES {
+            return Err(ShapeError::at("statuses", "more than 64"));
+        }
+        let entities = from.entities.into_iter().map(|(name, report)| {
+            let at = |error: ShapeError| error.within(&format!("entities.{name}"));
+            Ok((read("name", &name).map_err(at)?, report.try_into().map_err(at)?))
+        });
+        let statuses = from.statuses.into_iter().map(|(name, status)| {
+            let at = |error: ShapeError| error.within(&format!("statuses.{name}"));
+            Ok((read("name", &name).map_err(at)?, status.try_into().map_err(at)?))
+        });
+        Ok(Self {
+            node: read("node", &from.node)?,
+            received_at: Timestamp::from_millis(from.received_at_ms),
+            agent_version: from.agent_version.chars().take(64).collect(),
+            generation: Generation::new(from.generation),
+            entities: entities.collect::<Result<_, ShapeError>>()?,
+            statuses: statuses.collect::<Result<_, ShapeError>>()?,
+        })
+    }
+}
+
+impl From<&core::EntityReport> for EntityReport {
+    fn from(from: &core::EntityReport) -> Self {
+        Self {
+            running: from.running.as_ref().map(ToString::to_string),
+            answering: from.answering.get(),
+            doing: (&from.doing).into(),
+            health: (&from.health).into(),
+            healthy_for_ms: None,
+            healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
+        }
+    }
+}
+
+impl TryFrom<EntityReport> for core::EntityReport {
+    type Error = ShapeError;
+    fn try_from(from: EntityReport) -> Result<Self, ShapeError> {
+        Ok(Self {
+            running: read_some("running", from.running.as_deref())?,
+            answering: AssignmentNumber::new(from.answering),
+            doing: from.doing.into(),
+            health: from.health.into(),
+            healthy_since: from.healthy_since_ms.map(Timestamp::from_millis),
+        })
+    }
+}
+
+impl From<&sighting::Doing> for Doing {
+    fn from(from: &sighting::Doing) -> Self {
+        match from {
+            sighting::Doing::Nothing => Self::Nothing,
+            sighting::Doing::Applying { attempt } => Self::Applying { attempt: *attempt },
+            sighting::Doing::Waiting { reason } => Self::Waiting { reason: reason.to_string() },
+            sighting::Doing::Failed { attempts, evidence } => {
+                Self::Failed { attempts: *attempts, evidence: (&**evidence).into() }
+            }
+        }
+    }
+}
+
+impl From<Doing> for sighting::Doing {
+    fn from(from: Doing) -> Self {
+        match from {
+            Doing::Nothing => Self::Nothing,
+            Doing::Applying { attempt } => Self::Applying { attempt },
+            Doing::Waiting { reason } => {
+                Self::Waiting { reason: reason.chars().take(512).collect::<String>().into() }
+            }
+            Doing::Failed { attempts, evidence } => {
+                Self::Failed { attempts, evidence: Arc::new(evidence.into()) }
+            }
+        }
+    }
+}
+
+impl From<&sighting::Health> for Health {
+    fn from(from: &sighting::Health) -> Self {
+        match from {
+            sighting::Health::NoChecks => Self::NoChecks,
+            sighting::Health::Healthy => Self::Healthy,
+            sighting::Health::Failing { evidence } => Self::Failing { evidence: (&**evidence).into() },
+        }
+    }
+}
+
+impl From<Health> for sighting::Health {
+    fn from(from: Health) -> Self {
+        match from {
+            Health::NoChecks => Self::NoChecks,
+            Health::Healthy => Self::Healthy,
+            Health::Failing { evidence } => Self::Failing { evidence: Arc::new(evidence.into()) },
+        }
+    }
+}

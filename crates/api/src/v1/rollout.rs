@@ -1,0 +1,270 @@
+//! Rollouts, as they travel and are kept.
+
+mod state;
+
+use std::sync::Arc;
+
+use bellwether_core::records::rollout as core;
+use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub use self::state::{Heading, Judgement, State};
+use super::entity::{Entity, how};
+use super::evidence::Evidence;
+use super::policy::Policy;
+use super::progress::Progress;
+use crate::shape::{ShapeError, read, read_some};
+
+/// Asks for a rollout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRollout {
+    /// The version every target is to be at.
+    pub version: String,
+    /// Why, for whoever reads the history.
+    #[serde(default)]
+    pub why: String,
+    /// Policy fields to change with it; they stay changed.
+    #[serde(default)]
+    pub policy: Policy,
+}
+
+/// One move of an entity's targets to a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Rollout {
+    /// Its place in the entity's history, from 1.
+    pub number: u64,
+    /// The request it answers.
+    pub request: u64,
+    /// The version it moves targets to.
+    pub version: String,
+    /// What was last known good when it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// `start`, `undo` or `retry`.
+    pub how: String,
+    /// Who asked.
+    pub by: String,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+    /// The policy at its start.
+    pub policy: Policy,
+    /// When it started.
+    pub started_ms: u64,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
+    /// Where it stands.
+    pub state: State,
+    /// Which way it goes.
+    pub heading: Heading,
+    /// What is held of its version.
+    pub judgement: Judgement,
+    /// Failures a person let pass.
+    #[serde(default)]
+    pub waived_failed: u64,
+    /// Silent targets a person let pass.
+    #[serde(default)]
+    pub waived_unreachable: u64,
+    /// How its targets stood when this was written.
+    pub figures: Figures,
+    /// The batches opened, oldest first, the last 64.
+    #[serde(default)]
+    pub batches: Vec<Batch>,
+    /// The first 16 targets that failed.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
+}
+
+/// How a rollout's targets stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct Figures {
+    /// All targets: N.
+    pub targets: u64,
+    /// Assigned, without a verdict yet.
+    pub in_flight: u64,
+    /// Succeeded on the version.
+    pub succeeded: u64,
+    /// Failed on it.
+    pub failed: u64,
+    /// Silent.
+    pub unreachable: u64,
+    /// Held by an operator.
+    pub held: u64,
+    /// Not told yet.
+    pub waiting: u64,
+    /// Back on last known good.
+    pub returned: u64,
+    /// Failed on the way back.
+    pub failed_return: u64,
+}
+
+/// One batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Batch {
+    /// Its place, from 1.
+    pub number: u64,
+    /// When its first target was told.
+    pub opened_ms: u64,
+    /// How many targets will have been told when it is full.
+    pub upto: u64,
+    /// How the rollout stood when it opened.
+    pub figures: Figures,
+}
+
+/// One target that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Failure {
+    /// Which.
+    pub target: String,
+    /// When.
+    pub at_ms: u64,
+    /// What it looked like.
+    pub evidence: Evidence,
+}
+
+/// A rollout with what is around it now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RolloutView {
+    /// The entity.
+    pub entity: Entity,
+    /// Where the entity stands.
+    pub progress: Progress,
+    /// The rollout that runs, or the last one; none before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+    /// How its targets stand now.
+    pub figures: Figures,
+    /// Targets that must succeed: S.
+    pub needed: u64,
+    /// Failures tolerated: F.
+    pub tolerated: u64,
+    /// Most targets in flight at once.
+    pub batch: u64,
+    /// One line: where it stands and why.
+    pub why: String,
+    /// The server's clock, in milliseconds since the Unix epoch: ages are counted from it.
+    pub now_ms: u64,
+    /// Revision of the last change to this entity, its targets or their reports; pass as `index` to wait for the next.
+    pub revision: u64,
+}
+
+impl From<&core::Rollout> for Rollout {
+    fn from(from: &core::Rollout) -> Self {
+        Self {
+            number: from.number.get(),
+            request: from.request.get(),
+            version: from.version.to_string(),
+            from: from.from.as_ref().map(ToString::to_string),
+            how: from.how.to_string(),
+            by: from.by.to_string(),
+            why: from.why.clone(),
+            policy: (&from.policy).into(),
+            started_ms: from.started.as_millis(),
+            ended_ms: from.ended.map(Timestamp::as_millis),
+            state: (&from.state).into(),
+            heading: (&from.heading).into(),
+            judgement: (&from.judgement).into(),
+            waived_failed: from.waived.failed,
+            waived_unreachable: from.waived.unreachable,
+            figures: from.figures.into(),
+            batches: from.batches.iter().map(Batch::from).collect(),
+            failures: from.failures.iter().map(Failure::from).collect(),
+        }
+    }
+}
+
+impl TryFrom<Rollout> for core::Rollout {
+    type Error = ShapeError;
+    fn try_from(from: Rollout) -> Result<Self, ShapeError> {
+        Ok(Self {
+            number: RolloutNumber::new(from.number),
+            request: RequestNumber::new(from.request),
+            version: read("version", &from.version)?,
+            from: read_some("from", from.from.as_deref())?,
+            how: how(&from.how)?,
+            by: read("by", &from.by)?,
+            why: from.why,
+            policy: (&from.policy).try_into().map_err(|error: ShapeError| error.within("policy"))?,
+            started: Timestamp::from_millis(from.started_ms),
+            ended: from.ended_ms.map(Timestamp::from_millis),
+            state: from.state.try_into()?,
+            heading: from.heading.try_into()?,
+            judgement: from.judgement.into(),
+            waived: core::Waived { failed: from.waived_failed, unreachable: from.waived_unreachable },
+            figures: from.figures.into(),
+            batches: from.batches.into_iter().map(Into::into).collect(),
+            failures: from.failures.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl From<core::Figures> for Figures {
+    fn from(from: core::Figures) -> Self {
+        Self {
+            targets: from.targets,
+            in_flight: from.in_flight,
+            succeeded: from.succeeded,
+            failed: from.failed,
+            unreachable: from.unreachable,
+            held: from.held,
+            waiting: from.waiting,
+            returned: from.returned,
+            failed_return: from.failed_return,
+        }
+    }
+}
+
+impl From<Figures> for core::Figures {
+    fn from(from: Figures) -> Self {
+        Self {
+            targets: from.targets,
+            in_flight: from.in_flight,
+            succeeded: from.succeeded,
+            failed: from.failed,
+            unreachable: from.unreachable,
+            held: from.held,
+            waiting: from.waiting,
+            returned: from.returned,
+            failed_return: from.failed_return,
+        }
+    }
+}
+
+impl From<&core::Batch> for Batch {
+    fn from(from: &core::Batch) -> Self {
+        let opened_ms = from.opened.as_millis();
+        Self { number: from.number, opened_ms, upto: from.upto, figures: from.figures.into() }
+    }
+}
+
+impl From<Batch> for core::Batch {
+    fn from(from: Batch) -> Self {
+        let opened = Timestamp::from_millis(from.opened_ms);
+        Self { number: from.number, opened, upto: from.upto, figures: from.figures.into() }
+    }
+}
+
+impl From<&core::Failure> for Failure {
+    fn from(from: &core::Failure) -> Self {
+        Self {
+            target: from.target.to_string(),
+            at_ms: from.at.as_millis(),
+            evidence: (&*from.evidence).into(),
+        }
+    }
+}
+
+impl TryFrom<Failure> for core::Failure {
+    type Error = ShapeError;
+    fn try_from(from: Failure) -> Result<Self, ShapeError> {
+        Ok(Self {
+            target: read("failures.target", &from.target)?,
+            at: Timestamp::from_millis(from.at_ms),
+            evidence: Arc::new(from.evidence.into()),
+        })
+    }
+}

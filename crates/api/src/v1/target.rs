@@ -1,0 +1,184 @@
+//! Target states, as they travel and are kept.
+
+use std::sync::Arc;
+
+use bellwether_core::records::target as core;
+use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
+use bellwether_core::words::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::evidence::Evidence;
+use crate::shape::{ShapeError, read};
+
+/// What one target was told, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct TargetState {
+    /// The version it was told.
+    pub version: String,
+    /// The rollout that told it.
+    pub rollout: u64,
+    /// Why: `turn`, `adopted`, `rollback` or `known_good`.
+    pub purpose: String,
+    /// How often it was told something.
+    pub assignment: u64,
+    /// When it was told.
+    pub assigned_at_ms: u64,
+    /// Counts towards its deadline.
+    pub clock: DeadlineClock,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// Counts towards a deadline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "clock", rename_all = "snake_case")]
+pub enum DeadlineClock {
+    /// Counting.
+    Running {
+        /// Since then, on the entity's pause clock.
+        from_ms: u64,
+    },
+    /// Standing still.
+    Stopped {
+        /// With so much counted.
+        spent_ms: u64,
+    },
+}
+
+/// What came of an assignment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// No verdict yet.
+    InFlight,
+    /// Healthy for the soak.
+    Succeeded {
+        /// When.
+        at_ms: u64,
+        /// When it was first seen failing afterwards.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_later_ms: Option<u64>,
+    },
+    /// Failed.
+    Failed {
+        /// When.
+        at_ms: u64,
+        /// What it looked like.
+        evidence: Evidence,
+    },
+    /// Its deadline passed while it was silent.
+    Unreachable {
+        /// When.
+        at_ms: u64,
+    },
+}
+
+/// One target as listed: what it was told, what it runs, where it stands and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct TargetView {
+    /// Its name.
+    pub name: String,
+    /// Where it is in its life: `idle`, `assigned`, `applying`, `soaking`, `settling`, `blocked`, `succeeded`, `failed`,
+    /// `unreachable`.
+    pub phase: String,
+    /// Since when, in milliseconds since the Unix epoch, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<u64>,
+    /// What it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
+    /// What it runs, validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<String>,
+    /// The rollout that told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<u64>,
+    /// `up`, `suspect`, `unreachable` or `never`.
+    pub contact: String,
+    /// One line: why it is where it is.
+    pub why: String,
+    /// What a failure looked like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+const PURPOSES: [(core::Purpose, &str); 4] = [
+    (core::Purpose::Turn, "turn"),
+    (core::Purpose::Adopted, "adopted"),
+    (core::Purpose::Rollback, "rollback"),
+    (core::Purpose::KnownGood, "known_good"),
+];
+
+impl From<&core::TargetState> for TargetState {
+    fn from(from: &core::TargetState) -> Self {
+        let purpose = PURPOSES.iter().find(|(known, _)| *known == from.purpose).map_or("turn", |(_, word)| word);
+        Self {
+            version: from.version.to_string(),
+            rollout: from.rollout.get(),
+            purpose: purpose.to_owned(),
+            assignment: from.assignment.get(),
+            assigned_at_ms: from.assigned_at.as_millis(),
+            clock: match from.clock {
+                core::DeadlineClock::Running { from } => DeadlineClock::Running { from_ms: from.as_millis() },
+                core::DeadlineClock::Stopped { spent } => DeadlineClock::Stopped { spent_ms: spent.as_millis() },
+            },
+            outcome: (&from.outcome).into(),
+        }
+    }
+}
+
+impl TryFrom<TargetState> for core::TargetState {
+    type Error = ShapeError;
+    fn try_from(from: TargetState) -> Result<Self, ShapeError> {
+        let purpose = PURPOSES.iter().find(|(_, word)| *word == from.purpose).map(|(known, _)| *known);
+        Ok(Self {
+            version: read("version", &from.version)?,
+            rollout: RolloutNumber::new(from.rollout),
+            purpose: purpose
+                .ok_or_else(|| ShapeError::at("purpose", format!("{:?} is unknown", from.purpose)))?,
+            assignment: AssignmentNumber::new(from.assignment),
+            assigned_at: Timestamp::from_millis(from.assigned_at_ms),
+            clock: match from.clock {
+                DeadlineClock::Running { from_ms } => {
+                    core::DeadlineClock::Running { from: Timestamp::from_millis(from_ms) }
+                }
+                DeadlineClock::Stopped { spent_ms } => {
+                    core::DeadlineClock::Stopped { spent: Span::from_millis(spent_ms) }
+                }
+            },
+            outcome: from.outcome.into(),
+        })
+    }
+}
+
+impl From<&core::Outcome> for Outcome {
+    fn from(from: &core::Outcome) -> Self {
+        match from {
+            core::Outcome::InFlight => Self::InFlight,
+            core::Outcome::Succeeded { at, failed_later } => Self::Succeeded {
+                at_ms: at.as_millis(),
+                failed_later_ms: failed_later.map(Timestamp::as_millis),
+            },
+            core::Outcome::Failed { at, evidence } => {
+                Self::Failed { at_ms: at.as_millis(), evidence: (&**evidence).into() }
+            }
+            core::Outcome::Unreachable { at } => Self::Unreachable { at_ms: at.as_millis() },
+        }
+    }
+}
+
+impl From<Outcome> for core::Outcome {
+    fn from(from: Outcome) -> Self {
+        match from {
+            Outcome::InFlight => Self::InFlight,
+            Outcome::Succeeded { at_ms, failed_later_ms } => Self::Succeeded {
+                at: Timestamp::from_millis(at_ms),
+                failed_later: failed_later_ms.map(Timestamp::from_millis),
+            },
+            Outcome::Failed { at_ms, evidence } => {
+                Self::Failed { at: Timestamp::from_millis(at_ms), evidence: Arc::new(evidence.into()) }
+            }
+            Outcome::Unreachable { at_ms } => Self::Unreachable { at: Timestamp::from_millis(at_ms) },
+        }
+    }
+}

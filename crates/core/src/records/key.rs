@@ -1,0 +1,89 @@
+//! Which record: the typed key, and the record with it. How a key reads as text is the store's business elsewhere.
+
+use super::entity::Entity;
+use super::event::Event;
+use super::node::{Node, Presence};
+use super::order::Order;
+use super::report::Report;
+use super::progress::Progress;
+use super::rollout::Rollout;
+use super::target::TargetState;
+use super::token::{JoinToken, Token};
+use crate::words::counter::{RolloutNumber, Sequence};
+use crate::words::name::{EntityName, NodeName, TargetName};
+
+use alloc::string::String;
+
+/// Which record, within its namespace (tokens live outside of any).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// A node.
+    Node(NodeName),
+    /// A node's presence.
+    Presence(NodeName),
+    /// A node's report.
+    Report(NodeName),
+    /// A node's order.
+    Order(NodeName),
+    /// An entity.
+    Entity(EntityName),
+    /// An entity's progress.
+    Progress(EntityName),
+    /// One of an entity's rollouts.
+    Rollout(EntityName, RolloutNumber),
+    /// One of an entity's targets.
+    Target(EntityName, TargetName),
+    /// An event.
+    Event(Sequence),
+    /// A token, by its secret's hash.
+    Token(String),
+    /// A join token, by its secret's hash.
+    JoinToken(String),
+}
+
+/// A record with what its key needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// A node.
+    Node(Node),
+    /// A node's presence.
+    Presence(NodeName, Presence),
+    /// A node's report.
+    Report(Report),
+    /// A node's order.
+    Order(NodeName, Order),
+    /// An entity.
+    Entity(Entity),
+    /// An entity's progress.
+    Progress(EntityName, Progress),
+    /// One of an entity's rollouts.
+    Rollout(EntityName, Rollout),
+    /// One of an entity's targets.
+    Target(EntityName, TargetName, TargetState),
+    /// An event.
+    Event(Event),
+    /// A token.
+    Token(Token),
+    /// A join token.
+    JoinToken(JoinToken),
+}
+
+impl Record {
+    /// Where it is kept.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        match self {
+            Self::Node(node) => Key::Node(node.name.clone()),
+            Self::Presence(node, _) => Key::Presence(node.clone()),
+            Self::Report(report) => Key::Report(report.node.clone()),
+            Self::Order(node, _) => Key::Order(node.clone()),
+            Self::Entity(entity) => Key::Entity(entity.name.clone()),
+            Self::Progress(entity, _) => Key::Progress(entity.clone()),
+            Self::Rollout(entity, rollout) => Key::Rollout(entity.clone(), rollout.number),
+            Self::Target(entity, target, _) => Key::Target(entity.clone(), target.clone()),
+            Self::Event(event) => Key::Event(event.sequence),
+            Self::Token(token) => Key::Token(token.secret_hash.clone()),
+            Self::JoinToken(token) => Key::JoinToken(token.secret_hash.clone()),
+        }
+    }
+}

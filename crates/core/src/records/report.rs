@@ -1,0 +1,46 @@
+//! Reports: everything one node says it saw. Written only by the node's own agent, through absorption.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use super::status::Status;
+use crate::rollout::sighting::{Doing, Health};
+use crate::words::counter::{AssignmentNumber, Generation};
+use crate::words::name::{Category, EntityName, NodeName};
+use crate::words::time::Timestamp;
+use crate::words::version::Version;
+
+/// Most entities in one report.
+pub const MAX_ENTITIES: usize = 256;
+
+/// Everything one node says it saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Whose.
+    pub node: NodeName,
+    /// When it arrived, by the server's clock.
+    pub received_at: Timestamp,
+    /// The agent's version.
+    pub agent_version: String,
+    /// The order it had taken in.
+    pub generation: Generation,
+    /// By entity: those it has a recipe for, or was told about.
+    pub entities: BTreeMap<EntityName, EntityReport>,
+    /// One state per category.
+    pub statuses: BTreeMap<Category, Status>,
+}
+
+/// What a node says of one entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntityReport {
+    /// The last version that validation passed on.
+    pub running: Option<Version>,
+    /// The assignment this answers; zero for none.
+    pub answering: AssignmentNumber,
+    /// What it is doing about it.
+    pub doing: Doing,
+    /// Its health.
+    pub health: Health,
+    /// Since when it is healthy without a break, by the server's clock.
+    pub healthy_since: Option<Timestamp>,
+}

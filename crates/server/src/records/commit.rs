@@ -1,0 +1,88 @@
+//! The one place that commits: proposals from operations and deciders, gathered into as few transactions as fit.
+//!
+//! Each proposal is whole or not at all. It carries the revisions it was decided on; if one has moved on, that proposal
+//! conflicts and the others go through. Events get their numbers here, in the same transaction as their change.
+
+mod gather;
+mod task;
+
+use bellwether_core::records::event::Draft;
+use bellwether_core::words::counter::{Revision, Term};
+use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::verdict::Write;
+use bellwether_api::shape::ShapeError;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use bellwether_store::{Store, StoreError};
+use tokio::sync::{mpsc, oneshot};
+
+/// Proposals that wait for the writer. When it is full, whoever proposes waits.
+const QUEUE: usize = 4_096;
+
+/// Something to be committed whole.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// The namespace of the records and events.
+    pub namespace: Namespace,
+    /// Who wants it; events name them.
+    pub actor: Actor,
+    /// The leadership it was decided under, for deciders.
+    pub term: Option<Term>,
+    /// What changes, each with the revision it was decided on; zero for "it must not be there yet".
+    pub writes: Vec<(Write, Revision)>,
+    /// What is told about it.
+    pub events: Vec<Draft>,
+}
+
+/// Why a proposal was not committed. Nothing of it was.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CommitError {
+    /// A record it was decided on has changed since.
+    #[error("change it: somebody else changed it first")]
+    Conflict,
+    /// The leadership it was decided under is over.
+    #[error("decide on: another server leads now")]
+    LostTerm,
+    /// It is larger than one transaction.
+    #[error("commit so many changes at once")]
+    TooLarge,
+    /// A record has no stored form.
+    #[error("write a record: could not {0}")]
+    Shape(ShapeError),
+    /// The store did not take it.
+    #[error("{0}")]
+    Store(StoreError),
+    /// The server is stopping.
+    #[error("commit it: the server is stopping")]
+    Closed,
+}
+
+type Reply = oneshot::Sender<Result<Revision, CommitError>>;
+
+/// Hands proposals to the one writer. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Committer(mpsc::Sender<(Proposal, Reply)>);
+
+impl Committer {
+    /// Starts the writer.
+    #[must_use]
+    pub fn start(store: Store, clock: Clock, tasks: &Tasks) -> Self {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        tasks.spawn("commit", task::run(store, clock, receiver, tasks.token()));
+        Self(sender)
+    }
+
+    /// Commits a proposal, durably, and answers the revision it got. Once handed over it is finished even if the caller
+    /// stops waiting.
+    ///
+    /// # Errors
+    /// [`CommitError`]; nothing was changed then.
+    pub async fn commit(&self, proposal: Proposal) -> Result<Revision, CommitError> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send((proposal, reply)).await.map_err(|_| CommitError::Closed)?;
+        answer.await.map_err(|_| CommitError::Closed)?
+    }
+}
+
+#[cfg(test)]
+mod tests;

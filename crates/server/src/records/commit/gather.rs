@@ -1,0 +1,171 @@
+//! Proposals → one transaction that fits. Pure: knows limits and keys, never the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_core::records::event::Event;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::words::counter::{Revision, Sequence};
+use bellwether_core::words::name::Namespace;
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::verdict::Write;
+use bellwether_store::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
+use bytes::Bytes;
+
+use super::{CommitError, Proposal};
+use crate::records::{form, keys};
+
+/// Bytes left free in a transaction: sequence keys and guards are counted, this is for what the store adds.
+const SPARE_BYTES: usize = 16 << 10;
+
+/// What a compare guards, so that a failed one can be blamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guard {
+    /// The proposal at this place in the group.
+    Proposal(usize),
+    /// The leadership.
+    Term,
+    /// The numbering of events: somebody else wrote some.
+    Sequence,
+}
+
+/// A transaction under construction.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) txn: Txn,
+    pub(super) guards: Vec<Guard>,
+    pub(super) sequences: BTreeMap<Namespace, (Sequence, Sequence)>,
+    /// How many proposals are in it.
+    pub(super) count: usize,
+    written: BTreeSet<Bytes>,
+    bytes: usize,
+    term_guarded: bool,
+    now: Timestamp,
+}
+
+impl Group {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self {
+            txn: Txn::default(),
+            guards: Vec::new(),
+            sequences: BTreeMap::new(),
+            count: 0,
+            written: BTreeSet::new(),
+            bytes: 0,
+            term_guarded: false,
+            now,
+        }
+    }
+
+    /// Adds a proposal if it fits beside those already in; answers whether it did.
+    ///
+    /// # Errors
+    /// [`CommitError`] when it can never be committed.
+    pub(super) fn add(&mut self, proposal: &Proposal, last: Sequence) -> Result<bool, CommitError> {
+        let mut part = Part::new(proposal, self.now)?;
+        let (first, so_far) = self.sequences.get(&proposal.namespace).copied().unwrap_or((last, last));
+        let after = part.number(proposal, so_far, self.now)?;
+        if part.compares.len() + 2 > MAX_OPS || part.ops.len() + 1 > MAX_OPS || part.bytes > MAX_TXN_BYTES - SPARE_BYTES
+        {
+            return Err(CommitError::TooLarge);
+        }
+        let namespaces = self.sequences.len() + 1;
+        let fits = self.txn.compares.len() + part.compares.len() + namespaces < MAX_OPS
+            && self.txn.ops.len() + part.ops.len() + namespaces <= MAX_OPS
+            && self.bytes + part.bytes <= MAX_TXN_BYTES - SPARE_BYTES;
+        if !fits || part.keys.iter().any(|key| self.written.contains(key)) {
+            return Ok(false);
+        }
+        if let (Some(term), false) = (proposal.term, self.term_guarded) {
+            let revision = bellwether_store::Revision(term.get());
+            self.txn.compares.push(Compare::Created { key: keys::LEADER.into(), revision });
+            self.guards.push(Guard::Term);
+            self.term_guarded = true;
+        }
+        self.guards.extend(part.compares.iter().map(|_| Guard::Proposal(self.count)));
+        self.txn.compares.append(&mut part.compares);
+        self.txn.ops.append(&mut part.ops);
+        self.written.append(&mut part.keys);
+        self.bytes += part.bytes;
+        self.count += 1;
+        if after > so_far {
+            self.sequences.insert(proposal.namespace.clone(), (first, after));
+        }
+        Ok(true)
+    }
+
+    /// Adds the event numbering, and answers the transaction.
+    pub(super) fn close(&mut self) -> Txn {
+        for (namespace, (before, after)) in &self.sequences {
+            let key = keys::sequence(namespace);
+            let guard = match before.get() {
+                0 => Compare::Absent { key: key.clone() },
+                number => Compare::Value { key: key.clone(), value: number.to_string().into() },
+            };
+            self.txn.compares.push(guard);
+            self.guards.push(Guard::Sequence);
+            self.txn.ops.push(Op::Put { key, value: after.to_string().into(), lease: None });
+        }
+        std::mem::take(&mut self.txn)
+    }
+}
+
+/// One proposal's share of a transaction.
+struct Part {
+    compares: Vec<Compare>,
+    ops: Vec<Op>,
+    keys: BTreeSet<Bytes>,
+    bytes: usize,
+}
+
+impl Part {
+    fn new(proposal: &Proposal, _now: Timestamp) -> Result<Self, CommitError> {
+        let mut part = Self { compares: Vec::new(), ops: Vec::new(), keys: BTreeSet::new(), bytes: 0 };
+        for (write, revision) in &proposal.writes {
+            let key = keys::of(&proposal.namespace, &write.key());
+            part.compares.push(if *revision == Revision::ZERO {
+                Compare::Absent { key: key.clone() }
+            } else {
+                Compare::Modified { key: key.clone(), revision: bellwether_store::Revision(revision.get()) }
+            });
+            part.bytes += 2 * key.len();
+            match write {
+                Write::Put(record) => part.put(key, record)?,
+                Write::Delete(_) => {
+                    part.keys.insert(key.clone());
+                    part.ops.push(Op::Delete { key });
+                }
+            }
+        }
+        Ok(part)
+    }
+
+    /// Appends the proposal's events, numbered after `last`; answers the last number given.
+    fn number(&mut self, proposal: &Proposal, last: Sequence, now: Timestamp) -> Result<Sequence, CommitError> {
+        let mut sequence = last;
+        for draft in &proposal.events {
+            sequence = sequence.next();
+            let event = Event {
+                sequence,
+                time: now,
+                actor: proposal.actor.clone(),
+                kind: draft.kind.to_owned(),
+                subject: draft.subject.clone(),
+                before: draft.before.clone(),
+                after: draft.after.clone(),
+                cause: draft.cause.clone(),
+            };
+            let key = keys::of(&proposal.namespace, &Key::Event(sequence));
+            self.bytes += key.len();
+            self.put(key, &Record::Event(event))?;
+        }
+        Ok(sequence)
+    }
+
+    fn put(&mut self, key: Bytes, record: &Record) -> Result<(), CommitError> {
+        let value = form::write(record);
+        self.bytes += value.len();
+        self.keys.insert(key.clone());
+        self.ops.push(Op::Put { key, value, lease: None });
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! The writer: takes what waits, commits it, tells each proposal how it went.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bellwether_core::words::counter::{Revision, Sequence};
+use bellwether_core::words::name::Namespace;
+use bellwether_rt::clock::Clock;
+use bellwether_store::{Outcome, Store, StoreError};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::gather::{Group, Guard};
+use super::{CommitError, Proposal, Reply};
+use crate::records::keys;
+
+/// Most proposals taken from the queue at once.
+const DRAIN: usize = 256;
+
+/// How often one group may lose the event numbering to another server before its proposals are given up as conflicts.
+const SEQUENCE_TRIES: u32 = 64;
+
+pub(super) async fn run(
+    store: Store,
+    clock: Clock,
+    mut queue: mpsc::Receiver<(Proposal, Reply)>,
+    stop: CancellationToken,
+) {
+    let mut writer = Writer { store, clock, last: BTreeMap::new() };
+    let mut taken = Vec::with_capacity(DRAIN);
+    loop {
+        // recv_many is cancel safe: if stop wins, nothing was taken.
+        let count = tokio::select! {
+            count = queue.recv_many(&mut taken, DRAIN) => count,
+            () = stop.cancelled() => 0,
+        };
+        if count == 0 {
+            return;
+        }
+        writer.commit_all(taken.drain(..).collect()).await;
+    }
+}
+
+struct Writer {
+    store: Store,
+    clock: Clock,
+    /// The number of each namespace's last event, as far as this server knows.
+    last: BTreeMap<Namespace, Sequence>,
+}
+
+impl Writer {
+    async fn commit_all(&mut self, mut waiting: VecDeque<(Proposal, Reply)>) {
+        let mut tries = 0;
+        while !waiting.is_empty() {
+            let mut group = Group::new(self.clock.now());
+            let members = match self.gather(&mut group, &mut waiting).await {
+                Ok(members) => members,
+                Err(error) => return answer_all(waiting, &error),
+            };
+            if members.is_empty() {
+                continue;
+            }
+            tries += 1;
+            for member in self.commit(group, members, tries).await.into_iter().rev() {
+                waiting.push_front(member);
+            }
+        }
+    }
+
+    /// Moves proposals from the front of the queue into the group while they fit, answering those that never can.
+    async fn gather(
+        &mut self,
+        group: &mut Group,
+        waiting: &mut VecDeque<(Proposal, Reply)>,
+    ) -> Result<Vec<(Proposal, Reply)>, CommitError> {
+        let mut members = Vec::new();
+        while let Some((proposal, reply)) = waiting.pop_front() {
+            let last = match self.last(&proposal.namespace).await {
+                Ok(last) => last,
+                Err(error) => {
+                    waiting.push_front((proposal, reply));
+                    waiting.extend(members);
+                    return Err(CommitError::Store(error));
+                }
+            };
+            match group.add(&proposal, last) {
+                Ok(true) => members.push((proposal, reply)),
+                Ok(false) => {
+                    waiting.push_front((proposal, reply));
+                    break;
+                }
+                Err(error) => answer(reply, Err(error)),
+            }
+        }
+        Ok(members)
+    }
+
+    /// Commits a group; answers those that are done and returns those to be tried again.
+    async fn commit(
+        &mut self,
+        mut group: Group,
+        members: Vec<(Proposal, Reply)>,
+        tries: u32,
+    ) -> Vec<(Proposal, Reply)> {
+        match self.store.commit(group.close()).await {
+            Ok(Outcome::Committed(revision)) => {
+                for (namespace, (_, after)) in group.sequences {
+                    self.last.insert(namespace, after);
+                }
+                for (_, reply) in members {
+                    answer(reply, Ok(Revision::new(revision.0)));
+                }
+                Vec::new()
+            }
+            Ok(Outcome::Conflict { failed, .. }) => self.sort_out(&group, &failed, members, tries),
+            Err(error) => {
+                for (_, reply) in members {
+                    answer(reply, Err(CommitError::Store(error.clone())));
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    fn sort_out(
+        &mut self,
+        group: &Group,
+        failed: &[usize],
+        members: Vec<(Proposal, Reply)>,
+        tries: u32,
+    ) -> Vec<(Proposal, Reply)> {
+        let mut blamed = BTreeSet::new();
+        let mut term_lost = false;
+        for guard in failed.iter().filter_map(|index| group.guards.get(*index)) {
+            match guard {
+                Guard::Proposal(index) => {
+                    blamed.insert(*index);
+                }
+                Guard::Term => term_lost = true,
+                Guard::Sequence => self.last.clear(),
+            }
+        }
+        let mut again = Vec::new();
+        for (index, (proposal, reply)) in members.into_iter().enumerate() {
+            if term_lost && proposal.term.is_some() {
+                answer(reply, Err(CommitError::LostTerm));
+            } else if blamed.contains(&index) || tries >= SEQUENCE_TRIES {
+                answer(reply, Err(CommitError::Conflict));
+            } else {
+                again.push((proposal, reply));
+            }
+        }
+        again
+    }
+
+    async fn last(&mut self, namespace: &Namespace) -> Result<Sequence, StoreError> {
+        if let Some(last) = self.last.get(namespace) {
+            return Ok(*last);
+        }
+        let entry = self.store.get(keys::sequence(namespace)).await?;
+        let number = match entry {
+            None => 0,
+            Some(entry) => std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok()).ok_or_else(
+                || StoreError::Broken { reason: format!("the event number of {namespace} is not a number") },
+            )?,
+        };
+        self.last.insert(namespace.clone(), Sequence::new(number));
+        Ok(Sequence::new(number))
+    }
+}
+
+fn answer(reply: Reply, result: Result<Revision, CommitError>) {
+    if reply.send(result).is_err() {
+        tracing::debug!("nobody waits for a commit's answer any more");
+    }
+}
+
+fn answer_all(waiting: VecDeque<(Proposal, Reply)>, error: &CommitError) {
+    for (_, reply) in waiting {
+        answer(reply, Err(error.clone()));
+    }
+}

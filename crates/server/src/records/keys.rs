@@ -1,0 +1,150 @@
+//! Typed keys ↔ the text of store keys: the only place that knows how a key is spelled.
+//!
+//! ```text
+//! /bw/meta                      what this installation is
+//! /bw/leader                    who leads; its create revision is the term
+//! /bw/token/HASH                /bw/join-token/HASH
+//! /bw/ns/NS/sequence            number of the last event
+//! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
+//! /bw/ns/NS/entity/NAME         …/progress/NAME
+//! /bw/ns/NS/rollout/NAME/00000000000000000007
+//! /bw/ns/NS/target/ENTITY/TARGET
+//! /bw/ns/NS/event/00000000000000000042
+//! ```
+
+use bellwether_core::records::key::Key;
+use bellwether_core::words::counter::{RolloutNumber, Sequence};
+use bellwether_core::words::name::{EntityName, Namespace, TargetName};
+use bellwether_store::Range;
+use bytes::Bytes;
+
+/// Everything of ours in the store.
+pub const ROOT: &str = "/bw/";
+
+/// What this installation is.
+pub const META: &str = "/bw/meta";
+
+/// Who leads.
+pub const LEADER: &str = "/bw/leader";
+
+/// A key read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A record, in a namespace or (tokens) in none.
+    Record(Option<Namespace>, Key),
+    /// Known, and not a record of the world: the leader, the meta data, a sequence.
+    Aside,
+}
+
+/// The key of a record.
+#[must_use]
+pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
+    let ns = |kind: &str, rest: &str| format!("/bw/ns/{namespace}/{kind}/{rest}");
+    let text = match key {
+        Key::Node(name) => ns("node", name.as_str()),
+        Key::Presence(name) => ns("presence", name.as_str()),
+        Key::Report(name) => ns("report", name.as_str()),
+        Key::Order(name) => ns("order", name.as_str()),
+        Key::Entity(name) => ns("entity", name.as_str()),
+        Key::Progress(name) => ns("progress", name.as_str()),
+        Key::Rollout(name, number) => ns("rollout", &format!("{name}/{number:020}")),
+        Key::Target(entity, target) => ns("target", &format!("{entity}/{target}")),
+        Key::Event(sequence) => ns("event", &format!("{sequence:020}")),
+        Key::Token(hash) => format!("/bw/token/{hash}"),
+        Key::JoinToken(hash) => format!("/bw/join-token/{hash}"),
+    };
+    text.into()
+}
+
+/// The key that holds the number of a namespace's last event.
+#[must_use]
+pub fn sequence(namespace: &Namespace) -> Bytes {
+    format!("/bw/ns/{namespace}/sequence").into()
+}
+
+/// Events of a namespace after `after`.
+#[must_use]
+pub fn events_after(namespace: &Namespace, after: Sequence) -> Range {
+    let all = Range::prefix(format!("/bw/ns/{namespace}/event/"));
+    all.after(&of(namespace, &Key::Event(after)))
+}
+
+/// Reads a key, or none if it is not one of ours.
+#[must_use]
+pub fn read(key: &[u8]) -> Option<Place> {
+    let text = std::str::from_utf8(key).ok()?.strip_prefix(ROOT)?;
+    match text.split_once('/') {
+        None => matches!(text, "meta" | "leader").then_some(Place::Aside),
+        Some(("token", hash)) => Some(Place::Record(None, Key::Token(hash.to_owned()))),
+        Some(("join-token", hash)) => Some(Place::Record(None, Key::JoinToken(hash.to_owned()))),
+        Some(("ns", rest)) => {
+            let (namespace, rest) = rest.split_once('/')?;
+            if rest == "sequence" {
+                return Some(Place::Aside);
+            }
+            let (kind, name) = rest.split_once('/')?;
+            Some(Place::Record(Some(Namespace::parse(namespace).ok()?), record(kind, name)?))
+        }
+        Some(_) => None,
+    }
+}
+
+fn record(kind: &str, name: &str) -> Option<Key> {
+    Some(match kind {
+        "node" => Key::Node(name.parse().ok()?),
+        "presence" => Key::Presence(name.parse().ok()?),
+        "report" => Key::Report(name.parse().ok()?),
+        "order" => Key::Order(name.parse().ok()?),
+        "entity" => Key::Entity(name.parse().ok()?),
+        "progress" => Key::Progress(name.parse().ok()?),
+        "event" => Key::Event(Sequence::new(name.parse().ok()?)),
+        "rollout" => {
+            let (entity, number) = name.split_once('/')?;
+            Key::Rollout(EntityName::parse(entity).ok()?, RolloutNumber::new(number.parse().ok()?))
+        }
+        "target" => {
+            let (entity, target) = name.split_once('/')?;
+            Key::Target(EntityName::parse(entity).ok()?, TargetName::parse(target).ok()?)
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bellwether_core::words::name::NodeName;
+
+    #[test]
+    fn every_key_reads_back_as_itself() {
+        let ns = Namespace::parse("default").unwrap();
+        let (node, entity) = (NodeName::parse("web-1").unwrap(), EntityName::parse("web").unwrap());
+        let keys = [
+            Key::Node(node.clone()),
+            Key::Presence(node.clone()),
+            Key::Report(node.clone()),
+            Key::Order(node),
+            Key::Entity(entity.clone()),
+            Key::Progress(entity.clone()),
+            Key::Rollout(entity.clone(), RolloutNumber::new(7)),
+            Key::Target(entity, TargetName::parse("rack/web-1").unwrap()),
+            Key::Event(Sequence::new(42)),
+        ];
+        for key in keys {
+            assert_eq!(read(&of(&ns, &key)), Some(Place::Record(Some(ns.clone()), key)));
+        }
+        let token = Key::Token("abc".to_owned());
+        assert_eq!(read(&of(&ns, &token)), Some(Place::Record(None, token)));
+        assert_eq!(read(&sequence(&ns)), Some(Place::Aside));
+        assert_eq!(read(b"/somebody/else"), None);
+    }
+
+    #[test]
+    fn events_are_kept_in_the_order_of_their_numbers() {
+        let ns = Namespace::parse("default").unwrap();
+        let range = events_after(&ns, Sequence::new(9));
+        let ten = of(&ns, &Key::Event(Sequence::new(10)));
+        assert!(ten >= range.start && ten < range.end);
+        assert!(of(&ns, &Key::Event(Sequence::new(9))) < range.start);
+    }
+}
