@@ -10,4 +10,5 @@ extern crate alloc;
 extern crate std;
 
 pub mod records;
+pub mod rollout;
 pub mod words;
