@@ -111,7 +111,8 @@ const PURPOSES: [(core::Purpose, &str); 4] = [
 
 impl From<&core::TargetState> for TargetState {
     fn from(from: &core::TargetState) -> Self {
-        let purpose = PURPOSES.iter().find(|(known, _)| *known == from.purpose).map_or("turn", |(_, word)| word);
+        let purpose =
+            PURPOSES.iter().find(|(known, _)| *known == from.purpose).map_or("turn", |(_, word)| word);
         Self {
             version: from.version.to_string(),
             rollout: from.rollout.get(),
@@ -120,7 +121,9 @@ impl From<&core::TargetState> for TargetState {
             assigned_at_ms: from.assigned_at.as_millis(),
             clock: match from.clock {
                 core::DeadlineClock::Running { from } => DeadlineClock::Running { from_ms: from.as_millis() },
-                core::DeadlineClock::Stopped { spent } => DeadlineClock::Stopped { spent_ms: spent.as_millis() },
+                core::DeadlineClock::Stopped { spent } => {
+                    DeadlineClock::Stopped { spent_ms: spent.as_millis() }
+                }
             },
             outcome: (&from.outcome).into(),
         }

@@ -127,7 +127,8 @@ impl From<&core::State> for State {
         match from {
             core::State::Running => Self::Running,
             core::State::Waiting(wait) => {
-                let word = WAITS.iter().find(|(known, _)| known == wait).map_or("no_targets", |(_, word)| word);
+                let word =
+                    WAITS.iter().find(|(known, _)| known == wait).map_or("no_targets", |(_, word)| word);
                 Self::Waiting { reason: word.to_owned() }
             }
             core::State::Paused(pause) => paused(pause),

@@ -1,0 +1,125 @@
+//! An entity: something that changes on many targets, and what people asked of it. Written only by people's operations
+//! (`rollout::operate`); what came of it is in [`super::progress`].
+
+use alloc::string::String;
+
+use super::policy::Policy;
+use crate::words::counter::RequestNumber;
+use crate::words::name::{Actor, EntityName};
+use crate::words::selector::Selector;
+use crate::words::time::Timestamp;
+use crate::words::version::Version;
+
+/// Something that changes on many targets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entity {
+    /// Its name.
+    pub name: EntityName,
+    /// Which nodes are its targets; an external controller reports its own targets whatever this says.
+    pub selector: Selector,
+    /// What changes.
+    pub kind: Kind,
+    /// How carefully.
+    pub policy: Policy,
+    /// The last version asked for; `None` before the first.
+    pub wanted: Option<Wanted>,
+    /// A person's pause, while it lasts.
+    pub hold: Option<Hold>,
+    /// How often a person said `resume`; each releases a pause that the engine made.
+    pub resumes: u64,
+    /// The last abort; older requests than it names are over.
+    pub abort: Option<Abort>,
+}
+
+/// What changes on the targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// The version, through the node's own `apply` for the entity.
+    #[default]
+    Version,
+}
+
+/// A person's request for a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Which request of this entity it is, from 1.
+    pub request: RequestNumber,
+    /// The version asked for.
+    pub version: Version,
+    /// In which way it was asked for.
+    pub how: How,
+    /// Who asked.
+    pub by: Actor,
+    /// Why, in their words; may be empty.
+    pub why: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// In which way a version was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Set as the target.
+    Start,
+    /// Back to last known good, at the rollback's pace.
+    Undo,
+    /// A known bad version again, on purpose.
+    Retry,
+}
+
+/// A person's pause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// Who paused.
+    pub by: Actor,
+    /// Why, in their words; may be empty.
+    pub why: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A person's abort: the rollout of this request, or of an older one, hands out no more and leaves things as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abort {
+    /// The newest request it ends.
+    pub request: RequestNumber,
+    /// Who aborted.
+    pub by: Actor,
+    /// Why, in their words; may be empty.
+    pub why: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Entity {
+    /// An entity that nobody has asked anything of yet.
+    #[must_use]
+    pub const fn new(name: EntityName, selector: Selector, policy: Policy) -> Self {
+        Self {
+            name,
+            selector,
+            kind: Kind::Version,
+            policy,
+            wanted: None,
+            hold: None,
+            resumes: 0,
+            abort: None,
+        }
+    }
+
+    /// The newest request, or zero.
+    #[must_use]
+    pub fn last_request(&self) -> RequestNumber {
+        self.wanted.as_ref().map_or(RequestNumber::ZERO, |wanted| wanted.request)
+    }
+}
+
+impl core::fmt::Display for How {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Start => "start",
+            Self::Undo => "undo",
+            Self::Retry => "retry",
+        })
+    }
+}

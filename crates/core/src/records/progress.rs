@@ -1,0 +1,135 @@
+//! The progress of an entity: its slots and where its rollout stands. Written only by the rollout decider.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::words::counter::{RequestNumber, RolloutNumber};
+use crate::words::time::{Span, Timestamp};
+use crate::words::version::Version;
+
+/// Most bad versions remembered; the oldest is forgotten first. Enough for a bad month, small enough for one record.
+pub const MAX_BAD: usize = 32;
+
+/// Where an entity stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The version asked for, as far as it was heard.
+    pub target: Option<Version>,
+    /// The version being handed out now: the new one, or last known good during a rollback.
+    pub rolling: Option<Version>,
+    /// The version that last met the success threshold.
+    pub last_known_good: Option<Version>,
+    /// The versions that met the failure threshold and were not retried since, oldest first, at most [`MAX_BAD`].
+    pub bad: Vec<BadVersion>,
+    /// What is going on.
+    pub course: Course,
+    /// The newest rollout; zero before the first.
+    pub last: RolloutNumber,
+    /// The newest request that was acted on.
+    pub handled: RequestNumber,
+    /// How many of the entity's `resumes` were acted on.
+    pub resumes: u64,
+    /// The clock that deadlines are counted on.
+    pub clock: PauseClock,
+}
+
+/// What is going on with an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Course {
+    /// No rollout; members belong on last known good.
+    #[default]
+    Settled,
+    /// No rollout; targets were left as they are, by an abort or by a rollout without a good version.
+    Left,
+    /// This rollout hands out its version.
+    Forward(RolloutNumber),
+    /// This rollout takes its targets back to last known good.
+    Back(RolloutNumber),
+}
+
+/// A version that met the failure threshold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadVersion {
+    /// The version.
+    pub version: Version,
+    /// When it was found bad.
+    pub at: Timestamp,
+    /// The rollout that found it.
+    pub rollout: RolloutNumber,
+    /// One line: how many failed, of how many, and the first of them.
+    pub reason: String,
+}
+
+/// A clock that stands still during pauses, so that a pause eats nobody's deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PauseClock {
+    /// All pauses that are over, together.
+    pub stopped: Span,
+    /// When the present pause began, if one is on.
+    pub since: Option<Timestamp>,
+}
+
+impl Progress {
+    /// The rollout that is under way.
+    #[must_use]
+    pub const fn active(&self) -> Option<RolloutNumber> {
+        match self.course {
+            Course::Settled | Course::Left => None,
+            Course::Forward(number) | Course::Back(number) => Some(number),
+        }
+    }
+
+    /// The version that was last found bad and not retried since.
+    #[must_use]
+    pub fn last_known_bad(&self) -> Option<&BadVersion> {
+        self.bad.last()
+    }
+
+    /// What is remembered against a version.
+    #[must_use]
+    pub fn bad(&self, version: &Version) -> Option<&BadVersion> {
+        self.bad.iter().find(|bad| bad.version == *version)
+    }
+}
+
+impl PauseClock {
+    /// What this clock shows at `now`.
+    #[must_use]
+    pub fn at(&self, now: Timestamp) -> Timestamp {
+        self.since.map_or(now, |since| since.min(now)).minus(self.stopped)
+    }
+
+    /// When this clock will show `time`; `None` while it stands still.
+    #[must_use]
+    pub const fn when(&self, time: Timestamp) -> Option<Timestamp> {
+        match self.since {
+            Some(_) => None,
+            None => Some(time.plus(self.stopped)),
+        }
+    }
+
+    /// This clock, standing still or running from `now` on.
+    #[must_use]
+    pub fn turned(self, stand_still: bool, now: Timestamp) -> Self {
+        match (self.since, stand_still) {
+            (None, true) => Self { since: Some(now), ..self },
+            (Some(since), false) => Self { stopped: self.stopped.plus(now.since(since)), since: None },
+            (None, false) | (Some(_), true) => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_eats_nobodys_deadline() {
+        let at = Timestamp::from_millis;
+        let clock = PauseClock::default().turned(true, at(100));
+        assert_eq!((clock.at(at(50)), clock.at(at(900)), clock.when(at(200))), (at(50), at(100), None));
+        let clock = clock.turned(false, at(1_100));
+        assert_eq!(clock.at(at(1_150)), at(150));
+        assert_eq!(clock.when(at(150)), Some(at(1_150)));
+    }
+}

@@ -1,0 +1,263 @@
+//! A rollout: one move of an entity's targets to a version, with who, when, why, figures and outcome. The history of an
+//! entity is all of them. Written only by the rollout decider.
+
+mod text;
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::entity::How;
+use super::evidence::Evidence;
+use super::policy::Policy;
+use crate::words::counter::{RequestNumber, RolloutNumber};
+use crate::words::name::{Actor, TargetName};
+use crate::words::time::Timestamp;
+use crate::words::version::Version;
+
+/// Most batches kept with their figures; the oldest go first. A rollout in 5 % batches has twenty.
+pub const MAX_BATCHES: usize = 64;
+
+/// Most failed targets kept with their evidence: enough to see what is wrong, whatever the fleet's size.
+pub const MAX_FAILURES: usize = 16;
+
+/// One move of an entity's targets to a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rollout {
+    /// Its place in the entity's history, from 1.
+    pub number: RolloutNumber,
+    /// The request it answers.
+    pub request: RequestNumber,
+    /// The version it moves targets to.
+    pub version: Version,
+    /// What was last known good when it started.
+    pub from: Option<Version>,
+    /// In which way it was asked for.
+    pub how: How,
+    /// Who asked.
+    pub by: Actor,
+    /// Why, in their words; may be empty.
+    pub why: String,
+    /// The policy as it was at the start; later changes apply from the next pass but are not kept here.
+    pub policy: Policy,
+    /// When it started.
+    pub started: Timestamp,
+    /// When it reached its final state.
+    pub ended: Option<Timestamp>,
+    /// Where it stands.
+    pub state: State,
+    /// Which way it goes.
+    pub heading: Heading,
+    /// What is held of its version.
+    pub judgement: Judgement,
+    /// What a person let pass by resuming.
+    pub waived: Waived,
+    /// The figures when the record was last written; the live ones come from the board.
+    pub figures: Figures,
+    /// The batches opened, oldest first, the last [`MAX_BATCHES`].
+    pub batches: Vec<Batch>,
+    /// The first [`MAX_FAILURES`] targets that failed.
+    pub failures: Vec<Failure>,
+}
+
+/// Where a rollout stands. The last six are final.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It hands out its version, batch by batch.
+    Running,
+    /// It will go on by itself when the reason is gone.
+    Waiting(Wait),
+    /// It stands still; see [`Pause`] for what ends it.
+    Paused(Pause),
+    /// It takes its targets back to last known good.
+    RollingBack,
+    /// Enough targets succeeded and none failed.
+    Succeeded,
+    /// It went to its end, and this many failed. Never shown green.
+    SucceededPartly {
+        /// Targets that failed.
+        failed: u64,
+    },
+    /// Every target that was moved is back on last known good, or will be when it is heard from.
+    RolledBack,
+    /// The rollback ended, and this many failed on last known good.
+    RollbackFailed {
+        /// Targets that failed on the way back.
+        failed: u64,
+    },
+    /// A person ended it and left targets as they are.
+    Aborted {
+        /// Who.
+        by: Actor,
+        /// Why, in their words.
+        why: String,
+    },
+    /// A newer rollout took its place.
+    Superseded {
+        /// The newer one.
+        by: RolloutNumber,
+    },
+}
+
+/// What a rollout waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Nothing matches the selector, and no controller reported a target.
+    NoTargets,
+    /// The policy's batch is zero.
+    BatchIsZero,
+    /// What is left is held by an operator.
+    OnlyHeld,
+    /// What is left has just become quiet.
+    OnlyQuiet,
+    /// No target at all can be reached.
+    OnlyUnreachable,
+}
+
+/// Why a rollout stands still.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pause {
+    /// A person paused it; their `resume` ends it.
+    Person {
+        /// Who.
+        by: Actor,
+        /// Why, in their words.
+        why: String,
+    },
+    /// The version is bad and the policy says to pause; a `resume` lets these failures pass.
+    TooManyFailed {
+        /// Targets that failed.
+        failed: u64,
+        /// Failures tolerated.
+        tolerated: u64,
+    },
+    /// The version is bad and there is nothing to go back to; a `resume` lets these failures pass.
+    NothingToRollBackTo {
+        /// Targets that failed.
+        failed: u64,
+        /// Failures tolerated.
+        tolerated: u64,
+    },
+    /// Too many targets are silent; ends by itself when enough are heard from, or by `resume`.
+    TooManyUnreachable {
+        /// Silent targets.
+        unreachable: u64,
+        /// Silent targets tolerated.
+        tolerated: u64,
+    },
+}
+
+/// Which way a rollout goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heading {
+    /// To its version.
+    Forward,
+    /// To last known good, because the version is bad.
+    BackFromBad,
+    /// To last known good, because a person said so.
+    BackByUndo {
+        /// Who.
+        by: Actor,
+        /// Why, in their words.
+        why: String,
+    },
+}
+
+/// What is held of a rollout's version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// Nothing yet.
+    Open,
+    /// Enough targets succeeded: it became last known good. No failure changes that.
+    Good {
+        /// When.
+        at: Timestamp,
+    },
+    /// Too many targets failed: it became last known bad.
+    Bad {
+        /// When.
+        at: Timestamp,
+        /// One line: how many failed, of how many, and the first of them.
+        reason: String,
+    },
+}
+
+/// What a person let pass by resuming a rollout that had paused itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waived {
+    /// So many failures are tolerated, whatever the policy says.
+    pub failed: u64,
+    /// So many silent targets are tolerated, whatever the policy says.
+    pub unreachable: u64,
+}
+
+/// How a rollout's targets stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Figures {
+    /// The entity's targets: N.
+    pub targets: u64,
+    /// Assigned by this rollout, without a verdict yet.
+    pub in_flight: u64,
+    /// Succeeded on the version.
+    pub succeeded: u64,
+    /// Failed on the version, members that left since included.
+    pub failed: u64,
+    /// Silent: their deadline passed unheard, or they could not be told.
+    pub unreachable: u64,
+    /// Held by an operator before they could be told.
+    pub held: u64,
+    /// Not told yet, and none of the above.
+    pub waiting: u64,
+    /// Went back to last known good.
+    pub returned: u64,
+    /// Failed on the way back.
+    pub failed_return: u64,
+}
+
+/// One batch: a stretch of the rollout as long as the policy's batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// Its place, from 1.
+    pub number: u64,
+    /// When its first target was told.
+    pub opened: Timestamp,
+    /// How many targets will have been told when it is full.
+    pub upto: u64,
+    /// How the rollout stood when it opened.
+    pub figures: Figures,
+}
+
+/// One target that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Which.
+    pub target: TargetName,
+    /// When.
+    pub at: Timestamp,
+    /// What it looked like.
+    pub evidence: Arc<Evidence>,
+}
+
+impl Rollout {
+    /// Whether it has reached its one final state.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.state.is_final()
+    }
+}
+
+impl State {
+    /// Whether nothing follows this state.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        match self {
+            Self::Running | Self::Waiting(_) | Self::Paused(_) | Self::RollingBack => false,
+            Self::Succeeded
+            | Self::SucceededPartly { .. }
+            | Self::RolledBack
+            | Self::RollbackFailed { .. }
+            | Self::Aborted { .. }
+            | Self::Superseded { .. } => true,
+        }
+    }
+}
