@@ -10,8 +10,10 @@ extern crate alloc;
 extern crate std;
 
 pub mod access;
+pub mod decide;
 pub mod local;
 pub mod records;
 pub mod rollout;
 pub mod verdict;
 pub mod words;
+pub mod world;

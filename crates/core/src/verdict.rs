@@ -1,5 +1,6 @@
 //! What a decider wants: writes with their events, in safe order, and when to look again.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::records::event::Draft;
@@ -28,12 +29,18 @@ pub struct Atom {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
     /// Keep this.
-    Put(Record),
+    Put(Box<Record>),
     /// Forget that.
     Delete(Key),
 }
 
 impl Write {
+    /// Keep this.
+    #[must_use]
+    pub fn put(record: Record) -> Self {
+        Self::Put(Box::new(record))
+    }
+
     /// The record it changes.
     #[must_use]
     pub fn key(&self) -> Key {

@@ -61,7 +61,7 @@ impl Group {
     /// # Errors
     /// [`CommitError`] when it can never be committed.
     pub(super) fn add(&mut self, proposal: &Proposal, last: Sequence) -> Result<bool, CommitError> {
-        let mut part = Part::new(proposal, self.now)?;
+        let mut part = Part::new(proposal)?;
         let (first, so_far) = self.sequences.get(&proposal.namespace).copied().unwrap_or((last, last));
         let after = part.number(proposal, so_far, self.now)?;
         if part.compares.len() + 2 > MAX_OPS || part.ops.len() + 1 > MAX_OPS || part.bytes > MAX_TXN_BYTES - SPARE_BYTES
@@ -118,7 +118,7 @@ struct Part {
 }
 
 impl Part {
-    fn new(proposal: &Proposal, _now: Timestamp) -> Result<Self, CommitError> {
+    fn new(proposal: &Proposal) -> Result<Self, CommitError> {
         let mut part = Self { compares: Vec::new(), ops: Vec::new(), keys: BTreeSet::new(), bytes: 0 };
         for (write, revision) in &proposal.writes {
             let key = keys::of(&proposal.namespace, &write.key());
@@ -162,7 +162,7 @@ impl Part {
     }
 
     fn put(&mut self, key: Bytes, record: &Record) -> Result<(), CommitError> {
-        let value = form::write(record);
+        let value = form::write(record).map_err(CommitError::Shape)?;
         self.bytes += value.len();
         self.keys.insert(key.clone());
         self.ops.push(Op::Put { key, value, lease: None });

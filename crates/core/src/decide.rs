@@ -1,0 +1,9 @@
+//! Deciders: pure functions from the world and the present to a verdict.
+//!
+//! Every decider takes the whole picture and `now`, never what woke it, and deciding again after its verdict was
+//! committed writes nothing.
+
+pub mod liveness;
+pub mod order;
+pub mod report;
+pub mod retention;

@@ -1,0 +1,24 @@
+//! One order per node: the next generation only if it says something else.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use crate::records::key::Record;
+use crate::records::order::Order;
+use crate::verdict::{Atom, Verdict, Write};
+use crate::words::counter::{Generation, Term};
+use crate::world::fleet::Fleet;
+
+/// Orders for every node whose last one no longer says what it should.
+///
+/// Woken by: target states, node pauses, orders.
+#[must_use]
+pub fn decide(fleet: &Fleet, term: Term) -> Verdict {
+    let atoms = fleet.stale_orders.iter().map(|name| {
+        let last = fleet.orders.get(name).map_or(Generation::ZERO, |kept| kept.value.generation);
+        let content = fleet.contents.get(name).cloned().unwrap_or_default();
+        let order = Order { generation: last.next(), term, content };
+        Atom { writes: vec![Write::Put(Box::new(Record::Order(name.clone(), order)))], events: vec![] }
+    });
+    Verdict { atoms: atoms.collect(), wake: None }
+}

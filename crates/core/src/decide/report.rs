@@ -1,0 +1,86 @@
+//! A report arrived: what changed since the last one, and what to tell about it.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::records::event::Draft;
+use crate::records::key::Record;
+use crate::records::report::Report;
+use crate::verdict::{Atom, Write};
+use crate::words::time::Timestamp;
+
+/// What is to be written for a report; nothing if it says what the last one said.
+///
+/// Ages were turned into times by the caller; `since` of a status is kept while the state is the same, and is `now` when it
+/// changed: no node clock is trusted.
+#[must_use]
+pub fn absorb(last: Option<&Report>, mut new: Report, now: Timestamp) -> Option<Atom> {
+    new.received_at = now;
+    for (category, status) in &mut new.statuses {
+        let before = last.and_then(|last| last.statuses.get(category));
+        let same = before.filter(|before| before.state == status.state);
+        status.since = same.map_or(now, |before| before.since);
+    }
+    if let Some(last) = last {
+        steady(last, &mut new);
+        let unchanged = Report { received_at: last.received_at, ..new.clone() } == *last;
+        if unchanged {
+            return None;
+        }
+    }
+    let events = events(last, &new);
+    Some(Atom { writes: vec![Write::put(Record::Report(new))], events })
+}
+
+/// Travel time makes a healthy start jitter by some milliseconds; a start that moved by less than this is the same.
+const JITTER_MS: u64 = 1_000;
+
+fn steady(last: &Report, new: &mut Report) {
+    for (name, entity) in &mut new.entities {
+        let before = last.entities.get(name).filter(|before| before.running == entity.running);
+        let before = before.and_then(|before| before.healthy_since);
+        if let (Some(before), Some(after)) = (before, entity.healthy_since) {
+            if before.as_millis().abs_diff(after.as_millis()) < JITTER_MS {
+                entity.healthy_since = Some(before);
+            }
+        }
+    }
+}
+
+fn events(last: Option<&Report>, new: &Report) -> Vec<Draft> {
+    let subject = alloc::format!("node/{}", new.node);
+    let mut events = Vec::new();
+    for (category, status) in &new.statuses {
+        let before = last.and_then(|last| last.statuses.get(category)).map(|status| status.state);
+        if before != Some(status.state) {
+            events.push(Draft {
+                kind: "status.changed",
+                subject: subject.clone(),
+                before: before.map(|state| alloc::format!("{category}={}", state.as_str())),
+                after: Some(alloc::format!("{category}={}", status.state.as_str())),
+                cause: line(&status.reason, "the node reported it"),
+            });
+        }
+    }
+    for (name, entity) in &new.entities {
+        let before = last.and_then(|last| last.entities.get(name)).and_then(|entity| entity.running.as_ref());
+        if let Some(running) = entity.running.as_ref().filter(|running| before != Some(*running)) {
+            events.push(Draft {
+                kind: "version.running",
+                subject: subject.clone(),
+                before: before.map(|version| alloc::format!("{name}={version}")),
+                after: Some(alloc::format!("{name}={running}")),
+                cause: "validation passed on it".to_string(),
+            });
+        }
+    }
+    events
+}
+
+fn line(reason: &str, otherwise: &str) -> String {
+    if reason.is_empty() { otherwise.to_string() } else { reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests;

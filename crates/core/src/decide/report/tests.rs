@@ -1,0 +1,41 @@
+use alloc::collections::BTreeMap;
+
+use super::*;
+use crate::records::status::{State, Status};
+use crate::words::counter::Generation;
+use crate::words::name::{Category, NodeName};
+
+fn report(state: State) -> Report {
+    let status = Status { state, since: Timestamp::EPOCH, reason: String::new() };
+    Report {
+        node: NodeName::parse("web-1").unwrap(),
+        received_at: Timestamp::EPOCH,
+        agent_version: "1".into(),
+        generation: Generation::ZERO,
+        entities: BTreeMap::new(),
+        statuses: BTreeMap::from([(Category::parse("configure").unwrap(), status)]),
+    }
+}
+
+fn written(atom: &Atom) -> &Report {
+    let Some(Write::Put(record)) = atom.writes.first() else { panic!("a put") };
+    let Record::Report(report) = &**record else { panic!("a report") };
+    report
+}
+
+#[test]
+fn a_report_that_says_the_same_writes_nothing() {
+    let first = absorb(None, report(State::Success), Timestamp::from_millis(5)).unwrap();
+    assert!(absorb(Some(written(&first)), report(State::Success), Timestamp::from_millis(9)).is_none());
+}
+
+#[test]
+fn a_state_keeps_its_since_until_it_changes_and_the_change_is_told_once() {
+    let first = absorb(None, report(State::Running), Timestamp::from_millis(5)).unwrap();
+    assert_eq!(first.events.len(), 1);
+    let second = absorb(Some(written(&first)), report(State::Failed), Timestamp::from_millis(9)).unwrap();
+    let status = written(&second).statuses.values().next().unwrap();
+    assert_eq!((status.state, status.since), (State::Failed, Timestamp::from_millis(9)));
+    assert_eq!(second.events.len(), 1);
+    assert_eq!(second.events.first().unwrap().before.as_deref(), Some("configure=running"));
+}

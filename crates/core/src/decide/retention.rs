@@ -1,0 +1,59 @@
+//! What may be forgotten: old events, records of removed entities, old rollouts beyond the history kept.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::records::key::Key;
+use crate::verdict::{Atom, Verdict, Write};
+use crate::words::counter::Sequence;
+use crate::words::name::EntityName;
+use crate::world::fleet::Fleet;
+
+/// Most events kept per namespace: about a gigabyte at worst, years for a quiet fleet.
+pub const EVENTS_KEPT: u64 = 1_000_000;
+
+/// Most removals in one verdict: the rest follows in the next pass.
+const AT_ONCE: usize = 512;
+
+/// Writes that fit one commit with room to spare.
+const PER_ATOM: usize = 64;
+
+/// Forgets what need not be kept, a bounded amount at a time.
+///
+/// Woken by: events and removed entities.
+#[must_use]
+pub fn decide(fleet: &Fleet, keep: u64) -> Verdict {
+    let last = fleet.last_event().get();
+    let oldest = fleet.oldest_event.get();
+    let first_kept = last.saturating_sub(keep).saturating_add(1);
+    let old = (oldest.max(1)..first_kept).take(AT_ONCE).map(|number| Key::Event(Sequence::new(number)));
+    let orphans = fleet.orphans.iter().flat_map(|name| fleet.leftovers(name)).take(AT_ONCE);
+    let mut keys: Vec<Key> = orphans.collect();
+    if oldest > 0 {
+        keys.extend(old);
+    }
+    let atoms = keys
+        .chunks(PER_ATOM)
+        .map(|keys| Atom { writes: keys.iter().cloned().map(Write::Delete).collect(), events: vec![] });
+    Verdict { atoms: atoms.collect(), wake: None }
+}
+
+impl Fleet {
+    /// Records that are left of an entity that people removed.
+    pub(crate) fn leftovers<'a>(&'a self, name: &'a EntityName) -> impl Iterator<Item = Key> + 'a {
+        let targets = self.targets.range((name.clone(), first_target())..).map(|(key, _)| key);
+        let targets = targets.take_while(move |(entity, _)| entity == name);
+        let targets = targets.map(|(entity, target)| Key::Target(entity.clone(), target.clone()));
+        let rollouts = self.rollouts.range((name.clone(), Default::default())..).map(|(key, _)| key);
+        let rollouts = rollouts.take_while(move |(entity, _)| entity == name);
+        let rollouts = rollouts.map(|(entity, number)| Key::Rollout(entity.clone(), *number));
+        let progress = self.progresses.get(name).map(|_| Key::Progress(name.clone()));
+        targets.chain(rollouts).chain(progress)
+    }
+}
+
+/// The first name in order.
+fn first_target() -> crate::words::name::TargetName {
+    crate::words::name::TargetName::parse("-")
+        .expect("a dash sorts before every other target name's first byte")
+}

@@ -1,0 +1,76 @@
+//! One namespace of the world: its nodes, entities, rollouts, orders and the newest events.
+
+use alloc::sync::Arc;
+
+use rpds::RedBlackTreeSetSync;
+
+use super::{Kept, Map};
+use crate::records::entity::Entity;
+use crate::records::event::Event;
+use crate::records::node::{Node, Presence};
+use crate::records::order::{Content, Order};
+use crate::records::progress::Progress;
+use crate::records::report::Report;
+use crate::records::rollout::Rollout;
+use crate::rollout::board::Board;
+use crate::words::counter::{Revision, RolloutNumber, Sequence};
+use crate::words::name::{EntityName, NodeName, TargetName};
+
+/// Newest events kept in memory; older ones are read from the store.
+pub const EVENTS_IN_MEMORY: usize = 4_096;
+
+/// An ordered set that shares what did not change between its copies.
+pub type Set<T> = RedBlackTreeSetSync<T>;
+
+/// One namespace of the world.
+#[derive(Debug, Clone, Default)]
+pub struct Fleet {
+    /// Machines, decommissioned ones included.
+    pub nodes: Map<NodeName, Kept<Node>>,
+    /// Their connections.
+    pub presences: Map<NodeName, Kept<Presence>>,
+    /// What they last said.
+    pub reports: Map<NodeName, Kept<Report>>,
+    /// What they were told.
+    pub orders: Map<NodeName, Kept<Order>>,
+    /// What people want changed.
+    pub entities: Map<EntityName, Kept<Entity>>,
+    /// Where that stands.
+    pub progresses: Map<EntityName, Kept<Progress>>,
+    /// Every rollout.
+    pub rollouts: Map<(EntityName, RolloutNumber), Kept<Rollout>>,
+    /// Revisions of what targets were told; what they were told is on the entity's board.
+    pub targets: Map<(EntityName, TargetName), Revision>,
+    /// The newest events.
+    pub events: Map<Sequence, Arc<Event>>,
+    /// Number of the oldest event that is still kept; zero before the first.
+    pub oldest_event: Sequence,
+    /// By entity: its members, folded for the rollout decider.
+    pub boards: Map<EntityName, Board>,
+    /// By entity: revision of the last change to it, its targets or their reports.
+    pub touched: Map<EntityName, Revision>,
+    /// What each node's order should say.
+    pub contents: Map<NodeName, Content>,
+    /// Nodes whose order does not say it yet.
+    pub stale_orders: Set<NodeName>,
+    /// Nodes that are thought to be connected, or were a while ago: what a new leader must hear from again.
+    pub present: Set<NodeName>,
+    /// Targets of removed entities, whose records are to be removed too.
+    pub orphans: Set<EntityName>,
+    /// While the world is being loaded, indexes wait until all records are there.
+    pub(super) loading: bool,
+}
+
+impl Fleet {
+    /// The last event's number.
+    #[must_use]
+    pub fn last_event(&self) -> Sequence {
+        self.events.last().map_or(Sequence::ZERO, |(sequence, _)| *sequence)
+    }
+
+    /// A node that is not decommissioned.
+    #[must_use]
+    pub fn active_node(&self, name: &NodeName) -> Option<&Kept<Node>> {
+        self.nodes.get(name).filter(|node| node.value.decommissioned.is_none())
+    }
+}

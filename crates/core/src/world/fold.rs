@@ -1,0 +1,203 @@
+//! Folds one change into the world: records into their maps, and what follows into the indexes.
+
+mod indexes;
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::fleet::{EVENTS_IN_MEMORY, Fleet};
+use super::{Kept, World};
+use crate::records::key::{Key, Record};
+use crate::records::target::TargetState;
+use crate::words::counter::Revision;
+use crate::words::name::{EntityName, Namespace, TargetName};
+
+/// Target states of a namespace that wait for the boards they belong on.
+type States = Vec<(EntityName, TargetName, TargetState)>;
+
+impl World {
+    /// The world of these records, read together at `revision`. Indexes are built once, at the end.
+    #[must_use]
+    pub fn load(
+        records: impl Iterator<Item = (Option<Namespace>, Record, Revision)>,
+        revision: Revision,
+    ) -> Self {
+        let mut world = Self::default();
+        let mut states: BTreeMap<Namespace, States> = BTreeMap::new();
+        for (namespace, record, revision) in records {
+            match (namespace, record) {
+                (Some(namespace), Record::Target(entity, target, state)) => {
+                    let key = (entity.clone(), target.clone());
+                    world.loading(&namespace, |fleet| fleet.targets.insert_mut(key, revision));
+                    states.entry(namespace).or_default().push((entity, target, state));
+                }
+                (Some(namespace), record) => world.loading(&namespace, |fleet| fleet.put(record, revision)),
+                (None, record) => world.put(None, record, revision),
+            }
+        }
+        let namespaces: Vec<Namespace> = world.fleets.keys().cloned().collect();
+        for namespace in namespaces {
+            let states = states.remove(&namespace).unwrap_or_default();
+            world.in_fleet(&namespace, |fleet| {
+                fleet.loading = false;
+                fleet.build_indexes(states);
+            });
+        }
+        world.revision = revision;
+        world
+    }
+
+    fn loading(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Fleet)) {
+        self.in_fleet(namespace, |fleet| {
+            fleet.loading = true;
+            change(fleet);
+        });
+    }
+
+    /// Takes in one record, written at `revision`.
+    pub fn put(&mut self, namespace: Option<&Namespace>, record: Record, revision: Revision) {
+        self.revision = self.revision.max(revision);
+        match (namespace, record) {
+            (_, Record::Token(token)) => {
+                self.tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
+            }
+            (_, Record::JoinToken(token)) => {
+                self.join_tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
+            }
+            (Some(namespace), record) => self.in_fleet(namespace, |fleet| fleet.put(record, revision)),
+            (None, _) => {}
+        }
+    }
+
+    /// Forgets one record, deleted at `revision`.
+    pub fn delete(&mut self, namespace: Option<&Namespace>, key: &Key, revision: Revision) {
+        self.revision = self.revision.max(revision);
+        match (namespace, key) {
+            (_, Key::Token(hash)) => {
+                self.tokens.remove_mut(hash);
+            }
+            (_, Key::JoinToken(hash)) => {
+                self.join_tokens.remove_mut(hash);
+            }
+            (Some(namespace), key) => self.in_fleet(namespace, |fleet| fleet.delete(key, revision)),
+            (None, _) => {}
+        }
+    }
+
+    fn in_fleet(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Fleet)) {
+        if !self.fleets.contains_key(namespace) {
+            self.fleets.insert_mut(namespace.clone(), Fleet::default());
+        }
+        if let Some(fleet) = self.fleets.get_mut(namespace) {
+            change(fleet);
+        }
+    }
+}
+
+fn kept<T>(value: T, revision: Revision) -> Kept<T> {
+    Kept { value: Arc::new(value), revision }
+}
+
+impl Fleet {
+    fn put(&mut self, record: Record, revision: Revision) {
+        match record {
+            Record::Node(node) => {
+                let name = node.name.clone();
+                self.nodes.insert_mut(name.clone(), kept(node, revision));
+                self.node_changed(&name, revision);
+            }
+            Record::Presence(name, presence) => {
+                self.presences.insert_mut(name.clone(), kept(presence, revision));
+                self.presence_changed(&name);
+                self.sightings_changed(&name, revision);
+            }
+            Record::Report(report) => {
+                let name = report.node.clone();
+                self.reports.insert_mut(name.clone(), kept(report, revision));
+                self.sightings_changed(&name, revision);
+            }
+            Record::Order(name, order) => {
+                self.orders.insert_mut(name.clone(), kept(order, revision));
+                self.order_changed(&name);
+            }
+            Record::Entity(entity) => {
+                let name = entity.name.clone();
+                self.entities.insert_mut(name.clone(), kept(entity, revision));
+                self.entity_changed(&name, revision);
+            }
+            Record::Progress(name, progress) => {
+                self.progresses.insert_mut(name.clone(), kept(progress, revision));
+                self.progress_changed(&name, revision);
+            }
+            Record::Rollout(name, rollout) => {
+                let key = (name.clone(), rollout.number);
+                self.rollouts.insert_mut(key, kept(rollout, revision));
+                self.progress_changed(&name, revision);
+            }
+            Record::Target(entity, target, state) => {
+                self.targets.insert_mut((entity.clone(), target.clone()), revision);
+                self.target_changed(&entity, &target, Some(state), revision);
+            }
+            Record::Event(event) => {
+                if self.oldest_event.get() == 0 {
+                    self.oldest_event = event.sequence;
+                }
+                self.events.insert_mut(event.sequence, Arc::new(event));
+                if self.events.size() > EVENTS_IN_MEMORY {
+                    self.forget_first_event();
+                }
+            }
+            Record::Token(_) | Record::JoinToken(_) => {}
+        }
+    }
+
+    fn forget_first_event(&mut self) {
+        if let Some(first) = self.events.first().map(|(sequence, _)| *sequence) {
+            self.events.remove_mut(&first);
+        }
+    }
+
+    fn delete(&mut self, key: &Key, revision: Revision) {
+        match key {
+            Key::Node(name) => {
+                self.nodes.remove_mut(name);
+                self.node_changed(name, revision);
+            }
+            Key::Presence(name) => {
+                self.presences.remove_mut(name);
+                self.presence_changed(name);
+                self.sightings_changed(name, revision);
+            }
+            Key::Report(name) => {
+                self.reports.remove_mut(name);
+                self.sightings_changed(name, revision);
+            }
+            Key::Order(name) => {
+                self.orders.remove_mut(name);
+                self.order_changed(name);
+            }
+            Key::Entity(name) => {
+                self.entities.remove_mut(name);
+                self.entity_changed(name, revision);
+            }
+            Key::Progress(name) => {
+                self.progresses.remove_mut(name);
+                self.progress_changed(name, revision);
+            }
+            Key::Rollout(name, number) => {
+                self.rollouts.remove_mut(&(name.clone(), *number));
+                self.progress_changed(name, revision);
+            }
+            Key::Target(entity, target) => {
+                self.targets.remove_mut(&(entity.clone(), target.clone()));
+                self.target_changed(entity, target, None, revision);
+            }
+            Key::Event(sequence) => {
+                self.events.remove_mut(sequence);
+                self.oldest_event = self.oldest_event.max(sequence.next());
+            }
+            Key::Token(_) | Key::JoinToken(_) => {}
+        }
+    }
+}

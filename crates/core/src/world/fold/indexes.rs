@@ -1,0 +1,256 @@
+//! What follows from a change: boards, order contents, who is present. Each costs what the change touches.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::super::fleet::Fleet;
+use crate::records::node::{Contact, Presence};
+use crate::records::order::{Assignment, Content};
+use crate::records::target::TargetState;
+use crate::rollout::board::Board;
+use crate::rollout::sighting::{Doing, Health, Sighting};
+use crate::words::counter::{AssignmentNumber, Revision};
+use crate::words::name::{EntityName, NodeName, TargetName};
+use crate::words::time::Timestamp;
+
+impl Fleet {
+    /// A node came, went, or changed its labels or pause.
+    pub(super) fn node_changed(&mut self, name: &NodeName, revision: Revision) {
+        if self.loading {
+            return;
+        }
+        self.presence_changed(name);
+        self.sightings_changed(name, revision);
+        self.refresh_pause(name);
+    }
+
+    /// A node's presence changed.
+    pub(super) fn presence_changed(&mut self, name: &NodeName) {
+        if self.loading {
+            return;
+        }
+        let present = self.active_node(name).is_some()
+            && self.presences.get(name).is_some_and(|kept| match kept.value.contact {
+                Contact::Up | Contact::Suspect => true,
+                Contact::Never | Contact::Unreachable => false,
+            });
+        if present {
+            self.present.insert_mut(name.clone());
+        } else {
+            self.present.remove_mut(name);
+        }
+    }
+
+    /// What is seen of a node may have changed, for each entity that picks it.
+    pub(super) fn sightings_changed(&mut self, name: &NodeName, revision: Revision) {
+        if self.loading {
+            return;
+        }
+        let target = TargetName::from(name);
+        let entities: Vec<EntityName> = self.boards.keys().cloned().collect();
+        for entity in entities {
+            let sighting = self.sighting(&entity, name);
+            let Some(board) = self.boards.get_mut(&entity) else { continue };
+            let before = board.target(&target).and_then(|target| target.sighting);
+            if before != sighting.as_ref() {
+                board.fold_sighting(&target, sighting);
+                self.touched.insert_mut(entity, revision);
+            }
+        }
+    }
+
+    /// An entity came, went, or changed.
+    pub(super) fn entity_changed(&mut self, name: &EntityName, revision: Revision) {
+        if self.loading {
+            return;
+        }
+        self.touched.insert_mut(name.clone(), revision);
+        let Some(entity) = self.entities.get(name).map(|kept| kept.value.clone()) else {
+            self.boards.remove_mut(name);
+            self.touched.remove_mut(name);
+            self.note_orphans(name);
+            return self.forget_entity_in_orders(name);
+        };
+        self.orphans.remove_mut(name);
+        match self.boards.get_mut(name) {
+            Some(board) if board.entity().selector == entity.selector => board.fold_entity(entity),
+            Some(_) | None => self.build_board(name),
+        }
+    }
+
+    /// An entity's progress, or one of its rollouts, changed.
+    pub(super) fn progress_changed(&mut self, name: &EntityName, revision: Revision) {
+        if self.loading {
+            return;
+        }
+        let progress = self.progresses.get(name).map(|kept| kept.value.clone()).unwrap_or_default();
+        let rollout = progress.active().and_then(|number| self.rollouts.get(&(name.clone(), number)));
+        let rollout = rollout.map(|kept| kept.value.clone());
+        if let Some(board) = self.boards.get_mut(name) {
+            board.fold_progress(progress, rollout);
+            self.touched.insert_mut(name.clone(), revision);
+        }
+        self.note_orphans(name);
+    }
+
+    /// What a target was told changed.
+    pub(super) fn target_changed(
+        &mut self,
+        entity: &EntityName,
+        target: &TargetName,
+        state: Option<TargetState>,
+        revision: Revision,
+    ) {
+        if self.loading {
+            return;
+        }
+        if let Ok(node) = NodeName::parse(target.as_str()) {
+            let told = state
+                .as_ref()
+                .map(|state| Assignment { version: state.version.clone(), number: state.assignment });
+            self.tell(&node, entity, told);
+        }
+        if let Some(board) = self.boards.get_mut(entity) {
+            board.fold_state(target, state);
+            self.touched.insert_mut(entity.clone(), revision);
+        }
+        self.note_orphans(entity);
+    }
+
+    /// A node's order was written.
+    pub(super) fn order_changed(&mut self, name: &NodeName) {
+        if self.loading {
+            return;
+        }
+        let written = self.orders.get(name).map(|kept| &kept.value.content);
+        let wanted = self.contents.get(name);
+        let stale = match (written, wanted) {
+            (Some(written), Some(wanted)) => written != wanted,
+            (None, Some(wanted)) => *wanted != Content::default(),
+            (Some(written), None) => *written != Content::default(),
+            (None, None) => false,
+        };
+        if stale && self.active_node(name).is_some() {
+            self.stale_orders.insert_mut(name.clone());
+        } else {
+            self.stale_orders.remove_mut(name);
+        }
+    }
+
+    /// Builds every index, once all records are there.
+    pub(in super::super) fn build_indexes(&mut self, states: Vec<(EntityName, TargetName, TargetState)>) {
+        let entities: Vec<EntityName> = self.entities.keys().cloned().collect();
+        for name in &entities {
+            self.build_board(name);
+            self.touched.insert_mut(
+                name.clone(),
+                self.entities.get(name).map_or(Revision::ZERO, |kept| kept.revision),
+            );
+        }
+        for (entity, target, state) in states {
+            let revision = self.targets.get(&(entity.clone(), target.clone())).copied().unwrap_or_default();
+            self.target_changed(&entity, &target, Some(state), revision);
+        }
+        let nodes: Vec<NodeName> = self.nodes.keys().cloned().collect();
+        for name in &nodes {
+            self.presence_changed(name);
+            self.refresh_pause(name);
+        }
+        let progressed: Vec<EntityName> = self.progresses.keys().cloned().collect();
+        for name in &progressed {
+            self.note_orphans(name);
+        }
+    }
+
+    fn build_board(&mut self, name: &EntityName) {
+        let Some(entity) = self.entities.get(name).map(|kept| kept.value.clone()) else { return };
+        let progress = self.progresses.get(name).map(|kept| kept.value.clone()).unwrap_or_default();
+        let rollout = progress.active().and_then(|number| self.rollouts.get(&(name.clone(), number)));
+        let mut board = Board::new(entity.clone(), progress.clone(), rollout.map(|kept| kept.value.clone()));
+        for node in self.nodes.values().filter(|node| node.value.decommissioned.is_none()) {
+            if entity.selector.picks(node.value.name.as_str(), &node.value.labels) {
+                let target = TargetName::from(&node.value.name);
+                board.fold_sighting(&target, Some(self.see(name, &node.value.name)));
+            }
+        }
+        if let Some(old) = self.boards.get(name) {
+            let kept = old.targets().filter_map(|target| Some((target.name.clone(), target.state?.clone())));
+            for (target, state) in kept.collect::<Vec<_>>() {
+                board.fold_state(&target, Some(state));
+            }
+        }
+        self.boards.insert_mut(name.clone(), board);
+    }
+
+    /// What the engine sees of a node as a target; none if the node is no member.
+    fn sighting(&self, entity: &EntityName, name: &NodeName) -> Option<Sighting> {
+        let node = self.active_node(name)?;
+        let selector = &self.entities.get(entity)?.value.selector;
+        selector.picks(name.as_str(), &node.value.labels).then(|| self.see(entity, name))
+    }
+
+    fn see(&self, entity: &EntityName, name: &NodeName) -> Sighting {
+        let presence = self.presences.get(name).map(|kept| *kept.value);
+        let contact = presence.map_or(Contact::Never, |Presence { contact, .. }| contact);
+        let pause = self.nodes.get(name).and_then(|node| node.value.pause.as_ref());
+        let held = pause.map(|mark| Arc::from(reason_of(mark.by.as_str(), &mark.why).as_str()));
+        let report = self.reports.get(name).map(|kept| &kept.value);
+        let said = report.and_then(|report| report.entities.get(entity));
+        Sighting {
+            running: said.and_then(|said| said.running.clone()),
+            answering: said.map_or(AssignmentNumber::ZERO, |said| said.answering),
+            doing: said.map_or(Doing::Nothing, |said| said.doing.clone()),
+            health: said.map_or(Health::NoChecks, |said| said.health.clone()),
+            healthy_since: said.and_then(|said| said.healthy_since),
+            reported_at: report.map_or(Timestamp::EPOCH, |report| report.received_at),
+            contact,
+            held,
+        }
+    }
+
+    /// Puts what a target was told into its node's order, if the target is a node.
+    fn tell(&mut self, node: &NodeName, entity: &EntityName, told: Option<Assignment>) {
+        let mut content = self.contents.get(node).cloned().unwrap_or_default();
+        match told {
+            Some(told) => content.entities.insert(entity.clone(), told),
+            None => content.entities.remove(entity),
+        };
+        self.set_content(node, content);
+    }
+
+    fn refresh_pause(&mut self, name: &NodeName) {
+        let mark = self.nodes.get(name).and_then(|node| node.value.pause.as_ref());
+        let paused = mark.map(|mark| reason_of(mark.by.as_str(), &mark.why));
+        let mut content = self.contents.get(name).cloned().unwrap_or_default();
+        content.paused = paused;
+        self.set_content(name, content);
+    }
+
+    fn forget_entity_in_orders(&mut self, entity: &EntityName) {
+        let told = self.contents.iter().filter(|(_, content)| content.entities.contains_key(entity));
+        let nodes: Vec<NodeName> = told.map(|(node, _)| node.clone()).collect();
+        for node in nodes {
+            self.tell(&node, entity, None);
+        }
+    }
+
+    fn set_content(&mut self, node: &NodeName, content: Content) {
+        self.contents.insert_mut(node.clone(), content);
+        self.order_changed(node);
+    }
+
+    /// Remembers an entity whose people removed it while records of it are left.
+    fn note_orphans(&mut self, name: &EntityName) {
+        let gone = !self.entities.contains_key(name);
+        let left = gone && self.leftovers(name).next().is_some();
+        if left {
+            self.orphans.insert_mut(name.clone());
+        } else {
+            self.orphans.remove_mut(name);
+        }
+    }
+}
+
+fn reason_of(by: &str, why: &str) -> alloc::string::String {
+    if why.is_empty() { alloc::format!("paused by {by}") } else { alloc::format!("paused by {by}: {why}") }
+}

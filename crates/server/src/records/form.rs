@@ -1,0 +1,101 @@
+//! Records ↔ bytes: the wire form in an envelope that names its schema.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1;
+use bellwether_core::records::key::{Key, Record};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize)]
+struct Out<'a, T> {
+    schema: &'a str,
+    record: T,
+}
+
+#[derive(Deserialize)]
+struct In<T> {
+    schema: String,
+    record: T,
+}
+
+/// A record's bytes.
+///
+/// # Errors
+/// [`ShapeError`] when it has no JSON form, which a record made of words always has.
+pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
+    let schema = schema(&record.key());
+    match record {
+        Record::Node(node) => put(schema, v1::node::Node::from(node)),
+        Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
+        Record::Report(report) => put(schema, v1::report::Report::from(report)),
+        Record::Order(_, order) => put(schema, v1::order::Order::from(order)),
+        Record::Entity(entity) => put(schema, v1::entity::Entity::from(entity)),
+        Record::Progress(_, progress) => put(schema, v1::progress::Progress::from(progress)),
+        Record::Rollout(_, rollout) => put(schema, v1::rollout::Rollout::from(rollout)),
+        Record::Target(_, _, state) => put(schema, v1::target::TargetState::from(state)),
+        Record::Event(event) => put(schema, v1::event::Event::from(event)),
+        Record::Token(token) => put(schema, v1::access::StoredToken::from(token)),
+        Record::JoinToken(token) => put(schema, v1::access::StoredJoinToken::from(token)),
+    }
+}
+
+/// Reads the record kept under `key`.
+///
+/// # Errors
+/// [`ShapeError`] naming the field, or the schema when a newer release wrote it.
+pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
+    let schema = schema(key);
+    Ok(match key {
+        Key::Node(_) => Record::Node(get::<v1::node::Node>(schema, bytes)?.try_into()?),
+        Key::Presence(name) => {
+            Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
+        }
+        Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
+        Key::Order(name) => Record::Order(name.clone(), get::<v1::order::Order>(schema, bytes)?.try_into()?),
+        Key::Entity(_) => Record::Entity(get::<v1::entity::Entity>(schema, bytes)?.try_into()?),
+        Key::Progress(name) => {
+            Record::Progress(name.clone(), get::<v1::progress::Progress>(schema, bytes)?.try_into()?)
+        }
+        Key::Rollout(name, _) => {
+            Record::Rollout(name.clone(), get::<v1::rollout::Rollout>(schema, bytes)?.try_into()?)
+        }
+        Key::Target(entity, target) => {
+            let state = get::<v1::target::TargetState>(schema, bytes)?.try_into()?;
+            Record::Target(entity.clone(), target.clone(), state)
+        }
+        Key::Event(_) => Record::Event(get::<v1::event::Event>(schema, bytes)?.try_into()?),
+        Key::Token(_) => Record::Token(get::<v1::access::StoredToken>(schema, bytes)?.try_into()?),
+        Key::JoinToken(_) => Record::JoinToken(get::<v1::access::StoredJoinToken>(schema, bytes)?.try_into()?),
+    })
+}
+
+const fn schema(key: &Key) -> &'static str {
+    match key {
+        Key::Node(_) => "node.v1",
+        Key::Presence(_) => "presence.v1",
+        Key::Report(_) => "report.v1",
+        Key::Order(_) => "order.v1",
+        Key::Entity(_) => "entity.v1",
+        Key::Progress(_) => "progress.v1",
+        Key::Rollout(_, _) => "rollout.v1",
+        Key::Target(_, _) => "target.v1",
+        Key::Event(_) => "event.v1",
+        Key::Token(_) => "token.v1",
+        Key::JoinToken(_) => "join-token.v1",
+    }
+}
+
+fn put<T: Serialize>(schema: &str, record: T) -> Result<Bytes, ShapeError> {
+    let bytes = serde_json::to_vec(&Out { schema, record }).map_err(|error| ShapeError::at(schema, error))?;
+    Ok(bytes.into())
+}
+
+fn get<T: DeserializeOwned>(schema: &str, bytes: &[u8]) -> Result<T, ShapeError> {
+    let envelope: In<T> = serde_json::from_slice(bytes).map_err(|error| ShapeError::at(schema, error))?;
+    if envelope.schema == schema {
+        Ok(envelope.record)
+    } else {
+        Err(ShapeError::at("schema", format!("{:?} is not {schema:?}: another release wrote it", envelope.schema)))
+    }
+}
