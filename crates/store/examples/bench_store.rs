@@ -81,7 +81,7 @@ async fn fill(store: &Store, tasks: &Tasks) -> Result<()> {
                 for key in (writer..KEYS).step_by(256) {
                     put(&store, key).await?;
                 }
-                Ok(())
+                Result::Ok(())
             })
         })
         .collect();
