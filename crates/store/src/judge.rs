@@ -23,7 +23,7 @@ pub(crate) trait State {
     /// The entry under `key`, pending commits included.
     fn entry(&self, key: &[u8]) -> Result<Option<Entry>, Self::Error>;
     /// Whether keys may be bound to `lease`.
-    fn is_alive(&self, lease: LeaseId) -> bool;
+    fn is_alive(&self, lease: LeaseId) -> Result<bool, Self::Error>;
 }
 
 /// Judges `txn` as the commit that would be `revision`.
@@ -39,7 +39,9 @@ pub(crate) fn judge<S: State>(txn: &Txn, revision: Revision, state: &S) -> Resul
     }
     let mut edits = Vec::with_capacity(txn.ops.len());
     for op in &txn.ops {
-        if matches!(op, Op::Put { lease: Some(lease), .. } if !state.is_alive(*lease)) {
+        if let Op::Put { lease: Some(lease), .. } = op
+            && !state.is_alive(*lease)?
+        {
             return Ok(Verdict::LeaseGone);
         }
         edits.extend(edit(op, state.entry(op.key())?, revision));

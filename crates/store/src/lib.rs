@@ -13,6 +13,7 @@
 mod backend;
 #[cfg(feature = "testing")]
 pub mod conformance;
+mod embedded;
 mod entry;
 mod error;
 mod feed;

@@ -240,7 +240,7 @@ impl judge::State for Judged<'_> {
         Ok(self.state.entries.get(key).cloned())
     }
 
-    fn is_alive(&self, lease: LeaseId) -> bool {
-        self.leases.is_alive(lease)
+    fn is_alive(&self, lease: LeaseId) -> Result<bool, Infallible> {
+        Ok(self.leases.is_alive(lease))
     }
 }

@@ -1,5 +1,6 @@
 //! The store as its users hold it. Checks requests against the contract and hands them to a back end.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,8 +8,9 @@ use bellwether_rt::tasks::Tasks;
 use bytes::Bytes;
 
 use crate::backend::Backend;
+use crate::embedded::Embedded;
 use crate::entry::{Entry, LeaseId, Page, Revision};
-use crate::error::{Refusal, StoreError};
+use crate::error::{OpenError, Refusal, StoreError};
 use crate::lease;
 use crate::memory::Memory;
 use crate::range::Range;
@@ -25,6 +27,17 @@ impl Store {
     #[must_use]
     pub fn memory(tasks: &Tasks) -> Self {
         Self(Memory::start(tasks))
+    }
+
+    /// Opens the store in `dir`, making both if they are missing. Blocks while the file is read, and while it
+    /// is checked if it was not closed. Its writer and lease keeper run on a level below `tasks`; the store
+    /// closes when that level is stopped, so stop its users first. Call it inside of a runtime.
+    ///
+    /// # Errors
+    /// [`OpenError`] if another process has the directory, if the file is damaged or newer, or if the
+    /// operating system refuses. Whatever was there is left as it was.
+    pub fn embedded(dir: &Path, tasks: &Tasks) -> Result<Self, OpenError> {
+        Ok(Self(Embedded::start(dir, tasks)?))
     }
 
     /// Reads entries of `range` in key order, at most `limit`, [`crate::MAX_PAGE`] entries or

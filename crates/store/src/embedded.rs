@@ -1,0 +1,184 @@
+//! The store in one file of one directory, for one process. Group commit: requests that wait together become
+//! durable with one sync.
+
+mod directory;
+mod disk;
+mod fault;
+mod file;
+mod group;
+mod reader;
+mod record;
+mod request;
+mod schema;
+mod tables;
+mod view;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_rt::tasks::Tasks;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::directory::Directory;
+use self::reader::{Past, Reader, off_runtime};
+use self::request::{Reply, Request};
+use self::writer::{QUEUE, Writer};
+use crate::backend::{Answer, Backend};
+use crate::entry::{LeaseId, Page, Revision};
+use crate::error::{OpenError, StoreError};
+use crate::feed::{Feed, Follower};
+use crate::history::History;
+use crate::lease::{self, Leases};
+use crate::range::Range;
+use crate::txn::{Outcome, Txn};
+use crate::watch::Watch;
+
+/// The commits kept in memory so that live watchers need no disk; one that is further behind reads the log.
+const RECENT_COMMITS: usize = 8_192;
+
+/// The bytes of such commits: 16 MiB.
+const RECENT_BYTES: u64 = 16 << 20;
+
+/// The embedded back end.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    queue: mpsc::Sender<Request>,
+    reader: Arc<Reader>,
+    leases: Arc<Leases>,
+    feed: Arc<Feed>,
+    level: Tasks,
+    /// Cancelled when the file and the directory are let go.
+    released: CancellationToken,
+    _close_on_drop: DropGuard,
+}
+
+impl Embedded {
+    /// Opens the store in `dir` and starts its writer and its lease keeper.
+    pub(crate) fn start(dir: &Path, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
+        let directory = Directory::lock(dir)?;
+        let database = file::open(&directory)?;
+        let corrupt = |fault: fault::Fault| {
+            let reason = fault.tell(&directory.file()).to_string();
+            OpenError::Corrupt { file: directory.file(), reason }
+        };
+        let leases = Arc::new(Leases::default());
+        for (lease, ttl) in file::leases(&database).map_err(corrupt)? {
+            leases.start(lease, ttl);
+        }
+        let revision = view::View::of(&database).map_err(corrupt)?.revision();
+        let reader = Arc::new(Reader::new(database, directory.file()));
+        let feed = Arc::new(Feed::new(History::new(revision, RECENT_COMMITS, RECENT_BYTES), revision));
+        let (queue, requests) = mpsc::channel(QUEUE);
+        let (level, released) = (tasks.child(), CancellationToken::new());
+        let writer = Writer {
+            queue: requests,
+            reader: reader.clone(),
+            leases: leases.clone(),
+            feed: feed.clone(),
+            broken: None,
+            directory,
+            _released: released.clone().drop_guard(),
+        };
+        level.spawn_blocking(move || writer.run());
+        let keeper = keep_time(leases.clone(), queue.downgrade(), level.token());
+        level.spawn("embedded store leases", keeper);
+        let close = level.token().drop_guard();
+        Ok(Arc::new(Self { queue, reader, leases, feed, level, released, _close_on_drop: close }))
+    }
+
+    fn check_open(&self) -> Result<(), StoreError> {
+        if self.level.token().is_cancelled() { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, StoreError> {
+        self.check_open()?;
+        ask(&self.queue, request).await
+    }
+}
+
+async fn ask<T>(
+    queue: &mpsc::Sender<Request>,
+    request: impl FnOnce(Reply<T>) -> Request,
+) -> Result<T, StoreError> {
+    let (reply, answer) = oneshot::channel();
+    queue.send(request(reply)).await.map_err(|_| StoreError::Closed)?;
+    let lost = |_| StoreError::Broken { reason: "its writer ended before it answered".to_owned() };
+    answer.await.map_err(lost)?
+}
+
+/// Ends leases as they run out and, at last, tells the writer to stop. Holds no store and no place in the
+/// queue, so that the last holder can let go.
+async fn keep_time(leases: Arc<Leases>, queue: mpsc::WeakSender<Request>, stop: CancellationToken) {
+    let end = |lease| {
+        let queue = queue.clone();
+        async move {
+            let queue = queue.upgrade().ok_or(StoreError::Closed)?;
+            ask(&queue, |reply| Request::Revoke { lease, reply }).await
+        }
+        .boxed()
+    };
+    lease::keep_time(&leases, &stop, end).await;
+    if let Some(queue) = queue.upgrade() {
+        // A closed queue means that the writer has stopped already.
+        drop(queue.send(Request::Stop).await);
+    }
+}
+
+impl Backend for Embedded {
+    fn list(&self, range: Range, at: Option<Revision>, limit: usize) -> Answer<'_, Page> {
+        let reader = self.reader.clone();
+        async move {
+            self.check_open()?;
+            off_runtime(&self.level, move || reader.view(|view| view.page(&range, at, limit))).await
+        }
+        .boxed()
+    }
+
+    fn commit(&self, txn: Txn) -> Answer<'_, Outcome> {
+        self.ask(move |reply| Request::Commit { txn, reply }).boxed()
+    }
+
+    fn watch(&self, range: Range, after: Revision) -> Answer<'_, Watch> {
+        let reader = self.reader.clone();
+        async move {
+            self.check_open()?;
+            off_runtime(&self.level, move || reader.view(|view| Ok(view.check_kept(after)))).await?;
+            let past = Past { reader: self.reader.clone(), tasks: self.level.clone() };
+            Ok(Watch::new(Follower::new(&self.feed, Arc::new(past), range, after)))
+        }
+        .boxed()
+    }
+
+    fn grant(&self, ttl: Duration) -> Answer<'_, LeaseId> {
+        self.ask(move |reply| Request::Grant { ttl, reply }).boxed()
+    }
+
+    fn keep_alive(&self, lease: LeaseId) -> Answer<'_, ()> {
+        async move {
+            self.check_open()?;
+            self.leases.keep_alive(lease)
+        }
+        .boxed()
+    }
+
+    fn revoke(&self, lease: LeaseId) -> Answer<'_, ()> {
+        self.ask(move |reply| Request::Revoke { lease, reply }).boxed()
+    }
+
+    fn compact(&self, before: Revision) -> Answer<'_, ()> {
+        self.ask(move |reply| Request::Compact { before, reply }).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async move {
+            self.level.cancel();
+            self.released.cancelled().await;
+        }
+        .boxed()
+    }
+}

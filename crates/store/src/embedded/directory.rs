@@ -1,0 +1,60 @@
+//! The store's directory: made private, locked against a second process, and the names inside it.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::OpenError;
+
+/// A directory this process holds alone. Dropping it lets go; the kernel lets go of a killed process's.
+#[derive(Debug)]
+pub(super) struct Directory {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Directory {
+    /// Makes `path` if it is missing, for this user only, and locks it.
+    pub(super) fn lock(path: &Path) -> Result<Self, OpenError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_at(path))?;
+        let name = path.join("lock");
+        let file = private().open(&name).map_err(io_at(&name))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: file }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: path.to_owned() }),
+            Err(TryLockError::Error(source)) => Err(OpenError::Io { path: name, source }),
+        }
+    }
+
+    /// The store's file.
+    pub(super) fn file(&self) -> PathBuf {
+        self.path.join("store.redb")
+    }
+
+    /// A store that is being made. It becomes the store's file by a rename once it is whole.
+    pub(super) fn unfinished(&self) -> PathBuf {
+        self.path.join("store.redb.unfinished")
+    }
+
+    /// Makes renames inside the directory, and the directory itself, durable.
+    pub(super) fn sync(&self) -> Result<(), OpenError> {
+        let above = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        for path in [Some(self.path.as_path()), above].into_iter().flatten() {
+            File::open(path).and_then(|dir| dir.sync_all()).map_err(io_at(path))?;
+        }
+        Ok(())
+    }
+}
+
+/// Options for a file that only this user may read, as values may be secrets.
+pub(super) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options
+}
+
+/// The operating system's refusal, with the path it is about.
+pub(super) fn io_at(path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+    |source| OpenError::Io { path: path.to_owned(), source }
+}

@@ -1,0 +1,83 @@
+//! Reading the file. Owns the open database, which readers share with the writer.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bellwether_rt::tasks::Tasks;
+use futures_util::FutureExt;
+use redb::Database;
+
+use super::fault::Fault;
+use super::view::View;
+use crate::backend::Answer;
+use crate::entry::Revision;
+use crate::error::StoreError;
+use crate::feed::Replay;
+use crate::range::Range;
+use crate::watch::Batch;
+
+/// The database, or why there is none.
+#[derive(Debug)]
+pub(super) struct Reader {
+    /// Held for writing only while the file is opened again or closed.
+    pub(super) slot: RwLock<Result<Database, StoreError>>,
+    file: PathBuf,
+}
+
+impl Reader {
+    pub(super) fn new(database: Database, file: PathBuf) -> Self {
+        Self { slot: RwLock::new(Ok(database)), file }
+    }
+
+    /// Works with the database while it is open.
+    pub(super) fn with_database<T>(&self, work: impl FnOnce(&Database) -> T) -> Result<T, StoreError> {
+        let slot = self.slot.read().unwrap_or_else(PoisonError::into_inner);
+        slot.as_ref().map(work).map_err(Clone::clone)
+    }
+
+    /// Reads the newest durable commit.
+    pub(super) fn view<T>(
+        &self,
+        read: impl FnOnce(&View) -> Result<Result<T, StoreError>, Fault>,
+    ) -> Result<T, StoreError> {
+        let found = self.with_database(|database| View::of(database).and_then(|view| read(&view)))?;
+        found.unwrap_or_else(|fault| Err(fault.tell(&self.file)))
+    }
+
+    /// Lets go of the database.
+    pub(super) fn close(&self, reason: StoreError) {
+        *self.slot.write().unwrap_or_else(PoisonError::into_inner) = Err(reason);
+    }
+}
+
+/// Reads off the runtime's threads.
+pub(super) async fn off_runtime<T: Send + 'static>(
+    tasks: &Tasks,
+    read: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tasks.spawn_blocking(read).await {
+        Ok(found) => found,
+        // Cancelled with the runtime, or a panic of the library over a damaged file.
+        Err(error) => Err(StoreError::Broken { reason: format!("a read ended early: {error}") }),
+    }
+}
+
+/// The log on disk, for watchers the feed has left behind.
+#[derive(Debug)]
+pub(super) struct Past {
+    pub(super) reader: Arc<Reader>,
+    pub(super) tasks: Tasks,
+}
+
+impl Replay for Past {
+    fn replay(&self, range: Range, after: Revision) -> Answer<'_, (VecDeque<Batch>, Revision)> {
+        let reader = self.reader.clone();
+        async move {
+            let commits = off_runtime(&self.tasks, move || reader.view(|view| view.commits(after))).await?;
+            let seen = commits.last().map_or(after, |commit| commit.revision);
+            Ok((commits.iter().filter_map(|commit| commit.batch(&range)).collect(), seen))
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,82 @@
+//! What callers ask of the writer, and how they are answered.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::entry::{LeaseId, Revision};
+use crate::error::StoreError;
+use crate::txn::{Outcome, Txn};
+
+/// Where one answer goes. Nobody may be waiting any more; the work is done all the same.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// One entry of the writer's queue.
+#[derive(Debug)]
+pub(super) enum Request {
+    Commit {
+        txn: Txn,
+        reply: Reply<Outcome>,
+    },
+    Grant {
+        ttl: Duration,
+        reply: Reply<LeaseId>,
+    },
+    Revoke {
+        lease: LeaseId,
+        reply: Reply<()>,
+    },
+    Compact {
+        before: Revision,
+        reply: Reply<()>,
+    },
+    /// Take nothing more, finish what is queued, let go of the file.
+    Stop,
+}
+
+/// What the writer found, before it is durable.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Outcome(Outcome),
+    Lease(LeaseId),
+    Done,
+    No(StoreError),
+}
+
+impl Request {
+    /// Bytes it brings to a group.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Commit { txn, .. } => txn.size(),
+            Self::Grant { .. } | Self::Revoke { .. } | Self::Compact { .. } | Self::Stop => 0,
+        }
+    }
+
+    /// Answers whoever asked.
+    pub(super) fn settle(self, answer: Answer) {
+        match (self, answer) {
+            (request, Answer::No(error)) => request.refuse(error),
+            (Self::Commit { reply, .. }, Answer::Outcome(outcome)) => send(reply, Ok(outcome)),
+            (Self::Grant { reply, .. }, Answer::Lease(lease)) => send(reply, Ok(lease)),
+            (Self::Revoke { reply, .. } | Self::Compact { reply, .. }, Answer::Done) => send(reply, Ok(())),
+            (Self::Stop, Answer::Done) => {}
+            (request, Answer::Outcome(_) | Answer::Lease(_) | Answer::Done) => {
+                request.refuse(StoreError::Broken { reason: "its writer mixed up answers".to_owned() });
+            }
+        }
+    }
+
+    /// Tells whoever asked that nothing came of it.
+    pub(super) fn refuse(self, error: StoreError) {
+        match self {
+            Self::Commit { reply, .. } => send(reply, Err(error)),
+            Self::Grant { reply, .. } => send(reply, Err(error)),
+            Self::Revoke { reply, .. } | Self::Compact { reply, .. } => send(reply, Err(error)),
+            Self::Stop => {}
+        }
+    }
+}
+
+fn send<T>(reply: Reply<T>, answer: Result<T, StoreError>) {
+    drop(reply.send(answer));
+}

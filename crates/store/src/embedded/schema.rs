@@ -1,0 +1,21 @@
+//! The tables of the store's file. Owns their names and shapes.
+
+use redb::TableDefinition;
+
+/// Key to entry: the present.
+pub(super) const STATE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("state");
+/// Revision to commit, with what it replaced: the past down to the floor.
+pub(super) const LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("log");
+/// Lease to its time in milliseconds.
+pub(super) const LEASES: TableDefinition<u64, u64> = TableDefinition::new("leases");
+/// Lease and key: what is bound to a lease.
+pub(super) const BOUND: TableDefinition<(u64, &[u8]), ()> = TableDefinition::new("bound");
+/// Single numbers by name. Its shape never changes, as it tells the format of the rest.
+pub(super) const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
+
+/// The format of the file.
+pub(super) const META_FORMAT: &str = "format";
+/// The oldest revision that can be read.
+pub(super) const META_FLOOR: &str = "floor";
+/// The last lease granted.
+pub(super) const META_LEASE: &str = "lease";
