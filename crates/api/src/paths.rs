@@ -11,7 +11,7 @@ pub const OPENAPI: &str = "/openapi.json";
 /// Trade a join token and a certificate request for a certificate.
 pub const JOIN: &str = "/v1/join";
 /// Renew one's own certificate.
-pub const RENEW: &str = "/v1/renew";
+pub const RENEW: &str = "/v1/namespaces/{ns}/nodes/{node}/certificate";
 /// Who am I.
 pub const WHOAMI: &str = "/v1/whoami";
 /// Tokens of people and programs.

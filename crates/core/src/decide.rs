@@ -7,3 +7,4 @@ pub mod liveness;
 pub mod order;
 pub mod report;
 pub mod retention;
+pub mod rollout;

@@ -3,8 +3,10 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::decide::rollout;
 use crate::records::event::Draft;
 use crate::records::key::{Key, Record};
+use crate::words::name::EntityName;
 use crate::words::time::Timestamp;
 
 /// What a decider wants done.
@@ -59,4 +61,24 @@ impl Verdict {
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
         self
     }
+}
+
+/// A rollout decider's verdict about `entity` as atoms: the rollout's own records and events first, then each target's.
+#[must_use]
+pub fn of_rollout(entity: &EntityName, verdict: rollout::Verdict) -> Verdict {
+    let mut head = Atom { writes: Vec::new(), events: verdict.events };
+    head.writes.extend(
+        verdict.rollouts.into_iter().map(|rollout| Write::put(Record::Rollout(entity.clone(), rollout))),
+    );
+    head.writes
+        .extend(verdict.progress.map(|progress| Write::put(Record::Progress(entity.clone(), progress))));
+    let targets = verdict.targets.into_iter().map(|change| {
+        let write = match change.state {
+            Some(state) => Write::put(Record::Target(entity.clone(), change.target, state)),
+            None => Write::Delete(Key::Target(entity.clone(), change.target)),
+        };
+        Atom { writes: alloc::vec![write], events: change.events }
+    });
+    let head = (!head.writes.is_empty()).then_some(head);
+    Verdict { atoms: head.into_iter().chain(targets).collect(), wake: verdict.wake }
 }

@@ -12,7 +12,7 @@ use rpds::RedBlackTreeMapSync;
 
 use crate::records::key::Key;
 use crate::records::token::{JoinToken, Token};
-use crate::words::counter::{Revision, Term};
+use crate::words::counter::Revision;
 use crate::words::name::Namespace;
 use fleet::Fleet;
 
@@ -33,8 +33,6 @@ pub struct Kept<T> {
 pub struct World {
     /// Which revision of the store this is.
     pub revision: Revision,
-    /// The leadership of this server, while it leads.
-    pub term: Option<Term>,
     /// By namespace.
     pub fleets: Map<Namespace, Fleet>,
     /// By the secret's hash.

@@ -1,6 +1,112 @@
 //! HTTP: routes, who may use them, and the translation between shapes and operations. Decides nothing.
 
+mod access;
 mod auth;
+mod entities;
+mod events;
+mod input;
 mod listen;
+mod nodes;
+mod probes;
 mod problem;
+mod reports;
+mod rollouts;
 mod routes;
+mod sync;
+mod table;
+mod why;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use bellwether_core::words::counter::Term;
+use bellwether_core::words::name::Namespace;
+use bellwether_core::world::World;
+use bellwether_rt::clock::Clock;
+use bellwether_store::Store;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tower_http::timeout::RequestBodyTimeoutLayer;
+
+use crate::desk::Desk;
+use crate::metrics::Metrics;
+use crate::pki::Pki;
+use crate::sessions::Sessions;
+
+pub(crate) use listen::serve;
+pub use table::{Listed, openapi, table};
+
+/// Largest body taken, in bytes: a report of 256 entities with evidence fits.
+pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
+
+/// A body that takes longer to arrive is somebody holding a socket open.
+const BODY_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Longest a blocking read waits before it answers what is there.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// Everything handlers need. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct App(Arc<Parts>);
+
+/// What an [`App`] is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Where operations are done.
+    pub desk: Desk,
+    /// Agents' sessions.
+    pub sessions: Sessions,
+    /// The authority.
+    pub pki: Pki,
+    /// The clock.
+    pub clock: Clock,
+    /// For reading old events.
+    pub store: Store,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// The leadership, while this server has it.
+    pub term: watch::Receiver<Option<Term>>,
+    /// Cancelled when the server stops: hanging requests answer at once.
+    pub stop: CancellationToken,
+}
+
+impl App {
+    /// An app of these parts.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// The world as it is known now.
+    pub(crate) fn world(&self) -> Arc<World> {
+        self.0.desk.world()
+    }
+
+    /// A namespace that exists: `default`, or one with records in it.
+    pub(crate) fn known(&self, namespace: &Namespace) -> bool {
+        namespace.as_str() == "default" || self.world().fleets.contains_key(namespace)
+    }
+}
+
+impl std::ops::Deref for App {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+/// The whole router.
+#[must_use]
+pub fn router(app: &App) -> Router {
+    let (routes, api, _) = table::all(app.clone()).finish();
+    let document = serde_json::to_string_pretty(&api).unwrap_or_default();
+    routes
+        .merge(table::document(document))
+        .fallback(problem::nowhere)
+        .method_not_allowed_fallback(problem::no_such_method)
+        .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(RequestBodyTimeoutLayer::new(BODY_DEADLINE))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), probes::count))
+        .with_state(app.clone())
+}

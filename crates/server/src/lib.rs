@@ -1,4 +1,17 @@
 //! Bellwether's control plane: keeps records, decides, and speaks to agents and people.
+//!
+//! Start reading at [`run`], which builds the parts; then [`desk`] (operations), [`reconcile`] (deciders), [`http`].
 
+pub mod config;
+pub mod desk;
+pub mod http;
+pub mod leader;
+pub mod metrics;
+pub mod ops;
 pub mod pki;
+pub mod reconcile;
+pub mod records;
+pub mod run;
 pub mod secret;
+pub mod sessions;
+pub mod world;

@@ -4,6 +4,8 @@
 
 mod files;
 
+pub(crate) use files::write_private;
+
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -30,6 +30,18 @@ pub struct NewRollout {
     pub policy: Policy,
 }
 
+/// Asks for something to be done to the current rollout.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Act {
+    /// For `retry` alone: the bad version to try again; the last one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Why, for whoever reads the history.
+    #[serde(default)]
+    pub why: String,
+}
+
 /// One move of an entity's targets to a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Rollout {

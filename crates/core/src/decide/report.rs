@@ -40,10 +40,10 @@ fn steady(last: &Report, new: &mut Report) {
     for (name, entity) in &mut new.entities {
         let before = last.entities.get(name).filter(|before| before.running == entity.running);
         let before = before.and_then(|before| before.healthy_since);
-        if let (Some(before), Some(after)) = (before, entity.healthy_since) {
-            if before.as_millis().abs_diff(after.as_millis()) < JITTER_MS {
-                entity.healthy_since = Some(before);
-            }
+        if let (Some(before), Some(after)) = (before, entity.healthy_since)
+            && before.as_millis().abs_diff(after.as_millis()) < JITTER_MS
+        {
+            entity.healthy_since = Some(before);
         }
     }
 }

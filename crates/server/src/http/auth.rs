@@ -42,7 +42,8 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Response {
     let identity = identify(&app, &request);
-    let named = params.iter().find(|(key, _)| *key == "node").and_then(|(_, name)| NodeName::parse(name).ok());
+    let named =
+        params.iter().find(|(key, _)| *key == "node").and_then(|(_, name)| NodeName::parse(name).ok());
     let namespace = params.iter().find(|(key, _)| *key == "ns").map(|(_, name)| name);
     let own = match &identity {
         Some((_, home)) => home.as_deref().is_none_or(|home| namespace.is_none_or(|named| named == home)),

@@ -38,8 +38,6 @@ const PING_DEADLINE: Duration = Duration::from_secs(5);
 /// What the transport knows of whoever is asking.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
-    /// Where the connection comes from.
-    pub(crate) address: SocketAddr,
     /// Whom its verified client certificate names.
     pub(crate) bearer: Option<Bearer>,
 }
@@ -85,7 +83,7 @@ async fn connection(
         tracing::debug!(%error, "could not set nodelay");
     }
     let Some(tls) = tls else {
-        return speak(stream, Peer { address, bearer: None }, router, tasks).await;
+        return speak(stream, Peer { bearer: None }, router, tasks).await;
     };
     let stream = match tokio::time::timeout(HANDSHAKE_DEADLINE, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
@@ -100,7 +98,7 @@ async fn connection(
             None
         }
     });
-    speak(stream, Peer { address, bearer }, router, tasks).await;
+    speak(stream, Peer { bearer }, router, tasks).await;
 }
 
 async fn speak(

@@ -6,6 +6,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Denied;
 use http::{HeaderValue, StatusCode, header};
 
+use crate::ops::OpError;
 use crate::records::commit::CommitError;
 
 /// A problem on its way out.
@@ -91,4 +92,35 @@ impl From<CommitError> for Failure {
             _ => failure,
         }
     }
+}
+
+impl From<OpError> for Failure {
+    fn from(error: OpError) -> Self {
+        let detail = format!("could not {error}");
+        match error {
+            OpError::NotFound(_) => Self::new(Code::NotFound, detail),
+            OpError::Exists { .. } => Self::new(Code::Exists, detail),
+            OpError::Refused { hint, .. } => {
+                let failure = Self::new(Code::Refused, detail);
+                hint.into_iter().fold(failure, Self::hint)
+            }
+            OpError::Invalid(error) => error.into(),
+            OpError::JoinToken(_) => {
+                Self::new(Code::JoinToken, detail).hint("make a new one: bellwether join-token create")
+            }
+            OpError::Pki(_) | OpError::Random(_) => Self::new(Code::Internal, detail),
+            OpError::Commit(error) => error.into(),
+        }
+    }
+}
+
+/// No such path.
+pub(crate) async fn nowhere(uri: http::Uri) -> Failure {
+    let hint = format!("the API describes itself at {}", bellwether_api::paths::OPENAPI);
+    Failure::new(Code::NotFound, format!("could not find {}", uri.path())).hint(hint)
+}
+
+/// No such method on this path.
+pub(crate) async fn no_such_method(method: http::Method, uri: http::Uri) -> Failure {
+    Failure::new(Code::NotFound, format!("could not find {method} {}", uri.path()))
 }

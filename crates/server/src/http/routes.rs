@@ -8,8 +8,8 @@ use bellwether_core::access::Need;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::{
-    ComponentsBuilder, ContentBuilder, InfoBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, RefOr,
-    Required, ResponseBuilder, Schema,
+    ComponentsBuilder, ContentBuilder, InfoBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, PathsBuilder,
+    Ref, RefOr, Required, ResponseBuilder, Schema,
 };
 use utoipa::{PartialSchema, ToSchema};
 
@@ -33,13 +33,33 @@ pub(crate) struct Route {
     pub(crate) summary: &'static str,
 }
 
+/// A method's name.
+pub(crate) const fn name(method: &HttpMethod) -> &'static str {
+    match method {
+        HttpMethod::Get => "GET",
+        HttpMethod::Post => "POST",
+        HttpMethod::Put => "PUT",
+        HttpMethod::Delete => "DELETE",
+        HttpMethod::Options => "OPTIONS",
+        HttpMethod::Head => "HEAD",
+        HttpMethod::Patch => "PATCH",
+        HttpMethod::Trace => "TRACE",
+    }
+}
+
 /// Nothing: a route without a body, or without an answer.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize, ToSchema)]
 pub(crate) struct Nothing {}
 
 impl Routes {
     pub(crate) fn new(app: App) -> Self {
-        Self { app, router: Router::new(), paths: PathsBuilder::new(), schemas: Vec::new(), needs: Vec::new() }
+        Self {
+            app,
+            router: Router::new(),
+            paths: PathsBuilder::new(),
+            schemas: Vec::new(),
+            needs: Vec::new(),
+        }
     }
 
     /// Registers a route that takes a `B` and answers an `A`.
@@ -69,13 +89,16 @@ impl Routes {
             .description(Some(format!("Needs {}.", route.need.describe())));
         for name in route.path.split('/').filter_map(|part| part.strip_prefix('{')) {
             let name = name.trim_end_matches('}').trim_start_matches('*');
-            let text = RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(utoipa::openapi::Type::String).build()));
+            let text = RefOr::T(Schema::Object(
+                ObjectBuilder::new().schema_type(utoipa::openapi::Type::String).build(),
+            ));
             let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path);
             operation = operation.parameter(parameter.required(Required::True).schema(Some(text)));
         }
         if let Some(schema) = self.learn::<B>() {
             let content = ContentBuilder::new().schema(Some(schema)).build();
-            let body = RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
+            let body =
+                RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
             operation = operation.request_body(Some(body.build()));
         }
         let mut answer = ResponseBuilder::new().description("What was asked for");
@@ -84,9 +107,11 @@ impl Routes {
         }
         let problem = self.learn::<bellwether_api::problem::Problem>();
         let problem = ContentBuilder::new().schema(problem).build();
-        let problem = ResponseBuilder::new().description("Why not").content("application/problem+json", problem);
+        let problem =
+            ResponseBuilder::new().description("Why not").content("application/problem+json", problem);
         operation = operation.response("200", answer.build()).response("default", problem.build());
-        self.paths = self.paths.path(route.path.replace("{*", "{"), PathItem::new(route.method, operation.build()));
+        self.paths =
+            self.paths.path(route.path.replace("{*", "{"), PathItem::new(route.method, operation.build()));
         self
     }
 
@@ -107,14 +132,19 @@ impl Routes {
         let info = InfoBuilder::new()
             .title("Bellwether")
             .version(env!("CARGO_PKG_VERSION"))
-            .description(Some("Nodes, entities, rollouts and their reasons. Errors are RFC 9457 problem details."))
+            .description(Some(
+                "Nodes, entities, rollouts and their reasons. Errors are RFC 9457 problem details.",
+            ))
             .build();
         let mut components = ComponentsBuilder::new();
         for (name, schema) in self.schemas {
             components = components.schema(name, schema);
         }
-        let api =
-            OpenApiBuilder::new().info(info).paths(self.paths.build()).components(Some(components.build())).build();
+        let api = OpenApiBuilder::new()
+            .info(info)
+            .paths(self.paths.build())
+            .components(Some(components.build()))
+            .build();
         (self.router, api, self.needs)
     }
 }

@@ -6,11 +6,11 @@
 mod gather;
 mod task;
 
+use bellwether_api::shape::ShapeError;
 use bellwether_core::records::event::Draft;
+use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Actor, Namespace};
-use bellwether_core::verdict::Write;
-use bellwether_api::shape::ShapeError;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::{Store, StoreError};

@@ -66,7 +66,9 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         }
         Key::Event(_) => Record::Event(get::<v1::event::Event>(schema, bytes)?.try_into()?),
         Key::Token(_) => Record::Token(get::<v1::access::StoredToken>(schema, bytes)?.try_into()?),
-        Key::JoinToken(_) => Record::JoinToken(get::<v1::access::StoredJoinToken>(schema, bytes)?.try_into()?),
+        Key::JoinToken(_) => {
+            Record::JoinToken(get::<v1::access::StoredJoinToken>(schema, bytes)?.try_into()?)
+        }
     })
 }
 
@@ -96,6 +98,9 @@ fn get<T: DeserializeOwned>(schema: &str, bytes: &[u8]) -> Result<T, ShapeError>
     if envelope.schema == schema {
         Ok(envelope.record)
     } else {
-        Err(ShapeError::at("schema", format!("{:?} is not {schema:?}: another release wrote it", envelope.schema)))
+        Err(ShapeError::at(
+            "schema",
+            format!("{:?} is not {schema:?}: another release wrote it", envelope.schema),
+        ))
     }
 }

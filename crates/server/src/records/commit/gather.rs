@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_core::records::event::Event;
 use bellwether_core::records::key::{Key, Record};
+use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
-use bellwether_core::verdict::Write;
 use bellwether_store::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
 use bytes::Bytes;
 
@@ -64,7 +64,9 @@ impl Group {
         let mut part = Part::new(proposal)?;
         let (first, so_far) = self.sequences.get(&proposal.namespace).copied().unwrap_or((last, last));
         let after = part.number(proposal, so_far, self.now)?;
-        if part.compares.len() + 2 > MAX_OPS || part.ops.len() + 1 > MAX_OPS || part.bytes > MAX_TXN_BYTES - SPARE_BYTES
+        if part.compares.len() + 2 > MAX_OPS
+            || part.ops.len() + 1 > MAX_OPS
+            || part.bytes > MAX_TXN_BYTES - SPARE_BYTES
         {
             return Err(CommitError::TooLarge);
         }
@@ -122,11 +124,7 @@ impl Part {
         let mut part = Self { compares: Vec::new(), ops: Vec::new(), keys: BTreeSet::new(), bytes: 0 };
         for (write, revision) in &proposal.writes {
             let key = keys::of(&proposal.namespace, &write.key());
-            part.compares.push(if *revision == Revision::ZERO {
-                Compare::Absent { key: key.clone() }
-            } else {
-                Compare::Modified { key: key.clone(), revision: bellwether_store::Revision(revision.get()) }
-            });
+            part.compares.extend(guard(&key, write, *revision));
             part.bytes += 2 * key.len();
             match write {
                 Write::Put(record) => part.put(key, record)?,
@@ -140,7 +138,12 @@ impl Part {
     }
 
     /// Appends the proposal's events, numbered after `last`; answers the last number given.
-    fn number(&mut self, proposal: &Proposal, last: Sequence, now: Timestamp) -> Result<Sequence, CommitError> {
+    fn number(
+        &mut self,
+        proposal: &Proposal,
+        last: Sequence,
+        now: Timestamp,
+    ) -> Result<Sequence, CommitError> {
         let mut sequence = last;
         for draft in &proposal.events {
             sequence = sequence.next();
@@ -167,5 +170,20 @@ impl Part {
         self.keys.insert(key.clone());
         self.ops.push(Op::Put { key, value, lease: None });
         Ok(())
+    }
+}
+
+/// What must still be true of a record for a write decided on `revision` to go through. Events are never changed, so
+/// forgetting one needs no guard.
+fn guard(key: &Bytes, write: &Write, revision: Revision) -> Option<Compare> {
+    match write {
+        Write::Delete(Key::Event(_)) => None,
+        Write::Put(_) | Write::Delete(_) if revision == Revision::ZERO => {
+            Some(Compare::Absent { key: key.clone() })
+        }
+        Write::Put(_) | Write::Delete(_) => {
+            let revision = bellwether_store::Revision(revision.get());
+            Some(Compare::Modified { key: key.clone(), revision })
+        }
     }
 }

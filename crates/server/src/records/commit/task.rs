@@ -159,9 +159,12 @@ impl Writer {
         let entry = self.store.get(keys::sequence(namespace)).await?;
         let number = match entry {
             None => 0,
-            Some(entry) => std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok()).ok_or_else(
-                || StoreError::Broken { reason: format!("the event number of {namespace} is not a number") },
-            )?,
+            Some(entry) => std::str::from_utf8(&entry.value)
+                .ok()
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| StoreError::Broken {
+                    reason: format!("the event number of {namespace} is not a number"),
+                })?,
         };
         self.last.insert(namespace.clone(), Sequence::new(number));
         Ok(Sequence::new(number))

@@ -1,0 +1,46 @@
+//! One screen about a namespace.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One screen about a namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Overview {
+    /// The namespace.
+    pub namespace: String,
+    /// The server's version.
+    pub server_version: String,
+    /// Whether a server leads, and so whether anything moves.
+    pub leading: bool,
+    /// Nodes by contact: `up`, `suspect`, `unreachable`, `never`.
+    pub nodes: BTreeMap<String, u64>,
+    /// Nodes a person paused.
+    pub paused: u64,
+    /// Nodes with a failed status.
+    pub failing: u64,
+    /// Entities, each with where its rollout stands.
+    pub entities: Vec<EntityLine>,
+    /// The number of the last event.
+    pub last_event: u64,
+}
+
+/// One entity in the overview.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct EntityLine {
+    /// Its name.
+    pub name: String,
+    /// Its targets.
+    pub targets: u64,
+    /// The version asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Last known good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_known_good: Option<String>,
+    /// Last known bad.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_known_bad: Option<String>,
+    /// Where its rollout stands and why.
+    pub why: String,
+}

@@ -1,0 +1,157 @@
+//! The server's configuration: one TOML file, every key with a default; unknown keys are refused with the nearest name.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use bellwether_core::decide::liveness::Limits;
+use bellwether_core::decide::retention::EVENTS_KEPT;
+use bellwether_core::words::time::Span;
+use serde::Deserialize;
+
+use crate::reconcile::Settings;
+
+/// Where the server listens when nothing else is said.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
+
+/// The server's configuration, checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Directory of the store, keys and the first admin token. Nobody else's.
+    pub data_dir: PathBuf,
+    /// Address of the TLS listener. Port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// Address of a listener without TLS: loopback only, and only for `dev` and `demo`.
+    pub plain_listen: Option<SocketAddr>,
+    /// Names and addresses that the server's certificate is good for.
+    pub names: Vec<String>,
+    /// How long a node may be quiet, and how many events are kept.
+    pub settings: Settings,
+}
+
+/// The file as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    data_dir: Option<PathBuf>,
+    listen: Option<String>,
+    names: Option<Vec<String>>,
+    suspect_after: Option<String>,
+    unreachable_after: Option<String>,
+    events_kept: Option<u64>,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file is not TOML, or has a key that does not exist.
+    #[error("read {path}: {reason}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        reason: String,
+    },
+    /// A value is not allowed.
+    #[error("use {key}: {reason}")]
+    Value {
+        /// Which key.
+        key: &'static str,
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Config {
+    /// The configuration in `file`, or the defaults.
+    ///
+    /// # Errors
+    /// [`ConfigError`] naming the file, key and reason.
+    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let Some(path) = file else { return Self::check(File::default()) };
+        let read = |source| ConfigError::Read { path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        let parse = |error: toml::de::Error| ConfigError::Parse {
+            path: path.to_owned(),
+            reason: error.to_string().trim_end().to_owned(),
+        };
+        Self::check(toml::from_str(&text).map_err(parse)?)
+    }
+
+    fn check(file: File) -> Result<Self, ConfigError> {
+        let value = |key, reason: String| ConfigError::Value { key, reason };
+        let listen = file.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
+        let listen: SocketAddr = listen
+            .parse()
+            .map_err(|error| value("listen", format!("{listen:?} is no ADDRESS:PORT: {error}")))?;
+        let defaults = Limits::default();
+        let limits = Limits {
+            suspect: span("suspect_after", file.suspect_after)?.unwrap_or(defaults.suspect),
+            unreachable: span("unreachable_after", file.unreachable_after)?.unwrap_or(defaults.unreachable),
+        };
+        if limits.unreachable <= limits.suspect {
+            let reason =
+                format!("{} is not longer than suspect_after {}", limits.unreachable, limits.suspect);
+            return Err(value("unreachable_after", reason));
+        }
+        let events_kept = file.events_kept.unwrap_or(EVENTS_KEPT);
+        if events_kept < 1_000 {
+            return Err(value("events_kept", format!("{events_kept} is below 1000")));
+        }
+        let local = || vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+        let mut names = file.names.unwrap_or_else(local);
+        if !listen.ip().is_unspecified() && !names.contains(&listen.ip().to_string()) {
+            names.push(listen.ip().to_string());
+        }
+        Ok(Self {
+            data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
+            listen,
+            plain_listen: None,
+            names,
+            settings: Settings { limits, events_kept },
+        })
+    }
+}
+
+fn span(key: &'static str, text: Option<String>) -> Result<Option<Span>, ConfigError> {
+    let read = |text: String| text.parse();
+    text.map(read).transpose().map_err(|error: bellwether_core::words::time::SpanError| ConfigError::Value {
+        key,
+        reason: error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> Result<Config, ConfigError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Config::load(Some(file.path()))
+    }
+
+    #[test]
+    fn nothing_said_is_a_whole_configuration() {
+        assert_eq!(load("").unwrap().listen.to_string(), DEFAULT_LISTEN);
+    }
+
+    #[test]
+    fn unknown_keys_wrong_units_and_contradictions_are_refused_with_their_place() {
+        let refusal = |text: &str| load(text).unwrap_err().to_string();
+        assert!(refusal("listn = \"x\"").contains("unknown field `listn`"));
+        assert!(
+            refusal("suspect_after = \"5\"").contains("use suspect_after: read \"5\" as a length of time")
+        );
+        assert!(refusal("suspect_after = \"1m\"").contains("is not longer than suspect_after 1m"));
+        assert!(refusal("listen = \"nowhere\"").contains("use listen"));
+        assert!(refusal("events_kept = 1").contains("below 1000"));
+    }
+}

@@ -1,0 +1,123 @@
+//! Where operations are done: the current world, the committer, the clock. Owns "look, decide, commit, look again".
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_core::verdict::Atom;
+use bellwether_core::words::counter::{Revision, Term};
+use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+use bellwether_rt::clock::Clock;
+use tokio::sync::watch;
+
+use crate::records::commit::{CommitError, Committer, Proposal};
+
+/// How often an operation looks again after somebody else was faster, before it says so.
+const TRIES: u32 = 16;
+
+/// How long an operation waits for the world to show what was committed. It shows it within milliseconds unless the
+/// store has trouble; the commit itself stands either way.
+const SHOW_WITHIN: Duration = Duration::from_secs(5);
+
+/// Where operations are done. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    world: watch::Receiver<Arc<World>>,
+    committer: Committer,
+    clock: Clock,
+}
+
+impl Desk {
+    /// A desk on this world and committer.
+    #[must_use]
+    pub fn new(world: watch::Receiver<Arc<World>>, committer: Committer, clock: Clock) -> Self {
+        Self { world, committer, clock }
+    }
+
+    /// The world as it is known now.
+    #[must_use]
+    pub fn world(&self) -> Arc<World> {
+        self.world.borrow().clone()
+    }
+
+    /// The present.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// A receiver that sees every published world.
+    #[must_use]
+    pub fn follow(&self) -> watch::Receiver<Arc<World>> {
+        self.world.clone()
+    }
+
+    /// Waits until the world includes `revision`, within reason.
+    pub async fn shown(&self, revision: Revision) {
+        let mut world = self.world.clone();
+        let shown = world.wait_for(|world| world.revision >= revision);
+        match tokio::time::timeout(SHOW_WITHIN, shown).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(_)) => tracing::debug!("the world is closing"),
+            Err(_) => tracing::warn!(%revision, "the world is behind the store"),
+        }
+    }
+
+    /// Commits atoms decided on `world`, in one piece, and waits until the world shows them.
+    ///
+    /// # Errors
+    /// [`CommitError`]; nothing was changed then.
+    pub async fn commit(
+        &self,
+        world: &World,
+        namespace: &Namespace,
+        by: (Actor, Option<Term>),
+        atoms: Vec<Atom>,
+    ) -> Result<Revision, CommitError> {
+        let (actor, term) = by;
+        let mut proposal =
+            Proposal { namespace: namespace.clone(), actor, term, writes: Vec::new(), events: Vec::new() };
+        for atom in atoms {
+            let guarded = atom.writes.into_iter().map(|write| {
+                let revision = world.revision(namespace, &write.key());
+                (write, revision)
+            });
+            proposal.writes.extend(guarded);
+            proposal.events.extend(atom.events);
+        }
+        let revision = self.committer.commit(proposal).await?;
+        self.shown(revision).await;
+        Ok(revision)
+    }
+
+    /// Looks at the fleet, lets `decide` say what to change, commits it; looks again if somebody else was faster.
+    /// A decision to change nothing is done at once.
+    ///
+    /// # Errors
+    /// What `decide` refused, or why the commit did not go through.
+    pub async fn change<T, E: From<CommitError>>(
+        &self,
+        namespace: &Namespace,
+        actor: &Actor,
+        mut decide: impl FnMut(&World, &Fleet, Timestamp) -> Result<(Option<Atom>, T), E>,
+    ) -> Result<T, E> {
+        let empty = Fleet::default();
+        let mut tries = 0;
+        loop {
+            let world = self.world();
+            let fleet = world.fleets.get(namespace).unwrap_or(&empty);
+            let (atom, answer) = decide(&world, fleet, self.now())?;
+            let Some(atom) = atom else { return Ok(answer) };
+            tries += 1;
+            match self.commit(&world, namespace, (actor.clone(), None), vec![atom]).await {
+                Ok(_) => return Ok(answer),
+                Err(CommitError::Conflict) if tries < TRIES => {
+                    self.shown(world.revision.next()).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Events over HTTP: pages with a blocking read, and a stream that resumes.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{self, KeepAlive, Sse};
+use bellwether_api::problem::Code;
+use bellwether_api::v1::event::Event;
+use bellwether_api::v1::page::Page;
+use bellwether_core::records::key::Record;
+use bellwether_core::words::counter::Sequence;
+use bellwether_core::words::name::Namespace;
+use futures_util::Stream;
+use http::HeaderMap;
+
+use super::App;
+use super::input::{Answer, Ns, Query};
+use super::problem::Failure;
+use crate::records::{form, keys};
+
+/// Events read at once for a stream.
+const STREAM_PAGE: usize = 256;
+
+/// How often an idle stream says that it is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Events after `after`, oldest first; the newest `limit` when `after` is absent. With `wait`, waits for the first.
+pub(crate) async fn list(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    query: Query,
+) -> Result<Answer<Page<Event>>, Failure> {
+    query.only(&["after", "limit", "wait"])?;
+    let limit = query.limit()?;
+    let last = last(&app, &namespace);
+    let newest = Sequence::new(last.get().saturating_sub(limit as u64));
+    let after = query.after()?.unwrap_or(newest);
+    let wait = query.wait()?;
+    if after >= last && !wait.is_zero() {
+        wait_for_more(&app, &namespace, after, wait).await;
+    }
+    let items = read(&app, &namespace, after, limit).await?;
+    let next = items.last().map(|event| event.seq.to_string());
+    let revision = app.world().revision.get();
+    Ok(Answer(Page { next: next.filter(|_| items.len() == limit), items, revision }))
+}
+
+/// Every event after `after` (or the `Last-Event-ID`), then each new one as it happens.
+pub(crate) async fn stream(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Failure> {
+    query.only(&["after"])?;
+    let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let after = match resumed {
+        Some(number) => Sequence::new(number),
+        None => query.after()?.unwrap_or_else(|| last(&app, &namespace)),
+    };
+    let pages = futures_util::stream::unfold((app, namespace, after), next_page);
+    let events = futures_util::StreamExt::flat_map(pages, |page| {
+        futures_util::stream::iter(page.into_iter().map(|event| {
+            let data = serde_json::to_string(&event).unwrap_or_default();
+            Ok(sse::Event::default().id(event.seq.to_string()).event(event.kind).data(data))
+        }))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+}
+
+type Place = (App, Namespace, Sequence);
+
+/// The next events after a place; ends when the server stops or the store cannot be read, and the client resumes.
+async fn next_page((app, namespace, after): Place) -> Option<(Vec<Event>, Place)> {
+    loop {
+        if app.stop.is_cancelled() {
+            return None;
+        }
+        let events = read(&app, &namespace, after, STREAM_PAGE).await.ok()?;
+        if let Some(last) = events.last() {
+            let place = (app, namespace, Sequence::new(last.seq));
+            return Some((events, place));
+        }
+        wait_for_more(&app, &namespace, after, super::MAX_WAIT).await;
+    }
+}
+
+fn last(app: &App, namespace: &Namespace) -> Sequence {
+    app.world().fleets.get(namespace).map_or(Sequence::ZERO, |fleet| fleet.last_event())
+}
+
+async fn wait_for_more(app: &App, namespace: &Namespace, after: Sequence, wait: Duration) {
+    let mut worlds = app.desk.follow();
+    let more =
+        worlds.wait_for(|world| world.fleets.get(namespace).is_some_and(|fleet| fleet.last_event() > after));
+    // All arms only wait.
+    tokio::select! {
+        _ = more => {}
+        () = tokio::time::sleep(wait) => {}
+        () = app.stop.cancelled() => {}
+    }
+}
+
+/// Events after a place, from memory where they are there, else from the store.
+async fn read(
+    app: &App,
+    namespace: &Namespace,
+    after: Sequence,
+    limit: usize,
+) -> Result<Vec<Event>, Failure> {
+    let world = app.world();
+    let Some(fleet) = world.fleets.get(namespace) else { return Ok(Vec::new()) };
+    let in_memory = fleet.events.first().map(|(first, _)| *first);
+    if in_memory.is_none_or(|first| first <= after.next()) {
+        let newer = fleet.events.range(after.next()..).take(limit);
+        return Ok(newer.map(|(_, event)| (&**event).into()).collect());
+    }
+    let page = app.store.list(keys::events_after(namespace, after), None, limit).await;
+    let page = page.map_err(|error| Failure::new(Code::Store, format!("could not {error}")))?;
+    let mut events = Vec::with_capacity(page.entries.len());
+    for entry in page.entries {
+        if let Some(keys::Place::Record(_, key)) = keys::read(&entry.key) {
+            if let Record::Event(event) = form::read(&key, &entry.value)? {
+                events.push((&event).into());
+            }
+        }
+    }
+    Ok(events)
+}

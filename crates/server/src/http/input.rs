@@ -1,0 +1,162 @@
+//! What requests carry: bodies, path parameters, queries; each refused with its place.
+
+use std::time::Duration;
+
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::response::{IntoResponse, Response};
+use bellwether_api::problem::Code;
+use bellwether_api::shape::{ShapeError, read};
+use bellwether_core::words::counter::{Revision, Sequence};
+use bellwether_core::words::name::{EntityName, Namespace, NodeName};
+use bytes::Bytes;
+use http::StatusCode;
+use http::request::Parts;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::problem::Failure;
+use super::{App, MAX_BODY_BYTES, MAX_WAIT};
+
+/// A JSON body.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Failure;
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| {
+            if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+                let detail = format!("could not read the body: it is larger than {MAX_BODY_BYTES} bytes");
+                return Failure::new(Code::TooLarge, detail);
+            }
+            Failure::new(Code::Timeout, "could not read the body: it did not arrive")
+        })?;
+        let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        let mut reader = serde_json::Deserializer::from_slice(bytes);
+        let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+            let place = error.path().to_string();
+            let place = if place == "." { "the body" } else { &place };
+            Failure::from(ShapeError::at(place, error.inner()))
+        })?;
+        reader.end().map_err(|error| Failure::from(ShapeError::at("the body", error)))?;
+        Ok(Self(value))
+    }
+}
+
+/// A JSON answer.
+pub(crate) struct Answer<T>(pub(crate) T);
+
+impl<T: Serialize> IntoResponse for Answer<T> {
+    fn into_response(self) -> Response {
+        axum::Json(self.0).into_response()
+    }
+}
+
+/// The namespace in the path: one that exists.
+pub(crate) struct Ns(pub(crate) Namespace);
+
+impl FromRequestParts<App> for Ns {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        let namespace: Namespace = param(parts, app, "ns").await?;
+        if app.known(&namespace) {
+            return Ok(Self(namespace));
+        }
+        let known: Vec<_> = app.world().fleets.keys().map(ToString::to_string).collect();
+        let hint = format!("there are: default {}", known.join(" "));
+        Err(Failure::new(Code::NotFound, format!("could not find namespace {namespace}")).hint(hint))
+    }
+}
+
+macro_rules! params {
+    ($($type:ident($inner:ty) = $key:literal;)*) => {$(
+        /// A path parameter.
+        pub(crate) struct $type(pub(crate) $inner);
+
+        impl FromRequestParts<App> for $type {
+            type Rejection = Failure;
+            async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+                Ok(Self(param(parts, app, $key).await?))
+            }
+        }
+    )*};
+}
+
+params! {
+    Node(NodeName) = "node";
+    Entity(EntityName) = "entity";
+    Number(u64) = "number";
+    Word(String) = "verb";
+    CategoryText(String) = "category";
+    TokenText(String) = "token";
+    Subject(String) = "subject";
+}
+
+async fn param<T>(parts: &mut Parts, app: &App, key: &str) -> Result<T, Failure>
+where
+    T: std::str::FromStr,
+    T::Err: std::fmt::Display,
+{
+    let all = RawPathParams::from_request_parts(parts, app)
+        .await
+        .map_err(|error| Failure::new(Code::Invalid, format!("could not read the path: {error}")))?;
+    let text = all.iter().find(|(name, _)| *name == key).map(|(_, text)| text.to_owned());
+    Ok(read(key, &text.unwrap_or_default())?)
+}
+
+/// A query string as pairs, each read at most once by name; unknown ones are refused.
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
+        let pairs = pairs.map_err(|error| Failure::from(ShapeError::at("the query", error)))?;
+        Ok(Self(pairs.0))
+    }
+}
+
+impl Query {
+    /// Refuses every parameter that is not among these.
+    pub(crate) fn only(&self, known: &[&str]) -> Result<(), Failure> {
+        let unknown = self.0.iter().find(|(name, _)| !known.contains(&name.as_str()));
+        unknown.map_or(Ok(()), |(name, _)| {
+            let list = known.join(", ");
+            Err(ShapeError::at(name, format!("there is no such parameter here; there are: {list}")).into())
+        })
+    }
+
+    /// A parameter.
+    pub(crate) fn get<T>(&self, name: &str) -> Result<Option<T>, Failure>
+    where
+        T: std::str::FromStr,
+        T::Err: std::fmt::Display,
+    {
+        let found = self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        Ok(bellwether_api::shape::read_some(name, found)?)
+    }
+
+    /// How long to wait: `wait`, like `30s`, at most a minute; not at all if absent.
+    pub(crate) fn wait(&self) -> Result<Duration, Failure> {
+        let wait: Option<bellwether_core::words::time::Span> = self.get("wait")?;
+        Ok(wait.map_or(Duration::ZERO, |span| span.to_duration().min(MAX_WAIT)))
+    }
+
+    /// The revision already known: `index`.
+    pub(crate) fn index(&self) -> Result<Revision, Failure> {
+        Ok(Revision::new(self.get("index")?.unwrap_or_default()))
+    }
+
+    /// The event already known: `after`.
+    pub(crate) fn after(&self) -> Result<Option<Sequence>, Failure> {
+        Ok(self.get::<u64>("after")?.map(Sequence::new))
+    }
+
+    /// How many at most: `limit`, 1 to 1,000.
+    pub(crate) fn limit(&self) -> Result<usize, Failure> {
+        let limit: usize = self.get("limit")?.unwrap_or(1_000);
+        if (1..=1_000).contains(&limit) {
+            return Ok(limit);
+        }
+        Err(ShapeError::at("limit", "it is not from 1 to 1000").into())
+    }
+}

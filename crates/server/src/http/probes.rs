@@ -1,0 +1,45 @@
+//! Liveness, readiness, metrics, and the count of requests.
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use bellwether_api::problem::Code;
+use bellwether_store::Range;
+use http::header;
+
+use super::App;
+use super::problem::Failure;
+use crate::metrics;
+use crate::records::keys;
+
+pub(crate) async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// Ready when the store answers; its own error is told otherwise.
+pub(crate) async fn readyz(State(app): State<App>) -> Result<&'static str, Failure> {
+    match app.store.list(Range::one(keys::META), None, 1).await {
+        Ok(_) => Ok("ready\n"),
+        Err(error) => Err(Failure::new(Code::Store, format!("could not {error}"))),
+    }
+}
+
+pub(crate) async fn metrics_page(
+    State(app): State<App>,
+) -> ([(header::HeaderName, &'static str); 1], String) {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    (
+        [(header::CONTENT_TYPE, kind)],
+        metrics::page(&app.metrics, &app.world(), app.sessions.count(), app.term.borrow().is_some()),
+    )
+}
+
+/// Counts what goes by.
+pub(crate) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    app.metrics.requests.inc();
+    if response.status().is_server_error() {
+        app.metrics.errors.inc();
+    }
+    response
+}

@@ -1,0 +1,217 @@
+//! Rollouts and targets over HTTP.
+
+use axum::extract::State;
+use bellwether_api::problem::Code;
+use bellwether_api::shape::{ShapeError, read_some};
+use bellwether_api::v1;
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView};
+use bellwether_api::v1::target::TargetView;
+use bellwether_core::records::target::Outcome;
+use bellwether_core::rollout::board::{Board, Target};
+use bellwether_core::rollout::sighting::{Phase, phase};
+use bellwether_core::rollout::why::{why, why_rollout};
+use bellwether_core::words::counter::RolloutNumber;
+use bellwether_core::words::name::{EntityName, Namespace, TargetName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+
+use super::App;
+use super::auth::Caller;
+use super::entities::missing;
+use super::input::{Answer, Body, Entity, Ns, Number, Query, Word};
+use super::problem::Failure;
+use super::routes::Nothing;
+use crate::ops;
+use crate::ops::rollout::Verb;
+
+pub(crate) async fn start(
+    State(app): State<App>,
+    caller: Caller,
+    Ns(namespace): Ns,
+    Entity(name): Entity,
+    Body(request): Body<NewRollout>,
+) -> Result<Answer<Nothing>, Failure> {
+    ops::rollout::start(&app.desk, &namespace, &caller.actor(), &name, request).await?;
+    Ok(Answer(Nothing {}))
+}
+
+pub(crate) async fn act(
+    State(app): State<App>,
+    caller: Caller,
+    (Ns(namespace), Entity(name), Word(verb)): (Ns, Entity, Word),
+    Body(Act { version, why: reason }): Body<Act>,
+) -> Result<Answer<Nothing>, Failure> {
+    let verb = match verb.as_str() {
+        "pause" => Verb::Pause,
+        "resume" => Verb::Resume,
+        "abort" => Verb::Abort,
+        "undo" => Verb::Undo,
+        "retry" => Verb::Retry(read_some("version", version.as_deref())?),
+        other => {
+            let detail = format!("could not find the operation {other:?} of rollouts");
+            return Err(Failure::new(Code::NotFound, detail).hint("pause, resume, abort, undo, retry"));
+        }
+    };
+    if version.is_some() && !matches!(verb, Verb::Retry(_)) {
+        return Err(ShapeError::at("version", "only retry takes a version").into());
+    }
+    ops::rollout::act(&app.desk, &namespace, &caller.actor(), &name, (verb, &reason)).await?;
+    Ok(Answer(Nothing {}))
+}
+
+pub(crate) async fn list(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    Entity(name): Entity,
+    query: Query,
+) -> Result<Answer<Page<Rollout>>, Failure> {
+    query.only(&["limit", "after"])?;
+    let limit = query.limit()?;
+    let below = RolloutNumber::new(query.get("after")?.unwrap_or(u64::MAX));
+    let world = app.world();
+    let fleet = world.fleets.get(&namespace).filter(|fleet| fleet.entities.contains_key(&name));
+    let fleet = fleet.ok_or_else(|| missing(&name))?;
+    let first = (name.clone(), RolloutNumber::ZERO);
+    let all = fleet.rollouts.range(first..(name, below)).map(|(_, kept)| Rollout::from(&*kept.value));
+    let mut items: Vec<Rollout> = all.collect();
+    items.reverse();
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| last.number.to_string());
+    Ok(Answer(Page { items, next, revision: world.revision.get() }))
+}
+
+pub(crate) async fn get(
+    State(app): State<App>,
+    (Ns(namespace), Entity(name), Number(number)): (Ns, Entity, Number),
+) -> Result<Answer<Rollout>, Failure> {
+    let world = app.world();
+    let fleet = world.fleets.get(&namespace);
+    let found = fleet.and_then(|fleet| fleet.rollouts.get(&(name.clone(), RolloutNumber::new(number))));
+    let missing = || {
+        Failure::new(Code::NotFound, format!("could not find rollout {number} of entity {name}"))
+            .hint(format!("see which there are: bellwether rollout history {name}"))
+    };
+    found.map(|kept| Answer((&*kept.value).into())).ok_or_else(missing)
+}
+
+/// The rollout that runs, or the last one; with `wait`, after something of the entity changed past `index`.
+pub(crate) async fn current(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    Entity(name): Entity,
+    query: Query,
+) -> Result<Answer<RolloutView>, Failure> {
+    query.only(&["index", "wait"])?;
+    let (index, wait) = (query.index()?, query.wait()?);
+    if !wait.is_zero() {
+        let mut worlds = app.desk.follow();
+        let news = worlds.wait_for(|world| {
+            let touched = world.fleets.get(&namespace).and_then(|fleet| fleet.touched.get(&name));
+            touched.is_none_or(|touched| *touched > index)
+        });
+        // All arms only wait; the world is looked at again below.
+        tokio::select! {
+            _ = news => {}
+            () = tokio::time::sleep(wait) => {}
+            () = app.stop.cancelled() => {}
+        }
+    }
+    let world = app.world();
+    let now = app.clock.now();
+    view(&world, &namespace, &name, now).map(Answer).ok_or_else(|| missing(&name))
+}
+
+/// An entity's rollout with what is around it.
+pub(crate) fn view(
+    world: &World,
+    namespace: &Namespace,
+    name: &EntityName,
+    now: Timestamp,
+) -> Option<RolloutView> {
+    let fleet = world.fleets.get(namespace)?;
+    let board = fleet.boards.get(name)?;
+    let progress = board.progress();
+    let rollout = fleet.rollouts.get(&(name.clone(), progress.last));
+    let figures = match (rollout, progress.active()) {
+        (Some(kept), None) => kept.value.figures,
+        (Some(_) | None, _) => board.figures(),
+    };
+    let thresholds = board.thresholds();
+    Some(RolloutView {
+        entity: board.entity().into(),
+        progress: progress.into(),
+        rollout: rollout.map(|kept| (&*kept.value).into()),
+        figures: figures.into(),
+        needed: thresholds.needed,
+        tolerated: thresholds.tolerated,
+        batch: thresholds.batch,
+        why: why_rollout(board),
+        now_ms: now.as_millis(),
+        revision: fleet.touched.get(name).map_or(0, |revision| revision.get()),
+    })
+}
+
+pub(crate) async fn targets(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    Entity(name): Entity,
+    query: Query,
+) -> Result<Answer<Page<TargetView>>, Failure> {
+    query.only(&["limit", "after"])?;
+    let limit = query.limit()?;
+    let after: Option<TargetName> = query.get("after")?;
+    let world = app.world();
+    let now = app.clock.now();
+    let board = world.fleets.get(&namespace).and_then(|fleet| fleet.boards.get(&name));
+    let board = board.ok_or_else(|| missing(&name))?;
+    let wanted = board.targets().filter(|target| target.sighting.is_some());
+    let wanted = wanted.filter(|target| after.as_ref().is_none_or(|after| target.name > after));
+    let mut items: Vec<TargetView> =
+        wanted.take(limit + 1).map(|target| target_view(board, target, now)).collect();
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| last.name.clone());
+    Ok(Answer(Page { items, next, revision: world.revision.get() }))
+}
+
+fn target_view(board: &Board, target: Target<'_>, now: Timestamp) -> TargetView {
+    let phase = phase(target.sighting, target.state);
+    let (word, mut since) = word(&phase);
+    let mut evidence = None;
+    match target.state.map(|state| &state.outcome) {
+        Some(Outcome::Succeeded { at, .. } | Outcome::Unreachable { at }) => since = Some(*at),
+        Some(Outcome::Failed { at, evidence: seen }) => {
+            since = Some(*at);
+            evidence = Some(v1::evidence::Evidence::from(&**seen));
+        }
+        Some(Outcome::InFlight) => since = since.or(target.state.map(|state| state.assigned_at)),
+        None => {}
+    }
+    TargetView {
+        name: target.name.to_string(),
+        phase: word.to_owned(),
+        since_ms: since.map(Timestamp::as_millis),
+        told: target.state.map(|state| state.version.to_string()),
+        running: target.sighting.and_then(|sighting| Some(sighting.running.as_ref()?.to_string())),
+        rollout: target.state.map(|state| state.rollout.get()),
+        contact: target.sighting.map_or("never", |sighting| sighting.contact.as_str()).to_owned(),
+        why: why(board, target.name, now),
+        evidence,
+    }
+}
+
+const fn word(phase: &Phase) -> (&'static str, Option<Timestamp>) {
+    match phase {
+        Phase::Idle => ("idle", None),
+        Phase::Assigned => ("assigned", None),
+        Phase::Applying { .. } => ("applying", None),
+        Phase::Soaking { since } => ("soaking", Some(*since)),
+        Phase::Settling => ("settling", None),
+        Phase::Blocked { .. } => ("blocked", None),
+        Phase::Succeeded => ("succeeded", None),
+        Phase::Failed => ("failed", None),
+        Phase::Unreachable => ("unreachable", None),
+    }
+}

@@ -1,0 +1,55 @@
+//! The hanging request of an agent: heartbeat and order in one. It holds the node's session open.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use bellwether_api::v1::order::Sync;
+use bellwether_core::words::counter::Generation;
+use bellwether_core::words::name::{Namespace, NodeName};
+use bellwether_core::world::World;
+
+use super::App;
+use super::input::{Answer, Node, Ns, Query};
+use super::problem::Failure;
+
+/// How long a sync hangs when the agent does not say.
+const WAIT: Duration = Duration::from_secs(55);
+
+/// Answers an order newer than `generation`, at once or as soon as there is one, or nothing after `wait`.
+pub(crate) async fn sync(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    Node(name): Node,
+    query: Query,
+) -> Result<Answer<Sync>, Failure> {
+    query.only(&["generation", "wait", "reported"])?;
+    let known = Generation::new(query.get("generation")?.unwrap_or_default());
+    let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
+    let _session = app.sessions.open(&namespace, &name);
+    let mut worlds = app.desk.follow();
+    let missing = |world: &World| lacks_report(world, &namespace, &name);
+    let news = worlds.wait_for(|world| newer(world, &namespace, &name, known).is_some() || missing(world));
+    // All arms only wait; the world is looked at again below.
+    tokio::select! {
+        _ = news => {}
+        () = tokio::time::sleep(wait) => {}
+        () = app.stop.cancelled() => {}
+    }
+    let world = app.world();
+    let order = newer(&world, &namespace, &name, known);
+    Ok(Answer(Sync { order, wants_report: lacks_report(&world, &namespace, &name) }))
+}
+
+fn newer(
+    world: &World,
+    namespace: &Namespace,
+    name: &NodeName,
+    known: Generation,
+) -> Option<bellwether_api::v1::order::Order> {
+    let order = &world.fleets.get(namespace)?.orders.get(name)?.value;
+    (order.generation > known).then(|| (&**order).into())
+}
+
+fn lacks_report(world: &World, namespace: &Namespace, name: &NodeName) -> bool {
+    world.fleets.get(namespace).is_none_or(|fleet| !fleet.reports.contains_key(name))
+}

@@ -1,0 +1,196 @@
+//! The table of routes: every path with its need, its words and its shapes.
+
+use axum::Router;
+use axum::routing::get;
+use bellwether_api::paths;
+use bellwether_api::v1::access::{
+    Join, JoinTokenInfo, Joined, NewJoinToken, NewToken, Renew, Secret, TokenInfo, WhoAmI,
+};
+use bellwether_api::v1::entity::{Entity, EntitySpec};
+use bellwether_api::v1::event::Event;
+use bellwether_api::v1::node::{Because, LabelChange, NodeView};
+use bellwether_api::v1::order::Sync;
+use bellwether_api::v1::overview::Overview;
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::report::Report;
+use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView};
+use bellwether_api::v1::status::Status;
+use bellwether_api::v1::target::TargetView;
+use bellwether_api::v1::why::Why;
+use bellwether_core::access::Need;
+use http::header;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
+
+use super::routes::{Nothing, Route, Routes};
+use super::{App, access, entities, events, nodes, probes, reports, rollouts, routes, sync, why};
+
+/// A route as listed for tests and documents.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The method, upper case.
+    pub method: &'static str,
+    /// The path with its parameters.
+    pub path: &'static str,
+    /// What it needs.
+    pub need: Need,
+}
+
+/// Every route and what it needs.
+#[must_use]
+pub fn table(app: &App) -> Vec<Listed> {
+    let (_, _, needs) = all(app.clone()).finish();
+    let listed =
+        needs.into_iter().map(|(method, path, need)| Listed { method: routes::name(&method), path, need });
+    listed.collect()
+}
+
+/// The API's description of itself.
+#[must_use]
+pub fn openapi(app: &App) -> OpenApi {
+    all(app.clone()).finish().1
+}
+
+const fn route(method: HttpMethod, path: &'static str, need: Need, summary: &'static str) -> Route {
+    Route { method, path, need, summary }
+}
+
+pub(super) fn all(app: App) -> Routes {
+    people(fleet(Routes::new(app)))
+        .add::<Nothing, Nothing, _, _>(
+            route(Get, paths::HEALTHZ, Need::Open, "The process answers"),
+            probes::healthz,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Get, paths::READYZ, Need::Open, "The store answers"),
+            probes::readyz,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Get, paths::METRICS, Need::Read, "Prometheus metrics"),
+            probes::metrics_page,
+        )
+}
+
+/// The API's description as a route: it tells nothing of the fleet.
+pub(super) fn document(document: String) -> Router<App> {
+    let answer = move || async move { ([(header::CONTENT_TYPE, "application/json")], document) };
+    Router::new().route(paths::OPENAPI, get(answer))
+}
+
+fn fleet(routes: Routes) -> Routes {
+    routes
+        .add::<Nothing, Overview, _, _>(
+            route(Get, paths::STATUS, Need::Read, "One screen about a namespace"),
+            why::overview,
+        )
+        .add::<Nothing, Page<NodeView>, _, _>(route(Get, paths::NODES, Need::Read, "List nodes"), nodes::list)
+        .add::<Nothing, NodeView, _, _>(
+            route(Get, paths::NODE, Need::OwnNodeOrRead, "Get a node"),
+            nodes::get,
+        )
+        .add::<LabelChange, Nothing, _, _>(
+            route(Patch, paths::NODE_LABELS, Need::Operate, "Change labels"),
+            nodes::label,
+        )
+        .add::<Because, Nothing, _, _>(
+            route(Post, paths::NODE_PAUSE, Need::Operate, "Pause a node"),
+            nodes::pause,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Post, paths::NODE_RESUME, Need::Operate, "Resume a node"),
+            nodes::resume,
+        )
+        .add::<Because, Nothing, _, _>(
+            route(Post, paths::NODE_DECOMMISSION, Need::Administer, "Take a node out for good"),
+            nodes::decommission,
+        )
+        .add::<Report, Nothing, _, _>(
+            route(Put, paths::NODE_REPORT, Need::OwnNode, "Report what was seen"),
+            reports::put,
+        )
+        .add::<Nothing, Sync, _, _>(
+            route(Get, paths::NODE_SYNC, Need::OwnNode, "Wait for a newer order"),
+            sync::sync,
+        )
+        .add::<Renew, Joined, _, _>(
+            route(Post, paths::RENEW, Need::OwnNode, "Renew a certificate"),
+            access::renew,
+        )
+        .add::<Status, Nothing, _, _>(
+            route(Put, paths::NODE_STATUS, Need::OwnNodeOrOperate, "Set one status of a node"),
+            nodes::set_status,
+        )
+        .add::<Nothing, Page<Entity>, _, _>(
+            route(Get, paths::ENTITIES, Need::Read, "List entities"),
+            entities::list,
+        )
+        .add::<Nothing, Entity, _, _>(route(Get, paths::ENTITY, Need::Read, "Get an entity"), entities::get)
+        .add::<EntitySpec, Nothing, _, _>(
+            route(Put, paths::ENTITY, Need::Operate, "Set an entity"),
+            entities::put,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Delete, paths::ENTITY, Need::Administer, "Delete an entity and its history"),
+            entities::delete,
+        )
+        .add::<Nothing, Page<TargetView>, _, _>(
+            route(Get, paths::TARGETS, Need::Read, "List targets"),
+            rollouts::targets,
+        )
+        .add::<NewRollout, Nothing, _, _>(
+            route(Post, paths::ROLLOUTS, Need::Operate, "Start a rollout"),
+            rollouts::start,
+        )
+        .add::<Nothing, Page<Rollout>, _, _>(
+            route(Get, paths::ROLLOUTS, Need::Read, "List rollouts"),
+            rollouts::list,
+        )
+        .add::<Nothing, Rollout, _, _>(route(Get, paths::ROLLOUT, Need::Read, "Get a rollout"), rollouts::get)
+        .add::<Nothing, RolloutView, _, _>(
+            route(Get, paths::ROLLOUT_CURRENT, Need::Read, "The rollout that runs, or the last"),
+            rollouts::current,
+        )
+        .add::<Act, Nothing, _, _>(
+            route(Post, paths::ROLLOUT_VERB, Need::Operate, "Pause, resume, abort, undo or retry"),
+            rollouts::act,
+        )
+        .add::<Nothing, Page<Event>, _, _>(route(Get, paths::EVENTS, Need::Read, "List events"), events::list)
+        .add::<Nothing, Nothing, _, _>(
+            route(Get, paths::EVENTS_STREAM, Need::Read, "Stream events"),
+            events::stream,
+        )
+        .add::<Nothing, Why, _, _>(route(Get, paths::WHY, Need::Read, "Why something waits"), why::get)
+}
+
+fn people(routes: Routes) -> Routes {
+    routes
+        .add::<Join, Joined, _, _>(
+            route(Post, paths::JOIN, Need::Open, "Join with a join token"),
+            access::join,
+        )
+        .add::<Nothing, WhoAmI, _, _>(route(Get, paths::WHOAMI, Need::Read, "Who am I"), access::who_am_i)
+        .add::<Nothing, Page<TokenInfo>, _, _>(
+            route(Get, paths::TOKENS, Need::Administer, "List tokens"),
+            access::tokens,
+        )
+        .add::<NewToken, Secret, _, _>(
+            route(Post, paths::TOKENS, Need::Administer, "Make a token"),
+            access::create_token,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Delete, paths::TOKEN, Need::Administer, "Delete a token"),
+            access::delete_token,
+        )
+        .add::<Nothing, Page<JoinTokenInfo>, _, _>(
+            route(Get, paths::JOIN_TOKENS, Need::Administer, "List join tokens"),
+            access::join_tokens,
+        )
+        .add::<NewJoinToken, Secret, _, _>(
+            route(Post, paths::JOIN_TOKENS, Need::Administer, "Make a join token"),
+            access::create_join_token,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Delete, paths::JOIN_TOKEN, Need::Administer, "Revoke a join token"),
+            access::delete_join_token,
+        )
+}

@@ -1,0 +1,135 @@
+//! "Why", and the one-screen overview, over HTTP.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use bellwether_api::problem::Code;
+use bellwether_api::shape::read;
+use bellwether_api::v1::overview::{EntityLine, Overview};
+use bellwether_api::v1::why::Why;
+use bellwether_core::records::node::Contact;
+use bellwether_core::records::status;
+use bellwether_core::rollout::why::{why as why_target, why_rollout};
+use bellwether_core::words::name::{EntityName, NodeName, TargetName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::fleet::Fleet;
+
+use super::App;
+use super::entities::missing;
+use super::input::{Answer, Ns, Subject};
+use super::problem::Failure;
+
+pub(crate) async fn get(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    Subject(subject): Subject,
+) -> Result<Answer<Why>, Failure> {
+    let world = app.world();
+    let empty = Fleet::default();
+    let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
+    let now = app.clock.now();
+    let (waiting, lines) = match subject.split_once('/') {
+        Some(("node", name)) => node(fleet, &read("node", name)?, now)?,
+        Some(("entity", name)) => entity(fleet, &read("entity", name)?)?,
+        Some(("target", rest)) if rest.contains('/') => {
+            let (name, target) = rest.split_once('/').unwrap_or((rest, ""));
+            let (name, target): (EntityName, TargetName) = (read("entity", name)?, read("target", target)?);
+            let board = fleet.boards.get(&name).ok_or_else(|| missing(&name))?;
+            let known = board.target(&target).is_some();
+            let none = || Failure::new(Code::NotFound, format!("could not find target {target} of {name}"));
+            (true, known.then(|| vec![why_target(board, &target, now)]).ok_or_else(none)?)
+        }
+        Some(_) | None => bare(fleet, &subject, now)?,
+    };
+    Ok(Answer(Why { subject, waiting, lines }))
+}
+
+/// A bare name: the node or entity of that name.
+fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
+    let as_node = NodeName::parse(name).ok().filter(|name| fleet.nodes.contains_key(name));
+    let as_entity = EntityName::parse(name).ok().filter(|name| fleet.entities.contains_key(name));
+    match (as_node, as_entity) {
+        (Some(name), _) => node(fleet, &name, now),
+        (None, Some(name)) => entity(fleet, &name),
+        (None, None) => {
+            let hint = "ask about node/NAME, entity/NAME or target/ENTITY/NAME";
+            Err(Failure::new(Code::NotFound, format!("could not find {name:?}")).hint(hint))
+        }
+    }
+}
+
+fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failure> {
+    let board = fleet.boards.get(name).ok_or_else(|| missing(name))?;
+    Ok((board.progress().active().is_some(), vec![why_rollout(board)]))
+}
+
+fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
+    let kept = fleet.nodes.get(name);
+    let node =
+        &kept.ok_or_else(|| Failure::new(Code::NotFound, format!("could not find node {name}")))?.value;
+    let mut lines = Vec::new();
+    if let Some(mark) = &node.decommissioned {
+        lines.push(format!("it was decommissioned by {}: {}", mark.by, or_none(&mark.why)));
+    }
+    if let Some(mark) = &node.pause {
+        lines.push(format!("it is paused by {}: {}", mark.by, or_none(&mark.why)));
+    }
+    let presence = fleet.presences.get(name).map(|kept| *kept.value);
+    match presence.map(|presence| (presence.contact, now.since(presence.since))) {
+        Some((Contact::Up, _)) => {}
+        Some((contact, since)) => lines.push(format!("it is {} since {since}", contact.as_str())),
+        None => lines.push("it joined and has not connected yet".to_owned()),
+    }
+    let failed = fleet.reports.get(name).into_iter().flat_map(|kept| &kept.value.statuses);
+    for (category, status) in failed.filter(|(_, status)| status.state != status::State::Success) {
+        lines.push(format!("{category} is {}: {}", status.state.as_str(), or_none(&status.reason)));
+    }
+    let target = TargetName::from(name);
+    let waiting = !lines.is_empty();
+    for (entity, board) in fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some()) {
+        lines.push(format!("{entity}: {}", why_target(board, &target, now)));
+    }
+    if lines.is_empty() {
+        lines.push("it is up, and nothing is asked of it".to_owned());
+    }
+    Ok((waiting, lines))
+}
+
+fn or_none(text: &str) -> &str {
+    if text.is_empty() { "no reason was given" } else { text }
+}
+
+pub(crate) async fn overview(State(app): State<App>, Ns(namespace): Ns) -> Answer<Overview> {
+    let world = app.world();
+    let empty = Fleet::default();
+    let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
+    let mut nodes = BTreeMap::new();
+    let active = || fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
+    for (name, _) in active() {
+        let contact = fleet.presences.get(name).map_or(Contact::Never, |kept| kept.value.contact);
+        *nodes.entry(contact.as_str().to_owned()).or_insert(0) += 1;
+    }
+    let failing = active().filter(|(name, _)| {
+        let statuses = fleet.reports.get(name).into_iter().flat_map(|kept| kept.value.statuses.values());
+        statuses.into_iter().any(|status| status.state == status::State::Failed)
+    });
+    let text = |version: &bellwether_core::words::version::Version| version.to_string();
+    let entities = fleet.boards.iter().map(|(name, board)| EntityLine {
+        name: name.to_string(),
+        targets: board.figures().targets,
+        target: board.progress().target.as_ref().map(text),
+        last_known_good: board.progress().last_known_good.as_ref().map(text),
+        last_known_bad: board.progress().last_known_bad().map(|bad| text(&bad.version)),
+        why: why_rollout(board),
+    });
+    Answer(Overview {
+        namespace: namespace.to_string(),
+        server_version: env!("CARGO_PKG_VERSION").to_owned(),
+        leading: app.term.borrow().is_some(),
+        nodes,
+        paused: active().filter(|(_, kept)| kept.value.pause.is_some()).count() as u64,
+        failing: failing.count() as u64,
+        entities: entities.collect(),
+        last_event: fleet.last_event().get(),
+    })
+}

@@ -1,0 +1,58 @@
+//! What is counted and shown at /metrics.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use bellwether_core::world::World;
+
+/// Counters that other parts increment. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    /// HTTP requests answered.
+    pub requests: Counter,
+    /// HTTP requests answered with a server error.
+    pub errors: Counter,
+    /// Reports absorbed.
+    pub reports: Counter,
+    /// Reconcile passes.
+    pub passes: Counter,
+}
+
+/// The page that Prometheus reads.
+#[must_use]
+pub fn page(metrics: &Metrics, world: &World, sessions: usize, leading: bool) -> String {
+    let mut registry = Registry::with_prefix("bellwether");
+    registry.register("http_requests", "HTTP requests answered", metrics.requests.clone());
+    registry.register("http_errors", "HTTP requests answered with a server error", metrics.errors.clone());
+    registry.register("reports", "Reports absorbed", metrics.reports.clone());
+    registry.register("reconcile_passes", "Reconcile passes", metrics.passes.clone());
+    let mut show = |name: &str, help: &str, value: usize| {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        registry.register(name, help, gauge);
+    };
+    let fleets = || world.fleets.values();
+    show("sessions", "Agents connected to this server", sessions);
+    show("leading", "1 while this server leads", usize::from(leading));
+    show("nodes", "Nodes, decommissioned ones included", fleets().map(|fleet| fleet.nodes.size()).sum());
+    show("nodes_present", "Nodes that are up or suspect", fleets().map(|fleet| fleet.present.size()).sum());
+    show("entities", "Entities", fleets().map(|fleet| fleet.entities.size()).sum());
+    let active = |fleet: &bellwether_core::world::fleet::Fleet| {
+        fleet.progresses.values().filter(|kept| kept.value.active().is_some()).count()
+    };
+    show("rollouts_active", "Rollouts under way", fleets().map(active).sum());
+    show(
+        "orders_stale",
+        "Nodes whose order is about to change",
+        fleets().map(|f| f.stale_orders.size()).sum(),
+    );
+    let revision = usize::try_from(world.revision.get()).unwrap_or(usize::MAX);
+    show("store_revision", "Revision of the store this server has seen", revision);
+    let mut text = String::new();
+    match encode(&mut text, &registry) {
+        Ok(()) => text,
+        Err(error) => format!("# could not write the metrics: {error}\n"),
+    }
+}

@@ -1,0 +1,70 @@
+//! What people, programs and agents may ask to be changed: one file per noun. Each looks at the world, asks core what
+//! follows, and commits it with its events; the actor of every event is whoever asked.
+
+pub mod entity;
+pub mod node;
+pub mod report;
+pub mod rollout;
+pub mod token;
+
+use bellwether_api::shape::ShapeError;
+use bellwether_core::records::event::Draft;
+
+use crate::records::commit::CommitError;
+
+/// Why an operation was not done. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpError {
+    /// There is no such thing.
+    #[error("find {0}")]
+    NotFound(String),
+    /// There is already such a thing.
+    #[error("make {what}: {reason}")]
+    Exists {
+        /// What.
+        what: String,
+        /// Why the one that is there stays.
+        reason: String,
+    },
+    /// It makes no sense in the present state.
+    #[error("{reason}")]
+    Refused {
+        /// Why.
+        reason: String,
+        /// What to do instead.
+        hint: Option<String>,
+    },
+    /// A value is not allowed.
+    #[error("{0}")]
+    Invalid(#[from] ShapeError),
+    /// A join token does not open the door.
+    #[error("join: {0}")]
+    JoinToken(&'static str),
+    /// Keys or certificates.
+    #[error("{0}")]
+    Pki(#[from] crate::pki::PkiError),
+    /// No randomness.
+    #[error("{0}")]
+    Random(#[from] crate::secret::RandomError),
+    /// It could not be committed.
+    #[error("{0}")]
+    Commit(#[from] CommitError),
+}
+
+/// An event without before and after.
+fn event(kind: &'static str, subject: String, cause: impl Into<String>) -> Draft {
+    Draft { kind, subject, before: None, after: None, cause: cause.into() }
+}
+
+/// A person's reason, checked; an empty one becomes `otherwise` in events.
+fn reason(why: &str) -> Result<String, ShapeError> {
+    if why.len() > 512 || why.chars().any(char::is_control) {
+        return Err(ShapeError::at("why", "write one line of at most 512 bytes"));
+    }
+    Ok(why.trim().to_owned())
+}
+
+/// A reason as an event's cause.
+fn cause(why: &str) -> String {
+    if why.is_empty() { "no reason was given".to_owned() } else { why.to_owned() }
+}

@@ -1,0 +1,70 @@
+//! Entities: setting and deleting. What their versions are is the rollouts' business.
+
+use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_core::records::entity::Entity;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::policy::Policy;
+use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::words::name::{Actor, EntityName, Namespace};
+use bellwether_core::words::selector::Selector;
+
+use super::{OpError, event};
+use crate::desk::Desk;
+
+/// Makes an entity, or changes the selector and policy of one. Answers whether it is new.
+///
+/// # Errors
+/// [`OpError::Invalid`] naming the field.
+pub async fn set(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &EntityName,
+    spec: &EntitySpec,
+) -> Result<bool, OpError> {
+    let selector: Selector = read("selector", &spec.selector)?;
+    let policy = Policy::try_from(&spec.policy).map_err(|error: ShapeError| error.within("policy"))?;
+    desk.change(namespace, actor, |_, fleet, _| {
+        let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
+        let new = match &old {
+            Some(old) => Entity { selector: selector.clone(), policy: policy.clone(), ..old.clone() },
+            None => Entity::new(name.clone(), selector.clone(), policy.clone()),
+        };
+        if old.as_ref() == Some(&new) {
+            return Ok::<_, OpError>((None, false));
+        }
+        let kind = if old.is_some() { "entity.changed" } else { "entity.created" };
+        let event = event(kind, format!("entity/{name}"), format!("it picks {selector}"));
+        let atom = Atom { writes: vec![Write::put(Record::Entity(new))], events: vec![event] };
+        Ok((Some(atom), old.is_none()))
+    })
+    .await
+}
+
+/// Removes an entity. Its targets stay at what they run; its history goes.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Refused`] while a rollout of it is under way.
+pub async fn delete(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &EntityName,
+) -> Result<(), OpError> {
+    desk.change(namespace, actor, |_, fleet, _| {
+        if !fleet.entities.contains_key(name) {
+            return Err(OpError::NotFound(format!("entity {name}")));
+        }
+        let active = fleet.progresses.get(name).and_then(|kept| kept.value.active());
+        if let Some(number) = active {
+            let reason = format!("delete entity {name}: its rollout {number} is under way");
+            let hint = format!("end it first: bellwether rollout abort {name}");
+            return Err(OpError::Refused { reason, hint: Some(hint) });
+        }
+        let event = event("entity.deleted", format!("entity/{name}"), "its targets stay as they are");
+        let writes = vec![Write::Delete(Key::Entity(name.clone()))];
+        Ok((Some(Atom { writes, events: vec![event] }), ()))
+    })
+    .await
+}

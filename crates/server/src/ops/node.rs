@@ -1,0 +1,212 @@
+//! Nodes: joining, labels, pause, decommissioning.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1;
+use bellwether_api::v1::node::labels_in;
+use bellwether_core::records::event::Draft;
+use bellwether_core::records::key::Record;
+use bellwether_core::records::node::{Marked, Node};
+use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::words::label::Label;
+use bellwether_core::words::name::{Actor, Namespace, NodeName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+
+use super::{OpError, cause, event, reason};
+use crate::desk::Desk;
+use crate::pki::{Issued, Pki};
+use crate::secret;
+
+/// Lets a machine join: uses up its token and makes its certificate, in one commit.
+///
+/// # Errors
+/// [`OpError::JoinToken`] for a token that is unknown, used, expired or for another name; [`OpError::Exists`] when the name
+/// belongs to an active node. Nothing is used up then.
+pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<Issued, OpError> {
+    let namespace: Namespace = bellwether_api::shape::read("namespace", &request.namespace)?;
+    let name: NodeName = bellwether_api::shape::read("node", &request.node)?;
+    let labels = labels_in(&request.labels)?;
+    let hash = secret::hash(request.token.as_bytes());
+    let issued = pki
+        .issue(&namespace, &name, &request.certificate_request, desk.now())
+        .map_err(|error| ShapeError::at("certificate_request", error))?;
+    let actor = bellwether_core::access::Identity::Node(name.clone()).actor();
+    desk.change(&namespace, &actor, |world, fleet, now| {
+        let token = usable(world, &hash, &name, now)?;
+        if let Some(active) = fleet.active_node(&name) {
+            if active.value.key_fingerprint != issued.key_fingerprint {
+                return Err(OpError::Exists {
+                    what: format!("a second node {name}"),
+                    reason: "the name is in use; pick another, or decommission that node first".to_owned(),
+                });
+            }
+        }
+        let node = Node {
+            name: name.clone(),
+            labels: labels.clone(),
+            joined_at: now,
+            key_fingerprint: issued.key_fingerprint.clone(),
+            pause: None,
+            decommissioned: None,
+        };
+        let used = bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
+        let writes = vec![Write::put(Record::JoinToken(used)), Write::put(Record::Node(node))];
+        let event = event("node.joined", format!("node/{name}"), "it showed a join token");
+        Ok((Some(Atom { writes, events: vec![event] }), ()))
+    })
+    .await?;
+    Ok(issued)
+}
+
+fn usable(
+    world: &World,
+    hash: &str,
+    name: &NodeName,
+    now: Timestamp,
+) -> Result<bellwether_core::records::token::JoinToken, OpError> {
+    let token =
+        world.join_tokens.get(hash).ok_or(OpError::JoinToken("the join token is unknown or was revoked"))?;
+    let token = &*token.value;
+    if token.used.is_some() {
+        return Err(OpError::JoinToken("the join token has been used; each lets one machine in, once"));
+    }
+    if token.expires_at <= now {
+        return Err(OpError::JoinToken("the join token has expired"));
+    }
+    if token.node.as_ref().is_some_and(|only| only != name) {
+        return Err(OpError::JoinToken("the join token is for another name"));
+    }
+    Ok(token.clone())
+}
+
+/// Makes a node a fresh certificate for the key it has.
+///
+/// # Errors
+/// [`OpError::NotFound`] for a node that is gone, [`OpError::Refused`] when the request is for another key.
+pub fn renew(
+    desk: &Desk,
+    pki: &Pki,
+    (namespace, name): (&Namespace, &NodeName),
+    request: &v1::access::Renew,
+) -> Result<Issued, OpError> {
+    let world = desk.world();
+    let node = world.fleets.get(namespace).and_then(|fleet| fleet.active_node(name));
+    let node = node.ok_or_else(|| OpError::NotFound(format!("node {name}")))?;
+    let issued = pki
+        .issue(namespace, name, &request.certificate_request, desk.now())
+        .map_err(|error| ShapeError::at("certificate_request", error))?;
+    if secret::same(&issued.key_fingerprint, &node.value.key_fingerprint) {
+        return Ok(issued);
+    }
+    let reason = "renew for another key than the one it joined with".to_owned();
+    Err(OpError::Refused { reason, hint: Some("decommission the node and join it again".to_owned()) })
+}
+
+/// Sets and removes labels.
+///
+/// # Errors
+/// [`OpError::NotFound`], [`OpError::Invalid`].
+pub async fn label(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &NodeName,
+    change: v1::node::LabelChange,
+) -> Result<(), OpError> {
+    desk.change(namespace, actor, |_, fleet, _| {
+        let mut node = active(fleet, name)?;
+        let before = node.labels.clone();
+        for key in &change.remove {
+            node.labels.remove(key);
+        }
+        for (key, value) in &change.set {
+            let at = |error| ShapeError::at(&format!("set.{key}"), error);
+            node.labels.set(Label::new(key, value).map_err(at)?).map_err(at)?;
+        }
+        if node.labels == before {
+            return Ok((None, ()));
+        }
+        let text = |labels: &bellwether_core::words::label::Labels| {
+            labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+        };
+        let event = Draft {
+            kind: "node.changed",
+            subject: format!("node/{name}"),
+            before: Some(text(&before)),
+            after: Some(text(&node.labels)),
+            cause: "labels were changed".to_owned(),
+        };
+        Ok((Some(put(node, event)), ()))
+    })
+    .await
+}
+
+/// Pauses a node: it starts nothing new, and goes on checking and reporting.
+///
+/// # Errors
+/// [`OpError::NotFound`], [`OpError::Invalid`].
+pub async fn pause(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &NodeName,
+    why: &str,
+) -> Result<(), OpError> {
+    let why = reason(why)?;
+    desk.change(namespace, actor, |_, fleet, now| {
+        let mut node = active(fleet, name)?;
+        node.pause = Some(Marked { by: actor.clone(), at: now, why: why.clone() });
+        Ok((Some(put(node, event("node.paused", format!("node/{name}"), cause(&why)))), ()))
+    })
+    .await
+}
+
+/// Ends a pause. A node that is not paused stays as it is.
+///
+/// # Errors
+/// [`OpError::NotFound`].
+pub async fn resume(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &NodeName,
+) -> Result<(), OpError> {
+    desk.change(namespace, actor, |_, fleet, _| {
+        let mut node = active(fleet, name)?;
+        if node.pause.take().is_none() {
+            return Ok((None, ()));
+        }
+        Ok((Some(put(node, event("node.resumed", format!("node/{name}"), "the pause was ended"))), ()))
+    })
+    .await
+}
+
+/// Takes a node out for good: its certificate stops working, and no rollout counts it.
+///
+/// # Errors
+/// [`OpError::NotFound`], [`OpError::Invalid`].
+pub async fn decommission(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &NodeName,
+    why: &str,
+) -> Result<(), OpError> {
+    let why = reason(why)?;
+    desk.change(namespace, actor, |_, fleet, now| {
+        let mut node = active(fleet, name)?;
+        node.decommissioned = Some(Marked { by: actor.clone(), at: now, why: why.clone() });
+        Ok((Some(put(node, event("node.decommissioned", format!("node/{name}"), cause(&why)))), ()))
+    })
+    .await
+}
+
+fn active(fleet: &Fleet, name: &NodeName) -> Result<Node, OpError> {
+    let found = fleet.active_node(name).map(|kept| Node::clone(&kept.value));
+    found.ok_or_else(|| OpError::NotFound(format!("node {name}")))
+}
+
+fn put(node: Node, event: Draft) -> Atom {
+    Atom { writes: vec![Write::put(Record::Node(node))], events: vec![event] }
+}

@@ -1,0 +1,80 @@
+//! A report arrives: turn ages into times, let core say what changed, commit it.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1;
+use bellwether_core::decide::report::absorb;
+use bellwether_core::records::report::Report;
+use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
+use bellwether_core::words::time::{Span, Timestamp};
+
+use super::OpError;
+use crate::desk::Desk;
+
+/// Takes in a node's report.
+///
+/// # Errors
+/// [`OpError::Invalid`] when it is for another node or has a field that is not allowed.
+pub async fn absorb_report(
+    desk: &Desk,
+    namespace: &Namespace,
+    node: &NodeName,
+    shape: v1::report::Report,
+) -> Result<(), OpError> {
+    if shape.node != node.as_str() {
+        let reason = format!("{:?} is not {node}: a node reports for itself alone", shape.node);
+        return Err(ShapeError::at("node", reason).into());
+    }
+    let report = dated(shape, desk.now())?;
+    let actor = actor(node);
+    desk.change(namespace, &actor, |_, fleet, now| {
+        let last = fleet.reports.get(node).map(|kept| &*kept.value);
+        Ok((absorb(last, report.clone(), now), ()))
+    })
+    .await
+}
+
+/// Sets one status of a node, as `update-status` does: the rest of its last report stays.
+///
+/// # Errors
+/// [`OpError::NotFound`] for an unknown node, [`OpError::Invalid`] for a value that is not allowed.
+pub async fn set_status(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    (node, category): (&NodeName, &str),
+    shape: v1::status::Status,
+) -> Result<(), OpError> {
+    let category = Category::parse(category).map_err(|error| ShapeError::at("category", error))?;
+    let status = bellwether_core::records::status::Status::try_from(shape)?;
+    desk.change(namespace, actor, |_, fleet, now| {
+        if fleet.active_node(node).is_none() {
+            return Err(OpError::NotFound(format!("node {node}")));
+        }
+        let last = fleet.reports.get(node).map(|kept| &*kept.value);
+        let mut report = last.cloned().unwrap_or_else(|| Report {
+            node: node.clone(),
+            received_at: now,
+            agent_version: String::new(),
+            generation: Default::default(),
+            entities: Default::default(),
+            statuses: Default::default(),
+        });
+        report.statuses.insert(category.clone(), status.clone());
+        Ok((absorb(last, report, now), ()))
+    })
+    .await
+}
+
+/// The report with the server's times in place of the node's ages.
+fn dated(shape: v1::report::Report, now: Timestamp) -> Result<Report, ShapeError> {
+    let mut shape = shape;
+    for entity in shape.entities.values_mut() {
+        let since = entity.healthy_for_ms.take().map(|age| now.minus(Span::from_millis(age)));
+        entity.healthy_since_ms = since.map(Timestamp::as_millis);
+    }
+    shape.try_into()
+}
+
+fn actor(node: &NodeName) -> Actor {
+    bellwether_core::access::Identity::Node(node.clone()).actor()
+}

@@ -1,0 +1,125 @@
+//! Tokens of people and programs, and join tokens of machines.
+
+use bellwether_api::client::secret::Secret;
+use bellwether_api::shape::{ShapeError, read, read_some};
+use bellwether_api::v1::access::{NewJoinToken, NewToken, role};
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::token::{JoinToken, Token};
+use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::words::name::{Actor, Namespace, NodeName};
+use bellwether_core::words::time::Span;
+
+use super::{OpError, event};
+use crate::desk::Desk;
+use crate::pki::Pki;
+use crate::secret;
+
+/// Longest life of a join token.
+const JOIN_TOKEN_LIFE: Span = Span::from_secs(3_600);
+
+/// Makes a token and answers its secret, once.
+///
+/// # Errors
+/// [`OpError::Exists`] when the name is taken, [`OpError::Invalid`].
+pub async fn create(desk: &Desk, actor: &Actor, request: &NewToken) -> Result<Secret, OpError> {
+    let name: Actor = read("name", &request.name)?;
+    if name.as_str() == "bellwether" || name.as_str().starts_with("node/") {
+        return Err(ShapeError::at("name", "that name is kept for Bellwether itself").into());
+    }
+    let role = role(&request.role)?;
+    let life: Option<Span> = read_some("expires_in", request.expires_in.as_deref())?;
+    let secret = secret::new_token()?;
+    let secret_hash = secret::hash(secret.expose().as_bytes());
+    desk.change(&home()?, actor, |world, _, now| {
+        if world.tokens.values().any(|token| token.value.name == name) {
+            let reason = "there is one of that name; delete it first".to_owned();
+            return Err(OpError::Exists { what: format!("token {name}"), reason });
+        }
+        let expires_at = life.map(|life| now.plus(life));
+        let token =
+            Token { name: name.clone(), role, secret_hash: secret_hash.clone(), created_at: now, expires_at };
+        let event = event("token.created", format!("token/{name}"), format!("role {role}"));
+        Ok((Some(Atom { writes: vec![Write::put(Record::Token(token))], events: vec![event] }), ()))
+    })
+    .await?;
+    Ok(secret)
+}
+
+/// Deletes a token; whoever shows it is nobody from then on.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Refused`] for the last admin token.
+pub async fn delete(desk: &Desk, actor: &Actor, name: &str) -> Result<(), OpError> {
+    desk.change(&home()?, actor, |world, _, _| {
+        let found = world.tokens.values().find(|token| token.value.name.as_str() == name);
+        let token = found.ok_or_else(|| OpError::NotFound(format!("token {name}")))?;
+        let admin = bellwether_core::access::Role::Admin;
+        let admins = world.tokens.values().filter(|token| token.value.role == admin).count();
+        if token.value.role == admin && admins == 1 {
+            let reason = "delete the last admin token: nobody could make another".to_owned();
+            return Err(OpError::Refused { reason, hint: Some("make another admin token first".to_owned()) });
+        }
+        let write = Write::Delete(Key::Token(token.value.secret_hash.clone()));
+        let event = event("token.deleted", format!("token/{name}"), "it was deleted");
+        Ok((Some(Atom { writes: vec![write], events: vec![event] }), ()))
+    })
+    .await
+}
+
+/// Makes a join token and answers its secret, once.
+///
+/// # Errors
+/// [`OpError::Invalid`] for a life over an hour or a name that is none.
+pub async fn create_join(
+    desk: &Desk,
+    pki: &Pki,
+    actor: &Actor,
+    request: &NewJoinToken,
+) -> Result<Secret, OpError> {
+    let node: Option<NodeName> = read_some("node", request.node.as_deref())?;
+    let life = read_some("expires_in", request.expires_in.as_deref())?.unwrap_or(JOIN_TOKEN_LIFE);
+    if life > JOIN_TOKEN_LIFE || life == Span::ZERO {
+        return Err(
+            ShapeError::at("expires_in", "a join token lives at most 1h, and longer than nothing").into()
+        );
+    }
+    let secret = secret::new_join_token(&pki.ca_fingerprint())?;
+    let secret_hash = secret::hash(secret.expose().as_bytes());
+    desk.change(&home()?, actor, |_, _, now| {
+        let token = JoinToken {
+            secret_hash: secret_hash.clone(),
+            node: node.clone(),
+            created_by: actor.clone(),
+            expires_at: now.plus(life),
+            used: None,
+        };
+        let id: String = secret_hash.chars().take(12).collect();
+        let event = event("token.created", format!("join-token/{id}"), "a machine may join with it, once");
+        let writes = vec![Write::put(Record::JoinToken(token))];
+        Ok::<_, OpError>((Some(Atom { writes, events: vec![event] }), ()))
+    })
+    .await?;
+    Ok(secret)
+}
+
+/// Revokes a join token, named by the first characters of its hash.
+///
+/// # Errors
+/// [`OpError::NotFound`] when none, or more than one, begins so.
+pub async fn delete_join(desk: &Desk, actor: &Actor, id: &str) -> Result<(), OpError> {
+    desk.change(&home()?, actor, |world, _, _| {
+        let mut found = world.join_tokens.keys().filter(|hash| !id.is_empty() && hash.starts_with(id));
+        let (Some(hash), None) = (found.next(), found.next()) else {
+            return Err(OpError::NotFound(format!("join token {id}")));
+        };
+        let event = event("token.deleted", format!("join-token/{id}"), "it was revoked");
+        let writes = vec![Write::Delete(Key::JoinToken(hash.clone()))];
+        Ok((Some(Atom { writes, events: vec![event] }), ()))
+    })
+    .await
+}
+
+/// The namespace whose event log tells of tokens.
+fn home() -> Result<Namespace, ShapeError> {
+    read("namespace", "default")
+}

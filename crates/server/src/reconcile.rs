@@ -1,0 +1,229 @@
+//! The reconcile loop: while this server leads, let every decider look at the whole world, commit what it wants, look again.
+//!
+//! Woken by change, by time, or by sessions; what woke it is not looked at. A verdict larger than one transaction is
+//! committed in slices, in order, each whole; the first that fails ends the pass, and the next one decides anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_core::decide::{liveness, order, retention, rollout};
+use bellwether_core::verdict::{Atom, Verdict, of_rollout};
+use bellwether_core::words::counter::{Revision, Term};
+use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::desk::Desk;
+use crate::metrics::Metrics;
+use crate::records::commit::CommitError;
+use crate::sessions::Sessions;
+
+/// Operations per slice: below the store's 128, leaving room for the guards of leadership and event numbers.
+const SLICE_OPS: usize = 100;
+
+/// After a store failure or a lost race, the world is looked at again no later than this.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// What deciders are told besides the world.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// How long a node may be quiet.
+    pub limits: liveness::Limits,
+    /// Events kept per namespace.
+    pub events_kept: u64,
+}
+
+/// The reconcile loop's parts.
+#[derive(Debug)]
+pub struct Reconciler {
+    /// Where verdicts are committed.
+    pub desk: Desk,
+    /// Who is connected.
+    pub sessions: Sessions,
+    /// The leadership.
+    pub term: watch::Receiver<Option<Term>>,
+    /// What deciders are told besides the world.
+    pub settings: Settings,
+    /// What is counted.
+    pub metrics: Metrics,
+}
+
+impl Reconciler {
+    /// Runs until asked to stop.
+    pub async fn run(mut self, stop: CancellationToken) {
+        while let Some(term) = self.next_term(&stop).await {
+            // A new leader has seen everything that was written before it led.
+            self.desk.shown(Revision::new(term.get())).await;
+            self.sessions.expect_all(&self.desk.world());
+            self.lead(term, &stop).await;
+        }
+    }
+
+    async fn next_term(&mut self, stop: &CancellationToken) -> Option<Term> {
+        // Both arms only wait; the value is tested by wait_for.
+        tokio::select! {
+            () = stop.cancelled() => None,
+            term = self.term.wait_for(Option::is_some) => term.ok().and_then(|term| *term),
+        }
+    }
+
+    async fn lead(&mut self, term: Term, stop: &CancellationToken) {
+        let mut worlds = self.desk.follow();
+        let mut sessions = self.sessions.changes();
+        while *self.term.borrow() == Some(term) {
+            let world = worlds.borrow_and_update().clone();
+            sessions.borrow_and_update();
+            let now = self.desk.now();
+            let pass = self.pass(&world, term, now).await;
+            self.metrics.passes.inc();
+            let sleep = match pass {
+                Ok(Pass { wrote: true, .. }) => continue,
+                Ok(Pass { wake, .. }) => wake.map(|at| at.since(now).to_duration()),
+                Err(CommitError::LostTerm | CommitError::Closed) => return,
+                Err(CommitError::Conflict) => Some(LOOK_AGAIN),
+                Err(error) => {
+                    tracing::warn!(%error, "could not commit a verdict");
+                    Some(LOOK_AGAIN)
+                }
+            };
+            // All arms only wait; the next pass looks at everything.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                changed = worlds.changed() => if changed.is_err() { return },
+                _ = sessions.changed() => {}
+                _ = self.term.changed() => {}
+                () = sleep_or_never(sleep) => {}
+            }
+        }
+    }
+
+    async fn pass(&self, world: &Arc<World>, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
+        let mut pass = Pass::default();
+        for namespace in world.fleets.keys() {
+            // Each decider sees what the ones before it brought about.
+            pass.add(self.liveness(namespace, term, now).await?);
+            pass.add(self.rollouts(namespace, term, now).await?);
+            pass.add(self.orders(namespace, term).await?);
+            pass.add(self.retention(namespace, term).await?);
+        }
+        Ok(pass)
+    }
+
+    async fn liveness(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
+        let world = self.desk.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+        let limits = self.settings.limits;
+        let verdict = self.sessions.with(namespace, |contacts| {
+            contacts.settle(fleet);
+            liveness::decide(fleet, contacts, limits, now)
+        });
+        self.commit(&world, namespace, term, verdict).await
+    }
+
+    async fn rollouts(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
+        let mut pass = Pass::default();
+        let world = self.desk.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
+        for (name, board) in &fleet.boards {
+            let verdict = of_rollout(name, rollout::decide(board, now));
+            pass.add(self.commit(&world, namespace, term, verdict).await?);
+        }
+        Ok(pass)
+    }
+
+    async fn orders(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {
+        let world = self.desk.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+        self.commit(&world, namespace, term, order::decide(fleet, term)).await
+    }
+
+    async fn retention(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {
+        let world = self.desk.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+        let verdict = retention::decide(fleet, self.settings.events_kept);
+        self.commit(&world, namespace, term, verdict).await
+    }
+
+    async fn commit(
+        &self,
+        world: &World,
+        namespace: &Namespace,
+        term: Term,
+        verdict: Verdict,
+    ) -> Result<Pass, CommitError> {
+        let wrote = !verdict.atoms.is_empty();
+        for slice in slices(verdict.atoms) {
+            self.desk.commit(world, namespace, (decider(), Some(term)), slice).await?;
+        }
+        Ok(Pass { wrote, wake: verdict.wake })
+    }
+}
+
+/// What a pass came to.
+#[derive(Debug, Default)]
+struct Pass {
+    wrote: bool,
+    wake: Option<Timestamp>,
+}
+
+impl Pass {
+    fn add(&mut self, other: Self) {
+        self.wrote |= other.wrote;
+        self.wake = [self.wake, other.wake].into_iter().flatten().min();
+    }
+}
+
+/// Atoms in as few slices as fit, in order.
+fn slices(atoms: Vec<Atom>) -> Vec<Vec<Atom>> {
+    let mut slices: Vec<Vec<Atom>> = Vec::new();
+    let mut room = 0;
+    for atom in atoms {
+        let size = atom.writes.len() + atom.events.len();
+        match slices.last_mut() {
+            Some(slice) if size <= room => {
+                room -= size;
+                slice.push(atom);
+            }
+            Some(_) | None => {
+                room = SLICE_OPS.saturating_sub(size);
+                slices.push(vec![atom]);
+            }
+        }
+    }
+    slices
+}
+
+/// Who deciders are in events.
+fn decider() -> Actor {
+    Actor::parse("bellwether").expect("plain letters are an actor")
+}
+
+async fn sleep_or_never(how_long: Option<Duration>) {
+    match how_long {
+        // A millisecond past the moment, so that the moment has come when the clock is read in whole milliseconds.
+        Some(how_long) => tokio::time::sleep(how_long + Duration::from_millis(1)).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bellwether_core::records::key::Key;
+    use bellwether_core::verdict::Write;
+
+    #[test]
+    fn slices_keep_order_and_stay_within_a_transaction() {
+        let atom = |writes: usize| {
+            let key = Key::Token("x".to_owned());
+            Atom { writes: vec![Write::Delete(key); writes], events: vec![] }
+        };
+        let sizes = [60, 40, 1, 99, 1, 120, 1];
+        let slices = slices(sizes.into_iter().map(atom).collect());
+        let lengths: Vec<Vec<usize>> =
+            slices.iter().map(|slice| slice.iter().map(|atom| atom.writes.len()).collect()).collect();
+        assert_eq!(lengths, vec![vec![60, 40], vec![1, 99], vec![1], vec![120], vec![1]]);
+    }
+}

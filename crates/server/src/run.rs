@@ -1,0 +1,271 @@
+//! Builds the server, starts it, says where it listens, and stops it in order.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_api::client::secret::Secret;
+use bellwether_core::access::Role;
+use bellwether_core::records::key::Record;
+use bellwether_core::records::token::Token;
+use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::words::counter::Term;
+use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::world::World;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::{StopError, Tasks};
+use bellwether_store::{OpenError, Store};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::Config;
+use crate::desk::Desk;
+use crate::http::{self, App, Parts};
+use crate::metrics::Metrics;
+use crate::pki::{Pki, PkiError};
+use crate::reconcile::Reconciler;
+use crate::records::commit::{CommitError, Committer};
+use crate::sessions::Sessions;
+use crate::world::{self, WorldError};
+use crate::{leader, pki, secret};
+
+/// How long requests in flight may take when the server stops.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store does not open.
+    #[error("{0}")]
+    Open(#[from] OpenError),
+    /// The records do not read.
+    #[error("{0}")]
+    World(#[from] WorldError),
+    /// Keys or certificates.
+    #[error("{0}")]
+    Pki(#[from] PkiError),
+    /// No randomness.
+    #[error("{0}")]
+    Random(#[from] secret::RandomError),
+    /// The first token could not be written.
+    #[error("{0}")]
+    Commit(#[from] CommitError),
+    /// An address cannot be listened on.
+    #[error("listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A listener without TLS was asked for on an address that others reach.
+    #[error("listen on {address} without TLS: only loopback addresses may be plain")]
+    Plain {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// A file could not be written.
+    #[error("write {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// `init` was never run here.
+    #[error("find an installation in {dir}: make one with `bellwether server init`")]
+    NotInitialised {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// `init` was run here before.
+    #[error("make an installation in {dir}: there is one already, and it is left as it is")]
+    Initialised {
+        /// The data directory.
+        dir: PathBuf,
+    },
+}
+
+/// What `init` made.
+#[derive(Debug)]
+pub struct Installed {
+    /// The first admin token; also in `token_file`.
+    pub token: Secret,
+    /// Where the token was written, mode 0600.
+    pub token_file: PathBuf,
+    /// The CA's certificate (PEM): what clients trust.
+    pub ca_file: PathBuf,
+    /// Its fingerprint.
+    pub ca_fingerprint: String,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens with TLS.
+    pub address: SocketAddr,
+    /// Where it listens without, if it does.
+    pub plain_address: Option<SocketAddr>,
+    /// The CA's certificate (PEM).
+    pub ca_pem: String,
+    tasks: Tasks,
+    store: Store,
+}
+
+/// Makes an installation: its authority, its store, and one admin token.
+///
+/// # Errors
+/// [`RunError`]; an installation that is there already is left as it is.
+pub async fn init(config: &Config) -> Result<Installed, RunError> {
+    let pki_dir = config.data_dir.join("pki");
+    let dir = config.data_dir.clone();
+    if pki_dir.join("ca.pem").exists() {
+        return Err(RunError::Initialised { dir });
+    }
+    private_dir(&dir)?;
+    let clock = Clock::system();
+    let tasks = Tasks::new();
+    let store = Store::embedded(&dir.join("store"), &tasks)?;
+    let world = world::load(&store).await?;
+    if !world.tokens.is_empty() {
+        store.close().await;
+        return Err(RunError::Initialised { dir });
+    }
+    let token = secret::new_token()?;
+    first_token(&store, &clock, &tasks, &world, &token).await?;
+    store.close().await;
+    let token_file = dir.join("admin-token");
+    let write = |source| RunError::File { path: token_file.clone(), source };
+    pki::write_private(&token_file, token.expose()).map_err(write)?;
+    // Last, because its presence says that everything is there.
+    let authority = Pki::open(&pki_dir, &config.names, clock.now())?;
+    tasks.cancel();
+    Ok(Installed {
+        token,
+        token_file,
+        ca_file: pki_dir.join("ca.pem"),
+        ca_fingerprint: authority.ca_fingerprint(),
+    })
+}
+
+async fn first_token(
+    store: &Store,
+    clock: &Clock,
+    tasks: &Tasks,
+    world: &World,
+    token: &Secret,
+) -> Result<(), RunError> {
+    let name = Actor::parse("admin").expect("plain letters are an actor");
+    let home = Namespace::parse("default").expect("plain letters are a label");
+    let record = Record::Token(Token {
+        name: name.clone(),
+        role: Role::Admin,
+        secret_hash: secret::hash(token.expose().as_bytes()),
+        created_at: clock.now(),
+        expires_at: None,
+    });
+    let (sender, receiver) = watch::channel(Arc::new(world.clone()));
+    tasks.spawn("world", world::follow(store.clone(), world.clone(), sender, tasks.token()));
+    let committer = Committer::start(store.clone(), clock.clone(), tasks);
+    let desk = Desk::new(receiver, committer, clock.clone());
+    let atom = Atom { writes: vec![Write::put(record)], events: vec![] };
+    desk.commit(world, &home, (name, None), vec![atom]).await?;
+    Ok(())
+}
+
+fn private_dir(dir: &Path) -> Result<(), RunError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|source| RunError::File { path: dir.to_owned(), source })
+}
+
+impl Server {
+    /// Starts a server on an installation. It listens once this returns.
+    ///
+    /// # Errors
+    /// [`RunError`] naming what does not fit.
+    pub async fn start(config: &Config, clock: Clock) -> Result<Self, RunError> {
+        if !config.data_dir.join("pki/ca.pem").exists() {
+            return Err(RunError::NotInitialised { dir: config.data_dir.clone() });
+        }
+        let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now())?;
+        let acceptor = TlsAcceptor::from(Arc::new(pki.server_tls()?));
+        let listener = listen(config.listen).await?;
+        let plain = match config.plain_listen {
+            Some(address) if !address.ip().is_loopback() => return Err(RunError::Plain { address }),
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
+        let address = local(&listener, config.listen);
+        let plain_address =
+            plain.as_ref().zip(config.plain_listen).map(|(socket, asked)| local(socket, asked));
+        let ca_pem = pki.ca_pem().to_owned();
+        let tasks = Tasks::new();
+        let store = Store::embedded(&config.data_dir.join("store"), &tasks)?;
+        let app = match build(config, &store, &tasks, (clock, pki)).await {
+            Ok(app) => app,
+            Err(error) => {
+                store.close().await;
+                tasks.cancel();
+                return Err(error);
+            }
+        };
+        let router = http::router(&app);
+        tasks.spawn("https", http::serve(listener, Some(acceptor), router.clone(), tasks.child()));
+        if let Some(plain) = plain {
+            tasks.spawn("http", http::serve(plain, None, router, tasks.child()));
+        }
+        Ok(Self { address, plain_address, ca_pem, tasks, store })
+    }
+
+    /// Waits until the server stops by itself, which it only does when a task of it broke.
+    pub async fn broken(&self) {
+        self.tasks.cancelled().await;
+    }
+
+    /// Stops: no new connections, requests in flight finish, leadership is given back, the store is flushed.
+    ///
+    /// # Errors
+    /// [`StopError`] when something did not end in time or had broken.
+    pub async fn stop(self) -> Result<(), StopError> {
+        self.tasks.cancel();
+        let stopped = self.tasks.stop(GRACE).await;
+        self.store.close().await;
+        stopped
+    }
+}
+
+/// Reads the world and starts everything that works on it.
+async fn build(config: &Config, store: &Store, tasks: &Tasks, parts: (Clock, Pki)) -> Result<App, RunError> {
+    let (clock, pki) = parts;
+    let first = world::load(store).await?;
+    let (sender, worlds) = watch::channel(Arc::new(first.clone()));
+    tasks.spawn("world", world::follow(store.clone(), first, sender, tasks.token()));
+    let committer = Committer::start(store.clone(), clock.clone(), tasks);
+    let desk = Desk::new(worlds, committer, clock.clone());
+    let sessions = Sessions::new(clock.clone());
+    let metrics = Metrics::default();
+    let (terms, term) = watch::channel::<Option<Term>>(None);
+    let name = format!("pid-{}", std::process::id());
+    tasks.spawn("leader", leader::run(store.clone(), name, true, terms, tasks.token()));
+    let reconciler = Reconciler {
+        desk: desk.clone(),
+        sessions: sessions.clone(),
+        term: term.clone(),
+        settings: config.settings,
+        metrics: metrics.clone(),
+    };
+    tasks.spawn("reconcile", reconciler.run(tasks.token()));
+    let stop = tasks.token();
+    Ok(App::new(Parts { desk, sessions, pki, clock, store: store.clone(), metrics, term, stop }))
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
+    TcpListener::bind(address).await.map_err(|source| RunError::Listen { address, source })
+}
+
+fn local(listener: &TcpListener, asked: SocketAddr) -> SocketAddr {
+    listener.local_addr().unwrap_or(asked)
+}

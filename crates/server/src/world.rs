@@ -1,0 +1,162 @@
+//! The server's picture of the store: list, then watch, then fold each change; published as immutable snapshots.
+//!
+//! The list is the truth and the watch a hint: after a gap or a failure everything is listed again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_api::shape::ShapeError;
+use bellwether_core::records::key::Record;
+use bellwether_core::words::counter::Revision;
+use bellwether_core::words::name::Namespace;
+use bellwether_core::world::World;
+use bellwether_store::{Batch, Change, Range, Store, StoreError, Watch, WatchError};
+use futures_util::FutureExt;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::records::form;
+use crate::records::keys::{self, Place};
+
+/// Entries per page of the first list.
+const PAGE: usize = 1_000;
+
+/// Most batches folded before a snapshot is published.
+const FOLD_AT_ONCE: usize = 256;
+
+/// Pause before the store is asked again after it failed.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Why the world could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum WorldError {
+    /// The store did not answer.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A record does not parse.
+    #[error("read the record {key}: could not {source}; restore a backup, or use the release that wrote it")]
+    Record {
+        /// Its key.
+        key: String,
+        /// What is wrong.
+        source: ShapeError,
+    },
+}
+
+/// Reads the whole world at one revision.
+///
+/// # Errors
+/// [`WorldError`]; a record that does not parse is never skipped, because what follows from it would be wrong.
+pub async fn load(store: &Store) -> Result<World, WorldError> {
+    let all = Range::prefix(keys::ROOT);
+    let mut page = store.list(all.clone(), None, PAGE).await?;
+    let revision = page.revision;
+    let mut records = Vec::new();
+    loop {
+        for entry in &page.entries {
+            if let Some((namespace, record)) = parse(&entry.key, &entry.value)? {
+                records.push((namespace, record, Revision::new(entry.modified.0)));
+            }
+        }
+        let last = page.entries.last().map(|entry| entry.key.clone());
+        match last.filter(|_| page.more) {
+            Some(last) => page = store.list(all.after(&last), Some(revision), PAGE).await?,
+            None => break,
+        }
+    }
+    Ok(World::load(records.into_iter(), Revision::new(revision.0)))
+}
+
+fn parse(key: &[u8], value: &[u8]) -> Result<Option<(Option<Namespace>, Record)>, WorldError> {
+    let Some(Place::Record(namespace, typed)) = keys::read(key) else { return Ok(None) };
+    match form::read(&typed, value) {
+        Ok(record) => Ok(Some((namespace, record))),
+        Err(source) => Err(WorldError::Record { key: String::from_utf8_lossy(key).into_owned(), source }),
+    }
+}
+
+/// Follows the store from `world` on, publishing a snapshot after each stretch of changes, until asked to stop.
+pub async fn follow(store: Store, world: World, out: watch::Sender<Arc<World>>, stop: CancellationToken) {
+    let mut world = world;
+    loop {
+        let after = bellwether_store::Revision(world.revision.get());
+        match store.watch(Range::prefix(keys::ROOT), after).await {
+            Ok(watch) => {
+                let Some(error) = follow_watch(watch, &mut world, &out, &stop).await else { return };
+                tracing::warn!(%error, "listing everything again");
+            }
+            Err(error) => tracing::warn!(%error, "could not watch the store; listing everything again"),
+        }
+        // Both arms only wait.
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(RETRY) => {}
+        }
+        match load(&store).await {
+            Ok(fresh) => {
+                world = fresh;
+                out.send_replace(Arc::new(world.clone()));
+            }
+            Err(error) => tracing::error!(%error, "could not read the world"),
+        }
+    }
+}
+
+/// Folds batches until the watch ends; none when asked to stop.
+async fn follow_watch(
+    mut watch: Watch,
+    world: &mut World,
+    out: &watch::Sender<Arc<World>>,
+    stop: &CancellationToken,
+) -> Option<WatchError> {
+    loop {
+        // Watch::next is cancel safe.
+        let batch = tokio::select! {
+            () = stop.cancelled() => return None,
+            batch = watch.next() => batch,
+        };
+        let mut ended = None;
+        let mut next = Some(batch);
+        let mut folded = 0;
+        while let Some(batch) = next.take() {
+            match batch {
+                Ok(batch) => fold(world, batch),
+                Err(error) => ended = Some(error),
+            }
+            folded += 1;
+            if ended.is_none() && folded < FOLD_AT_ONCE {
+                next = watch.next().now_or_never();
+            }
+        }
+        out.send_replace(Arc::new(world.clone()));
+        if ended.is_some() {
+            return ended;
+        }
+    }
+}
+
+fn fold(world: &mut World, batch: Batch) {
+    let revision = Revision::new(batch.revision.0);
+    if revision <= world.revision {
+        return;
+    }
+    for change in batch.changes {
+        if let Err(error) = fold_change(world, &change, revision) {
+            tracing::error!(%error, "ignoring a change that does not parse");
+        }
+    }
+    world.revision = revision;
+}
+
+fn fold_change(world: &mut World, change: &Change, revision: Revision) -> Result<(), WorldError> {
+    match (&change.entry, keys::read(&change.key)) {
+        (Some(entry), _) => {
+            if let Some((namespace, record)) = parse(&change.key, &entry.value)? {
+                world.put(namespace.as_ref(), record, revision);
+            }
+        }
+        (None, Some(Place::Record(namespace, key))) => world.delete(namespace.as_ref(), &key, revision),
+        (None, Some(Place::Aside) | None) => {}
+    }
+    Ok(())
+}
