@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod decide;
 pub mod records;
 pub mod rollout;
 pub mod words;
