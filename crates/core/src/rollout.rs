@@ -1,3 +1,9 @@
-//! The rollout engine's own values: what it sees of a target, the board it decides on, the reasons it gives.
+//! The rollout engine's own values: what it sees of a target, the board it decides on, what people can do, the reasons
+//! it gives. The decisions are in [`crate::decide::rollout`].
 
+pub mod board;
+pub mod engine;
+pub mod operate;
 pub mod sighting;
+pub mod thresholds;
+pub mod why;

@@ -132,26 +132,31 @@ fn span(key: &'static str, text: Option<String>) -> Result<Option<Span>, ConfigE
 mod tests {
     use super::*;
 
-    fn load(text: &str) -> Result<Config, ConfigError> {
+    fn with(text: &str, look: impl FnOnce(Result<Config, ConfigError>)) {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        Config::load(Some(file.path()))
+        look(Config::load(Some(file.path())));
     }
 
     #[test]
     fn nothing_said_is_a_whole_configuration() {
-        assert_eq!(load("").unwrap().listen.to_string(), DEFAULT_LISTEN);
+        with("", |config| assert_eq!(config.unwrap().listen.to_string(), DEFAULT_LISTEN));
     }
 
     #[test]
     fn unknown_keys_wrong_units_and_contradictions_are_refused_with_their_place() {
-        let refusal = |text: &str| load(text).unwrap_err().to_string();
-        assert!(refusal("listn = \"x\"").contains("unknown field `listn`"));
-        assert!(
-            refusal("suspect_after = \"5\"").contains("use suspect_after: read \"5\" as a length of time")
-        );
-        assert!(refusal("suspect_after = \"1m\"").contains("is not longer than suspect_after 1m"));
-        assert!(refusal("listen = \"nowhere\"").contains("use listen"));
-        assert!(refusal("events_kept = 1").contains("below 1000"));
+        let cases = [
+            ("listn = \"x\"", "unknown field `listn`"),
+            ("suspect_after = \"5\"", "use suspect_after: read \"5\" as a length of time"),
+            ("suspect_after = \"1m\"", "is not longer than suspect_after 1m"),
+            ("listen = \"nowhere\"", "use listen"),
+            ("events_kept = 1", "below 1000"),
+        ];
+        for (text, reason) in cases {
+            with(text, |config| {
+                let refusal = config.unwrap_err().to_string();
+                assert!(refusal.contains(reason), "{text}: {refusal}");
+            });
+        }
     }
 }

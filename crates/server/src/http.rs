@@ -97,11 +97,11 @@ impl std::ops::Deref for App {
 }
 
 /// The whole router.
-#[must_use]
 pub fn router(app: &App) -> Router {
-    let (routes, api, _) = table::all(app.clone()).finish();
-    let document = serde_json::to_string_pretty(&api).unwrap_or_default();
-    routes
+    let table = table::all(app.clone()).finish();
+    let document = serde_json::to_string_pretty(&table.api).unwrap_or_default();
+    table
+        .router
         .merge(table::document(document))
         .fallback(problem::nowhere)
         .method_not_allowed_fallback(problem::no_such_method)

@@ -103,24 +103,40 @@ pub struct PolicyError {
 }
 
 impl Policy {
+    /// The policy of an empty draft.
+    pub const DEFAULT: Self = Self {
+        batch: DEFAULT_BATCH,
+        success: Percent::ALL,
+        failures: None,
+        unreachable: DEFAULT_UNREACHABLE,
+        soak: DEFAULT_SOAK,
+        deadline: DEFAULT_APPLY_TIME.plus(DEFAULT_SOAK),
+        fail_fast: true,
+        retries: 0,
+        on_failure: OnFailure::Rollback,
+        rollback: Amount::Share(Percent::ALL),
+        supersede: Supersede::Replace,
+    };
+
     /// The policy a draft means.
     ///
     /// # Errors
     /// [`PolicyError`] naming the first field that is out of range or contradicts another.
     pub fn new(draft: Draft) -> Result<Self, PolicyError> {
-        let soak = draft.soak.unwrap_or(DEFAULT_SOAK);
+        let usual = Self::DEFAULT;
+        let soak = draft.soak.unwrap_or(usual.soak);
         let policy = Self {
-            batch: draft.batch.unwrap_or(DEFAULT_BATCH),
-            success: draft.success.unwrap_or(Percent::ALL),
+            batch: draft.batch.unwrap_or(usual.batch),
+            success: draft.success.unwrap_or(usual.success),
             failures: draft.failures,
-            unreachable: draft.unreachable.unwrap_or(DEFAULT_UNREACHABLE),
+            unreachable: draft.unreachable.unwrap_or(usual.unreachable),
             soak,
             deadline: draft.deadline.unwrap_or(DEFAULT_APPLY_TIME.plus(soak)),
-            fail_fast: draft.fail_fast.unwrap_or(true),
-            retries: draft.retries.unwrap_or(0),
-            on_failure: draft.on_failure.unwrap_or_default(),
-            rollback: draft.rollback.unwrap_or(Amount::Share(Percent::ALL)),
-            supersede: draft.supersede.unwrap_or_default(),
+            fail_fast: draft.fail_fast.unwrap_or(usual.fail_fast),
+            retries: draft.retries.unwrap_or(usual.retries),
+            on_failure: draft.on_failure.unwrap_or(usual.on_failure),
+            rollback: draft.rollback.unwrap_or(usual.rollback),
+            supersede: draft.supersede.unwrap_or(usual.supersede),
         };
         match policy.contradiction() {
             None => Ok(policy),
@@ -239,6 +255,12 @@ impl Policy {
     }
 }
 
+impl Default for Policy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
 const fn percent(number: u8) -> Percent {
     match Percent::new(number) {
         Some(percent) => percent,
@@ -262,6 +284,7 @@ mod tests {
         assert_eq!((policy.soak(), policy.deadline()), (Span::from_secs(60), Span::from_secs(180)));
         assert_eq!((policy.fail_fast(), policy.retries()), (true, 0));
         assert_eq!(Policy::new(policy.to_draft()).unwrap(), policy);
+        assert_eq!(policy, Policy::DEFAULT);
     }
 
     #[test]

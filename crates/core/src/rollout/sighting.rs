@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use crate::records::evidence::Evidence;
+pub use crate::records::node::Contact;
 use crate::records::target::{Outcome, TargetState};
 use crate::words::counter::AssignmentNumber;
 use crate::words::time::Timestamp;
@@ -68,19 +69,6 @@ pub enum Health {
         /// Which, and how.
         evidence: Arc<Evidence>,
     },
-}
-
-/// Whether a target is heard from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contact {
-    /// Yes.
-    Up,
-    /// Not lately.
-    Suspect,
-    /// Not for long.
-    Unreachable,
-    /// It has never reported.
-    Never,
 }
 
 /// Where a target is in its life, for people; derived, never stored.

@@ -120,11 +120,9 @@ async fn read(
     let page = page.map_err(|error| Failure::new(Code::Store, format!("could not {error}")))?;
     let mut events = Vec::with_capacity(page.entries.len());
     for entry in page.entries {
-        if let Some(keys::Place::Record(_, key)) = keys::read(&entry.key) {
-            if let Record::Event(event) = form::read(&key, &entry.value)? {
-                events.push((&event).into());
-            }
-        }
+        let Some(keys::Place::Record(_, key)) = keys::read(&entry.key) else { continue };
+        let Record::Event(event) = form::read(&key, &entry.value)? else { continue };
+        events.push((&event).into());
     }
     Ok(events)
 }

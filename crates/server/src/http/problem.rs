@@ -86,10 +86,12 @@ impl From<CommitError> for Failure {
             CommitError::Shape(_) | CommitError::TooLarge => Code::Internal,
         };
         let failure = Self::new(code, format!("could not {error}"));
-        match code {
-            Code::Conflict => failure.hint("look at it again, then repeat the change if you still want it"),
-            Code::Store => failure.hint("nothing was changed; try again").retry_after_ms(1_000),
-            _ => failure,
+        if code == Code::Conflict {
+            failure.hint("look at it again, then repeat the change if you still want it")
+        } else if code == Code::Store {
+            failure.hint("nothing was changed; try again").retry_after_ms(1_000)
+        } else {
+            failure
         }
     }
 }

@@ -25,6 +25,13 @@ pub(crate) struct Routes {
     needs: Vec<(HttpMethod, &'static str, Need)>,
 }
 
+/// A finished table.
+pub(crate) struct Finished {
+    pub(crate) router: Router<App>,
+    pub(crate) api: OpenApi,
+    pub(crate) needs: Vec<(HttpMethod, &'static str, Need)>,
+}
+
 /// What a route is: where, what it needs, and what it does in a few words.
 pub(crate) struct Route {
     pub(crate) method: HttpMethod,
@@ -128,7 +135,7 @@ impl Routes {
     }
 
     /// The router and the API's description of itself.
-    pub(crate) fn finish(self) -> (Router<App>, OpenApi, Vec<(HttpMethod, &'static str, Need)>) {
+    pub(crate) fn finish(self) -> Finished {
         let info = InfoBuilder::new()
             .title("Bellwether")
             .version(env!("CARGO_PKG_VERSION"))
@@ -145,6 +152,6 @@ impl Routes {
             .paths(self.paths.build())
             .components(Some(components.build()))
             .build();
-        (self.router, api, self.needs)
+        Finished { router: self.router, api, needs: self.needs }
     }
 }

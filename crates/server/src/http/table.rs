@@ -48,7 +48,7 @@ pub fn table(app: &App) -> Vec<Listed> {
 /// The API's description of itself.
 #[must_use]
 pub fn openapi(app: &App) -> OpenApi {
-    all(app.clone()).finish().1
+    all(app.clone()).finish().api
 }
 
 const fn route(method: HttpMethod, path: &'static str, need: Need, summary: &'static str) -> Route {
@@ -56,7 +56,7 @@ const fn route(method: HttpMethod, path: &'static str, need: Need, summary: &'st
 }
 
 pub(super) fn all(app: App) -> Routes {
-    people(fleet(Routes::new(app)))
+    people(changes(nodes(Routes::new(app))))
         .add::<Nothing, Nothing, _, _>(
             route(Get, paths::HEALTHZ, Need::Open, "The process answers"),
             probes::healthz,
@@ -77,7 +77,7 @@ pub(super) fn document(document: String) -> Router<App> {
     Router::new().route(paths::OPENAPI, get(answer))
 }
 
-fn fleet(routes: Routes) -> Routes {
+fn nodes(routes: Routes) -> Routes {
     routes
         .add::<Nothing, Overview, _, _>(
             route(Get, paths::STATUS, Need::Read, "One screen about a namespace"),
@@ -120,6 +120,10 @@ fn fleet(routes: Routes) -> Routes {
             route(Put, paths::NODE_STATUS, Need::OwnNodeOrOperate, "Set one status of a node"),
             nodes::set_status,
         )
+}
+
+fn changes(routes: Routes) -> Routes {
+    routes
         .add::<Nothing, Page<Entity>, _, _>(
             route(Get, paths::ENTITIES, Need::Read, "List entities"),
             entities::list,

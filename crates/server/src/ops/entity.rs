@@ -28,8 +28,8 @@ pub async fn set(
     desk.change(namespace, actor, |_, fleet, _| {
         let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
         let new = match &old {
-            Some(old) => Entity { selector: selector.clone(), policy: policy.clone(), ..old.clone() },
-            None => Entity::new(name.clone(), selector.clone(), policy.clone()),
+            Some(old) => Entity { selector: selector.clone(), policy, ..old.clone() },
+            None => Entity::new(name.clone(), selector.clone(), policy),
         };
         if old.as_ref() == Some(&new) {
             return Ok::<_, OpError>((None, false));

@@ -10,8 +10,8 @@ use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::label::Label;
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
-use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::{Kept, World};
 
 use super::{OpError, cause, event, reason};
 use crate::desk::Desk;
@@ -34,13 +34,12 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
     let actor = bellwether_core::access::Identity::Node(name.clone()).actor();
     desk.change(&namespace, &actor, |world, fleet, now| {
         let token = usable(world, &hash, &name, now)?;
-        if let Some(active) = fleet.active_node(&name) {
-            if active.value.key_fingerprint != issued.key_fingerprint {
-                return Err(OpError::Exists {
-                    what: format!("a second node {name}"),
-                    reason: "the name is in use; pick another, or decommission that node first".to_owned(),
-                });
-            }
+        let other = |node: &&Kept<Node>| node.value.key_fingerprint != issued.key_fingerprint;
+        if fleet.active_node(&name).filter(other).is_some() {
+            return Err(OpError::Exists {
+                what: format!("a second node {name}"),
+                reason: "the name is in use; pick another, or decommission that node first".to_owned(),
+            });
         }
         let node = Node {
             name: name.clone(),

@@ -48,7 +48,7 @@ impl Scene {
             }
         }
         assert!(run(&self.world, &self.contacts).atoms.is_empty(), "deciding again changes nothing");
-        let fleet = self.world.fleets.get(&self.namespace).unwrap();
+        let fleet = self.world.fleets.get(&self.namespace)?;
         self.contacts.settle(fleet);
         fleet.presences.get(&self.node).map(|kept| kept.value.contact)
     }

@@ -1,0 +1,79 @@
+//! The rollout decider: from an entity's board and the time to what is written next. Owns the verdict and the rounds in
+//! which it is reached; never asks what changed.
+//!
+//! A round settles what reports and time have brought, heeds what people asked, judges the rollout and hands out what
+//! there is room for. Rounds go on, on a copy of the board, until one changes nothing: so the verdict of one pass leaves
+//! nothing for a second.
+
+mod hand_out;
+mod head;
+mod heed;
+mod judge;
+mod pass;
+mod settle;
+mod tell;
+
+use alloc::vec::Vec;
+
+use crate::records::event::Draft;
+use crate::records::progress::Progress;
+use crate::records::rollout::Rollout;
+use crate::records::target::TargetState;
+use crate::rollout::board::Board;
+use crate::words::name::TargetName;
+use crate::words::time::Timestamp;
+
+/// Most rounds of one pass. The longest known chain (a version found bad, taken back, ended, the next one started,
+/// adopted, good, ended) takes ten; what is left after the last round is done by the next pass, at once.
+const MAX_ROUNDS: usize = 32;
+
+/// What is to be written, in this order: rollouts, progress, targets. It may be cut anywhere and the rest lost: what was
+/// written is safe, and the next pass continues.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// Rollouts that began or changed, oldest first.
+    pub rollouts: Vec<Rollout>,
+    /// The entity's progress, if it changed.
+    pub progress: Option<Progress>,
+    /// What rollouts and progress have to tell; belongs in the same write as they.
+    pub events: Vec<Draft>,
+    /// Targets that changed: those that free a place first, those that take one last.
+    pub targets: Vec<Change>,
+    /// When to decide again even if nothing changes.
+    pub wake: Option<Timestamp>,
+}
+
+/// One target's change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Which target.
+    pub target: TargetName,
+    /// What it is told and what came of it; `None` removes what is kept of it.
+    pub state: Option<TargetState>,
+    /// What the change has to tell; belongs in the same write.
+    pub events: Vec<Draft>,
+}
+
+impl Verdict {
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rollouts.is_empty() && self.progress.is_none() && self.targets.is_empty()
+    }
+}
+
+/// Decides what is written next for one entity.
+#[must_use]
+pub fn decide(board: &Board, now: Timestamp) -> Verdict {
+    let mut pass = pass::Pass::new(board, now);
+    for _ in 0..MAX_ROUNDS {
+        let changed = settle::settle(&mut pass)
+            || heed::heed(&mut pass)
+            || judge::judge(&mut pass)
+            || hand_out::hand_out(&mut pass);
+        if !changed {
+            break;
+        }
+    }
+    pass.verdict(board)
+}

@@ -1,0 +1,110 @@
+//! A pass: a copy of the board that the rounds change, and a record of what they changed.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::head::Head;
+use super::{Change, Verdict};
+use crate::records::event::Draft;
+use crate::records::evidence::Evidence;
+use crate::records::rollout::{Failure, MAX_FAILURES, Rollout};
+use crate::records::target::TargetState;
+use crate::rollout::board::Board;
+use crate::rollout::board::tally::NEVER;
+use crate::words::counter::RolloutNumber;
+use crate::words::name::TargetName;
+use crate::words::time::Timestamp;
+
+/// A pass under way.
+pub(super) struct Pass {
+    pub(super) now: Timestamp,
+    pub(super) board: Board,
+    rollouts: BTreeMap<RolloutNumber, Arc<Rollout>>,
+    events: Vec<Draft>,
+    targets: BTreeMap<TargetName, Vec<Draft>>,
+}
+
+impl Pass {
+    /// A pass that has changed nothing yet.
+    pub(super) fn new(board: &Board, now: Timestamp) -> Self {
+        let board = board.clone();
+        Self { now, board, rollouts: BTreeMap::new(), events: Vec::new(), targets: BTreeMap::new() }
+    }
+
+    /// The records at the head of the board, to be changed and given to [`Pass::take`].
+    pub(super) fn head(&self) -> Head {
+        Head::of(&self.board, self.now)
+    }
+
+    /// Takes in a changed head; says whether it was changed.
+    pub(super) fn take(&mut self, head: Head) -> bool {
+        let old = self.board.shared_rollout();
+        let over = head.ended.into_iter().map(Some);
+        let mut changed = *head.progress != *self.board.progress();
+        for rollout in over.chain([head.rollout.clone()]).flatten() {
+            if old.as_ref().is_none_or(|old| *old != rollout) {
+                self.rollouts.insert(rollout.number, rollout);
+                changed = true;
+            }
+        }
+        if changed {
+            self.events.extend(head.events);
+            self.board.fold_progress(head.progress, head.rollout);
+        }
+        changed
+    }
+
+    /// Changes what is kept of a target.
+    pub(super) fn put(&mut self, target: &TargetName, state: Option<TargetState>, event: Option<Draft>) {
+        self.board.fold_state(target, state);
+        match self.targets.get_mut(target) {
+            Some(events) => events.extend(event),
+            None => drop(self.targets.insert(target.clone(), event.into_iter().collect())),
+        }
+    }
+
+    /// Keeps a failure with the rollout, while there is room; the newest of one target counts.
+    pub(super) fn keep_failure(&mut self, target: &TargetName, evidence: &Arc<Evidence>) {
+        let Some(mut rollout) = self.board.shared_rollout() else { return };
+        let known = rollout.failures.iter().position(|failure| failure.target == *target);
+        if known.is_none() && rollout.failures.len() >= MAX_FAILURES {
+            return;
+        }
+        let failure = Failure { target: target.clone(), at: self.now, evidence: evidence.clone() };
+        let failures = &mut Arc::make_mut(&mut rollout).failures;
+        match known.and_then(|index| failures.get_mut(index)) {
+            Some(older) => *older = failure,
+            None => failures.push(failure),
+        }
+        self.rollouts.insert(rollout.number, rollout.clone());
+        self.board.fold_progress(self.board.shared_progress(), Some(rollout));
+    }
+
+    /// What the rounds changed, in the order in which it is safe to write.
+    pub(super) fn verdict(self, before: &Board) -> Verdict {
+        let wake = self.wake();
+        let progress = (*self.board.progress() != *before.progress()).then(|| self.board.progress().clone());
+        let rollouts = self.rollouts.into_values().map(Arc::unwrap_or_clone).collect();
+        let mut targets = Vec::with_capacity(self.targets.len());
+        let mut taking = Vec::new();
+        for (target, events) in self.targets {
+            let state = self.board.target(&target).and_then(|target| target.state).cloned();
+            let takes = state.as_ref().is_some_and(TargetState::is_in_flight);
+            let change = Change { target, state, events };
+            if takes { taking.push(change) } else { targets.push(change) }
+        }
+        targets.append(&mut taking);
+        Verdict { rollouts, progress, events: self.events, targets, wake }
+    }
+
+    /// When time alone will bring something.
+    fn wake(&self) -> Option<Timestamp> {
+        let tally = self.board.tree().tally();
+        let due = (tally.due != NEVER).then_some(tally.due);
+        let deadline = (tally.clock_from != NEVER)
+            .then(|| tally.clock_from.plus(self.board.entity().policy.deadline()))
+            .and_then(|deadline| self.board.progress().clock.when(deadline));
+        [due, deadline].into_iter().flatten().min().map(|wake| wake.max(self.now))
+    }
+}

@@ -1,0 +1,160 @@
+//! Settling: what reports and passing time have brought to single targets becomes their outcome.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use super::pass::Pass;
+use super::tell;
+use crate::records::event::Draft;
+use crate::records::evidence::Evidence;
+use crate::records::target::{DeadlineClock, Outcome, Purpose, TargetState};
+use crate::rollout::board::lane::Lane;
+use crate::rollout::board::member::{Coming, Member};
+use crate::rollout::sighting::{Contact, Doing, Sighting};
+use crate::words::name::TargetName;
+use crate::words::time::{Span, Timestamp};
+use crate::words::version::Version;
+
+/// Settles every target that is due; says whether any was.
+pub(super) fn settle(pass: &mut Pass) -> bool {
+    let started_by = deadline_limit(pass);
+    let due = pass.board.tree().due(pass.now, started_by);
+    for name in &due {
+        if let Some(member) = pass.board.tree().get(name).cloned() {
+            settle_one(pass, &member);
+        }
+    }
+    !due.is_empty()
+}
+
+/// A deadline clock that started by this time has run out; `None` when none can have.
+fn deadline_limit(pass: &Pass) -> Option<Timestamp> {
+    let shown = pass.board.progress().clock.at(pass.now).as_millis();
+    shown.checked_sub(pass.board.entity().policy.deadline().as_millis()).map(Timestamp::from_millis)
+}
+
+fn settle_one(pass: &mut Pass, member: &Member) {
+    let now = pass.now;
+    match (member.coming(pass.board.frame()), &member.state) {
+        (Coming::Removal, _) => pass.put(&member.name, None, None),
+        (Coming::ClockTurn, Some(state)) => turn_clock(pass, member, state),
+        (Coming::Failure(evidence), Some(state)) => fail(pass, member, state, evidence),
+        (Coming::Success(at), Some(state)) if at <= now => succeed(pass, &member.name, state),
+        (Coming::Adoption(at), _) if at <= now => adopt(pass, member),
+        (Coming::AlreadyGood, _) => rest_on_good(pass, member),
+        (Coming::Carry, Some(state)) => {
+            let (rollout, purpose) = (pass.board.progress().last, Purpose::Turn);
+            pass.put(&member.name, Some(TargetState { rollout, purpose, ..state.clone() }), None);
+        }
+        (Coming::FailedLater, Some(state)) => fail_later(pass, &member.name, state),
+        (Coming::Nothing | Coming::Success(_) | Coming::Adoption(_), Some(state)) => {
+            run_out(pass, member, state);
+        }
+        (
+            Coming::Nothing
+            | Coming::ClockTurn
+            | Coming::Failure(_)
+            | Coming::Success(_)
+            | Coming::Adoption(_)
+            | Coming::Carry
+            | Coming::FailedLater,
+            None,
+        ) => {}
+    }
+}
+
+fn turn_clock(pass: &mut Pass, member: &Member, state: &TargetState) {
+    let shown = pass.board.progress().clock.at(pass.now);
+    let clock = match state.clock {
+        DeadlineClock::Running { from } => DeadlineClock::Stopped { spent: shown.since(from) },
+        DeadlineClock::Stopped { spent } => DeadlineClock::Running { from: shown.minus(spent) },
+    };
+    pass.put(&member.name, Some(TargetState { clock, ..state.clone() }), None);
+}
+
+fn succeed(pass: &mut Pass, name: &TargetName, state: &TargetState) {
+    let soaked = pass.board.entity().policy.soak();
+    let event = (state.purpose == Purpose::Turn)
+        .then(|| event(pass, "target.succeeded", name, &state.version, format!("healthy for {soaked}")));
+    let outcome = Outcome::Succeeded { at: pass.now, failed_later: None };
+    pass.put(name, Some(TargetState { outcome, ..state.clone() }), event);
+}
+
+fn fail(pass: &mut Pass, member: &Member, state: &TargetState, evidence: Arc<Evidence>) {
+    let counts = [Lane::InFlight, Lane::HeldFlight, Lane::Succeeded, Lane::Adopted];
+    if counts.contains(&member.place.lane) {
+        pass.keep_failure(&member.name, &evidence);
+    }
+    let event = event(pass, "target.failed", &member.name, &state.version, evidence.summary.clone());
+    let outcome = Outcome::Failed { at: pass.now, evidence };
+    pass.put(&member.name, Some(TargetState { outcome, ..state.clone() }), Some(event));
+}
+
+fn fail_later(pass: &mut Pass, name: &TargetName, state: &TargetState) {
+    if let Outcome::Succeeded { at, .. } = state.outcome {
+        let cause = format!("failing, {} after it had succeeded; not rolled back", pass.now.since(at));
+        let event = event(pass, "target.late_failure", name, &state.version, cause);
+        let outcome = Outcome::Succeeded { at, failed_later: Some(pass.now) };
+        pass.put(name, Some(TargetState { outcome, ..state.clone() }), Some(event));
+    }
+}
+
+/// The deadline has passed: a target that is heard from has failed, a silent one counts on its own budget.
+fn run_out(pass: &mut Pass, member: &Member, state: &TargetState) {
+    let Some(sighting) = &member.sighting else { return };
+    if !state.is_in_flight() {
+        return;
+    }
+    let deadline = pass.board.entity().policy.deadline();
+    match sighting.contact {
+        Contact::Up => {
+            let summary = overdue(sighting, state, deadline);
+            fail(pass, member, state, Arc::new(Evidence { summary, ..Evidence::default() }));
+        }
+        Contact::Suspect | Contact::Unreachable | Contact::Never => {
+            let cause = format!("not heard from within its deadline of {deadline}");
+            let event = event(pass, "target.unreachable", &member.name, &state.version, cause);
+            let outcome = Outcome::Unreachable { at: pass.now };
+            pass.put(&member.name, Some(TargetState { outcome, ..state.clone() }), Some(event));
+        }
+    }
+}
+
+fn overdue(sighting: &Sighting, state: &TargetState, deadline: Span) -> String {
+    let running = match &sighting.running {
+        Some(version) => format!("runs {version}"),
+        None => "runs no known version".into(),
+    };
+    let doing = match &sighting.doing {
+        _ if sighting.answering != state.assignment => "has not answered".into(),
+        Doing::Nothing => "has not been healthy for long enough".into(),
+        Doing::Applying { attempt } => format!("is still applying, attempt {attempt}"),
+        Doing::Waiting { reason } => format!("waits: {reason}"),
+        Doing::Failed { attempts, evidence } => format!("failed {attempts} times: {}", evidence.summary),
+    };
+    format!("not on {} within its deadline of {deadline}: {running}, {doing}", state.version)
+}
+
+/// Someone brought the target to the rolling version by hand, or an older rollout did.
+fn adopt(pass: &mut Pass, member: &Member) {
+    let Some(version) = pass.board.frame().rolling.clone() else { return };
+    let told = member.state.as_ref().is_some_and(|state| state.version == version);
+    let cause = "runs the version without being told".into();
+    let event = (!told).then(|| event(pass, "target.adopted", &member.name, &version, cause));
+    let mut state = pass.assignment(member, version, Purpose::Adopted);
+    state.outcome = Outcome::Succeeded { at: pass.now, failed_later: None };
+    pass.put(&member.name, Some(state), event);
+}
+
+/// A newcomer runs last known good already.
+fn rest_on_good(pass: &mut Pass, member: &Member) {
+    let Some(version) = pass.board.frame().good.clone() else { return };
+    let mut state = pass.assignment(member, version, Purpose::KnownGood);
+    state.outcome = Outcome::Succeeded { at: pass.now, failed_later: None };
+    pass.put(&member.name, Some(state), None);
+}
+
+fn event(pass: &Pass, kind: &'static str, target: &TargetName, version: &Version, cause: String) -> Draft {
+    tell::target(kind, &pass.board.entity().name, target, version, cause)
+}

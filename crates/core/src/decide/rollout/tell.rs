@@ -1,0 +1,55 @@
+//! How events of rollouts and targets are named and worded.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::records::event::Draft;
+use crate::records::rollout::{Pause, State};
+use crate::words::counter::RolloutNumber;
+use crate::words::name::{EntityName, TargetName};
+use crate::words::version::Version;
+
+/// The subject of an event about an entity.
+pub(super) fn entity(entity: &EntityName) -> String {
+    format!("entity/{entity}")
+}
+
+/// The subject of an event about a rollout.
+pub(super) fn rollout(entity: &EntityName, number: RolloutNumber) -> String {
+    format!("rollout/{entity}/{number}")
+}
+
+/// An event about a target and the version it is about.
+pub(super) fn target(
+    kind: &'static str,
+    entity: &EntityName,
+    target: &TargetName,
+    version: &Version,
+    cause: String,
+) -> Draft {
+    let subject = format!("target/{entity}/{target}");
+    Draft { kind, subject, before: None, after: Some(format!("{version}")), cause }
+}
+
+/// The kind of event that a turn from one state to another is; none when it only goes on after a short wait.
+pub(super) const fn kind_of_turn(before: &State, after: &State) -> Option<&'static str> {
+    match (before, after) {
+        (State::Paused(_), State::Running) => Some("rollout.resumed"),
+        (State::Paused(Pause::Person { .. }), State::RollingBack) => Some("rollout.resumed"),
+        (_, State::Running) => None,
+        (_, State::Waiting(_)) => Some("rollout.waiting"),
+        (_, State::Paused(_)) => Some("rollout.paused"),
+        (_, State::RollingBack) => Some("rollout.rolling_back"),
+        (_, State::Succeeded) => Some("rollout.succeeded"),
+        (_, State::SucceededPartly { .. }) => Some("rollout.succeeded_partly"),
+        (_, State::RolledBack) => Some("rollout.rolled_back"),
+        (_, State::RollbackFailed { .. }) => Some("rollout.rollback_failed"),
+        (_, State::Aborted { .. }) => Some("rollout.aborted"),
+        (_, State::Superseded { .. }) => Some("rollout.superseded"),
+    }
+}
+
+/// Who said something and, if they did, why.
+pub(super) fn said(what: &str, by: &impl core::fmt::Display, why: &str) -> String {
+    if why.is_empty() { format!("{what} by {by}") } else { format!("{what} by {by}: {why}") }
+}

@@ -1,0 +1,232 @@
+//! The engine as a library: entities, their targets and their history in memory, decided after every call. Owns no clock:
+//! every call is told the time.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::board::Board;
+use super::operate::{self, Intent, Refusal};
+use super::sighting::{Contact, Doing, Health, Sighting};
+use crate::decide::rollout::{Verdict, decide};
+use crate::records::entity::Entity;
+use crate::records::event::Draft;
+use crate::records::evidence::Evidence;
+use crate::records::policy::Policy;
+use crate::records::progress::Progress;
+use crate::records::rollout::Rollout;
+use crate::words::counter::{AssignmentNumber, RolloutNumber};
+use crate::words::name::{Actor, EntityName, Namespace, TargetName};
+use crate::words::selector::Selector;
+use crate::words::time::Timestamp;
+use crate::words::version::Version;
+
+/// Entities by namespace and name, in memory.
+#[derive(Debug, Clone, Default)]
+pub struct Engine {
+    entities: BTreeMap<(Namespace, EntityName), World>,
+}
+
+#[derive(Debug, Clone)]
+struct World {
+    board: Board,
+    history: BTreeMap<RolloutNumber, Rollout>,
+    told: BTreeMap<TargetName, AssignmentNumber>,
+    events: Vec<Draft>,
+}
+
+/// What a controller saw of one target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Which target; `group/name` for one in a group.
+    pub target: TargetName,
+    /// The version it runs, if one is known.
+    pub running: Option<Version>,
+    /// What is wrong with it, in one line; `None` when it runs well.
+    pub error: Option<String>,
+}
+
+impl Engine {
+    /// An engine without entities.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how carefully an entity changes; makes the entity if there is none.
+    pub fn set_policy(&mut self, namespace: &Namespace, entity: &EntityName, policy: Policy, now: Timestamp) {
+        let world = self.world(namespace, entity);
+        let entity = Entity { policy, ..world.board.entity().clone() };
+        world.board.fold_entity(Arc::new(entity));
+        world.decide(now);
+    }
+
+    /// Sets an entity's target version; makes the entity, with the default policy, if there is none.
+    ///
+    /// # Errors
+    /// As [`operate::start`].
+    pub fn set_target_version(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        version: Version,
+        intent: Intent,
+    ) -> Result<(), Refusal> {
+        let (world, now) = (self.world(namespace, entity), intent.at);
+        let entity = operate::start(world.board.entity(), world.board.progress(), version, intent)?;
+        world.board.fold_entity(Arc::new(entity));
+        world.decide(now);
+        Ok(())
+    }
+
+    /// Changes an entity by an operation of [`operate`], such as a pause.
+    ///
+    /// # Errors
+    /// The operation's.
+    pub fn operate(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        now: Timestamp,
+        operation: impl FnOnce(&Entity, &Progress) -> Result<Entity, Refusal>,
+    ) -> Result<(), Refusal> {
+        let world = self.world(namespace, entity);
+        let entity = operation(world.board.entity(), world.board.progress())?;
+        world.board.fold_entity(Arc::new(entity));
+        world.decide(now);
+        Ok(())
+    }
+
+    /// Takes in reports of some targets or all, and gives back what each of them is to run; `None` leaves a target as it
+    /// is. A report answers what the target was given back the last time.
+    pub fn orchestrate(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        reports: &[Report],
+        now: Timestamp,
+    ) -> Vec<(TargetName, Option<Version>)> {
+        let world = self.world(namespace, entity);
+        for report in reports {
+            world.report(report, now);
+        }
+        world.decide(now);
+        reports.iter().map(|report| (report.target.clone(), world.expect(&report.target))).collect()
+    }
+
+    /// Takes a target away.
+    pub fn remove(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        target: &TargetName,
+        now: Timestamp,
+    ) {
+        let world = self.world(namespace, entity);
+        world.told.remove(target);
+        world.board.fold_sighting(target, None);
+        world.decide(now);
+    }
+
+    /// Lets time pass for every entity; gives back when to call again if nothing else happens.
+    pub fn tick(&mut self, now: Timestamp) -> Option<Timestamp> {
+        self.entities.values_mut().filter_map(|world| world.decide(now)).min()
+    }
+
+    /// Where an entity stands: last known good and bad, what is rolling.
+    #[must_use]
+    pub fn progress(&self, namespace: &Namespace, entity: &EntityName) -> Option<&Progress> {
+        self.board(namespace, entity).map(Board::progress)
+    }
+
+    /// An entity's board, for figures and reasons.
+    #[must_use]
+    pub fn board(&self, namespace: &Namespace, entity: &EntityName) -> Option<&Board> {
+        self.entities.get(&(namespace.clone(), entity.clone())).map(|world| &world.board)
+    }
+
+    /// An entity's rollouts, oldest first.
+    pub fn history(&self, namespace: &Namespace, entity: &EntityName) -> impl Iterator<Item = &Rollout> {
+        let world = self.entities.get(&(namespace.clone(), entity.clone()));
+        world.into_iter().flat_map(|world| world.history.values())
+    }
+
+    /// Takes out the events since the last call.
+    pub fn take_events(&mut self, namespace: &Namespace, entity: &EntityName) -> Vec<Draft> {
+        core::mem::take(&mut self.world(namespace, entity).events)
+    }
+
+    fn world(&mut self, namespace: &Namespace, entity: &EntityName) -> &mut World {
+        let key = (namespace.clone(), entity.clone());
+        self.entities.entry(key).or_insert_with(|| World::new(entity.clone()))
+    }
+}
+
+impl Intent {
+    /// An intent without a word of explanation.
+    #[must_use]
+    pub const fn of(by: Actor, at: Timestamp) -> Self {
+        Self { by, why: String::new(), at }
+    }
+}
+
+impl World {
+    fn new(name: EntityName) -> Self {
+        let entity = Entity::new(name, Selector::all(), Policy::default());
+        let board = Board::new(Arc::new(entity), Arc::default(), None);
+        Self { board, history: BTreeMap::new(), told: BTreeMap::new(), events: Vec::new() }
+    }
+
+    fn report(&mut self, report: &Report, now: Timestamp) {
+        let before = self.board.target(&report.target).and_then(|target| target.sighting);
+        let answering = self.told.get(&report.target).copied().unwrap_or_default();
+        let failure = report
+            .error
+            .as_ref()
+            .map(|summary| Arc::new(Evidence { summary: summary.clone(), ..Evidence::default() }));
+        let well_since = before
+            .filter(|before| before.running == report.running && before.doing == Doing::Nothing)
+            .and_then(|before| before.healthy_since);
+        let healthy_since = match (&failure, &report.running) {
+            (None, Some(_)) => Some(well_since.unwrap_or(now)),
+            (Some(_), _) | (None, None) => None,
+        };
+        let doing = match failure {
+            Some(evidence) => Doing::Failed { attempts: 1, evidence },
+            None => Doing::Nothing,
+        };
+        let sighting = Sighting {
+            running: report.running.clone(),
+            answering,
+            doing,
+            health: Health::NoChecks,
+            healthy_since,
+            reported_at: now,
+            contact: Contact::Up,
+            held: None,
+        };
+        self.board.fold_sighting(&report.target, Some(sighting));
+    }
+
+    fn expect(&mut self, target: &TargetName) -> Option<Version> {
+        let (version, assignment) = self.board.expected(target)?;
+        let version = version.clone();
+        self.told.insert(target.clone(), assignment);
+        Some(version)
+    }
+
+    fn decide(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let Verdict { rollouts, progress, events, targets, wake } = decide(&self.board, now);
+        self.events.extend(events);
+        let progress = progress.unwrap_or_else(|| self.board.progress().clone());
+        self.history.extend(rollouts.into_iter().map(|rollout| (rollout.number, rollout)));
+        let active = progress.active().and_then(|number| self.history.get(&number)).cloned();
+        self.board.fold_progress(Arc::new(progress), active.map(Arc::new));
+        for change in targets {
+            self.events.extend(change.events);
+            self.board.fold_state(&change.target, change.state);
+        }
+        wake
+    }
+}

@@ -1,0 +1,75 @@
+//! The arithmetic of a policy for N targets: how many at once, how many must succeed, how many may fail or stay silent.
+
+use crate::records::policy::Policy;
+use crate::records::rollout::Waived;
+
+/// A policy's shares as numbers of targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Most targets in flight at once; zero holds.
+    pub batch: u64,
+    /// Most targets in flight at once on the way back.
+    pub rollback: u64,
+    /// Successes that make the version last known good; at least 1.
+    pub needed: u64,
+    /// Failures tolerated; one more and the version is bad.
+    pub tolerated: u64,
+    /// Silent targets tolerated.
+    pub unreachable: u64,
+}
+
+impl Thresholds {
+    /// The thresholds for `targets` targets, with what a person let pass.
+    ///
+    /// Never more failures are tolerated than leave room for the successes that are needed.
+    #[must_use]
+    pub fn of(policy: &Policy, targets: u64, waived: Waived) -> Self {
+        let share = policy.success().of_rounded_up(targets).max(1);
+        let left_over = targets.saturating_sub(share);
+        let allowed = policy.failures().map_or(left_over, |failures| failures.of_at_most(targets));
+        let tolerated = allowed.min(left_over).max(waived.failed);
+        Self {
+            batch: policy.batch().of_at_least_one(targets),
+            rollback: policy.rollback().of_at_least_one(targets),
+            needed: share.min(targets.saturating_sub(tolerated)).max(1),
+            tolerated,
+            unreachable: policy.unreachable().of_at_most(targets).max(waived.unreachable),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::policy::Draft;
+
+    fn of(success: &str, failures: Option<&str>, targets: u64) -> (u64, u64) {
+        let failures = failures.map(|text| text.parse().unwrap());
+        let draft = Draft { success: success.parse().ok(), failures, ..Draft::default() };
+        let thresholds = Thresholds::of(&Policy::new(draft).unwrap(), targets, Waived::default());
+        (thresholds.needed, thresholds.tolerated)
+    }
+
+    #[test]
+    fn the_success_share_leaves_the_failures_over() {
+        assert_eq!(of("100%", None, 20), (20, 0));
+        assert_eq!(of("90%", None, 20), (18, 2));
+        assert_eq!(of("90%", None, 5), (5, 0));
+        assert_eq!(of("1%", None, 5), (1, 4));
+        assert_eq!(of("50%", None, 0), (1, 0));
+    }
+
+    #[test]
+    fn fewer_failures_may_be_tolerated_but_never_more() {
+        assert_eq!(of("50%", Some("1"), 20), (10, 1));
+        assert_eq!(of("90%", Some("19"), 20), (18, 2));
+    }
+
+    #[test]
+    fn what_a_person_let_pass_lowers_what_is_needed() {
+        let policy = Policy::new(Draft::default()).unwrap();
+        let waived = Waived { failed: 3, unreachable: 4 };
+        let thresholds = Thresholds::of(&policy, 10, waived);
+        assert_eq!((thresholds.needed, thresholds.tolerated, thresholds.unreachable), (7, 3, 4));
+    }
+}

@@ -1,0 +1,13 @@
+//! The rollout engine from outside: plays (given, when, expect) and laws over random histories, in one binary.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops where it is wrong; clippy's own exception knows only functions marked as tests"
+)]
+
+mod cases;
+mod laws;
+mod play;
+mod plays;
+mod world;

@@ -1,0 +1,337 @@
+//! Reads and performs a play. Each line is one step:
+//!
+//! ```text
+//! given targets web-1..web-3 on v1        healthy and heard from; "on nothing" when no version is known
+//! given policy batch=1 soak=60s           fields of the policy; those not named take their default
+//! given known good v1                     a rollout of v1 that every target already runs
+//! when start v2 | retry v2 | retry | undo | abort | pause | resume        by alice; "start v2: why"
+//! when web-1 runs v2                      healthy, answering what it was told last
+//! when web-1 fails: text                  an error report; "fails twice", "fails thrice" for more attempts
+//! when web-1 checks fail: text            a failing check on what it runs
+//! when web-1 still says v2                runs v2, but the report answers an older assignment
+//! when web-1 is suspect | unreachable | up | held: text | released
+//! when web-4 joins on v1 | leaves
+//! when told ones comply                   everyone in flight runs what it was told
+//! when 60s pass | policy changes to batch=2 | the server restarts | the decider dies after 1 write
+//! expect told v2: web-1, web-2            exactly these are told v2; "told v2: nobody"
+//! expect in flight: web-1                 exactly these have no verdict yet
+//! expect succeeded | failed | unreachable: web-1
+//! expect state running                    of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
+//! expect good v1 | bad v2 | target v2 | rolling v2        or "none"
+//! expect refused: text | why: text | why web-1: text      contained in the answer
+//! expect event rollout.started | no event target.failed   since the last "when"
+//! expect wake in 60s
+//! ```
+//!
+//! A `when` with ` & ` has several things happen before one pass.
+
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
+use bellwether_core::records::target::{Outcome, TargetState};
+use bellwether_core::rollout::operate;
+use bellwether_core::rollout::sighting::{Contact, Doing, Health};
+use bellwether_core::rollout::why::{why, why_rollout};
+use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
+use bellwether_core::words::name::TargetName;
+use bellwether_core::words::time::Span;
+use bellwether_core::words::version::Version;
+
+use crate::world::{World, evidence, newcomer};
+
+/// A play on its stage.
+struct Stage {
+    world: World,
+    refusal: String,
+    dies_after: Option<usize>,
+    wake: Option<Span>,
+}
+
+/// Performs a play; stops at the first line that does not hold.
+pub(crate) fn perform(text: &str) {
+    let mut stage = Stage { world: World::new(), refusal: String::new(), dies_after: None, wake: None };
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap().trim();
+        let result = match line.split_once(' ') {
+            None if line.is_empty() => Ok(()),
+            Some(("given", rest)) => stage.given(rest),
+            Some(("when", rest)) => stage.when(rest),
+            Some(("expect", rest)) => stage.expect(rest),
+            Some(_) | None => Err("a line begins with given, when or expect".into()),
+        };
+        if let Err(problem) = result {
+            let progress = &stage.world.progress;
+            let newest = stage.world.newest().map(|rollout| rollout.state.to_string());
+            panic!("line {number}: {line}\n  {problem}\n  {newest:?}\n  {progress:?}");
+        }
+    }
+}
+
+type Step = Result<(), String>;
+
+impl Stage {
+    fn given(&mut self, line: &str) -> Step {
+        if let Some(rest) = line.strip_prefix("targets ") {
+            let (names, version) = rest.split_once(" on ").ok_or("targets … on …")?;
+            for name in names_of(names) {
+                self.join(&name, version);
+            }
+            Ok(())
+        } else if let Some(rest) = line.strip_prefix("policy ") {
+            self.world.set_policy(policy(rest)?);
+            Ok(())
+        } else if let Some(rest) = line.strip_prefix("known good ") {
+            self.operate(&format!("start {rest}"));
+            self.world.decide();
+            self.expect(&format!("good {rest}"))
+        } else {
+            Err("unknown".into())
+        }
+    }
+
+    fn when(&mut self, line: &str) -> Step {
+        self.world.events.clear();
+        for part in line.split(" & ") {
+            self.happen(part.trim())?;
+        }
+        if let Some(writes) = self.dies_after.take() {
+            let verdict = decide(&self.world.board, self.world.now);
+            self.world.apply_first(verdict, writes);
+            self.world.board = self.world.rebuilt();
+            return Ok(());
+        }
+        let wake = self.world.decide().wake;
+        self.wake = wake.map(|wake| wake.since(self.world.now));
+        Ok(())
+    }
+
+    fn happen(&mut self, line: &str) -> Step {
+        let now = self.world.now;
+        if let Some(span) = line.strip_suffix(" pass") {
+            self.world.pass_time(span.parse::<Span>().map_err(|error| error.to_string())?);
+        } else if let Some(rest) = line.strip_prefix("policy changes to ") {
+            self.world.set_policy(policy(rest)?);
+        } else if line == "the server restarts" {
+            self.world.board = self.world.rebuilt();
+        } else if let Some(rest) = line.strip_prefix("the decider dies after ") {
+            let count = rest.split(' ').next().and_then(|count| count.parse().ok());
+            self.dies_after = Some(count.ok_or("after how many writes?")?);
+        } else if line == "told ones comply" {
+            self.comply();
+        } else if is_operation(line) {
+            self.operate(line);
+        } else {
+            let (names, what) = line.split_once(' ').ok_or("who does what?")?;
+            for name in names_of(names) {
+                self.target_does(&name, what, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn comply(&mut self) {
+        let told: Vec<_> = self.world.states.iter().filter(|(_, state)| state.is_in_flight()).collect();
+        let told: Vec<_> =
+            told.into_iter().map(|(name, state)| (name.clone(), state.version.clone())).collect();
+        for (name, version) in told {
+            if self.world.sightings.get(&name).is_some_and(|sighting| sighting.contact == Contact::Up) {
+                self.world.runs(&name, &version);
+            }
+        }
+    }
+
+    fn join(&mut self, name: &TargetName, version: &str) {
+        let version = (version != "nothing").then(|| self::version(version));
+        let sighting = newcomer(version.as_ref(), self.world.now);
+        self.world.see(name, Some(sighting));
+    }
+
+    fn operate(&mut self, line: &str) {
+        let (line, reason) = line.split_once(": ").unwrap_or((line, ""));
+        let (world, intent) = (&self.world, self.world.intent(reason));
+        let (entity, progress) = (&world.entity, &world.progress);
+        let (operation, argument) = line.split_once(' ').unwrap_or((line, ""));
+        let result = match operation {
+            "start" => operate::start(entity, progress, version(argument), intent),
+            "retry" => {
+                let version = (!argument.is_empty()).then(|| version(argument));
+                operate::retry(entity, progress, version, intent)
+            }
+            "undo" => operate::undo(entity, progress, intent),
+            "abort" => operate::abort(entity, progress, intent),
+            "pause" => operate::pause(entity, progress, intent),
+            _ => operate::resume(entity, progress),
+        };
+        self.refusal = self.world.operate(result).map(|refusal| refusal.to_string()).unwrap_or_default();
+    }
+
+    fn target_does(&mut self, name: &TargetName, what: &str, now: bellwether_core::words::time::Timestamp) -> Step {
+        let (what, text) = what.split_once(": ").unwrap_or((what, ""));
+        let world = &mut self.world;
+        match what.split(' ').collect::<Vec<_>>()[..] {
+            ["runs", running] => world.runs(name, &version(running)),
+            ["fails"] => world.fails(name, 1, text),
+            ["fails", "twice"] => world.fails(name, 2, text),
+            ["fails", "thrice"] => world.fails(name, 3, text),
+            ["applies"] => {
+                let answering = world.assignment(name);
+                world.change(name, |sighting| {
+                    sighting.answering = answering;
+                    sighting.doing = Doing::Applying { attempt: 1 };
+                });
+            }
+            ["checks", "fail"] => {
+                let answering = world.assignment(name);
+                world.change(name, |sighting| {
+                    sighting.answering = answering;
+                    sighting.health = Health::Failing { evidence: evidence(text) };
+                    sighting.healthy_since = None;
+                });
+            }
+            ["still", "says", running] => {
+                world.runs(name, &version(running));
+                let older = AssignmentNumber::new(world.assignment(name).get().saturating_sub(1));
+                world.change(name, |sighting| sighting.answering = older);
+            }
+            ["is", "suspect"] => world.change(name, |sighting| sighting.contact = Contact::Suspect),
+            ["is", "unreachable"] => world.change(name, |sighting| sighting.contact = Contact::Unreachable),
+            ["is", "up"] => world.change(name, |sighting| sighting.contact = Contact::Up),
+            ["is", "held"] => world.change(name, |sighting| sighting.held = Some(text.into())),
+            ["is", "released"] => world.change(name, |sighting| sighting.held = None),
+            ["joins", "on", running] => self.join(name, running),
+            ["joins", "unchecked", "on", running] => {
+                self.join(name, running);
+                self.world.change(name, |sighting| sighting.health = Health::NoChecks);
+            }
+            ["leaves"] => world.see(name, None),
+            _ => return Err(format!("a target cannot do that, at {now:?}")),
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, line: &str) -> Step {
+        let world = &self.world;
+        let slot = |slot: Option<&Version>| slot.map_or("none".to_string(), ToString::to_string);
+        let (what, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match what.trim_end_matches(':') {
+            "told" => {
+                let (version, names) = rest.split_once(':').ok_or("told VERSION: who")?;
+                same_names(names, self.named(|state| state.version.as_str() == version))
+            }
+            "in" => same_names(rest.trim_start_matches("flight:"), self.named(TargetState::is_in_flight)),
+            "succeeded" => {
+                same_names(rest, self.named(|state| matches!(state.outcome, Outcome::Succeeded { .. })))
+            }
+            "failed" => same_names(rest, self.named(|state| matches!(state.outcome, Outcome::Failed { .. }))),
+            "unreachable" => {
+                same_names(rest, self.named(|state| matches!(state.outcome, Outcome::Unreachable { .. })))
+            }
+            "state" => same(rest, &world.newest().map(|rollout| rollout.state.to_string()).unwrap_or_default()),
+            "rollout" => {
+                let (number, state) = rest.split_once(' ').ok_or("rollout N STATE")?;
+                let number = number.parse().map(RolloutNumber::new).map_err(|_| "which rollout?")?;
+                let rollout = world.rollouts.get(&number);
+                same(state, &rollout.map(|rollout| rollout.state.to_string()).unwrap_or_default())
+            }
+            "good" => same(rest, &slot(world.progress.last_known_good.as_ref())),
+            "bad" => same(rest, &slot(world.progress.last_known_bad().map(|bad| &bad.version))),
+            "target" => same(rest, &slot(world.progress.target.as_ref())),
+            "rolling" => same(rest, &slot(world.progress.rolling.as_ref())),
+            "refused" => contains(rest, &self.refusal),
+            "accepted" => same("", &self.refusal),
+            "why" if line.starts_with("why:") => contains(rest, &why_rollout(&world.board)),
+            "why" => {
+                let (name, text) = rest.split_once(": ").ok_or("why NAME: text")?;
+                contains(text, &why(&world.board, &names_of(name)[0], world.now))
+            }
+            "event" | "no" => self.expect_event(line),
+            "wake" => same(rest, &self.wake.map_or("never".into(), |wake| format!("in {wake}"))),
+            _ => Err("unknown".into()),
+        }
+    }
+
+    fn expect_event(&self, line: &str) -> Step {
+        let told: Vec<_> = self.world.events.iter().map(|event| event.kind).collect();
+        let (wanted, kind) = match line.strip_prefix("no event ") {
+            Some(kind) => (false, kind),
+            None => (true, line.trim_start_matches("event ")),
+        };
+        if told.contains(&kind) == wanted { Ok(()) } else { Err(format!("the events were {told:?}")) }
+    }
+
+    fn named(&self, is: impl Fn(&TargetState) -> bool) -> Vec<String> {
+        let states = self.world.states.iter().filter(|(name, _)| self.world.sightings.contains_key(*name));
+        states.filter(|(_, state)| is(state)).map(|(name, _)| name.to_string()).collect()
+    }
+}
+
+fn is_operation(line: &str) -> bool {
+    let word = line.split([' ', ':']).next().unwrap_or_default();
+    ["start", "retry", "undo", "abort", "pause", "resume"].contains(&word)
+}
+
+fn same(wanted: &str, found: &str) -> Step {
+    if wanted == found { Ok(()) } else { Err(format!("it is {found:?}")) }
+}
+
+fn contains(wanted: &str, found: &str) -> Step {
+    if found.contains(wanted) && !wanted.is_empty() { Ok(()) } else { Err(format!("it is {found:?}")) }
+}
+
+fn same_names(wanted: &str, found: Vec<String>) -> Step {
+    let wanted = wanted.trim();
+    let wanted: Vec<String> = match wanted {
+        "nobody" => Vec::new(),
+        names => names.split(", ").flat_map(names_of).map(|name| name.to_string()).collect(),
+    };
+    if wanted == found { Ok(()) } else { Err(format!("it is {}", found.join(", "))) }
+}
+
+fn version(text: &str) -> Version {
+    text.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// `web-1`, `web-1,web-2` or `web-08..web-11`.
+fn names_of(text: &str) -> Vec<TargetName> {
+    let Some((first, last)) = text.split_once("..") else {
+        return text.split(',').map(|name| name.parse().unwrap_or_else(|error| panic!("{error}"))).collect();
+    };
+    let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
+    let (from, to) = (&first[stem.len()..], &last[stem.len()..]);
+    let width = from.len();
+    let range = from.parse::<u64>().unwrap()..=to.parse::<u64>().unwrap();
+    range.map(|number| format!("{stem}{number:0width$}").parse().unwrap()).collect()
+}
+
+fn policy(text: &str) -> Result<Policy, String> {
+    let mut draft = Draft::default();
+    for field in text.split_whitespace() {
+        let (name, value) = field.split_once('=').ok_or("field=value")?;
+        match name {
+            "batch" => draft.batch = value.parse().ok(),
+            "success" => draft.success = value.parse().ok(),
+            "failures" => draft.failures = value.parse().ok(),
+            "unreachable" => draft.unreachable = value.parse().ok(),
+            "soak" => draft.soak = value.parse().ok(),
+            "deadline" => draft.deadline = value.parse().ok(),
+            "fail_fast" => draft.fail_fast = Some(value == "on"),
+            "retries" => draft.retries = value.parse().ok(),
+            "rollback" => draft.rollback = value.parse().ok(),
+            "on_failure" => {
+                draft.on_failure = Some(match value {
+                    "rollback" => OnFailure::Rollback,
+                    "pause" => OnFailure::Pause,
+                    _ => OnFailure::Continue,
+                });
+            }
+            "supersede" => {
+                draft.supersede = Some(match value {
+                    "replace" => Supersede::Replace,
+                    "finish" => Supersede::Finish,
+                    _ => Supersede::Refuse,
+                });
+            }
+            _ => return Err(format!("no policy field {name}")),
+        }
+    }
+    Policy::new(draft).map_err(|error| error.to_string())
+}

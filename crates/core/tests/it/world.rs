@@ -1,0 +1,202 @@
+//! A small world around the decider: records as a store would keep them, targets as they would report.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bellwether_core::decide::rollout::{Verdict, decide};
+use bellwether_core::records::entity::Entity;
+use bellwether_core::records::event::Draft;
+use bellwether_core::records::evidence::Evidence;
+use bellwether_core::records::policy::Policy;
+use bellwether_core::records::progress::Progress;
+use bellwether_core::records::rollout::Rollout;
+use bellwether_core::records::target::TargetState;
+use bellwether_core::rollout::board::Board;
+use bellwether_core::rollout::operate::{Intent, Refusal};
+use bellwether_core::rollout::sighting::{Contact, Doing, Health, Sighting};
+use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
+use bellwether_core::words::name::TargetName;
+use bellwether_core::words::selector::Selector;
+use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::words::version::Version;
+
+/// Records, sightings, and the board that is kept up to date from them.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) now: Timestamp,
+    pub(crate) entity: Entity,
+    pub(crate) progress: Progress,
+    pub(crate) rollouts: BTreeMap<RolloutNumber, Rollout>,
+    pub(crate) states: BTreeMap<TargetName, TargetState>,
+    pub(crate) sightings: BTreeMap<TargetName, Sighting>,
+    pub(crate) board: Board,
+    pub(crate) events: Vec<Draft>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let entity = Entity::new("web".parse().unwrap(), Selector::all(), Policy::default());
+        let board = Board::new(Arc::new(entity.clone()), Arc::default(), None);
+        Self {
+            now: Timestamp::from_millis(1_000_000),
+            entity,
+            progress: Progress::default(),
+            rollouts: BTreeMap::new(),
+            states: BTreeMap::new(),
+            sightings: BTreeMap::new(),
+            board,
+            events: Vec::new(),
+        }
+    }
+
+    pub(crate) fn intent(&self, why: &str) -> Intent {
+        Intent { by: "alice".parse().unwrap(), why: why.into(), at: self.now }
+    }
+
+    pub(crate) fn pass_time(&mut self, span: Span) {
+        self.now = self.now.plus(span);
+    }
+
+    pub(crate) fn operate(&mut self, result: Result<Entity, Refusal>) -> Option<Refusal> {
+        match result {
+            Ok(entity) => {
+                self.entity = entity;
+                self.board.fold_entity(Arc::new(self.entity.clone()));
+                None
+            }
+            Err(refusal) => Some(refusal),
+        }
+    }
+
+    pub(crate) fn set_policy(&mut self, policy: Policy) {
+        self.entity.policy = policy;
+        self.board.fold_entity(Arc::new(self.entity.clone()));
+    }
+
+    pub(crate) fn see(&mut self, name: &TargetName, sighting: Option<Sighting>) {
+        match &sighting {
+            Some(sighting) => drop(self.sightings.insert(name.clone(), sighting.clone())),
+            None => drop(self.sightings.remove(name)),
+        }
+        self.board.fold_sighting(name, sighting);
+    }
+
+    /// Changes what is seen of a target.
+    pub(crate) fn change(&mut self, name: &TargetName, change: impl FnOnce(&mut Sighting)) {
+        let mut sighting = self.sightings.get(name).cloned().unwrap_or_else(|| panic!("no target {name}"));
+        change(&mut sighting);
+        self.see(name, Some(sighting));
+    }
+
+    /// The number of what a target was last told.
+    pub(crate) fn assignment(&self, name: &TargetName) -> AssignmentNumber {
+        self.states.get(name).map(|state| state.assignment).unwrap_or_default()
+    }
+
+    /// A target reports that it runs a version well, answering what it was told last.
+    pub(crate) fn runs(&mut self, name: &TargetName, version: &Version) {
+        let (now, answering) = (self.now, self.assignment(name));
+        self.change(name, |sighting| {
+            let same = sighting.running.as_ref() == Some(version);
+            sighting.healthy_since = sighting.healthy_since.filter(|_| same).or(Some(now));
+            sighting.running = Some(version.clone());
+            sighting.answering = answering;
+            sighting.doing = Doing::Nothing;
+            sighting.health = Health::Healthy;
+            sighting.reported_at = now;
+        });
+    }
+
+    /// A target reports an error about what it was told last.
+    pub(crate) fn fails(&mut self, name: &TargetName, attempts: u32, summary: &str) {
+        let (answering, evidence) = (self.assignment(name), evidence(summary));
+        self.change(name, |sighting| {
+            sighting.answering = answering;
+            sighting.doing = Doing::Failed { attempts, evidence };
+            sighting.healthy_since = None;
+        });
+    }
+
+    pub(crate) fn apply(&mut self, verdict: Verdict) {
+        self.events.extend(verdict.events.clone());
+        self.events.extend(verdict.targets.iter().flat_map(|change| change.events.clone()));
+        self.apply_first(verdict, usize::MAX);
+    }
+
+    /// Writes the first so many operations of a verdict; the rest is lost.
+    pub(crate) fn apply_first(&mut self, verdict: Verdict, writes: usize) {
+        let mut left = writes;
+        let mut write = || {
+            let room = left > 0;
+            left = left.saturating_sub(1);
+            room
+        };
+        let Verdict { rollouts, progress, targets, .. } = verdict;
+        for rollout in rollouts.into_iter().filter(|_| write()) {
+            if let Some(old) = self.rollouts.get(&rollout.number)
+                && old.is_over()
+            {
+                assert_eq!(old.state, rollout.state, "a final state changed");
+            }
+            self.rollouts.insert(rollout.number, rollout);
+        }
+        for progress in progress.into_iter().filter(|_| write()) {
+            self.progress = progress;
+        }
+        self.board.fold_progress(Arc::new(self.progress.clone()), self.active().map(Arc::new));
+        for change in targets.into_iter().filter(|_| write()) {
+            match &change.state {
+                Some(state) => drop(self.states.insert(change.target.clone(), state.clone())),
+                None => drop(self.states.remove(&change.target)),
+            }
+            self.board.fold_state(&change.target, change.state);
+        }
+    }
+
+    pub(crate) fn active(&self) -> Option<Rollout> {
+        self.rollouts.get(&self.progress.active()?).cloned()
+    }
+
+    /// The newest rollout, under way or over.
+    pub(crate) fn newest(&self) -> Option<&Rollout> {
+        self.rollouts.values().next_back()
+    }
+
+    /// One pass. Deciding again must write nothing.
+    pub(crate) fn decide(&mut self) -> Verdict {
+        let verdict = decide(&self.board, self.now);
+        self.apply(verdict.clone());
+        let again = decide(&self.board, self.now);
+        assert!(again.is_empty(), "deciding again writes {again:#?}\nafter {verdict:#?}");
+        assert_eq!(again.wake, verdict.wake, "deciding again wakes at another time");
+        verdict
+    }
+
+    /// The board as a server that has just started would build it.
+    pub(crate) fn rebuilt(&self) -> Board {
+        let names: std::collections::BTreeSet<_> = self.sightings.keys().chain(self.states.keys()).collect();
+        let targets = names.into_iter().map(|name| {
+            (name.clone(), self.sightings.get(name).cloned(), self.states.get(name).cloned())
+        });
+        let (entity, progress) = (self.entity.clone(), self.progress.clone());
+        Board::build(Arc::new(entity), Arc::new(progress), self.active().map(Arc::new), targets)
+    }
+}
+
+pub(crate) fn evidence(summary: &str) -> Arc<Evidence> {
+    Arc::new(Evidence { summary: summary.into(), ..Evidence::default() })
+}
+
+/// A target as it is when it first reports, healthy for an hour.
+pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Sighting {
+    Sighting {
+        running: version.cloned(),
+        answering: AssignmentNumber::ZERO,
+        doing: Doing::Nothing,
+        health: Health::Healthy,
+        healthy_since: version.map(|_| now.minus(Span::from_secs(3_600).min(Span::from_millis(now.as_millis())))),
+        reported_at: now,
+        contact: Contact::Up,
+        held: None,
+    }
+}
