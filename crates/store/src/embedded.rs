@@ -1,13 +1,19 @@
-//! The store in one file of one directory, for one process. Group commit: requests that wait together become
-//! durable with one sync.
+//! The store in one directory, for one process. Group commit: requests that wait together become durable
+//! with one sync.
+//!
+//! Two files: `journal`, to which a group is appended and synced before anyone is answered, and `store.redb`,
+//! which shows readers the state and its history, and catches up with the disk when the journal is long. A
+//! backup is a copy of both of a closed store.
 
 mod directory;
 mod disk;
 mod fault;
 mod file;
 mod group;
+mod journal;
 mod reader;
 mod record;
+mod redo;
 mod request;
 mod schema;
 mod tables;
@@ -61,7 +67,7 @@ impl Embedded {
     /// Opens the store in `dir` and starts its writer and its lease keeper.
     pub(crate) fn start(dir: &Path, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
         let directory = Directory::lock(dir)?;
-        let database = file::open(&directory)?;
+        let (database, journal) = file::open(&directory)?;
         let corrupt = |fault: fault::Fault| {
             let reason = fault.tell(&directory.file()).to_string();
             OpenError::Corrupt { file: directory.file(), reason }
@@ -77,6 +83,7 @@ impl Embedded {
         let (level, released) = (tasks.child(), CancellationToken::new());
         let writer = Writer {
             queue: requests,
+            journal,
             reader: reader.clone(),
             leases: leases.clone(),
             feed: feed.clone(),

@@ -97,7 +97,7 @@ pub(crate) async fn keep_time(
         let (over, mut next) = leases.due();
         for lease in over {
             match end(lease).await {
-                Ok(()) | Err(StoreError::LeaseGone) => {}
+                Ok(()) | Err(StoreError::LeaseGone) => leases.end(lease),
                 Err(error) => {
                     tracing::warn!(%lease, "could not {error}; will try to end the lease again");
                     next = Some(Instant::now() + RETRY);

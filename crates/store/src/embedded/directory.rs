@@ -32,6 +32,11 @@ impl Directory {
         self.path.join("store.redb")
     }
 
+    /// The journal that continues the file.
+    pub(super) fn journal(&self) -> PathBuf {
+        self.path.join("journal")
+    }
+
     /// A store that is being made. It becomes the store's file by a rename once it is whole.
     pub(super) fn unfinished(&self) -> PathBuf {
         self.path.join("store.redb.unfinished")

@@ -10,6 +10,8 @@ use crate::error::StoreError;
 /// A failed piece of work on the file.
 #[derive(Debug)]
 pub(super) enum Fault {
+    /// There was no room, which was met before anything was changed.
+    NoRoom,
     /// There was no room: nothing was kept, and the file can be used again once it is reopened.
     Full,
     /// The library gave up on a state it did not expect; the file itself may be well.
@@ -22,7 +24,7 @@ impl Fault {
     /// What a caller is told.
     pub(super) fn tell(&self, file: &Path) -> StoreError {
         match self {
-            Self::Full => {
+            Self::NoRoom | Self::Full => {
                 let place = file.parent().unwrap_or(file).display().to_string();
                 StoreError::DiskFull { place }
             }
@@ -37,6 +39,11 @@ impl Fault {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         Self::Panicked(text.unwrap_or_else(|| "an unknown panic".to_owned()))
+    }
+
+    /// The fault behind a refused write to the journal.
+    pub(super) fn from_write(error: &io::Error) -> Self {
+        if is_full(error) { Self::NoRoom } else { Self::Broken(error.to_string()) }
     }
 }
 
@@ -72,4 +79,4 @@ macro_rules! from_redb {
     };
 }
 
-from_redb!(CommitError, DatabaseError, StorageError, TableError, TransactionError);
+from_redb!(CommitError, DatabaseError, SetDurabilityError, StorageError, TableError, TransactionError);

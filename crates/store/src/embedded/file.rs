@@ -10,9 +10,13 @@ use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageErro
 use super::directory::{Directory, io_at, private};
 use super::disk::Disk;
 use super::fault::Fault;
-use super::schema::{BOUND, LEASES, LOG, META, META_FORMAT, STATE};
+use super::journal::Journal;
+use super::redo;
+use super::schema::{BOUND, LEASES, LOG, META, META_FORMAT, META_JOURNAL, STATE};
+use super::tables::Tables;
 use crate::entry::LeaseId;
 use crate::error::OpenError;
+use crate::lease::Leases;
 
 /// The newest form of the tables and rows that this release reads, and the one it writes.
 pub(super) const FORMAT: u64 = 1;
@@ -21,31 +25,63 @@ pub(super) const FORMAT: u64 = 1;
 /// set of a fleet of ten thousand.
 const CACHE_BYTES: usize = 128 << 20;
 
-/// Opens the file in `directory`, making an empty one first if there is none.
-pub(super) fn open(directory: &Directory) -> Result<Database, OpenError> {
+/// Opens the file in `directory` with its journal, making both first if there is none. Afterwards the file
+/// holds all that was ever acknowledged.
+pub(super) fn open(directory: &Directory) -> Result<(Database, Journal), OpenError> {
     let file = directory.file();
     if !fs::exists(&file).map_err(io_at(&file))? {
         make(directory)?;
     }
     let corrupt = |reason: String| OpenError::Corrupt { file: file.clone(), reason };
-    let length = fs::metadata(&file).map_err(io_at(&file))?.len();
-    if length == 0 {
+    if fs::metadata(&file).map_err(io_at(&file))?.len() == 0 {
         return Err(corrupt("it is empty".to_owned()));
     }
-    let found = catch_unwind(AssertUnwindSafe(|| {
+    let found = calmly(|| {
         let database = database(&file)?;
-        let format = format(&database)?;
+        let format = number(&database, META_FORMAT)?;
         Ok((database, format))
-    }));
-    match found {
-        Ok(Ok((database, Some(FORMAT)))) => Ok(database),
-        Ok(Ok((_, Some(found)))) if found > FORMAT => {
-            Err(OpenError::Newer { file: file.clone(), found, known: FORMAT })
-        }
-        Ok(Ok((_, format))) => Err(corrupt(format!("its format is {format:?}"))),
-        Ok(Err(error)) => Err(refusal(&file, error)),
-        Err(panic) => Err(refusal(&file, Refused::Fault(Fault::panicked(&*panic)))),
+    });
+    match found.map_err(|refused| refusal(&file, refused))? {
+        (database, Some(FORMAT)) => Ok(catch_up(database, directory)?),
+        (_, Some(found)) if found > FORMAT => Err(OpenError::Newer { file, found, known: FORMAT }),
+        (_, format) => Err(corrupt(format!("its format is {format:?}"))),
     }
+}
+
+/// Brings the file up to what its journal holds.
+fn catch_up(database: Database, directory: &Directory) -> Result<(Database, Journal), OpenError> {
+    let refuse = |refused| refusal(&directory.file(), refused);
+    let generation = calmly(|| Ok(number(&database, META_JOURNAL)?)).map_err(refuse)?.unwrap_or(0);
+    let (mut journal, payloads) = Journal::open(directory.journal(), generation)?;
+    if !payloads.is_empty() {
+        tracing::info!(groups = payloads.len(), "reading the journal of a store that was not closed");
+        calmly(|| Ok(make_durable(&database, &mut journal, &payloads)?)).map_err(refuse)?;
+    }
+    Ok((database, journal))
+}
+
+/// Does the deeds of `payloads` again, makes everything in the file durable, and starts the journal over.
+pub(super) fn make_durable(
+    database: &Database,
+    journal: &mut Journal,
+    payloads: &[Vec<u8>],
+) -> Result<(), Fault> {
+    let txn = database.begin_write()?;
+    {
+        let nobody = Leases::default();
+        let mut tables = Tables::open(&txn, &nobody)?;
+        for payload in payloads {
+            redo::again(payload, &mut tables)?;
+        }
+        tables.meta.insert(META_JOURNAL, journal.next_generation())?;
+    }
+    txn.commit()?;
+    journal.restart()
+}
+
+/// Runs work on the database; its panics over a damaged file become faults.
+fn calmly<T>(work: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Fault::panicked(&*panic).into()))
 }
 
 /// The leases that were granted and have not ended.
@@ -62,6 +98,7 @@ pub(super) fn leases(database: &Database) -> Result<Vec<(LeaseId, Duration)>, Fa
 /// Makes an empty store. Killed at any moment, it leaves none or a whole one.
 fn make(directory: &Directory) -> Result<(), OpenError> {
     let (unfinished, file) = (directory.unfinished(), directory.file());
+    Journal::make(&directory.journal())?;
     if fs::exists(&unfinished).map_err(io_at(&unfinished))? {
         fs::remove_file(&unfinished).map_err(io_at(&unfinished))?;
     }
@@ -95,9 +132,10 @@ fn database(path: &Path) -> Result<Database, Refused> {
     Ok(builder.create_with_backend(disk)?)
 }
 
-fn format(database: &Database) -> Result<Option<u64>, Fault> {
+/// A number of the file; `None` if it has no such number, or no numbers at all.
+fn number(database: &Database, name: &str) -> Result<Option<u64>, Fault> {
     match database.begin_read()?.open_table(META) {
-        Ok(meta) => Ok(meta.get(META_FORMAT)?.map(|row| row.value())),
+        Ok(meta) => Ok(meta.get(name)?.map(|row| row.value())),
         Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -131,7 +169,9 @@ fn refusal(file: &Path, refused: Refused) -> OpenError {
             OpenError::Io { path, source }
         }
         Refused::Database(error) => OpenError::Corrupt { file: path, reason: error.to_string() },
-        Refused::Fault(Fault::Full) => OpenError::Io { path, source: std::io::ErrorKind::StorageFull.into() },
+        Refused::Fault(Fault::NoRoom | Fault::Full) => {
+            OpenError::Io { path, source: std::io::ErrorKind::StorageFull.into() }
+        }
         Refused::Fault(Fault::Panicked(reason) | Fault::Broken(reason)) => {
             OpenError::Corrupt { file: path, reason }
         }

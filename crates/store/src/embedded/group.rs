@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redb::{Database, ReadableTable};
+use redb::{Database, Durability};
 
 use super::fault::Fault;
+use super::journal::Journal;
+use super::redo::Redo;
 use super::request::{Answer, Request};
 use super::schema::META_LEASE;
 use super::tables::Tables;
@@ -32,18 +34,24 @@ pub(super) struct Group {
     pub(super) ended: Vec<LeaseId>,
     /// Whether the log holds more rows to drop.
     pub(super) untrimmed: bool,
+    /// Whether it is durable: then it stands, whatever happens afterwards.
+    pub(super) durable: bool,
+    redo: Redo,
     changed: bool,
 }
 
 impl Group {
-    /// Carries out `requests` in one durable commit of the file. After a fault, `self` says what was tried.
+    /// Carries out `requests`, durably by one append to `journal`, and then shows readers the result. After a
+    /// fault, `self` says what was tried.
     pub(super) fn write(
         &mut self,
         database: &Database,
+        journal: &mut Journal,
         leases: &Leases,
         requests: &[Request],
     ) -> Result<(), Fault> {
-        let txn = database.begin_write()?;
+        let mut txn = database.begin_write()?;
+        txn.set_durability(Durability::None)?;
         let mut tables = Tables::open(&txn, leases)?;
         for request in requests {
             let answer = self.answer(&mut tables, request)?;
@@ -51,10 +59,17 @@ impl Group {
         }
         self.trim(&mut tables)?;
         drop(tables);
+        if !self.redo.payload().is_empty() {
+            if let Err(fault) = journal.append(self.redo.payload()) {
+                txn.abort()?;
+                return Err(fault);
+            }
+            self.durable = true;
+        }
         if self.changed {
-            txn.commit()?;
+            txn.commit()?
         } else {
-            txn.abort()?;
+            txn.abort()?
         }
         Ok(())
     }
@@ -90,17 +105,18 @@ impl Group {
             tables.apply(edit)?;
         }
         tables.append(&commit)?;
+        self.redo.commit(&commit);
         self.changed = true;
         self.commits.push(Arc::new(commit));
         Ok(())
     }
 
     fn grant(&mut self, tables: &mut Tables<'_>, ttl: Duration) -> Result<Answer, Fault> {
-        let last = tables.meta.get(META_LEASE)?.map_or(0, |row| row.value());
-        let lease = last.saturating_add(1);
+        let lease = tables.last_lease()?.saturating_add(1);
         tables.meta.insert(META_LEASE, lease)?;
         let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         tables.granted.insert(lease, millis)?;
+        self.redo.grant(lease, millis);
         self.changed = true;
         self.granted.push((LeaseId(lease), ttl));
         Ok(Answer::Lease(LeaseId(lease)))
@@ -112,6 +128,7 @@ impl Group {
         }
         self.changed = true;
         self.ended.push(lease);
+        self.redo.end(lease);
         let edits = tables.deletes(lease)?;
         if !edits.is_empty() {
             self.apply(tables, edits)?;
@@ -124,8 +141,7 @@ impl Group {
             return Ok(Answer::No(StoreError::Future { current: tables.revision }));
         }
         if before > tables.floor {
-            tables.raise_floor(before)?;
-            self.changed = true;
+            self.raise_floor(tables, before)?;
         }
         Ok(Answer::Done)
     }
@@ -138,8 +154,7 @@ impl Group {
         if kept >= RETAINED_COMMITS.saturating_add(TRIM_ROWS) || bytes > RETAINED_BYTES {
             let floor = tables.floor.0.saturating_add(TRIM_ROWS);
             // The newest commit is kept, whatever its size.
-            tables.raise_floor(Revision(floor.min(tables.revision.0.saturating_sub(1))))?;
-            self.changed = true;
+            self.raise_floor(tables, Revision(floor.min(tables.revision.0.saturating_sub(1))))?;
         }
         if oldest <= tables.floor {
             let up_to = tables.floor.0.min(oldest.0.saturating_add(TRIM_ROWS));
@@ -147,6 +162,13 @@ impl Group {
             self.changed = true;
             self.untrimmed = up_to < tables.floor.0;
         }
+        Ok(())
+    }
+
+    fn raise_floor(&mut self, tables: &mut Tables<'_>, floor: Revision) -> Result<(), Fault> {
+        tables.raise_floor(floor)?;
+        self.redo.floor(floor);
+        self.changed = true;
         Ok(())
     }
 }

@@ -11,9 +11,6 @@ use crate::history::{Commit, Edit};
 #[error("a damaged record")]
 pub(super) struct Damaged;
 
-const HAS_BEFORE: u8 = 1;
-const HAS_AFTER: u8 = 2;
-
 /// Writes an entry without its key, which is the row's.
 pub(super) fn write_entry(row: &mut Vec<u8>, entry: &Entry) {
     row.extend_from_slice(&entry.created.0.to_le_bytes());
@@ -35,10 +32,8 @@ pub(super) fn write_commit(row: &mut Vec<u8>, commit: &Commit, logged: u64) {
     row.extend_from_slice(&logged.to_le_bytes());
     for Edit { key, before, after } in &commit.edits {
         write_bytes(row, key);
-        row.push(before.as_ref().map_or(0, |_| HAS_BEFORE) | after.as_ref().map_or(0, |_| HAS_AFTER));
-        for entry in before.iter().chain(after) {
-            write_entry(row, entry);
-        }
+        write_option(row, before.as_ref());
+        write_option(row, after.as_ref());
     }
 }
 
@@ -49,9 +44,7 @@ pub(super) fn read_commit(revision: Revision, row: &[u8]) -> Result<Commit, Dama
     let mut edits = Vec::new();
     while !input.0.is_empty() {
         let key = input.bytes()?;
-        let has = input.byte()?;
-        let before = if has & HAS_BEFORE == 0 { None } else { Some(input.entry(key.clone())?) };
-        let after = if has & HAS_AFTER == 0 { None } else { Some(input.entry(key.clone())?) };
+        let (before, after) = (input.option(&key)?, input.option(&key)?);
         edits.push(Edit { key, before, after });
     }
     Ok(Commit { revision, edits })
@@ -62,35 +55,70 @@ pub(super) fn read_logged(row: &[u8]) -> Result<u64, Damaged> {
     Input(row).number()
 }
 
-fn write_bytes(row: &mut Vec<u8>, bytes: &[u8]) {
-    // Keys and values are within MAX_TXN_BYTES, far below 4 GiB.
-    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    row.extend_from_slice(&length.to_le_bytes());
+/// Writes whether there is an entry, and the entry.
+pub(super) fn write_option(row: &mut Vec<u8>, entry: Option<&Entry>) {
+    row.push(u8::from(entry.is_some()));
+    if let Some(entry) = entry {
+        write_entry(row, entry);
+    }
+}
+
+/// Writes bytes behind their length.
+pub(super) fn write_bytes(row: &mut Vec<u8>, bytes: &[u8]) {
+    write_count(row, bytes.len());
     row.extend_from_slice(bytes);
 }
 
-struct Input<'a>(&'a [u8]);
+/// Writes a length or a number of things.
+pub(super) fn write_count(row: &mut Vec<u8>, count: usize) {
+    // Keys and values are within MAX_TXN_BYTES, and a lease of 4 billion keys does not fit a disk.
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    row.extend_from_slice(&count.to_le_bytes());
+}
 
-impl Input<'_> {
+/// Bytes that are read from the front.
+pub(super) struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
         let (first, rest) = self.0.split_first_chunk::<N>().ok_or(Damaged)?;
         self.0 = rest;
         Ok(*first)
     }
 
-    fn byte(&mut self) -> Result<u8, Damaged> {
+    pub(super) fn byte(&mut self) -> Result<u8, Damaged> {
         self.take().map(u8::from_le_bytes)
     }
 
-    fn number(&mut self) -> Result<u64, Damaged> {
+    pub(super) fn number(&mut self) -> Result<u64, Damaged> {
         self.take().map(u64::from_le_bytes)
     }
 
-    fn bytes(&mut self) -> Result<Bytes, Damaged> {
-        let length = usize::try_from(u32::from_le_bytes(self.take()?)).map_err(|_| Damaged)?;
+    pub(super) fn count(&mut self) -> Result<usize, Damaged> {
+        usize::try_from(u32::from_le_bytes(self.take()?)).map_err(|_| Damaged)
+    }
+
+    pub(super) fn bytes(&mut self) -> Result<Bytes, Damaged> {
+        let length = self.count()?;
         let (bytes, rest) = self.0.split_at_checked(length).ok_or(Damaged)?;
         self.0 = rest;
         Ok(Bytes::copy_from_slice(bytes))
+    }
+
+    pub(super) fn option(&mut self, key: &Bytes) -> Result<Option<Entry>, Damaged> {
+        match self.byte()? {
+            0 => Ok(None),
+            1 => self.entry(key.clone()).map(Some),
+            _ => Err(Damaged),
+        }
     }
 
     fn entry(&mut self, key: Bytes) -> Result<Entry, Damaged> {

@@ -19,3 +19,5 @@ pub(super) const META_FORMAT: &str = "format";
 pub(super) const META_FLOOR: &str = "floor";
 /// The last lease granted.
 pub(super) const META_LEASE: &str = "lease";
+/// The generation of the journal that continues the file.
+pub(super) const META_JOURNAL: &str = "journal";

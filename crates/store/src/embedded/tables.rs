@@ -5,7 +5,7 @@ use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::fault::Fault;
 use super::record;
-use super::schema::{BOUND, LEASES, LOG, META, META_FLOOR, STATE};
+use super::schema::{BOUND, LEASES, LOG, META, META_FLOOR, META_LEASE, STATE};
 use crate::entry::{Entry, LeaseId, Revision};
 use crate::history::{Commit, Edit};
 use crate::judge;
@@ -94,6 +94,11 @@ impl<'t> Tables<'t> {
             edits.push(Edit { key, before, after: None });
         }
         Ok(edits)
+    }
+
+    /// The last lease granted, 0 if none was.
+    pub(super) fn last_lease(&self) -> Result<u64, Fault> {
+        Ok(self.meta.get(META_LEASE)?.map_or(0, |row| row.value()))
     }
 
     /// Gives up the past below `floor`.

@@ -3,17 +3,18 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
+use redb::Database;
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
 use super::directory::Directory;
-use super::fault::Fault;
+use super::fault::{Fault, is_full};
 use super::file;
 use super::group::Group;
+use super::journal::Journal;
 use super::reader::Reader;
 use super::request::Request;
-use super::view::View;
-use crate::error::StoreError;
+use crate::error::{OpenError, StoreError};
 use crate::feed::Feed;
 use crate::lease::Leases;
 
@@ -30,6 +31,7 @@ const GROUP_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) queue: mpsc::Receiver<Request>,
+    pub(super) journal: Journal,
     pub(super) reader: Arc<Reader>,
     pub(super) leases: Arc<Leases>,
     pub(super) feed: Arc<Feed>,
@@ -48,7 +50,11 @@ impl Writer {
             while untrimmed && self.queue.is_empty() {
                 untrimmed = self.write(Vec::new());
             }
+            if self.journal.is_due(self.queue.is_empty()) {
+                self.make_durable();
+            }
         }
+        self.make_durable();
     }
 
     /// Takes what is waiting behind `first` and writes it.
@@ -73,16 +79,22 @@ impl Writer {
             return false;
         }
         let mut group = Group::default();
-        let written = catch_unwind(AssertUnwindSafe(|| {
-            self.reader.with_database(|database| group.write(database, &self.leases, &requests))
-        }));
-        match written.unwrap_or_else(|panic| Ok(Err(Fault::panicked(&*panic)))) {
+        let (reader, journal, leases) = (&self.reader, &mut self.journal, &self.leases);
+        let written = calmly(reader, |database| group.write(database, journal, leases, &requests));
+        match written {
             Ok(Ok(())) => self.finish(requests, group),
-            Ok(Err(fault)) => self.recover(requests, group, &fault),
-            // The file could not be opened after an earlier fault: try again, then refuse or go on.
-            Err(error) => match self.reopen() {
-                Ok(_) => self.write(requests),
-                Err(_) => {
+            Ok(Err(fault)) => {
+                let error = self.recover(&fault);
+                if group.durable {
+                    return self.finish(requests, group);
+                }
+                requests.into_iter().for_each(|request| request.refuse(error.clone()));
+                false
+            }
+            // The file could not be opened after an earlier fault: try again, then go on or refuse.
+            Err(_) => match self.reopen() {
+                Ok(()) => self.write(requests),
+                Err(error) => {
                     requests.into_iter().for_each(|request| request.refuse(error.clone()));
                     false
                 }
@@ -105,40 +117,72 @@ impl Writer {
         group.untrimmed
     }
 
-    /// After a fault: opens the file again, and answers by what is found in it.
-    fn recover(&mut self, requests: Vec<Request>, group: Group, fault: &Fault) -> bool {
-        let error = fault.tell(&self.directory.file());
-        tracing::error!("could not commit: {error}");
-        if matches!(fault, Fault::Broken(_)) {
-            self.broken = Some(error.clone());
+    /// Lets the database catch up with the disk and starts the journal over. A fault costs nothing but time,
+    /// as the journal still holds what the database lost.
+    fn make_durable(&mut self) {
+        if self.broken.is_some() {
+            return;
         }
-        let last = group.commits.last().map(|commit| commit.revision);
-        match self.reopen() {
-            // The fault came after the file's commit (giving back room): the group is there, and durable.
-            Ok(view) if last == Some(view.revision()) && self.broken.is_none() => {
-                self.finish(requests, group)
-            }
-            Ok(_) | Err(_) => {
-                requests.into_iter().for_each(|request| request.refuse(error.clone()));
-                false
-            }
+        let (reader, journal) = (&self.reader, &mut self.journal);
+        if let Ok(Err(fault)) = calmly(reader, |database| file::make_durable(database, journal, &[])) {
+            self.recover(&fault);
         }
     }
 
+    /// After a fault: opens the database again if that can help, and gives what callers are told.
+    fn recover(&mut self, fault: &Fault) -> StoreError {
+        let error = fault.tell(&self.directory.file());
+        tracing::error!("could not {error}");
+        match fault {
+            Fault::NoRoom => {}
+            Fault::Full | Fault::Panicked(_) => {
+                if let Err(again) = self.reopen() {
+                    tracing::error!("could not {again}");
+                }
+            }
+            Fault::Broken(_) => self.broken = Some(error.clone()),
+        }
+        error
+    }
+
     /// Opens the file anew, as the library asks for after a failure. Readers wait meanwhile.
-    fn reopen(&self) -> Result<View, StoreError> {
+    fn reopen(&mut self) -> Result<(), StoreError> {
         let mut slot = self.reader.slot.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *slot, Err(StoreError::Closed));
         // A library that panicked may panic again in letting go.
         drop(catch_unwind(AssertUnwindSafe(|| drop(old))));
-        let opened = file::open(&self.directory).map_err(|error| {
-            let reason = format!("could not {error}");
-            tracing::error!("{reason}");
-            StoreError::Broken { reason }
-        });
-        *slot = opened;
-        let database = slot.as_ref().map_err(Clone::clone)?;
-        View::of(database).map_err(|fault| fault.tell(&self.directory.file()))
+        match file::open(&self.directory) {
+            Ok((database, journal)) => {
+                *slot = Ok(database);
+                self.journal = journal;
+                Ok(())
+            }
+            Err(error) => {
+                let error = told(&error);
+                *slot = Err(error.clone());
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Works on the database; a panic becomes a fault.
+fn calmly(
+    reader: &Reader,
+    work: impl FnOnce(&Database) -> Result<(), Fault>,
+) -> Result<Result<(), Fault>, StoreError> {
+    let worked = catch_unwind(AssertUnwindSafe(|| reader.with_database(work)));
+    worked.unwrap_or_else(|panic| Ok(Err(Fault::panicked(&*panic))))
+}
+
+/// What callers are told of a file that does not open again.
+fn told(error: &OpenError) -> StoreError {
+    match error {
+        OpenError::Io { path, source } if is_full(source) => Fault::Full.tell(path),
+        OpenError::Io { .. }
+        | OpenError::Locked { .. }
+        | OpenError::Corrupt { .. }
+        | OpenError::Newer { .. } => StoreError::Broken { reason: format!("could not {error}") },
     }
 }
 

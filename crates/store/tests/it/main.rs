@@ -1,6 +1,18 @@
 //! The store contract on every back end, and what only the embedded one has to prove.
 
-#![expect(clippy::unwrap_used, reason = "a test that meets an unexpected error has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that meets what it does not expect has failed, and a child talks to its parent"
+)]
 
+mod child;
 mod embedded;
+mod full;
+mod histories;
+mod kill;
 mod memory;
+mod refusals;
+mod reopen;
+mod whole;

@@ -1,0 +1,74 @@
+//! What a store still knows when it is opened again.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bellwether_rt::tasks::Tasks;
+use bellwether_store::conformance::{commit, delete, next, put, told, value};
+use bellwether_store::{Op, Range, Revision, Store, StoreError};
+
+fn open(dir: &Path) -> Store {
+    Store::embedded(dir, &Tasks::new()).unwrap()
+}
+
+#[tokio::test]
+async fn state_past_and_watches_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    commit(&store, [put("a", "1"), put("b", "1")]).await;
+    commit(&store, [put("a", "2"), delete("b")]).await;
+    commit(&store, [put("a", "3")]).await;
+    store.compact(Revision(1)).await.unwrap();
+    store.close().await;
+    let store = open(dir.path());
+    let mut watch = store.watch(Range::all(), Revision(1)).await.unwrap();
+    assert_eq!(commit(&store, [put("a", "4")]).await, Revision(4));
+    let old = store.list(Range::all(), Some(Revision(1)), 10).await.unwrap();
+    assert_eq!(old.entries.len(), 2);
+    let compacted = store.list(Range::all(), Some(Revision(0)), 10).await;
+    assert_eq!(compacted, Err(StoreError::Compacted { oldest: Revision(1) }));
+    for expected in [vec!["a=2", "-b"], vec!["a=3"], vec!["a=4"]] {
+        assert_eq!(told(&next(&mut watch).await.unwrap()), expected);
+    }
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_lease_is_still_held_and_still_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let lease = store.grant(Duration::from_secs(1)).await.unwrap();
+    let held = Op::Put { key: "held".into(), value: "1".into(), lease: Some(lease) };
+    commit(&store, [held, put("free", "1")]).await;
+    store.close().await;
+    let store = open(dir.path());
+    let mut watch = store.watch(Range::all(), Revision(1)).await.unwrap();
+    assert_eq!(told(&next(&mut watch).await.unwrap()), ["-held"]);
+    assert_eq!(value(&store, "free").await.as_deref(), Some("1"));
+    assert!(store.grant(Duration::from_secs(1)).await.unwrap() > lease);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_store_whose_tasks_stop_is_closed_and_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = Tasks::new();
+    let store = Store::embedded(dir.path(), &tasks).unwrap();
+    commit(&store, [put("a", "1")]).await;
+    tasks.stop(Duration::from_secs(60)).await.unwrap();
+    assert_eq!(store.get("a".into()).await, Err(StoreError::Closed));
+    let again = open(dir.path());
+    assert_eq!(value(&again, "a").await.as_deref(), Some("1"));
+    again.close().await;
+}
+
+#[tokio::test]
+async fn a_store_that_everyone_let_go_of_is_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = Tasks::new();
+    let store = Store::embedded(dir.path(), &tasks).unwrap();
+    commit(&store, [put("a", "1")]).await;
+    drop(store);
+    tasks.stop(Duration::from_secs(60)).await.unwrap();
+    open(dir.path()).close().await;
+}
