@@ -1,1 +1,66 @@
 //! The calls, typed: one function per route.
+
+mod access;
+mod entities;
+mod nodes;
+mod rollouts;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{CallError, Client, DEFAULT_DEADLINE};
+use crate::paths::{self, fill};
+use crate::v1::event::Event;
+use crate::v1::overview::Overview;
+use crate::v1::page::Page;
+use crate::v1::why::Why;
+
+/// Time for the network and the server on top of a wait that was asked for.
+const BEYOND_WAIT: Duration = Duration::from_secs(10);
+
+impl Client {
+    /// One screen about a namespace.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn overview(&self, namespace: &str) -> Result<Overview, CallError> {
+        self.get(&fill(paths::STATUS, &[namespace]), DEFAULT_DEADLINE).await
+    }
+
+    /// Why something is as it is; `subject` as `node/NAME`, `entity/NAME`, `target/ENTITY/NAME` or a bare name.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn why(&self, namespace: &str, subject: &str) -> Result<Why, CallError> {
+        self.get(&fill(paths::WHY, &[namespace, subject]), DEFAULT_DEADLINE).await
+    }
+
+    /// Events after `after`, oldest first, waiting up to `wait` for the first; the newest `limit` when `after` is absent.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn events(
+        &self,
+        namespace: &str,
+        after: Option<u64>,
+        limit: u32,
+        wait: Duration,
+    ) -> Result<Page<Event>, CallError> {
+        let after = after.map_or(String::new(), |after| format!("&after={after}"));
+        let path = fill(paths::EVENTS, &[namespace]);
+        let path = format!("{path}?limit={limit}&wait={}ms{after}", wait.as_millis());
+        self.get(&path, wait + BEYOND_WAIT).await
+    }
+
+    /// Whether the server can do its work.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn ready(&self) -> Result<(), CallError> {
+        self.text(paths::READYZ, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+}
+
+/// An answer without anything in it.
+type Nothing = Value;

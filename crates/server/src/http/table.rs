@@ -39,7 +39,7 @@ pub struct Listed {
 /// Every route and what it needs.
 #[must_use]
 pub fn table(app: &App) -> Vec<Listed> {
-    let (_, _, needs) = all(app.clone()).finish();
+    let needs = all(app.clone()).finish().needs;
     let listed =
         needs.into_iter().map(|(method, path, need)| Listed { method: routes::name(&method), path, need });
     listed.collect()

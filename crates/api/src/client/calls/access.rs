@@ -1,0 +1,87 @@
+//! Tokens, joining, identity.
+
+use http::Method;
+
+use super::super::{CallError, Client, DEFAULT_DEADLINE};
+use super::Nothing;
+use crate::paths::{self, fill};
+use crate::v1::access::{
+    Join, JoinTokenInfo, Joined, NewJoinToken, NewToken, Renew, Secret, TokenInfo, WhoAmI,
+};
+use crate::v1::page::Page;
+
+impl Client {
+    /// Joins a machine.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn join(&self, request: &Join) -> Result<Joined, CallError> {
+        self.send(Method::POST, paths::JOIN, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Renews this node's certificate.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn renew(&self, namespace: &str, node: &str, request: &Renew) -> Result<Joined, CallError> {
+        self.send(Method::POST, &fill(paths::RENEW, &[namespace, node]), request, DEFAULT_DEADLINE).await
+    }
+
+    /// Who the server takes this client for.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn who_am_i(&self) -> Result<WhoAmI, CallError> {
+        self.get(paths::WHOAMI, DEFAULT_DEADLINE).await
+    }
+
+    /// All tokens, without their secrets.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn tokens(&self) -> Result<Page<TokenInfo>, CallError> {
+        self.get(paths::TOKENS, DEFAULT_DEADLINE).await
+    }
+
+    /// Makes a token.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn create_token(&self, request: &NewToken) -> Result<Secret, CallError> {
+        self.send(Method::POST, paths::TOKENS, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Deletes a token.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_token(&self, name: &str) -> Result<(), CallError> {
+        let path = fill(paths::TOKEN, &[name]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// All join tokens, without their secrets.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn join_tokens(&self) -> Result<Page<JoinTokenInfo>, CallError> {
+        self.get(paths::JOIN_TOKENS, DEFAULT_DEADLINE).await
+    }
+
+    /// Makes a join token.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn create_join_token(&self, request: &NewJoinToken) -> Result<Secret, CallError> {
+        self.send(Method::POST, paths::JOIN_TOKENS, request, DEFAULT_DEADLINE).await
+    }
+
+    /// Revokes a join token by the first characters of its hash.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_join_token(&self, id: &str) -> Result<(), CallError> {
+        let path = fill(paths::JOIN_TOKEN, &[id]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+}

@@ -1,0 +1,45 @@
+//! Entities.
+
+use http::Method;
+
+use super::super::{CallError, Client, DEFAULT_DEADLINE};
+use super::Nothing;
+use crate::paths::{self, fill};
+use crate::v1::entity::{Entity, EntitySpec};
+use crate::v1::page::Page;
+
+impl Client {
+    /// All entities.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn entities(&self, namespace: &str) -> Result<Page<Entity>, CallError> {
+        self.get(&fill(paths::ENTITIES, &[namespace]), DEFAULT_DEADLINE).await
+    }
+
+    /// One entity.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn entity(&self, namespace: &str, name: &str) -> Result<Entity, CallError> {
+        self.get(&fill(paths::ENTITY, &[namespace, name]), DEFAULT_DEADLINE).await
+    }
+
+    /// Makes an entity, or changes one's selector and policy.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn set_entity(&self, namespace: &str, name: &str, spec: &EntitySpec) -> Result<(), CallError> {
+        let path = fill(paths::ENTITY, &[namespace, name]);
+        self.send::<_, Nothing>(Method::PUT, &path, spec, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Deletes an entity and its history.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_entity(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+        let path = fill(paths::ENTITY, &[namespace, name]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+}

@@ -1,0 +1,127 @@
+//! Nodes: for people, and for the node itself.
+
+use std::time::Duration;
+
+use http::Method;
+
+use super::super::{CallError, Client, DEFAULT_DEADLINE};
+use super::{BEYOND_WAIT, Nothing};
+use crate::paths::{self, encode, fill};
+use crate::v1::node::{Because, LabelChange, NodeView};
+use crate::v1::order::Sync;
+use crate::v1::page::Page;
+use crate::v1::report::Report;
+use crate::v1::status::Status;
+
+impl Client {
+    /// One page of nodes: those a filter picks, after a name.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn nodes(
+        &self,
+        namespace: &str,
+        filter: Option<&str>,
+        after: Option<&str>,
+        decommissioned: bool,
+    ) -> Result<Page<NodeView>, CallError> {
+        let mut path = format!("{}?decommissioned={decommissioned}", fill(paths::NODES, &[namespace]));
+        for (name, value) in [("filter", filter), ("after", after)] {
+            if let Some(value) = value {
+                path.push_str(&format!("&{name}={}", encode(value)));
+            }
+        }
+        self.get(&path, DEFAULT_DEADLINE).await
+    }
+
+    /// One node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn node(&self, namespace: &str, name: &str) -> Result<NodeView, CallError> {
+        self.get(&fill(paths::NODE, &[namespace, name]), DEFAULT_DEADLINE).await
+    }
+
+    /// Changes a node's labels.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn label_node(
+        &self,
+        namespace: &str,
+        name: &str,
+        change: &LabelChange,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::NODE_LABELS, &[namespace, name]);
+        self.send::<_, Nothing>(Method::PATCH, &path, change, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Pauses a node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn pause_node(&self, namespace: &str, name: &str, why: &str) -> Result<(), CallError> {
+        self.because(&fill(paths::NODE_PAUSE, &[namespace, name]), why).await
+    }
+
+    /// Resumes a node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn resume_node(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+        self.because(&fill(paths::NODE_RESUME, &[namespace, name]), "").await
+    }
+
+    /// Takes a node out for good.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn decommission_node(&self, namespace: &str, name: &str, why: &str) -> Result<(), CallError> {
+        self.because(&fill(paths::NODE_DECOMMISSION, &[namespace, name]), why).await
+    }
+
+    async fn because(&self, path: &str, why: &str) -> Result<(), CallError> {
+        let because = Because { why: why.to_owned() };
+        self.send::<_, Nothing>(Method::POST, path, &because, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Sets one status of a node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn set_status(
+        &self,
+        namespace: &str,
+        name: &str,
+        category: &str,
+        status: &Status,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::NODE_STATUS, &[namespace, name, category]);
+        self.send::<_, Nothing>(Method::PUT, &path, status, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Sends this node's report.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn report(&self, namespace: &str, report: &Report) -> Result<(), CallError> {
+        let path = fill(paths::NODE_REPORT, &[namespace, &report.node]);
+        self.send::<_, Nothing>(Method::PUT, &path, report, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Hangs until there is an order newer than `generation`, or `wait` is over. It is this node's heartbeat.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn sync(
+        &self,
+        namespace: &str,
+        name: &str,
+        generation: u64,
+        wait: Duration,
+    ) -> Result<Sync, CallError> {
+        let path = fill(paths::NODE_SYNC, &[namespace, name]);
+        let path = format!("{path}?generation={generation}&wait={}ms", wait.as_millis());
+        self.get(&path, wait + BEYOND_WAIT).await
+    }
+}

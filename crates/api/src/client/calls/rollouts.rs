@@ -1,0 +1,95 @@
+//! Rollouts and targets.
+
+use std::time::Duration;
+
+use http::Method;
+
+use super::super::{CallError, Client, DEFAULT_DEADLINE};
+use super::{BEYOND_WAIT, Nothing};
+use crate::paths::{self, encode, fill};
+use crate::v1::page::Page;
+use crate::v1::rollout::{Act, NewRollout, Rollout, RolloutView};
+use crate::v1::target::TargetView;
+
+impl Client {
+    /// Starts a rollout.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn start_rollout(
+        &self,
+        namespace: &str,
+        entity: &str,
+        new: &NewRollout,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::ROLLOUTS, &[namespace, entity]);
+        self.send::<_, Nothing>(Method::POST, &path, new, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Does something to the current rollout: `verb` is pause, resume, abort, undo or retry.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn act_on_rollout(
+        &self,
+        namespace: &str,
+        entity: &str,
+        verb: &str,
+        act: &Act,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::ROLLOUT_VERB, &[namespace, entity, verb]);
+        self.send::<_, Nothing>(Method::POST, &path, act, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// The rollout that runs, or the last one. With an `index`, waits up to `wait` for a change past it.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn current_rollout(
+        &self,
+        namespace: &str,
+        entity: &str,
+        index: Option<u64>,
+        wait: Duration,
+    ) -> Result<RolloutView, CallError> {
+        let path = fill(paths::ROLLOUT_CURRENT, &[namespace, entity]);
+        match index {
+            None => self.get(&path, DEFAULT_DEADLINE).await,
+            Some(index) => {
+                let path = format!("{path}?index={index}&wait={}ms", wait.as_millis());
+                self.get(&path, wait + BEYOND_WAIT).await
+            }
+        }
+    }
+
+    /// One rollout of an entity's history.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn rollout(&self, namespace: &str, entity: &str, number: u64) -> Result<Rollout, CallError> {
+        self.get(&fill(paths::ROLLOUT, &[namespace, entity, &number.to_string()]), DEFAULT_DEADLINE).await
+    }
+
+    /// An entity's rollouts, newest first.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn rollouts(&self, namespace: &str, entity: &str) -> Result<Page<Rollout>, CallError> {
+        self.get(&fill(paths::ROLLOUTS, &[namespace, entity]), DEFAULT_DEADLINE).await
+    }
+
+    /// One page of an entity's targets, after a name.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn targets(
+        &self,
+        namespace: &str,
+        entity: &str,
+        after: Option<&str>,
+    ) -> Result<Page<TargetView>, CallError> {
+        let path = fill(paths::TARGETS, &[namespace, entity]);
+        let after = after.map_or(String::new(), |after| format!("?after={}", encode(after)));
+        self.get(&format!("{path}{after}"), DEFAULT_DEADLINE).await
+    }
+}
