@@ -87,6 +87,9 @@ pub struct TargetView {
     /// What it was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
+    /// When it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_at_ms: Option<u64>,
     /// What it runs, validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,

@@ -194,6 +194,7 @@ fn target_view(board: &Board, target: Target<'_>, now: Timestamp) -> TargetView 
         phase: word.to_owned(),
         since_ms: since.map(Timestamp::as_millis),
         told: target.state.map(|state| state.version.to_string()),
+        told_at_ms: target.state.map(|state| state.assigned_at.as_millis()),
         running: target.sighting.and_then(|sighting| Some(sighting.running.as_ref()?.to_string())),
         rollout: target.state.map(|state| state.rollout.get()),
         contact: target.sighting.map_or("never", |sighting| sighting.contact.as_str()).to_owned(),

@@ -1,0 +1,209 @@
+//! The command line as typed: nouns, verbs, flags and their help. The only place that reads the environment.
+
+mod fleet;
+mod nouns;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
+pub(crate) use nouns::{
+    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeVerb, PolicyFlags, RolloutVerb, ServerConfig,
+    ServerVerb, StartRollout, TokenVerb, Wait,
+};
+
+/// One tool for fleets of machines: say what should be true, every machine decides, every wait has a why.
+#[derive(Debug, Parser)]
+#[command(name = "bellwether", version, propagate_version = true, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// What to log, like `info` or `bellwether_server=debug`
+    #[arg(long, global = true, env = "BELLWETHER_LOG", hide_env_values = true, help_heading = "Global")]
+    pub(crate) log: Option<String>,
+    /// How to log
+    #[arg(long, global = true, value_enum, default_value = "text", help_heading = "Global")]
+    pub(crate) log_format: LogFormat,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Where to, as whom, and how to print.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Global")]
+pub(crate) struct Global {
+    /// The server's address, like https://control.example:7420
+    #[arg(long, global = true, env = "BELLWETHER_SERVER")]
+    pub(crate) server: Option<String>,
+    /// The token to show; better in the environment than in a shell's history
+    #[arg(long, global = true, env = "BELLWETHER_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// File with the CA certificate that the server's must come from
+    #[arg(long, global = true, env = "BELLWETHER_CA", value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// The context to use instead of the current one
+    #[arg(long, global = true, env = "BELLWETHER_CONTEXT")]
+    pub(crate) context: Option<String>,
+    /// The namespace
+    #[arg(short, long, global = true, env = "BELLWETHER_NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    /// How to print
+    #[arg(short, long, global = true, value_enum, default_value = "table")]
+    pub(crate) output: Output,
+    /// The file that contexts are kept in
+    #[arg(long, global = true, env = "BELLWETHER_CONFIG", hide = true)]
+    pub(crate) contexts_file: Option<PathBuf>,
+    /// The home directory, for the contexts file
+    #[arg(long, global = true, env = "HOME", hide = true, hide_env = true)]
+    pub(crate) home: Option<PathBuf>,
+    /// Print without colour
+    #[arg(long, global = true, env = "NO_COLOR", hide_env_values = true, num_args = 0..=1,
+          default_missing_value = "1")]
+    pub(crate) no_color: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Columns for people
+    Table,
+    /// More columns
+    Wide,
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
+    /// Names alone, one a line
+    Name,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// See the main thing: a fleet of real processes, a good rollout, a bad one rolled back; ends by itself
+    Demo(Demo),
+    /// Run a server and an agent in one process on loopback, to try things
+    Dev(Dev),
+    /// Make or run a control plane
+    #[command(subcommand)]
+    Server(ServerVerb),
+    /// Join or run a node's agent
+    #[command(subcommand)]
+    Agent(AgentVerb),
+    /// Let machines join
+    #[command(subcommand)]
+    JoinToken(JoinTokenVerb),
+    /// Let people and programs in
+    #[command(subcommand)]
+    Token(TokenVerb),
+    /// Where commands go, and as whom
+    #[command(subcommand)]
+    Context(ContextVerb),
+    /// One screen about the fleet
+    Status,
+    /// Machines
+    #[command(subcommand)]
+    Node(NodeVerb),
+    /// Things that change on many targets
+    #[command(subcommand)]
+    Entity(EntityVerb),
+    /// Moving an entity's targets to a version
+    #[command(subcommand)]
+    Rollout(RolloutVerb),
+    /// Why something waits: NAME, node/NAME, entity/NAME or target/ENTITY/NAME
+    Why {
+        /// What to ask about
+        subject: String,
+    },
+    /// What happened, in order
+    Events(Events),
+    #[command(flatten)]
+    Fleet(Fleet),
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a directory
+    Man {
+        /// The directory
+        directory: PathBuf,
+    },
+    /// The small HTTP service that the demo's agents supervise
+    #[command(hide = true)]
+    DemoService(DemoService),
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Demo {
+    /// How many agents
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(6..=100))]
+    pub(crate) nodes: u16,
+    /// Which node is lost on the way is drawn by this
+    #[arg(long, default_value_t = 7)]
+    pub(crate) seed: u64,
+    /// Leave everything running at the end, until Ctrl-C
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Dev {
+    /// Where to keep the data; a fresh directory that is removed at the end if absent
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Address of the plain HTTP listener
+    #[arg(long, default_value = "127.0.0.1:7421")]
+    pub(crate) plain: std::net::SocketAddr,
+    /// Address of the TLS listener
+    #[arg(long, default_value = "127.0.0.1:7420")]
+    pub(crate) listen: std::net::SocketAddr,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Events {
+    /// Go on with new ones as they happen
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Only those after this number
+    #[arg(long)]
+    pub(crate) after: Option<u64>,
+    /// How many at most, 1 to 1000
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
+    /// Only those about this, like node/web-1 or entity/web
+    #[arg(long)]
+    pub(crate) about: Option<String>,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct DemoService {
+    #[arg(long)]
+    pub(crate) port: u16,
+    #[arg(long, env = "BELLWETHER_VERSION")]
+    pub(crate) version_served: String,
+}
+
+impl Command {
+    /// Whether it runs until it is stopped, and so logs what it does.
+    pub(crate) const fn runs_long(&self) -> bool {
+        matches!(self, Self::Server(ServerVerb::Run { .. }) | Self::Agent(AgentVerb::Run { .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_fits_together() {
+        super::Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,118 @@
+//! The verbs of fleets run by version: short, scriptable, with exit codes that mean something.
+
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Fleet {
+    /// Set the version that every machine is to run
+    TriggerUpdate(Trigger),
+    /// Print the version that every machine is to run
+    CurrentVersion {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Tell whether a machine needs an update: 0 yes, 1 no, 2 cannot tell but it runs something, 3 cannot tell
+    PendingUpdate(Pending),
+    /// Print the version that this machine runs
+    LocalVersion(Pending),
+    /// Print which machines run which version
+    RunningVersions {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Print the machines that run a version
+    HostsAtVersion(HostsAt),
+    /// Tell whether machines run a version: 0 all of them, 1 not all
+    VerifyHosts(VerifyHosts),
+    /// Tell whether a version is the only one that runs: 0 yes, 1 no
+    CheckSingleVersion {
+        /// The version
+        version: String,
+        /// Print the machines that run something else
+        #[arg(short, long)]
+        verbose: bool,
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Set a machine's state in a category
+    UpdateStatus(SetStatus),
+    /// Tell whether any machine has a failed status: 0 none, 1 some
+    GetFailures {
+        /// Print only the machines' names
+        #[arg(long)]
+        hosts: bool,
+    },
+}
+
+/// Which entity's version.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Of {
+    /// The entity whose version is meant
+    #[arg(short, long, default_value = "system")]
+    pub(crate) entity: String,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Trigger {
+    /// The version
+    pub(crate) version: String,
+    #[command(flatten)]
+    pub(crate) of: Of,
+    /// Why, for whoever reads the history
+    #[arg(long, default_value = "")]
+    pub(crate) why: String,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Pending {
+    #[command(flatten)]
+    pub(crate) of: Of,
+    /// Directory of this machine's agent
+    #[arg(
+        long,
+        env = "BELLWETHER_AGENT_DIR",
+        default_value = "/var/lib/bellwether/agent",
+        value_name = "DIR"
+    )]
+    pub(crate) data_dir: std::path::PathBuf,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct HostsAt {
+    /// The version
+    pub(crate) version: String,
+    #[command(flatten)]
+    pub(crate) of: Of,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct VerifyHosts {
+    /// The version
+    pub(crate) version: String,
+    /// The machines; `-` reads names from stdin; every machine if none is given
+    pub(crate) hosts: Vec<String>,
+    #[command(flatten)]
+    pub(crate) of: Of,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct SetStatus {
+    /// The category, like configure, validate or a name of yours
+    pub(crate) category: String,
+    /// success, failed, running or pending
+    pub(crate) state: String,
+    /// The machine; this one's agent if absent
+    #[arg(long)]
+    pub(crate) node: Option<String>,
+    /// One line for whoever asks why
+    #[arg(long, default_value = "")]
+    pub(crate) why: String,
+    /// Directory of this machine's agent
+    #[arg(
+        long,
+        env = "BELLWETHER_AGENT_DIR",
+        default_value = "/var/lib/bellwether/agent",
+        value_name = "DIR"
+    )]
+    pub(crate) data_dir: std::path::PathBuf,
+}

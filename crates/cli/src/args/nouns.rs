@@ -1,0 +1,354 @@
+//! Nouns and their verbs.
+
+use std::path::PathBuf;
+
+use bellwether_core::words::time::Span;
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerVerb {
+    /// Make an installation: its authority, its store and the first admin token
+    Init {
+        #[command(flatten)]
+        config: ServerConfig,
+    },
+    /// Run the server
+    Run {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// Only check the configuration
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ServerConfig {
+    /// The configuration file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where the store and keys are kept, instead of what the file says
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The address to listen on, instead of what the file says
+    #[arg(long)]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentVerb {
+    /// Let this machine join, with a join token
+    Join {
+        /// The server's address, like https://control.example:7420
+        #[arg(long, env = "BELLWETHER_SERVER", id = "join_server")]
+        server: String,
+        /// File with the join token; `-` reads it from stdin
+        #[arg(long, value_name = "FILE")]
+        token_file: PathBuf,
+        /// The name to join under
+        #[arg(long)]
+        name: String,
+        /// A label to start with, KEY=VALUE; may be given again
+        #[arg(long)]
+        label: Vec<String>,
+        /// Where the agent keeps its identity and memory
+        #[arg(long, default_value = "/var/lib/bellwether/agent", value_name = "DIR")]
+        data_dir: PathBuf,
+    },
+    /// Run the agent
+    Run {
+        /// The configuration file
+        #[arg(short, long, default_value = "/etc/bellwether/agent.toml", value_name = "FILE")]
+        config: PathBuf,
+        /// Only check the configuration
+        #[arg(long)]
+        check: bool,
+        /// Stop when the process that started this one ends
+        #[arg(long, hide = true)]
+        die_with_parent: bool,
+    },
+    /// Show what this machine's agent is doing
+    Status {
+        /// Where the agent keeps its identity and memory
+        #[arg(
+            long,
+            env = "BELLWETHER_AGENT_DIR",
+            default_value = "/var/lib/bellwether/agent",
+            value_name = "DIR"
+        )]
+        data_dir: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JoinTokenVerb {
+    /// Make one and print it, once: it lets one machine in, once
+    Create {
+        /// The one name it may join under
+        #[arg(long)]
+        node: Option<String>,
+        /// How long it works, at most 1h
+        #[arg(long)]
+        expires_in: Option<Span>,
+    },
+    /// List them
+    List,
+    /// Revoke one
+    Delete {
+        /// The first characters of its id
+        id: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenVerb {
+    /// Make one and print it, once
+    Create {
+        /// Its name; what events call whoever shows it
+        name: String,
+        /// viewer, operator or admin
+        #[arg(long, default_value = "viewer")]
+        role: String,
+        /// How long it works; for ever if absent
+        #[arg(long)]
+        expires_in: Option<Span>,
+    },
+    /// List them
+    List,
+    /// Delete one
+    Delete {
+        /// Its name
+        name: String,
+    },
+    /// Say who this one is
+    Whoami,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ContextVerb {
+    /// List contexts; the current one is marked
+    List,
+    /// Make one the current one
+    Use {
+        /// Its name
+        name: String,
+    },
+    /// Add or replace one, from --server, --ca and a token file
+    Set {
+        /// Its name
+        name: String,
+        /// File with the token; `-` reads it from stdin
+        #[arg(long, value_name = "FILE")]
+        token_file: PathBuf,
+    },
+    /// Remove one
+    Delete {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeVerb {
+    /// List nodes
+    List {
+        /// Only those a selector picks, like role=web
+        #[arg(short = 'l', long)]
+        filter: Option<String>,
+        /// Decommissioned ones too
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show one
+    Get {
+        /// Its name
+        name: String,
+    },
+    /// Say why one waits
+    Why {
+        /// Its name
+        name: String,
+    },
+    /// Set and remove labels: KEY=VALUE sets, KEY- removes
+    Label {
+        /// Its name
+        name: String,
+        /// The changes
+        #[arg(required = true)]
+        changes: Vec<String>,
+    },
+    /// Let one start nothing new; it goes on checking and reporting
+    Pause {
+        /// Its name
+        name: String,
+        /// Why
+        #[arg(long, default_value = "")]
+        why: String,
+    },
+    /// End a pause
+    Resume {
+        /// Its name
+        name: String,
+    },
+    /// Take one out for good: its certificate stops working
+    Decommission {
+        /// Its name
+        name: String,
+        /// Why
+        #[arg(long, default_value = "")]
+        why: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EntityVerb {
+    /// List entities
+    List,
+    /// Show one
+    Get {
+        /// Its name
+        name: String,
+    },
+    /// Make one, or change its selector and policy
+    Set {
+        /// Its name
+        name: String,
+        /// Which nodes are its targets, like role=web; `all` for every node
+        #[arg(long)]
+        selector: Option<String>,
+        #[command(flatten)]
+        policy: Box<PolicyFlags>,
+    },
+    /// Delete one and its history; targets stay as they are
+    Delete {
+        /// Its name
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// How carefully targets change; what is not given keeps its value, or its default.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Policy")]
+pub(crate) struct PolicyFlags {
+    /// Most targets in flight at once: 5%, or a count; 0 holds
+    #[arg(long)]
+    pub(crate) batch: Option<String>,
+    /// Share of targets that must succeed
+    #[arg(long)]
+    pub(crate) success: Option<String>,
+    /// Failures tolerated; one more and the version is bad
+    #[arg(long)]
+    pub(crate) failures: Option<String>,
+    /// Silent targets tolerated before the rollout pauses
+    #[arg(long)]
+    pub(crate) unreachable: Option<String>,
+    /// Healthy time before a target counts
+    #[arg(long)]
+    pub(crate) soak: Option<String>,
+    /// Time from being told to success, else failed
+    #[arg(long)]
+    pub(crate) deadline: Option<String>,
+    /// Whether an error fails a target at once
+    #[arg(long)]
+    pub(crate) fail_fast: Option<bool>,
+    /// Further attempts before a target is failed
+    #[arg(long)]
+    pub(crate) retries: Option<u32>,
+    /// rollback, pause or continue
+    #[arg(long)]
+    pub(crate) on_failure: Option<String>,
+    /// Most targets in flight on the way back
+    #[arg(long)]
+    pub(crate) rollback: Option<String>,
+    /// What a new version does to a rollout under way: replace, finish or refuse
+    #[arg(long)]
+    pub(crate) supersede: Option<String>,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct StartRollout {
+    /// The entity
+    pub(crate) entity: String,
+    /// The version
+    pub(crate) version: String,
+    /// Why, for whoever reads the history
+    #[arg(long, default_value = "")]
+    pub(crate) why: String,
+    #[command(flatten)]
+    pub(crate) policy: PolicyFlags,
+    #[command(flatten)]
+    pub(crate) wait: Wait,
+}
+
+/// Whether to stay until it has ended.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Wait {
+    /// Show it live until it ends or waits for a person
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Give up after this long
+    #[arg(long)]
+    pub(crate) timeout: Option<Span>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RolloutVerb {
+    /// Move an entity's targets to a version
+    Start(Box<StartRollout>),
+    /// Say in one line where it stands; the exit code says it too
+    Status {
+        /// The entity
+        entity: String,
+        /// Stay until it ends or waits for a person
+        #[arg(long)]
+        wait: bool,
+        /// Give up after this long
+        #[arg(long)]
+        timeout: Option<Span>,
+    },
+    /// Show it as a tree: batches as branches, targets as leaves
+    Get {
+        /// The entity
+        entity: String,
+        #[command(flatten)]
+        wait: Wait,
+    },
+    /// Show where every entity stands
+    List,
+    /// List an entity's rollouts, newest first
+    History {
+        /// The entity
+        entity: String,
+    },
+    /// Hand out nothing more for now
+    Pause(Act),
+    /// Go on; what it had paused for is let pass
+    Resume(Act),
+    /// Stop, and leave targets as they are
+    Abort(Act),
+    /// Take everything back to last known good
+    Undo(Act),
+    /// Try a bad version again, on purpose
+    Retry {
+        #[command(flatten)]
+        act: Act,
+        /// The version; the last known bad one if absent
+        #[arg(long)]
+        version: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Act {
+    /// The entity
+    pub(crate) entity: String,
+    /// Why, for whoever reads the history
+    #[arg(long, default_value = "")]
+    pub(crate) why: String,
+}

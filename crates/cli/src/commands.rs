@@ -1,0 +1,66 @@
+//! The commands, one file per noun. Each asks the API and shows the answer; none decides anything about the fleet.
+
+mod agent;
+mod contexts;
+mod demo;
+mod dev;
+mod entity;
+mod events;
+mod fleet;
+mod manual;
+mod node;
+mod overview;
+mod rollout;
+mod server;
+mod token;
+
+use crate::args::{Args, Command, Global};
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+
+/// Does what the command line says.
+pub(crate) async fn run(args: Args) -> Ended {
+    let global = args.global;
+    match args.command {
+        Command::Demo(demo) => demo::run(&global, &demo).await,
+        Command::DemoService(service) => demo::service::run(&service).await,
+        Command::Dev(dev) => dev::run(&dev).await,
+        Command::Server(verb) => server::run(&global, verb).await,
+        Command::Agent(verb) => agent::run(&global, verb).await,
+        Command::Context(verb) => contexts::run(&global, verb),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { directory } => manual::pages(&directory),
+        Command::Fleet(verb) => fleet::run(&global, verb).await,
+        Command::Status => overview::status(&context(&global)?).await,
+        Command::Why { subject } => overview::why(&context(&global)?, &subject).await,
+        Command::Events(events) => events::run(&context(&global)?, &events).await,
+        Command::Node(verb) => node::run(&context(&global)?, verb).await,
+        Command::Entity(verb) => entity::run(&context(&global)?, verb).await,
+        Command::Rollout(verb) => rollout::run(&context(&global)?, verb).await,
+        Command::Token(verb) => token::run(&context(&global)?, verb).await,
+        Command::JoinToken(verb) => token::join(&context(&global)?, verb).await,
+    }
+}
+
+fn context(global: &Global) -> Result<Context, Failure> {
+    Context::new(global)
+}
+
+/// Asks before something that cannot be undone; refuses where nobody can answer.
+fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
+    use std::io::IsTerminal;
+    if yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::new(Exit::Refused, "ask whether that is meant: nobody is at the terminal")
+            .hint("say --yes if it is"));
+    }
+    crate::show::tell(&format!("{question} [y/N]"));
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    match read {
+        Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Ok(()),
+        Ok(_) | Err(_) => Err(Failure::new(Exit::Refused, "go on: it was not confirmed")),
+    }
+}

@@ -1,0 +1,87 @@
+//! `agent`: joining, running and looking at a node's agent.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use bellwether_agent::config::Config;
+use bellwether_agent::join::{JoinRequest, join};
+use bellwether_api::client::secret::Secret;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::signal::stop_requested;
+use bellwether_rt::tasks::Tasks;
+
+use crate::args::{AgentVerb, Global};
+use crate::context::read;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::{Show, tell};
+
+/// How long the agent's parts may take to stop: a service's own stop timeout is within it.
+const GRACE: Duration = Duration::from_secs(30);
+
+pub(super) async fn run(global: &Global, verb: AgentVerb) -> Ended {
+    match verb {
+        AgentVerb::Join { server, token_file, name, label, data_dir } => {
+            let token = Secret::new(read(&token_file, "the join token")?.trim());
+            let namespace = global.namespace.clone().unwrap_or_else(|| "default".to_owned());
+            let labels = labels(&label)?;
+            let request = JoinRequest { server, token, node: name.clone(), namespace, labels, data_dir };
+            join(request).await.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+            tell(&format!("{name} has joined; run it with: bellwether agent run"));
+            Ok(Exit::Yes)
+        }
+        AgentVerb::Run { config, check: true, .. } => {
+            load(&config)?;
+            tell("the configuration is fine");
+            Ok(Exit::Yes)
+        }
+        AgentVerb::Run { config, check: false, die_with_parent } => {
+            if die_with_parent {
+                let set =
+                    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
+                set.map_err(|error| Failure::ours(format!("follow the parent process: {error}")))?;
+            }
+            live(load(&config)?).await
+        }
+        AgentVerb::Status { data_dir } => status(global, &data_dir),
+    }
+}
+
+pub(super) fn load(path: &Path) -> Result<Config, Failure> {
+    Config::load(path).map_err(|error| Failure::usage(error.to_string()))
+}
+
+async fn live(config: Config) -> Ended {
+    let tasks = Tasks::new();
+    let level = tasks.clone();
+    let stop = tasks.spawn("signals", async move {
+        // Both arms only wait.
+        tokio::select! {
+            _ = stop_requested() => level.cancel(),
+            () = level.cancelled() => {}
+        }
+    });
+    let ended = bellwether_agent::run::run(config, Clock::system(), &tasks).await;
+    tasks.cancel();
+    drop(stop);
+    let stopped = tasks.stop(GRACE).await;
+    ended.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+    stopped.map_err(|error| Failure::ours(error.to_string()))?;
+    Ok(Exit::Yes)
+}
+
+fn labels(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let split = |text: &String| {
+        let pair = text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        pair.ok_or_else(|| Failure::usage(format!("read {text:?} as a label: write KEY=VALUE")))
+    };
+    texts.iter().map(split).collect()
+}
+
+fn status(global: &Global, data_dir: &Path) -> Ended {
+    let status = bellwether_agent::status::read(data_dir)
+        .map_err(|error| Failure::new(Exit::No, error.to_string()))?;
+    let show = Show::new(global);
+    show.data(&status, || vec![status.node.clone()], |_| status.to_string())?;
+    Ok(Exit::Yes)
+}

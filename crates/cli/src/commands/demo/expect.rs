@@ -1,0 +1,85 @@
+//! What the demo expects to see, checked against the fleet itself, not against its own script.
+
+use bellwether_api::v1::rollout::{RolloutView, State};
+
+use super::fleet::Fleet;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::paint::{Paint, Tone};
+
+/// Expectations and whether they held.
+#[derive(Debug, Default)]
+pub(super) struct Expectations(Vec<(String, Result<(), String>)>);
+
+impl Expectations {
+    fn check(&mut self, what: String, held: bool, found: impl FnOnce() -> String) {
+        self.0.push((what, if held { Ok(()) } else { Err(found()) }));
+    }
+
+    /// The version became last known good.
+    pub(super) fn good(&mut self, view: &RolloutView, version: &str) {
+        let good = view.progress.last_known_good.as_deref();
+        self.check(format!("{version} became last known good"), good == Some(version), || view.why.clone());
+    }
+
+    /// The lost node is known to be unreachable, was not counted as failed, and the rollout ended without it.
+    pub(super) async fn lost(
+        &mut self,
+        view: &RolloutView,
+        fleet: &Fleet,
+        lost: &str,
+    ) -> Result<(), Failure> {
+        let node = fleet.context()?.client.node("default", lost).await?;
+        let contact = node.presence.contact;
+        self.check(format!("{lost} is unreachable"), contact == "unreachable", || format!("it is {contact}"));
+        let failed = view.figures.failed;
+        self.check(format!("{lost} does not count as failed"), failed == 0, || format!("{failed} failed"));
+        Ok(())
+    }
+
+    /// The version was found bad after its first batch and taken back.
+    pub(super) fn rolled_back(&mut self, view: &RolloutView, bad: &str, good: &str, batch: u64) {
+        let known = view.progress.bad.last().map(|bad| bad.version.as_str());
+        self.check(format!("{bad} became last known bad"), known == Some(bad), || view.why.clone());
+        let still = view.progress.last_known_good.as_deref();
+        self.check(format!("{good} is still last known good"), still == Some(good), || view.why.clone());
+        let state = view.rollout.as_ref().map(|rollout| &rollout.state);
+        let back = matches!(state, Some(State::RolledBack));
+        self.check(format!("{bad} was rolled back"), back, || view.why.clone());
+        let touched = view.rollout.as_ref().map_or(0, |rollout| rollout.batches.len());
+        let only_first = touched == 1 && view.figures.returned <= batch;
+        let found = || format!("{touched} batches, {} taken back", view.figures.returned);
+        self.check(format!("only the first batch ever saw {bad}"), only_first, found);
+    }
+
+    /// Every service but the lost node's serves the version, asked over HTTP.
+    pub(super) async fn pages(&mut self, fleet: &Fleet, version: &str, lost: &str) {
+        let pages = fleet.pages().await;
+        let wrong: Vec<String> = pages
+            .iter()
+            .filter(|(name, page)| *name != lost && page.as_deref() != Some(version))
+            .map(|(name, page)| format!("{name} says {}", page.as_deref().unwrap_or("nothing")))
+            .collect();
+        self.check(format!("every living service serves {version}"), wrong.is_empty(), || wrong.join(", "));
+    }
+
+    /// Each expectation in a line.
+    pub(super) fn lines(&self, paint: Paint) -> Vec<String> {
+        let line = |(what, held): &(String, Result<(), String>)| match held {
+            Ok(()) => format!("  {} {what}", paint.text(Tone::Good, "✓")),
+            Err(found) => format!("  {} {what}: {found}", paint.text(Tone::Bad, "✗")),
+        };
+        self.0.iter().map(line).collect()
+    }
+
+    /// Yes only if every one held.
+    pub(super) fn verdict(&self) -> Ended {
+        let broken = self.0.iter().filter(|(_, held)| held.is_err()).count();
+        if broken == 0 && !self.0.is_empty() {
+            return Ok(Exit::Yes);
+        }
+        Err(Failure::new(
+            Exit::No,
+            format!("see everything go as it should: {broken} expectation(s) did not hold"),
+        ))
+    }
+}

@@ -1,0 +1,67 @@
+//! The small HTTP service that the demo's agents supervise: it says its version at `/` and its health at `/health`.
+//!
+//! Version `v3` is the bad one: it starts, serves its page, and says at `/health` that it is broken.
+
+use std::convert::Infallible;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+
+use bellwether_rt::signal::stop_requested;
+use bellwether_rt::tasks::Tasks;
+
+use crate::args::DemoService;
+use crate::exit::{Ended, Exit, Failure};
+
+/// The version whose health check fails.
+pub(super) const BROKEN: &str = "v3";
+
+/// Serves until it is told to stop.
+pub(crate) async fn run(args: &DemoService) -> Ended {
+    let address = ("127.0.0.1", args.port);
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        Failure::new(Exit::Unavailable, format!("listen on 127.0.0.1:{}: {error}", args.port))
+    })?;
+    let tasks = Tasks::new();
+    let version = args.version_served.clone();
+    loop {
+        // accept is cancel safe; the other arm only waits.
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop_requested() => return Ok(Exit::Yes),
+        };
+        if let Ok((stream, _)) = accepted {
+            tasks.spawn("connection", serve(stream, version.clone()));
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, version: String) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let answer = answer(request.uri().path(), &version);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let served =
+        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "connection ended");
+    }
+}
+
+fn answer(path: &str, version: &str) -> Response<Full<Bytes>> {
+    let (status, text) = match path {
+        "/" => (StatusCode::OK, format!("{version}\n")),
+        "/health" if version == BROKEN => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "the new cache does not answer\n".to_owned())
+        }
+        "/health" => (StatusCode::OK, "fine\n".to_owned()),
+        _ => (StatusCode::NOT_FOUND, "not here\n".to_owned()),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response
+}

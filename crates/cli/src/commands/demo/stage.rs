@@ -1,0 +1,118 @@
+//! What the demo shows: acts, the live tree, notes, and the summary at the end.
+
+use std::time::Duration;
+
+use bellwether_api::v1::rollout::RolloutView;
+use bellwether_core::words::time::Span;
+
+use super::ENTITY;
+use super::expect::Expectations;
+use crate::args::Global;
+use crate::commands::rollout::follow::targets;
+use crate::context::Context;
+use crate::exit::Failure;
+use crate::show::paint::Tone;
+use crate::show::screen::Screen;
+use crate::show::{Show, print, tree};
+
+/// What the demo shows.
+pub(super) struct Stage {
+    show: Show,
+    screen: Screen,
+    said: String,
+    context: Option<Context>,
+}
+
+impl Stage {
+    pub(super) fn new(global: &Global) -> Self {
+        Self { show: Show::new(global), screen: Screen::default(), said: String::new(), context: None }
+    }
+
+    /// From now on the fleet can be asked.
+    pub(super) fn tie(&mut self, context: Context) {
+        self.context = Some(context);
+    }
+
+    /// A sentence.
+    pub(super) fn say(&mut self, text: &str) {
+        self.screen.keep();
+        print(text);
+    }
+
+    /// The next act begins.
+    pub(super) fn act(&mut self, title: &str) {
+        self.say(&format!("\n{} {title}", self.show.paint.text(Tone::Strong, "▶")));
+    }
+
+    /// Something that happens outside the control plane.
+    pub(super) fn note(&mut self, text: &str) {
+        self.say(&format!("{} {text}", self.show.paint.text(Tone::Bad, "⚡")));
+    }
+
+    /// The rollout as it stands: redrawn on a terminal, else a line when it says something new.
+    pub(super) async fn show(&mut self, context: &Context, view: &RolloutView) -> Result<(), Failure> {
+        if self.show.terminal {
+            let targets = targets(context, ENTITY).await?;
+            self.screen.draw(&tree::lines(view, &targets, self.show.paint));
+            return Ok(());
+        }
+        let figures = &view.figures;
+        let line = format!(
+            "  {}  [{}/{} succeeded, {} failed, {} in flight]",
+            view.why, figures.succeeded, figures.targets, figures.failed, figures.in_flight
+        );
+        if line != self.said {
+            print(&line);
+            self.said = line;
+        }
+        Ok(())
+    }
+
+    /// What happened, with the reasons, and what to try next.
+    pub(super) fn summary(
+        &mut self,
+        last: &RolloutView,
+        lost: &str,
+        took: Span,
+        expect: &Expectations,
+    ) -> String {
+        self.screen.keep();
+        let paint = self.show.paint;
+        let good = last.progress.last_known_good.as_deref().unwrap_or("none");
+        let bad = last.progress.bad.last();
+        let mut lines = vec![
+            String::new(),
+            paint.text(Tone::Strong, "What happened"),
+            format!("  last known good  {}", paint.text(Tone::Good, good)),
+        ];
+        if let Some(bad) = bad {
+            lines.push(format!(
+                "  last known bad   {}   {}",
+                paint.text(Tone::Bad, &bad.version),
+                bad.reason
+            ));
+        }
+        lines.push(format!(
+            "  node lost        {}   the rollout of v2 went on within its budget for silent nodes",
+            paint.text(Tone::Bad, lost)
+        ));
+        if let Some(rollout) = &last.rollout {
+            for failure in rollout.failures.iter().take(3) {
+                lines.push(format!("  {} failed      {}", failure.target, failure.evidence.summary));
+            }
+        }
+        let seconds = Duration::from_millis(took.as_millis()).as_secs();
+        lines.push(format!("  took             {seconds} s"));
+        lines.push(String::new());
+        lines.extend(expect.lines(paint));
+        lines.push(String::new());
+        lines.push(paint.text(Tone::Strong, "Try next"));
+        lines
+            .push("  bellwether demo --keep      leaves the fleet running: look around, break it".to_owned());
+        lines.push(
+            "  bellwether dev              a server and an agent of your own on this machine".to_owned(),
+        );
+        lines.push("  bellwether rollout --help   start, watch, pause, undo".to_owned());
+        lines.join("\n")
+    }
+}

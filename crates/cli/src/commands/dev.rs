@@ -1,0 +1,129 @@
+//! `dev`: a server and an agent in one process, on loopback, to try things.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bellwether_agent::join::{JoinRequest, join};
+use bellwether_api::client::secret::Secret;
+use bellwether_api::client::{Access, Client, Identity};
+use bellwether_api::v1::access::NewJoinToken;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use bellwether_server::config::Config;
+use bellwether_server::run::{Server, init};
+
+use crate::args::Dev;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::{print, tell};
+
+/// The node that `dev` brings along.
+const NODE: &str = "dev-1";
+
+/// How long the agent may take to stop.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// What the agent of `dev` knows to do: change it, and start `dev` again.
+const AGENT: &str = r#"
+# What this node can run. `bellwether rollout start app v1` hands a version to it.
+[entity.app]
+static = ["sh", "-c", "echo now at $BELLWETHER_VERSION, was ${BELLWETHER_PREVIOUS:-nothing}"]
+"#;
+
+pub(super) async fn run(args: &Dev) -> Ended {
+    let (dir, temporary) = match &args.data_dir {
+        Some(dir) => (dir.clone(), false),
+        None => (std::env::temp_dir().join(format!("bellwether-dev-{}", std::process::id())), true),
+    };
+    let ended = live(args, &dir).await;
+    if temporary && let Err(error) = std::fs::remove_dir_all(&dir) {
+        tell(&format!("could not remove {}: {error}", dir.display()));
+    }
+    ended
+}
+
+async fn live(args: &Dev, dir: &Path) -> Ended {
+    let mut config = Config::load(None)?;
+    config.data_dir = dir.join("server");
+    config.listen = args.listen;
+    config.plain_listen = Some(args.plain);
+    if !config.data_dir.join("pki/ca.pem").exists() {
+        init(&config).await?;
+    }
+    let server = Server::start(&config, Clock::system()).await?;
+    let tasks = Tasks::new();
+    let started = start_agent(&server, &config, dir, &tasks).await;
+    if started.is_ok() {
+        print(&greeting(&server, &config, dir)?);
+        super::server::until_stopped(&server).await?;
+    }
+    let stopped = tasks.stop(GRACE).await;
+    let served = server.stop().await;
+    started?;
+    stopped.map_err(|error| Failure::ours(error.to_string()))?;
+    served.map_err(|error| Failure::ours(error.to_string()))?;
+    Ok(Exit::Yes)
+}
+
+async fn start_agent(server: &Server, config: &Config, dir: &Path, tasks: &Tasks) -> Result<(), Failure> {
+    let data_dir = dir.join("agent");
+    let file = dir.join("agent.toml");
+    let address = format!("https://{}", server.address);
+    if !data_dir.join("node.pem").exists() {
+        let token = admin_token(&config.data_dir)?;
+        let ca = Some(server.ca_pem.clone());
+        let access = Access { server: address.clone(), ca, identity: Identity::Token(token) };
+        let request = NewJoinToken { node: Some(NODE.to_owned()), expires_in: None };
+        let token = Client::new(&access)?.create_join_token(&request).await?;
+        let request = JoinRequest {
+            server: address.clone(),
+            token: Secret::new(token.secret),
+            node: NODE.to_owned(),
+            namespace: "default".to_owned(),
+            labels: BTreeMap::from([("role".to_owned(), "dev".to_owned())]),
+            data_dir: data_dir.clone(),
+        };
+        join(request).await.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+    }
+    if !file.exists() {
+        let data = data_dir.display().to_string();
+        let text =
+            format!("[agent]\nname = \"{NODE}\"\nserver = \"{address}\"\ndata_dir = {data:?}\n{AGENT}");
+        write(&file, &text)?;
+    }
+    let config = super::agent::load(&file)?;
+    let level = tasks.clone();
+    tasks.spawn("agent", async move {
+        if let Err(error) = bellwether_agent::run::run(config, Clock::system(), &level).await {
+            tell(&format!("the agent stopped: {error}"));
+        }
+    });
+    Ok(())
+}
+
+fn admin_token(data_dir: &Path) -> Result<Secret, Failure> {
+    let path = data_dir.join("admin-token");
+    let text = std::fs::read_to_string(&path);
+    text.map(|text| Secret::new(text.trim()))
+        .map_err(|error| Failure::new(Exit::No, format!("read {}: {error}", path.display())))
+}
+
+fn write(path: &PathBuf, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::new(Exit::No, format!("write {}: {error}", path.display())))
+}
+
+fn greeting(server: &Server, config: &Config, dir: &Path) -> Result<String, Failure> {
+    let plain = server.plain_address.unwrap_or(server.address);
+    Ok(format!(
+        "a server and one node are running; Ctrl-C ends them\n\n\
+         in another terminal:\n  \
+         export BELLWETHER_SERVER=http://{plain} BELLWETHER_TOKEN={token}\n  \
+         bellwether status\n  \
+         bellwether entity set app --selector role=dev --soak 2s\n  \
+         bellwether rollout start app v1 -w\n\n\
+         what the node can do is in {agent}",
+        token = admin_token(&config.data_dir)?.expose(),
+        agent = dir.join("agent.toml").display(),
+    ))
+}

@@ -1,0 +1,104 @@
+//! `entity`: things that change on many targets.
+
+use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::entity::{Entity, EntitySpec};
+use bellwether_api::v1::policy::Policy;
+
+use super::confirm;
+use crate::args::{EntityVerb, PolicyFlags};
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::table;
+
+pub(super) async fn run(context: &Context, verb: EntityVerb) -> Ended {
+    let (client, namespace) = (&context.client, &context.namespace);
+    match verb {
+        EntityVerb::List => {
+            let page = client.entities(namespace).await?;
+            let names = || page.items.iter().map(|entity| entity.name.clone()).collect();
+            context.show.data(&page.items, names, |_| {
+                let rows = page.items.iter().map(|entity| {
+                    let wanted = entity.wanted.as_ref().map_or("-", |wanted| &wanted.version);
+                    vec![entity.name.clone(), entity.selector.clone(), wanted.to_owned()]
+                });
+                table(&["name", "selector", "version"], rows)
+            })?;
+        }
+        EntityVerb::Get { name } => {
+            let entity = client.entity(namespace, &name).await?;
+            context.show.data(&entity, || vec![entity.name.clone()], |_| sheet(&entity))?;
+        }
+        EntityVerb::Set { name, selector, policy } => set(context, &name, selector, (*policy).into()).await?,
+        EntityVerb::Delete { name, yes } => {
+            confirm(&format!("delete entity {name} and its history?"), yes)?;
+            client.delete_entity(namespace, &name).await?;
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+async fn set(context: &Context, name: &str, selector: Option<String>, over: Policy) -> Result<(), Failure> {
+    let spec = match (context.client.entity(&context.namespace, name).await, selector) {
+        (Ok(entity), selector) => {
+            EntitySpec { selector: selector.unwrap_or(entity.selector), policy: entity.policy.overlaid(over) }
+        }
+        (Err(CallError::Problem(problem)), Some(selector)) if problem.code == Code::NotFound => {
+            EntitySpec { selector, policy: over }
+        }
+        (Err(CallError::Problem(problem)), None) if problem.code == Code::NotFound => {
+            return Err(Failure::usage(format!("make entity {name} without knowing its targets"))
+                .hint(format!("bellwether entity set {name} --selector role=web   (or: --selector all)")));
+        }
+        (Err(error), _) => return Err(error.into()),
+    };
+    Ok(context.client.set_entity(&context.namespace, name, &spec).await?)
+}
+
+fn sheet(entity: &Entity) -> String {
+    let policy = &entity.policy;
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+    let mut lines =
+        vec![format!("name         {}", entity.name), format!("selector     {}", entity.selector)];
+    if let Some(wanted) = &entity.wanted {
+        lines.push(format!(
+            "version      {} ({} by {}) {}",
+            wanted.version, wanted.how, wanted.by, wanted.why
+        ));
+    }
+    let fail_fast = policy.fail_fast.map(|on| on.to_string());
+    let retries = policy.retries.map(|count| count.to_string());
+    let fields = [
+        ("batch", &policy.batch),
+        ("success", &policy.success),
+        ("failures", &policy.failures),
+        ("unreachable", &policy.unreachable),
+        ("soak", &policy.soak),
+        ("deadline", &policy.deadline),
+        ("fail-fast", &fail_fast),
+        ("retries", &retries),
+        ("on-failure", &policy.on_failure),
+        ("rollback", &policy.rollback),
+        ("supersede", &policy.supersede),
+    ];
+    lines.extend(fields.map(|(name, value)| format!("{name:<12} {}", text(value))));
+    lines.join("\n")
+}
+
+impl From<PolicyFlags> for Policy {
+    fn from(from: PolicyFlags) -> Self {
+        Self {
+            batch: from.batch,
+            success: from.success,
+            failures: from.failures,
+            unreachable: from.unreachable,
+            soak: from.soak,
+            deadline: from.deadline,
+            fail_fast: from.fail_fast,
+            retries: from.retries,
+            on_failure: from.on_failure,
+            rollback: from.rollback,
+            supersede: from.supersede,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `events`: what happened, in order.
+
+use std::time::Duration;
+
+use bellwether_api::v1::event::Event;
+
+use crate::args::{Events, Output};
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::{clock, date};
+use crate::show::paint::{Paint, Tone};
+use crate::show::print;
+
+/// How long one request for more hangs.
+const WAIT: Duration = Duration::from_secs(30);
+
+pub(super) async fn run(context: &Context, args: &Events) -> Ended {
+    let page = context.client.events(&context.namespace, args.after, args.limit, Duration::ZERO).await?;
+    let mut last = page.items.last().map_or(args.after.unwrap_or_default(), |event| event.seq);
+    show(context, args, &page.items)?;
+    if !args.watch {
+        return Ok(Exit::Yes);
+    }
+    loop {
+        let page = context.client.events(&context.namespace, Some(last), 1_000, WAIT).await?;
+        last = page.items.last().map_or(last, |event| event.seq);
+        show(context, args, &page.items)?;
+    }
+}
+
+fn show(context: &Context, args: &Events, events: &[Event]) -> Result<(), Failure> {
+    let about = |event: &&Event| args.about.as_ref().is_none_or(|about| event.subject == *about);
+    for event in events.iter().filter(about) {
+        let text = match context.show.output {
+            Output::Json => serde_json::to_string(event).map_err(|error| error.to_string()),
+            Output::Yaml => {
+                serde_norway::to_string(event).map(|text| format!("---\n{text}")).map_err(|e| e.to_string())
+            }
+            Output::Name => Ok(event.seq.to_string()),
+            Output::Table => Ok(line(event, context.show.paint, &clock(event.time_ms))),
+            Output::Wide => Ok(line(event, context.show.paint, &date(event.time_ms))),
+        };
+        print(&text.map_err(|error| Failure::ours(format!("print an event: {error}")))?);
+    }
+    Ok(())
+}
+
+/// An event in one line.
+pub(super) fn line(event: &Event, paint: Paint, time: &str) -> String {
+    let change = match (&event.before, &event.after) {
+        (Some(before), Some(after)) => format!("{before} → {after}: "),
+        (None, Some(after)) => format!("{after}: "),
+        (Some(before), None) => format!("{before} →: "),
+        (None, None) => String::new(),
+    };
+    let tone = match event.kind.rsplit('.').next() {
+        Some(
+            "failed" | "unreachable" | "rolling_back" | "known_bad" | "rollback_failed" | "late_failure",
+        ) => Tone::Bad,
+        Some("succeeded" | "known_good" | "up") => Tone::Good,
+        Some(_) | None => Tone::Strong,
+    };
+    format!(
+        "{} {} {} {} {change}{} {}",
+        paint.text(Tone::Dim, &format!("{:>6}", event.seq)),
+        paint.text(Tone::Dim, time),
+        paint.text(tone, &format!("{:<22}", event.kind)),
+        format_args!("{:<22}", event.subject),
+        event.cause,
+        paint.text(Tone::Dim, &format!("({})", event.actor)),
+    )
+}

@@ -1,0 +1,248 @@
+//! The verbs of fleets run by version. Answers go to stdout, the yes or no into the exit code; "cannot tell" is never "no".
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::node::NodeView;
+use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::rollout::NewRollout;
+use bellwether_api::v1::status::Status;
+
+use super::node::all;
+use crate::args::{Fleet, Global, Pending, SetStatus, Trigger, VerifyHosts};
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::{print, table, tell};
+
+pub(super) async fn run(global: &Global, verb: Fleet) -> Ended {
+    match verb {
+        Fleet::TriggerUpdate(trigger) => trigger_update(&Context::new(global)?, trigger).await,
+        Fleet::CurrentVersion { of } => current_version(&Context::new(global)?, &of.entity).await,
+        Fleet::PendingUpdate(pending) => pending_update(global, &pending).await,
+        Fleet::LocalVersion(pending) => local_version(&pending),
+        Fleet::RunningVersions { of } => running_versions(&Context::new(global)?, &of.entity).await,
+        Fleet::HostsAtVersion(at) => hosts_at(&Context::new(global)?, &at.of.entity, &at.version).await,
+        Fleet::VerifyHosts(verify) => verify_hosts(&Context::new(global)?, verify).await,
+        Fleet::CheckSingleVersion { version, verbose, of } => {
+            check_single(&Context::new(global)?, &of.entity, &version, verbose).await
+        }
+        Fleet::UpdateStatus(set) => update_status(&Context::new(global)?, set).await,
+        Fleet::GetFailures { hosts } => get_failures(&Context::new(global)?, hosts).await,
+    }
+}
+
+/// The policy of an entity that `trigger-update` makes: everybody at once, and nobody is taken back.
+fn at_once() -> Policy {
+    let text = |text: &str| Some(text.to_owned());
+    Policy {
+        batch: text("100%"),
+        soak: text("0s"),
+        deadline: text("1h"),
+        on_failure: text("continue"),
+        unreachable: text("100%"),
+        ..Policy::default()
+    }
+}
+
+async fn trigger_update(context: &Context, trigger: Trigger) -> Ended {
+    let (client, namespace, entity) = (&context.client, &context.namespace, &trigger.of.entity);
+    match client.entity(namespace, entity).await {
+        Ok(_) => {}
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
+            let spec = EntitySpec { selector: "all".to_owned(), policy: at_once() };
+            client.set_entity(namespace, entity, &spec).await?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let new = NewRollout { version: trigger.version, why: trigger.why, policy: Policy::default() };
+    client.start_rollout(namespace, entity, &new).await?;
+    tell(&format!("asked for; watch it with: bellwether rollout get {entity} -w"));
+    Ok(Exit::Yes)
+}
+
+async fn desired(context: &Context, entity: &str) -> Result<Option<String>, Failure> {
+    match context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await {
+        Ok(view) => Ok(view.entity.wanted.map(|wanted| wanted.version)),
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn current_version(context: &Context, entity: &str) -> Ended {
+    match desired(context, entity).await? {
+        Some(version) => {
+            print(&version);
+            Ok(Exit::Yes)
+        }
+        None => {
+            Err(Failure::new(Exit::No, format!("tell the current version of {entity}: none was ever set"))
+                .hint("bellwether trigger-update VERSION"))
+        }
+    }
+}
+
+/// What this machine's agent says it runs.
+fn local(pending: &Pending) -> Result<Option<String>, Failure> {
+    let status = bellwether_agent::status::read(&pending.data_dir)
+        .map_err(|error| Failure::new(Exit::CannotTell, error.to_string()))?;
+    Ok(status.entities.get(&pending.of.entity).and_then(|entity| entity.running.clone()))
+}
+
+fn local_version(pending: &Pending) -> Ended {
+    let entity = &pending.of.entity;
+    match local(pending) {
+        Ok(Some(version)) => {
+            print(&version);
+            Ok(Exit::Yes)
+        }
+        Ok(None) => {
+            Err(Failure::new(Exit::No, format!("tell the local version of {entity}: none was validated yet")))
+        }
+        Err(failure) => Err(Failure { exit: Exit::No, ..failure }),
+    }
+}
+
+async fn pending_update(global: &Global, pending: &Pending) -> Ended {
+    let running = local(pending).ok().flatten();
+    let wanted = match Context::new(global) {
+        Ok(context) => desired(&context, &pending.of.entity).await,
+        Err(failure) => Err(failure),
+    };
+    let cannot = if running.is_some() { Exit::CannotTellWithLocal } else { Exit::CannotTell };
+    match wanted {
+        Ok(Some(wanted)) if running.as_ref() == Some(&wanted) => {
+            tell(&format!("up to date: {wanted}"));
+            Ok(Exit::No)
+        }
+        Ok(Some(wanted)) => {
+            print(&wanted);
+            Ok(Exit::Yes)
+        }
+        Ok(None) => Err(Failure::new(cannot, "tell whether an update is pending: no version was ever set")),
+        Err(failure) => {
+            let what = format!("tell whether an update is pending: could not {}", failure.what);
+            Err(Failure { exit: cannot, what, hint: failure.hint })
+        }
+    }
+}
+
+/// Version → machines that validation passed on it, decommissioned ones left out.
+async fn versions(context: &Context, entity: &str) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
+    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for view in all(context, None, false).await? {
+        if let Some(version) = view.running.get(entity) {
+            versions.entry(version.clone()).or_default().insert(view.node.name.clone());
+        }
+    }
+    Ok(versions)
+}
+
+async fn running_versions(context: &Context, entity: &str) -> Ended {
+    let versions = versions(context, entity).await?;
+    context.show.data(
+        &versions,
+        || versions.keys().cloned().collect(),
+        |_| {
+            let rows = versions.iter().map(|(version, hosts)| {
+                let names = hosts.iter().cloned().collect::<Vec<_>>().join(",");
+                vec![version.clone(), hosts.len().to_string(), names]
+            });
+            table(&["version", "count", "hosts"], rows)
+        },
+    )?;
+    Ok(Exit::Yes)
+}
+
+async fn hosts_at(context: &Context, entity: &str, version: &str) -> Ended {
+    let hosts = versions(context, entity).await?.remove(version).unwrap_or_default();
+    let lines: Vec<String> = hosts.into_iter().collect();
+    context.show.data(&lines, || lines.clone(), |_| lines.join("\n"))?;
+    Ok(if lines.is_empty() { Exit::No } else { Exit::Yes })
+}
+
+async fn verify_hosts(context: &Context, verify: VerifyHosts) -> Ended {
+    let mut wanted = BTreeSet::new();
+    for host in &verify.hosts {
+        if host == "-" {
+            let text = crate::context::read(std::path::Path::new("-"), "host names")?;
+            wanted.extend(text.split_whitespace().map(str::to_owned));
+        } else {
+            wanted.insert(host.clone());
+        }
+    }
+    let nodes: BTreeMap<String, NodeView> =
+        all(context, None, false).await?.into_iter().map(|view| (view.node.name.clone(), view)).collect();
+    if verify.hosts.is_empty() {
+        wanted.extend(nodes.keys().cloned());
+    }
+    if wanted.is_empty() {
+        return Err(Failure::new(Exit::No, "verify no hosts at all: none was named, and no node has joined"));
+    }
+    let running =
+        |host: &String| nodes.get(host).and_then(|view| view.running.get(&verify.of.entity)).cloned();
+    let wrong: Vec<(String, String)> = wanted
+        .iter()
+        .filter(|host| running(host).as_ref() != Some(&verify.version))
+        .map(|host| {
+            let known = nodes.contains_key(host.as_str());
+            let nothing = if known { "nothing validated" } else { "no such node" };
+            (host.clone(), running(host).unwrap_or_else(|| nothing.to_owned()))
+        })
+        .collect();
+    for (host, version) in &wrong {
+        print(&format!("{host} {version}"));
+    }
+    Ok(if wrong.is_empty() { Exit::Yes } else { Exit::No })
+}
+
+async fn check_single(context: &Context, entity: &str, version: &str, verbose: bool) -> Ended {
+    let versions = versions(context, entity).await?;
+    let others = versions.iter().filter(|(other, _)| *other != version);
+    let others: Vec<String> =
+        others.flat_map(|(other, hosts)| hosts.iter().map(move |host| format!("{host} {other}"))).collect();
+    if verbose {
+        print(&others.join("\n"));
+    }
+    Ok(if others.is_empty() && versions.contains_key(version) { Exit::Yes } else { Exit::No })
+}
+
+async fn update_status(context: &Context, set: SetStatus) -> Ended {
+    let node = match set.node {
+        Some(node) => node,
+        None => {
+            let own = bellwether_agent::status::read(&set.data_dir);
+            own.map_err(|error| Failure::usage(error.to_string()).hint("name the machine with --node"))?.node
+        }
+    };
+    let status = Status { state: set.state, since_ms: 0, reason: set.why };
+    context.client.set_status(&context.namespace, &node, &set.category, &status).await?;
+    Ok(Exit::Yes)
+}
+
+async fn get_failures(context: &Context, hosts: bool) -> Ended {
+    let mut failures: BTreeMap<String, BTreeMap<String, Status>> = BTreeMap::new();
+    for view in all(context, None, false).await? {
+        let failed = view.statuses.into_iter().filter(|(_, status)| status.state == "failed");
+        let failed: BTreeMap<_, _> = failed.collect();
+        if !failed.is_empty() {
+            failures.insert(view.node.name, failed);
+        }
+    }
+    let names = || failures.keys().cloned().collect::<Vec<_>>();
+    if hosts {
+        print(&names().join("\n"));
+    } else {
+        context.show.data(&failures, names, |_| {
+            let rows = failures.iter().flat_map(|(node, failed)| {
+                failed.iter().map(move |(category, status)| {
+                    vec![node.clone(), category.clone(), status.reason.clone()]
+                })
+            });
+            if failures.is_empty() { String::new() } else { table(&["node", "category", "why"], rows) }
+        })?;
+    }
+    Ok(if failures.is_empty() { Exit::Yes } else { Exit::No })
+}

@@ -1,0 +1,131 @@
+//! `node`: machines.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::v1::node::{LabelChange, NodeView};
+
+use super::confirm;
+use crate::args::NodeVerb;
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::date;
+use crate::show::table;
+
+pub(super) async fn run(context: &Context, verb: NodeVerb) -> Ended {
+    let (client, namespace) = (&context.client, &context.namespace);
+    match verb {
+        NodeVerb::List { filter, all } => list(context, filter.as_deref(), all).await?,
+        NodeVerb::Get { name } => {
+            let view = client.node(namespace, &name).await?;
+            context.show.data(&view, || vec![view.node.name.clone()], |_| sheet(&view))?;
+        }
+        NodeVerb::Why { name } => return super::overview::why(context, &format!("node/{name}")).await,
+        NodeVerb::Label { name, changes } => client.label_node(namespace, &name, &labels(&changes)?).await?,
+        NodeVerb::Pause { name, why } => client.pause_node(namespace, &name, &why).await?,
+        NodeVerb::Resume { name } => client.resume_node(namespace, &name).await?,
+        NodeVerb::Decommission { name, why, yes } => {
+            confirm(&format!("take {name} out for good?"), yes)?;
+            client.decommission_node(namespace, &name, &why).await?;
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+/// All nodes that a filter picks, page by page.
+pub(super) async fn all(
+    context: &Context,
+    filter: Option<&str>,
+    decommissioned: bool,
+) -> Result<Vec<NodeView>, Failure> {
+    let mut nodes: Vec<NodeView> = Vec::new();
+    let mut after = None;
+    loop {
+        let page = context.client.nodes(&context.namespace, filter, after.as_deref(), decommissioned).await?;
+        nodes.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(nodes),
+        }
+    }
+}
+
+async fn list(context: &Context, filter: Option<&str>, decommissioned: bool) -> Result<(), Failure> {
+    let nodes = all(context, filter, decommissioned).await?;
+    let names = || nodes.iter().map(|view| view.node.name.clone()).collect();
+    context.show.data(&nodes, names, |wide| {
+        let rows = nodes.iter().map(|view| {
+            let mut row = vec![
+                view.node.name.clone(),
+                contact(view),
+                pairs(&view.running, "@"),
+                pairs(&view.node.labels, "="),
+            ];
+            if wide {
+                let statuses =
+                    view.statuses.iter().map(|(category, status)| format!("{category}={}", status.state));
+                row.push(statuses.collect::<Vec<_>>().join(","));
+                row.push(view.agent_version.clone().unwrap_or_default());
+                row.push(date(view.node.joined_at_ms));
+            }
+            row
+        });
+        let header: &[&str] = if wide {
+            &["name", "state", "runs", "labels", "statuses", "agent", "joined"]
+        } else {
+            &["name", "state", "runs", "labels"]
+        };
+        table(header, rows)
+    })
+}
+
+fn contact(view: &NodeView) -> String {
+    match (&view.node.decommissioned, &view.node.pause) {
+        (Some(_), _) => "decommissioned".to_owned(),
+        (None, Some(_)) => format!("{}, paused", view.presence.contact),
+        (None, None) => view.presence.contact.clone(),
+    }
+}
+
+fn pairs(map: &BTreeMap<String, String>, join: &str) -> String {
+    map.iter().map(|(key, value)| format!("{key}{join}{value}")).collect::<Vec<_>>().join(",")
+}
+
+fn sheet(view: &NodeView) -> String {
+    let mut lines = vec![
+        format!("name      {}", view.node.name),
+        format!("state     {} since {}", contact(view), date(view.presence.since_ms)),
+        format!("labels    {}", pairs(&view.node.labels, "=")),
+        format!("joined    {}", date(view.node.joined_at_ms)),
+        format!("agent     {}", view.agent_version.as_deref().unwrap_or("has not reported yet")),
+        format!("told      {}", pairs(&view.told, "@")),
+        format!("runs      {}", pairs(&view.running, "@")),
+    ];
+    for (word, mark) in [("paused", &view.node.pause), ("ended", &view.node.decommissioned)] {
+        if let Some(mark) = mark {
+            lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.why));
+        }
+    }
+    for (category, status) in &view.statuses {
+        let since = date(status.since_ms);
+        lines.push(format!("status    {category} {} since {since} {}", status.state, status.reason));
+    }
+    lines.join("\n")
+}
+
+/// `KEY=VALUE` sets, `KEY-` removes.
+fn labels(changes: &[String]) -> Result<LabelChange, Failure> {
+    let mut change = LabelChange::default();
+    for text in changes {
+        match (text.split_once('='), text.strip_suffix('-')) {
+            (Some((key, value)), _) => {
+                change.set.insert(key.to_owned(), value.to_owned());
+            }
+            (None, Some(key)) => change.remove.push(key.to_owned()),
+            (None, None) => {
+                let what = format!("read {text:?} as a label: write KEY=VALUE to set, KEY- to remove");
+                return Err(Failure::usage(what));
+            }
+        }
+    }
+    Ok(change)
+}

@@ -1,0 +1,124 @@
+//! `rollout`: moving an entity's targets to a version.
+
+pub(super) mod follow;
+
+use std::time::Duration;
+
+use bellwether_api::v1::rollout::{Act as ActShape, NewRollout, RolloutView, State};
+
+use crate::args::{Act, RolloutVerb, StartRollout, Wait};
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::{ago, date};
+use crate::show::{print, table, tree};
+
+pub(super) async fn run(context: &Context, verb: RolloutVerb) -> Ended {
+    match verb {
+        RolloutVerb::Start(start) => return begin(context, *start).await,
+        RolloutVerb::Status { entity, wait, timeout } => {
+            return status(context, &entity, (wait, timeout)).await;
+        }
+        RolloutVerb::Get { entity, wait } => return get(context, &entity, &wait).await,
+        RolloutVerb::List => return super::overview::status(context).await,
+        RolloutVerb::History { entity } => history(context, &entity).await?,
+        RolloutVerb::Pause(what) => act(context, "pause", what, None).await?,
+        RolloutVerb::Resume(what) => act(context, "resume", what, None).await?,
+        RolloutVerb::Abort(what) => act(context, "abort", what, None).await?,
+        RolloutVerb::Undo(what) => act(context, "undo", what, None).await?,
+        RolloutVerb::Retry { act: what, version } => act(context, "retry", what, version).await?,
+    }
+    Ok(Exit::Yes)
+}
+
+async fn begin(context: &Context, start: StartRollout) -> Ended {
+    let new = NewRollout { version: start.version, why: start.why, policy: start.policy.into() };
+    let before =
+        context.client.current_rollout(&context.namespace, &start.entity, None, Duration::ZERO).await?;
+    context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
+    if start.wait.watch {
+        return follow::follow(context, &start.entity, start.wait.timeout, before.progress.last).await;
+    }
+    crate::show::tell(&format!("started; watch it with: bellwether rollout get {} -w", start.entity));
+    Ok(Exit::Yes)
+}
+
+async fn act(context: &Context, verb: &str, what: Act, version: Option<String>) -> Result<(), Failure> {
+    let act = ActShape { version, why: what.why };
+    Ok(context.client.act_on_rollout(&context.namespace, &what.entity, verb, &act).await?)
+}
+
+async fn get(context: &Context, entity: &str, wait: &Wait) -> Ended {
+    if wait.watch {
+        return follow::follow(context, entity, wait.timeout, 0).await;
+    }
+    let view = context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?;
+    let targets = follow::targets(context, entity).await?;
+    context.show.data(
+        &view,
+        || vec![view.entity.name.clone()],
+        |_| tree::lines(&view, &targets, context.show.paint).join("\n"),
+    )?;
+    Ok(Exit::Yes)
+}
+
+async fn status(
+    context: &Context,
+    entity: &str,
+    (wait, timeout): (bool, Option<bellwether_core::words::time::Span>),
+) -> Ended {
+    let view = if wait {
+        match follow::until_rest(context, entity, timeout, 0, |_| Ok(())).await? {
+            Some(view) => view,
+            None => return Err(Failure::new(Exit::Timeout, format!("see {entity} rest in time"))),
+        }
+    } else {
+        context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?
+    };
+    context.show.data(&view, || vec![view.entity.name.clone()], |_| view.why.clone())?;
+    Ok(exit(&view))
+}
+
+/// What a rollout's state means for a script.
+pub(super) const fn exit(view: &RolloutView) -> Exit {
+    let Some(rollout) = &view.rollout else { return Exit::No };
+    match rollout.state {
+        State::Running | State::Waiting { .. } | State::RollingBack | State::Succeeded => Exit::Yes,
+        State::PausedByPerson { .. }
+        | State::PausedTooManyFailed { .. }
+        | State::PausedNothingToRollBackTo { .. }
+        | State::PausedTooManyUnreachable { .. } => Exit::NeedsPerson,
+        State::SucceededPartly { .. } => Exit::Partly,
+        State::RolledBack
+        | State::RollbackFailed { .. }
+        | State::Aborted { .. }
+        | State::Superseded { .. } => Exit::No,
+    }
+}
+
+async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
+    let page = context.client.rollouts(&context.namespace, entity).await?;
+    let names = || page.items.iter().map(|rollout| rollout.number.to_string()).collect();
+    context.show.data(&page.items, names, |_| {
+        let rows = page.items.iter().map(|rollout| {
+            let took = rollout.ended_ms.map_or_else(|| "-".to_owned(), |end| ago(end, rollout.started_ms));
+            vec![
+                rollout.number.to_string(),
+                rollout.from.clone().unwrap_or_else(|| "-".to_owned()),
+                rollout.version.clone(),
+                tree::state(&rollout.state).0.to_owned(),
+                format!("{}/{}", rollout.figures.succeeded, rollout.figures.targets),
+                rollout.how.clone(),
+                rollout.by.clone(),
+                date(rollout.started_ms),
+                took,
+                rollout.why.clone(),
+            ]
+        });
+        let header = ["no", "from", "to", "state", "succeeded", "how", "by", "started", "took", "why"];
+        table(&header, rows)
+    })?;
+    if page.items.is_empty() && !context.is_data() {
+        print("nothing was ever rolled out");
+    }
+    Ok(())
+}

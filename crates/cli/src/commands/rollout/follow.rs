@@ -1,0 +1,133 @@
+//! Following a rollout until it rests: a redrawing tree on a terminal, a line per change otherwise.
+
+use std::time::Duration;
+
+use bellwether_api::v1::rollout::{RolloutView, State};
+use bellwether_api::v1::target::TargetView;
+use bellwether_core::words::time::Span;
+use bellwether_rt::clock::Clock;
+
+use super::exit;
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::clock;
+use crate::show::screen::Screen;
+use crate::show::{print, tree};
+
+/// How long one request for a change hangs: short, so that ages on the screen move.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// Follows the entity's rollout after number `after` until it rests, and says how it ended by the exit code.
+pub(crate) async fn follow(context: &Context, entity: &str, timeout: Option<Span>, after: u64) -> Ended {
+    let mut screen = Screen::default();
+    let mut said = String::new();
+    let rested = until_rest(context, entity, timeout, after, |view| {
+        if !context.show.terminal || context.is_data() {
+            let line = line(view);
+            if line != said {
+                print(&format!("{} {line}", clock(view.now_ms)));
+                said = line;
+            }
+        }
+        Ok(())
+    });
+    // The tree needs the targets too, so a terminal is drawn beside the waiting.
+    let view = if context.show.terminal && !context.is_data() {
+        draw_until_rest(context, entity, (timeout, after), &mut screen).await?
+    } else {
+        rested.await?
+    };
+    view.map_or_else(
+        || Err(Failure::new(Exit::Timeout, format!("see the rollout of {entity} rest in time"))),
+        |view| Ok(exit(&view)),
+    )
+}
+
+async fn draw_until_rest(
+    context: &Context,
+    entity: &str,
+    (timeout, after): (Option<Span>, u64),
+    screen: &mut Screen,
+) -> Result<Option<RolloutView>, Failure> {
+    let time = Clock::system();
+    let start = time.now();
+    let mut index = None;
+    loop {
+        let view = next(context, entity, index).await?;
+        let targets = targets(context, entity).await?;
+        screen.draw(&tree::lines(&view, &targets, context.show.paint));
+        if rests(&view, after) {
+            screen.keep();
+            return Ok(Some(view));
+        }
+        if timeout.is_some_and(|timeout| time.now().since(start) >= timeout) {
+            screen.keep();
+            return Ok(None);
+        }
+        index = Some(view.revision);
+    }
+}
+
+/// Calls `each` with every state seen, until the rollout after number `after` rests; none when the time is over.
+pub(crate) async fn until_rest(
+    context: &Context,
+    entity: &str,
+    timeout: Option<Span>,
+    after: u64,
+    mut each: impl FnMut(&RolloutView) -> Result<(), Failure>,
+) -> Result<Option<RolloutView>, Failure> {
+    let time = Clock::system();
+    let start = time.now();
+    let mut index = None;
+    loop {
+        let view = next(context, entity, index).await?;
+        each(&view)?;
+        if rests(&view, after) {
+            return Ok(Some(view));
+        }
+        if timeout.is_some_and(|timeout| time.now().since(start) >= timeout) {
+            return Ok(None);
+        }
+        index = Some(view.revision);
+    }
+}
+
+async fn next(context: &Context, entity: &str, index: Option<u64>) -> Result<RolloutView, Failure> {
+    Ok(context.client.current_rollout(&context.namespace, entity, index, WAIT).await?)
+}
+
+/// Whether nothing more happens without a person or a new request.
+fn rests(view: &RolloutView, after: u64) -> bool {
+    let Some(rollout) = view.rollout.as_ref().filter(|rollout| rollout.number > after) else { return false };
+    let asked = view.entity.wanted.as_ref().map_or(0, |wanted| wanted.request);
+    let heeded = view.progress.handled >= asked;
+    let paused = matches!(
+        rollout.state,
+        State::PausedByPerson { .. }
+            | State::PausedTooManyFailed { .. }
+            | State::PausedNothingToRollBackTo { .. }
+    );
+    heeded && (rollout.ended_ms.is_some() || paused)
+}
+
+/// All targets of an entity, page by page.
+pub(crate) async fn targets(context: &Context, entity: &str) -> Result<Vec<TargetView>, Failure> {
+    let mut all: Vec<TargetView> = Vec::new();
+    let mut after = None;
+    loop {
+        let page = context.client.targets(&context.namespace, entity, after.as_deref()).await?;
+        all.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+fn line(view: &RolloutView) -> String {
+    let figures = &view.figures;
+    format!(
+        "{}: {} ({}/{} succeeded, {} failed, {} in flight)",
+        view.entity.name, view.why, figures.succeeded, figures.targets, figures.failed, figures.in_flight
+    )
+}

@@ -1,0 +1,108 @@
+//! `server`: making and running a control plane.
+
+use bellwether_rt::clock::Clock;
+use bellwether_rt::signal::stop_requested;
+use bellwether_server::config::{Config, ConfigError};
+use bellwether_server::run::{RunError, Server, init};
+
+use crate::args::{Global, ServerConfig, ServerVerb};
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::{Show, print, tell};
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let exit = match &error {
+            RunError::Initialised { .. } | RunError::NotInitialised { .. } | RunError::Plain { .. } => {
+                Exit::Refused
+            }
+            RunError::Open(_)
+            | RunError::World(_)
+            | RunError::Pki(_)
+            | RunError::Random(_)
+            | RunError::Commit(_)
+            | RunError::Listen { .. }
+            | RunError::File { .. } => Exit::Unavailable,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+pub(super) async fn run(global: &Global, verb: ServerVerb) -> Ended {
+    match verb {
+        ServerVerb::Init { config } => make(global, &load(&config)?).await,
+        ServerVerb::Run { config, check: true } => {
+            load(&config)?;
+            tell("the configuration is fine");
+            Ok(Exit::Yes)
+        }
+        ServerVerb::Run { config, check: false } => serve(&load(&config)?).await,
+    }
+}
+
+fn load(from: &ServerConfig) -> Result<Config, Failure> {
+    let mut config = Config::load(from.config.as_deref())?;
+    if let Some(dir) = &from.data_dir {
+        config.data_dir.clone_from(dir);
+    }
+    if let Some(listen) = from.listen {
+        config.listen = listen;
+    }
+    Ok(config)
+}
+
+async fn make(global: &Global, config: &Config) -> Ended {
+    let made = init(config).await?;
+    let data = serde_json::json!({
+        "token_file": made.token_file,
+        "ca_file": made.ca_file,
+        "ca_fingerprint": made.ca_fingerprint,
+    });
+    Show::new(global).data(
+        &data,
+        || vec![made.token_file.display().to_string()],
+        |_| {
+            let server = format!("https://{}", config.listen);
+            format!(
+                "made an installation in {dir}\n\n\
+             admin token (shown this once; also in {token}, readable by you alone):\n  {secret}\n\n\
+             next:\n  bellwether server run --data-dir {dir} --listen {listen}\n  \
+             bellwether context set main --server {server} --ca {ca} --token-file {token}\n  \
+             bellwether join-token create",
+                dir = config.data_dir.display(),
+                token = made.token_file.display(),
+                secret = made.token.expose(),
+                listen = config.listen,
+                ca = made.ca_file.display(),
+            )
+        },
+    )?;
+    Ok(Exit::Yes)
+}
+
+async fn serve(config: &Config) -> Ended {
+    let server = Server::start(config, Clock::system()).await?;
+    tracing::info!(address = %server.address, "serving");
+    print(&format!("serving on https://{}", server.address));
+    until_stopped(&server).await?;
+    server.stop().await.map_err(|error| Failure::ours(error.to_string()))?;
+    Ok(Exit::Yes)
+}
+
+/// Waits for a stop signal, or for the server to break.
+pub(super) async fn until_stopped(server: &Server) -> Result<(), Failure> {
+    // Both arms only wait.
+    tokio::select! {
+        stop = stop_requested() => {
+            let stop = stop.map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
+            tracing::info!(?stop, "stopping");
+        }
+        () = server.broken() => tracing::error!("a part of the server broke; stopping"),
+    }
+    Ok(())
+}

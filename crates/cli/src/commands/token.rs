@@ -1,0 +1,66 @@
+//! `token` and `join-token`.
+
+use bellwether_api::v1::access::{NewJoinToken, NewToken};
+
+use crate::args::{JoinTokenVerb, TokenVerb};
+use crate::context::Context;
+use crate::exit::{Ended, Exit};
+use crate::show::age::date;
+use crate::show::{print, table, tell};
+
+pub(super) async fn run(context: &Context, verb: TokenVerb) -> Ended {
+    match verb {
+        TokenVerb::Create { name, role, expires_in } => {
+            let request = NewToken { name, role, expires_in: expires_in.map(|span| span.to_string()) };
+            let made = context.client.create_token(&request).await?;
+            context.show.data(&made, || vec![made.secret.clone()], |_| made.secret.clone())?;
+            tell("it is shown only this once");
+        }
+        TokenVerb::List => {
+            let page = context.client.tokens().await?;
+            let names = || page.items.iter().map(|token| token.name.clone()).collect();
+            context.show.data(&page.items, names, |_| {
+                let rows = page.items.iter().map(|token| {
+                    let end = token.expires_at_ms.map_or_else(|| "never".to_owned(), date);
+                    vec![token.name.clone(), token.role.clone(), date(token.created_at_ms), end]
+                });
+                table(&["name", "role", "created", "expires"], rows)
+            })?;
+        }
+        TokenVerb::Delete { name } => context.client.delete_token(&name).await?,
+        TokenVerb::Whoami => {
+            let me = context.client.who_am_i().await?;
+            let role = me.role.clone().unwrap_or_default();
+            context.show.data(&me, || vec![me.actor.clone()], |_| format!("{} {role}", me.actor))?;
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> Ended {
+    match verb {
+        JoinTokenVerb::Create { node, expires_in } => {
+            let request = NewJoinToken { node, expires_in: expires_in.map(|span| span.to_string()) };
+            let made = context.client.create_join_token(&request).await?;
+            context.show.data(&made, || vec![made.secret.clone()], |_| made.secret.clone())?;
+            tell("it is shown only this once, and lets one machine in, once");
+        }
+        JoinTokenVerb::List => {
+            let page = context.client.join_tokens().await?;
+            let names = || page.items.iter().map(|token| token.id.clone()).collect();
+            context.show.data(&page.items, names, |_| {
+                let rows = page.items.iter().map(|token| {
+                    let node = token.node.clone().unwrap_or_else(|| "any".to_owned());
+                    let used = token.used_by.clone().unwrap_or_else(|| "-".to_owned());
+                    vec![token.id.clone(), node, token.created_by.clone(), date(token.expires_at_ms), used]
+                });
+                table(&["id", "node", "created by", "expires", "used by"], rows)
+            })?;
+        }
+        JoinTokenVerb::Delete { id } => {
+            context.client.delete_join_token(&id).await?;
+            print(&format!("revoked {id}"));
+        }
+    }
+    Ok(Exit::Yes)
+}

@@ -1,0 +1,84 @@
+//! A part of the terminal that redraws in place: the last lines printed are replaced by the next ones.
+
+use std::io::Write;
+
+/// What is on the screen now.
+#[derive(Debug, Default)]
+pub(crate) struct Screen {
+    lines: usize,
+}
+
+/// Columns and rows where the terminal does not say.
+const FALLBACK: (usize, usize) = (100, 40);
+
+impl Screen {
+    /// Replaces what was drawn last by these lines, cut to the terminal.
+    pub(crate) fn draw(&mut self, lines: &[String]) {
+        let (columns, rows) = size();
+        let mut out = String::new();
+        if self.lines > 0 {
+            out.push_str(&format!("\x1b[{}A", self.lines));
+        }
+        out.push_str("\r\x1b[J");
+        let most = rows.saturating_sub(1).max(1);
+        let hidden = lines.len().saturating_sub(most);
+        let shown = if hidden > 0 { most.saturating_sub(1) } else { lines.len() };
+        for line in lines.iter().take(shown) {
+            out.push_str(&cut(line, columns));
+            out.push('\n');
+        }
+        if hidden > 0 {
+            out.push_str(&format!("… {} more lines\n", lines.len() - shown));
+        }
+        self.lines = shown + usize::from(hidden > 0);
+        let mut stdout = std::io::stdout().lock();
+        // A reader that has gone away is not our failure.
+        drop(stdout.write_all(out.as_bytes()));
+        drop(stdout.flush());
+    }
+
+    /// Keeps what is drawn, and goes on below it.
+    pub(crate) fn keep(&mut self) {
+        self.lines = 0;
+    }
+}
+
+/// Columns and rows of the terminal.
+pub(crate) fn size() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    let size = size.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    size.map_or(FALLBACK, |size| (usize::from(size.ws_col), usize::from(size.ws_row)))
+}
+
+/// The first `columns` visible characters; escape sequences do not count, and colour ends where the line does.
+pub(crate) fn cut(line: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let mut visible = 0;
+    let mut escape = false;
+    for c in line.chars() {
+        match c {
+            '\x1b' => escape = true,
+            'm' if escape => escape = false,
+            _ if escape => {}
+            _ if visible == columns => {
+                out.push_str("\x1b[0m");
+                return out;
+            }
+            _ => visible += 1,
+        }
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cutting_counts_what_is_seen() {
+        assert_eq!(cut("abcdef", 3), "abc\x1b[0m");
+        assert_eq!(cut("\x1b[32mab\x1b[0m", 2), "\x1b[32mab\x1b[0m");
+        assert_eq!(cut("✓✓✓", 2), "✓✓\x1b[0m");
+    }
+}

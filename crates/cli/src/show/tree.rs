@@ -1,0 +1,201 @@
+//! A rollout as a tree: batches as branches, targets as leaves with glyph, state, age and reason, thresholds on top.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::v1::rollout::{Rollout, RolloutView, State};
+use bellwether_api::v1::target::TargetView;
+
+use super::age::{ago, clock};
+use super::paint::{Paint, Tone, phase};
+
+/// Most leaves shown under one branch; those in trouble come first.
+const LEAVES: usize = 12;
+
+/// The tree, line by line.
+pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<String> {
+    let mut lines = vec![head(view, paint)];
+    lines.push(thresholds(view, paint));
+    if !view.why.is_empty() {
+        lines.push(format!("│ {}", view.why));
+    }
+    let Some(rollout) = &view.rollout else { return lines };
+    let (batches, rest) = sort(rollout, targets);
+    let count = rollout.batches.len();
+    for (index, batch) in rollout.batches.iter().enumerate() {
+        let leaves = batches.get(&index).cloned().unwrap_or_default();
+        let last = index + 1 == count && rest.is_empty();
+        let title = format!("batch {}  {}", batch.number, paint.text(Tone::Dim, &clock(batch.opened_ms)));
+        branch(&mut lines, &title, &leaves, (view.now_ms, last), paint);
+    }
+    if !rest.is_empty() {
+        let title = paint.text(Tone::Dim, "not told by this rollout");
+        branch(&mut lines, &title, &rest, (view.now_ms, true), paint);
+    }
+    lines
+}
+
+fn head(view: &RolloutView, paint: Paint) -> String {
+    let name = paint.text(Tone::Strong, &view.entity.name);
+    let Some(rollout) = &view.rollout else { return format!("{name}  nothing was ever rolled out") };
+    let from = rollout.from.as_deref().unwrap_or("nothing");
+    let (word, tone) = state(&rollout.state);
+    let end = rollout.ended_ms.unwrap_or(view.now_ms);
+    format!(
+        "{name}  {from} → {}  {}  {}",
+        rollout.version,
+        paint.text(tone, word),
+        paint.text(
+            Tone::Dim,
+            &format!("rollout {} by {}, {}", rollout.number, rollout.by, ago(end, rollout.started_ms))
+        ),
+    )
+}
+
+/// A state's word and tone. Partial success is never shown green.
+pub(crate) const fn state(state: &State) -> (&'static str, Tone) {
+    match state {
+        State::Running => ("running", Tone::Busy),
+        State::Waiting { .. } => ("waiting", Tone::Busy),
+        State::PausedByPerson { .. }
+        | State::PausedTooManyFailed { .. }
+        | State::PausedNothingToRollBackTo { .. }
+        | State::PausedTooManyUnreachable { .. } => ("paused", Tone::Busy),
+        State::RollingBack => ("rolling back", Tone::Bad),
+        State::Succeeded => ("succeeded", Tone::Good),
+        State::SucceededPartly { .. } => ("succeeded in part", Tone::Busy),
+        State::RolledBack => ("rolled back", Tone::Bad),
+        State::RollbackFailed { .. } => ("rollback failed", Tone::Bad),
+        State::Aborted { .. } => ("aborted", Tone::Bad),
+        State::Superseded { .. } => ("superseded", Tone::Dim),
+    }
+}
+
+fn thresholds(view: &RolloutView, paint: Paint) -> String {
+    let figures = &view.figures;
+    let bar = bar(figures.succeeded, figures.failed, figures.in_flight, figures.targets, paint);
+    let mut text = format!(
+        "│ {bar} {}/{} succeeded, {} needed · {} failed, {} tolerated · {} in flight, {} at once",
+        figures.succeeded,
+        figures.targets,
+        view.needed,
+        figures.failed,
+        view.tolerated,
+        figures.in_flight,
+        view.batch,
+    );
+    for (count, word) in [
+        (figures.unreachable, "unreachable"),
+        (figures.held, "held"),
+        (figures.returned, "taken back"),
+        (figures.failed_return, "failed on the way back"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!(" · {count} {word}"));
+        }
+    }
+    text
+}
+
+/// A bar of twenty cells.
+fn bar(good: u64, bad: u64, busy: u64, all: u64, paint: Paint) -> String {
+    const CELLS: u64 = 20;
+    let cells = |count: u64| (count * CELLS).checked_div(all).unwrap_or(0);
+    let wide = |count: u64| usize::try_from(count).unwrap_or(0);
+    let good_cells = cells(good);
+    let bad_cells = cells(good + bad).saturating_sub(good_cells);
+    let busy_cells = cells(good + bad + busy).saturating_sub(good_cells + bad_cells);
+    let left = CELLS.saturating_sub(good_cells + bad_cells + busy_cells);
+    [
+        paint.text(Tone::Good, &"█".repeat(wide(good_cells))),
+        paint.text(Tone::Bad, &"█".repeat(wide(bad_cells))),
+        paint.text(Tone::Busy, &"▒".repeat(wide(busy_cells))),
+        paint.text(Tone::Dim, &"░".repeat(wide(left))),
+    ]
+    .concat()
+}
+
+type Branches<'a> = BTreeMap<usize, Vec<&'a TargetView>>;
+
+/// Targets by the batch they were told in, and those this rollout has not told anything.
+fn sort<'a>(rollout: &Rollout, targets: &'a [TargetView]) -> (Branches<'a>, Vec<&'a TargetView>) {
+    let (mut batches, mut rest) = (Branches::new(), Vec::new());
+    for target in targets {
+        let told = target.told_at_ms.filter(|_| target.rollout == Some(rollout.number));
+        let batch = told.and_then(|told| {
+            let opened = rollout.batches.iter().rposition(|batch| batch.opened_ms <= told);
+            opened.or((!rollout.batches.is_empty()).then_some(0))
+        });
+        match batch {
+            Some(batch) => batches.entry(batch).or_default().push(target),
+            None => rest.push(target),
+        }
+    }
+    (batches, rest)
+}
+
+fn branch(
+    lines: &mut Vec<String>,
+    title: &str,
+    leaves: &[&TargetView],
+    (now_ms, last): (u64, bool),
+    paint: Paint,
+) {
+    let (fork, stem) = if last { ("└─", "   ") } else { ("├─", "│  ") };
+    lines.push(format!("{fork} {title}  {}", summary(leaves, paint)));
+    let mut leaves = leaves.to_vec();
+    // Trouble first, then what moves, then the rest; names within.
+    leaves.sort_by_key(|leaf| (rank(&leaf.phase), leaf.name.clone()));
+    let hidden = leaves.len().saturating_sub(LEAVES);
+    let shown = leaves.len() - hidden;
+    for (index, leaf) in leaves.iter().take(shown).enumerate() {
+        let end = if index + 1 == shown && hidden == 0 { "└" } else { "├" };
+        lines.push(format!("{stem}{end} {}", leaf_line(leaf, now_ms, paint)));
+    }
+    if hidden > 0 {
+        lines.push(format!("{stem}└ {}", paint.text(Tone::Dim, &format!("and {hidden} more"))));
+    }
+}
+
+fn rank(word: &str) -> u8 {
+    match word {
+        "failed" => 0,
+        "unreachable" => 1,
+        "blocked" => 2,
+        "succeeded" => 4,
+        "idle" => 5,
+        _ => 3,
+    }
+}
+
+fn summary(leaves: &[&TargetView], paint: Paint) -> String {
+    let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
+    for leaf in leaves {
+        *counts.entry((rank(&leaf.phase), &leaf.phase)).or_default() += 1;
+    }
+    let parts = counts.iter().map(|((_, word), count)| paint.text(phase(word).1, &format!("{count} {word}")));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn leaf_line(leaf: &TargetView, now_ms: u64, paint: Paint) -> String {
+    let (glyph, tone) = phase(&leaf.phase);
+    let age = leaf.since_ms.map_or(String::new(), |since| ago(now_ms, since));
+    let running = leaf.running.as_deref().unwrap_or("-");
+    let contact = match leaf.contact.as_str() {
+        "up" => String::new(),
+        other => format!(" ({other})"),
+    };
+    let why = if leaf.phase == "succeeded" && contact.is_empty() { "" } else { &leaf.why };
+    format!(
+        "{} {:<12} {:<11} {:>5}  {:<10} {}{}",
+        paint.text(tone, glyph),
+        leaf.name,
+        leaf.phase,
+        age,
+        running,
+        paint.text(Tone::Dim, why),
+        contact
+    )
+}
+
+#[cfg(test)]
+mod tests;

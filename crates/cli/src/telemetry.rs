@@ -1,0 +1,28 @@
+//! Logs: to stderr, quiet for commands, telling for long-running parts.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Args, LogFormat};
+
+/// Starts logging as the arguments say.
+pub(crate) fn start(args: &Args) {
+    let level = match (&args.log, args.command.runs_long()) {
+        (Some(filter), _) => filter.clone(),
+        (None, true) => "info".to_owned(),
+        (None, false) => "error".to_owned(),
+    };
+    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    let started = match args.log_format {
+        LogFormat::Text => builder.with_target(false).try_init(),
+        LogFormat::Json => builder.json().try_init(),
+    };
+    if let Err(error) = started {
+        tracing::debug!(%error, "logging was started already");
+    }
+}
