@@ -202,7 +202,19 @@ impl World {
             Act::Contact(_, contact) => self.change(name, |sighting| sighting.contact = *contact),
             Act::Hold(_, on) => self.change(name, |sighting| sighting.held = on.then(|| "disk".into())),
             Act::Leave(_) => self.see(name, None),
-            _ => {}
+            Act::Time(_)
+            | Act::Comply(_)
+            | Act::ComplyAll
+            | Act::Join(..)
+            | Act::Start(_)
+            | Act::Retry
+            | Act::Undo
+            | Act::Abort
+            | Act::Pause
+            | Act::Resume
+            | Act::Policy(_)
+            | Act::Crash(_)
+            | Act::Restart => {}
         }
     }
 
