@@ -1,7 +1,7 @@
 //! The rollout decider: from an entity's board and the time to what is written next. Owns the verdict and the rounds in
 //! which it is reached; never asks what changed.
 //!
-//! A round settles what reports and time have brought, heeds what people asked, judges the rollout and hands out what
+//! A round heeds what people asked, settles what reports and time have brought, judges the rollout and hands out what
 //! there is room for. Rounds go on, on a copy of the board, until one changes nothing: so the verdict of one pass leaves
 //! nothing for a second.
 
@@ -67,8 +67,8 @@ impl Verdict {
 pub fn decide(board: &Board, now: Timestamp) -> Verdict {
     let mut pass = pass::Pass::new(board, now);
     for _ in 0..MAX_ROUNDS {
-        let changed = settle::settle(&mut pass)
-            || heed::heed(&mut pass)
+        let changed = heed::heed(&mut pass)
+            || settle::settle(&mut pass)
             || judge::judge(&mut pass)
             || hand_out::hand_out(&mut pass);
         if !changed {

@@ -164,7 +164,12 @@ impl Stage {
         self.refusal = self.world.operate(result).map(|refusal| refusal.to_string()).unwrap_or_default();
     }
 
-    fn target_does(&mut self, name: &TargetName, what: &str, now: bellwether_core::words::time::Timestamp) -> Step {
+    fn target_does(
+        &mut self,
+        name: &TargetName,
+        what: &str,
+        now: bellwether_core::words::time::Timestamp,
+    ) -> Step {
         let (what, text) = what.split_once(": ").unwrap_or((what, ""));
         let world = &mut self.world;
         match what.split(' ').collect::<Vec<_>>()[..] {
@@ -225,7 +230,9 @@ impl Stage {
             "unreachable" => {
                 same_names(rest, self.named(|state| matches!(state.outcome, Outcome::Unreachable { .. })))
             }
-            "state" => same(rest, &world.newest().map(|rollout| rollout.state.to_string()).unwrap_or_default()),
+            "state" => {
+                same(rest, &world.newest().map(|rollout| rollout.state.to_string()).unwrap_or_default())
+            }
             "rollout" => {
                 let (number, state) = rest.split_once(' ').ok_or("rollout N STATE")?;
                 let number = number.parse().map(RolloutNumber::new).map_err(|_| "which rollout?")?;

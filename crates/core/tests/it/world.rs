@@ -175,9 +175,9 @@ impl World {
     /// The board as a server that has just started would build it.
     pub(crate) fn rebuilt(&self) -> Board {
         let names: std::collections::BTreeSet<_> = self.sightings.keys().chain(self.states.keys()).collect();
-        let targets = names.into_iter().map(|name| {
-            (name.clone(), self.sightings.get(name).cloned(), self.states.get(name).cloned())
-        });
+        let targets = names
+            .into_iter()
+            .map(|name| (name.clone(), self.sightings.get(name).cloned(), self.states.get(name).cloned()));
         let (entity, progress) = (self.entity.clone(), self.progress.clone());
         Board::build(Arc::new(entity), Arc::new(progress), self.active().map(Arc::new), targets)
     }
@@ -194,7 +194,8 @@ pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Sighting {
         answering: AssignmentNumber::ZERO,
         doing: Doing::Nothing,
         health: Health::Healthy,
-        healthy_since: version.map(|_| now.minus(Span::from_secs(3_600).min(Span::from_millis(now.as_millis())))),
+        healthy_since: version
+            .map(|_| now.minus(Span::from_secs(3_600).min(Span::from_millis(now.as_millis())))),
         reported_at: now,
         contact: Contact::Up,
         held: None,

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::records::event::Draft;
-use crate::records::rollout::{Pause, State};
+use crate::records::rollout::State;
 use crate::words::counter::RolloutNumber;
 use crate::words::name::{EntityName, TargetName};
 use crate::words::version::Version;
@@ -35,7 +35,6 @@ pub(super) fn target(
 pub(super) const fn kind_of_turn(before: &State, after: &State) -> Option<&'static str> {
     match (before, after) {
         (State::Paused(_), State::Running) => Some("rollout.resumed"),
-        (State::Paused(Pause::Person { .. }), State::RollingBack) => Some("rollout.resumed"),
         (_, State::Running) => None,
         (_, State::Waiting(_)) => Some("rollout.waiting"),
         (_, State::Paused(_)) => Some("rollout.paused"),

@@ -51,6 +51,23 @@ impl Tally {
         }
     }
 
+    /// Counts one target anew that had another place, or none, before. Says whether the earliest times have to be
+    /// looked for again, because that target may have been the one with the earliest.
+    pub(crate) fn exchange(&mut self, old: Option<&Place>, new: &Place) -> bool {
+        let mut stale = false;
+        if let Some(old) = old {
+            stale = old.due == self.due && new.due > old.due
+                || old.clock_from == self.clock_from && new.clock_from > old.clock_from;
+            self.members -= u32::from(old.member);
+            self.flying -= u32::from(old.flying);
+            if let Some(count) = self.lanes.get_mut(old.lane as usize) {
+                *count -= 1;
+            }
+        }
+        self.add(new);
+        stale
+    }
+
     /// Counts another stretch too.
     pub(crate) fn join(&mut self, other: &Self) {
         self.members += other.members;

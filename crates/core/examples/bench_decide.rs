@@ -1,0 +1,194 @@
+//! How long the rollout decider takes, by number of targets. Run with
+//! `cargo run --release -p bellwether-core --example bench_decide`; each line is `name value unit`.
+#![expect(clippy::print_stdout, reason = "the figures are what it is for")]
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "it stops where it is wrong")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bellwether_core::decide::rollout::{Verdict, decide};
+use bellwether_core::records::entity::Entity;
+use bellwether_core::records::policy::{Draft, Policy};
+use bellwether_core::records::progress::Progress;
+use bellwether_core::records::rollout::Rollout;
+use bellwether_core::rollout::board::Board;
+use bellwether_core::rollout::operate::{self, Intent};
+use bellwether_core::rollout::sighting::{Contact, Doing, Health, Sighting};
+use bellwether_core::words::counter::AssignmentNumber;
+use bellwether_core::words::name::TargetName;
+use bellwether_core::words::selector::Selector;
+use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::words::version::Version;
+
+/// How often each figure is taken; the median counts.
+const RUNS: usize = 9;
+
+/// How many single reports are folded and decided for one figure.
+const REPORTS: usize = 200;
+
+struct World {
+    entity: Entity,
+    progress: Progress,
+    rollout: Option<Rollout>,
+    board: Board,
+    now: Timestamp,
+}
+
+fn main() {
+    for targets in [1_000, 10_000, 100_000, 1_000_000] {
+        let names = names(targets);
+        let mut world = world(&names);
+        let time = median(|| {
+            let copied: Vec<_> = members(&world.board);
+            timed(|| build(&world, copied)).0
+        });
+        print(targets, "board_build", time);
+        let batch = world.start("v2");
+        assert_eq!(batch.targets.len(), targets / 20, "the batch is 5 %");
+        world.pass_time(1);
+        for change in &batch.targets {
+            world.comply(&change.target);
+        }
+        world.pass_time(60);
+        let pass = median(|| {
+            let (time, verdict) = timed(|| decide(&world.board, world.now));
+            assert_eq!(verdict.targets.len(), targets / 10, "a batch succeeds and a batch is told");
+            time
+        });
+        print(targets, "full_pass", pass);
+        let fresh = median(|| {
+            let copied: Vec<_> = members(&world.board);
+            timed(|| decide(&build(&world, copied), world.now)).0
+        });
+        print(targets, "build_and_full_pass", fresh);
+        let verdict = decide(&world.board, world.now);
+        world.apply(verdict);
+        print(targets, "pass_after_one_report", one_report(&mut world, &names));
+        print(targets, "idle_pass", median(|| timed(|| decide(&world.board, world.now)).0));
+    }
+}
+
+/// Folds single reports and decides after each, while a reader keeps a copy of the board from before.
+fn one_report(world: &mut World, names: &[TargetName]) -> Duration {
+    let mut times = Vec::new();
+    for step in 0..REPORTS {
+        let name = &names[step * 7_919 % names.len()];
+        let mut sighting = world.board.target(name).and_then(|target| target.sighting).cloned().unwrap();
+        sighting.reported_at = world.now;
+        sighting.doing = Doing::Applying { attempt: 1 };
+        let published = Arc::new(world.board.clone());
+        let (time, verdict) = timed(|| {
+            world.board.fold_sighting(name, Some(sighting));
+            decide(&world.board, world.now)
+        });
+        times.push(time);
+        world.apply(verdict);
+        drop(published);
+    }
+    times.sort();
+    times[times.len() / 2]
+}
+
+impl World {
+    fn start(&mut self, version: &str) -> Verdict {
+        let intent = Intent::of("bench".parse().unwrap(), self.now);
+        let version: Version = version.parse().unwrap();
+        self.entity = operate::start(&self.entity, &self.progress, version, intent).unwrap();
+        self.board.fold_entity(Arc::new(self.entity.clone()));
+        let verdict = decide(&self.board, self.now);
+        self.apply(verdict.clone());
+        verdict
+    }
+
+    fn apply(&mut self, verdict: Verdict) {
+        self.progress = verdict.progress.unwrap_or_else(|| self.progress.clone());
+        self.rollout = verdict.rollouts.into_iter().next_back().or(self.rollout.take());
+        let active = self.rollout.clone().filter(|rollout| !rollout.is_over()).map(Arc::new);
+        self.board.fold_progress(Arc::new(self.progress.clone()), active);
+        for change in verdict.targets {
+            self.board.fold_state(&change.target, change.state);
+        }
+    }
+
+    fn comply(&mut self, name: &TargetName) {
+        let target = self.board.target(name).unwrap();
+        let (state, mut sighting) = (target.state.unwrap(), target.sighting.unwrap().clone());
+        sighting.running = Some(state.version.clone());
+        sighting.answering = state.assignment;
+        sighting.healthy_since = Some(self.now);
+        self.board.fold_sighting(name, Some(sighting));
+    }
+
+    fn pass_time(&mut self, seconds: u64) {
+        self.now = self.now.plus(Span::from_secs(seconds));
+    }
+}
+
+type Member = (TargetName, Option<Sighting>, Option<bellwether_core::records::target::TargetState>);
+
+fn members(board: &Board) -> Vec<Member> {
+    let copy = |target: bellwether_core::rollout::board::Target<'_>| {
+        (target.name.clone(), target.sighting.cloned(), target.state.cloned())
+    };
+    board.targets().map(copy).collect()
+}
+
+fn build(world: &World, members: Vec<Member>) -> Board {
+    let rollout = world.rollout.clone().filter(|rollout| !rollout.is_over()).map(Arc::new);
+    Board::build(
+        Arc::new(world.entity.clone()),
+        Arc::new(world.progress.clone()),
+        rollout,
+        members.into_iter(),
+    )
+}
+
+/// A fleet that runs v1, healthy for long, with v1 last known good.
+fn world(names: &[TargetName]) -> World {
+    let policy = Policy::new(Draft::default()).unwrap();
+    let entity = Entity::new("web".parse().unwrap(), Selector::all(), policy);
+    let now = Timestamp::from_millis(1_800_000_000_000);
+    let sighting = Sighting {
+        running: "v1".parse().ok(),
+        answering: AssignmentNumber::ZERO,
+        doing: Doing::Nothing,
+        health: Health::Healthy,
+        healthy_since: Some(now.minus(Span::from_secs(86_400))),
+        reported_at: now,
+        contact: Contact::Up,
+        held: None,
+    };
+    let board = Board::build(
+        Arc::new(entity.clone()),
+        Arc::default(),
+        None,
+        names.iter().map(|name| (name.clone(), Some(sighting.clone()), None)),
+    );
+    let mut world = World { entity, progress: Progress::default(), rollout: None, board, now };
+    let (time, verdict) = timed(|| world.start("v1"));
+    assert_eq!(verdict.targets.len(), names.len(), "all were adopted");
+    print(names.len(), "adopt_all", time);
+    world
+}
+
+fn names(targets: usize) -> Vec<TargetName> {
+    (0..targets).map(|number| format!("node-{number:07}.fleet.example").parse().unwrap()).collect()
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let started = Instant::now();
+    let result = black_box(work());
+    (started.elapsed(), result)
+}
+
+fn median(mut run: impl FnMut() -> Duration) -> Duration {
+    let mut times: Vec<_> = (0..RUNS).map(|_| run()).collect();
+    times.sort();
+    times[RUNS / 2]
+}
+
+fn print(targets: usize, name: &str, time: Duration) {
+    println!("decide_{name}_{targets} {:.1} us", time.as_secs_f64() * 1e6);
+}

@@ -1,0 +1,435 @@
+//! The laws of the rollout engine, after every step of random histories: versions come and go, targets succeed, fail,
+//! fall silent, are held, join and leave, people meddle, and the decider dies between any two writes.
+
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
+use bellwether_core::records::progress::Course;
+use bellwether_core::records::rollout::{Judgement, Rollout};
+use bellwether_core::records::target::{Outcome, Purpose, TargetState};
+use bellwether_core::rollout::operate;
+use bellwether_core::rollout::sighting::{Contact, Doing, Health};
+use bellwether_core::rollout::why::{why, why_rollout};
+use bellwether_core::words::counter::AssignmentNumber;
+use bellwether_core::words::name::TargetName;
+use bellwether_core::words::percent::{Amount, Percent};
+use bellwether_core::words::time::Span;
+use bellwether_core::words::version::Version;
+use proptest::prelude::*;
+
+use crate::world::{World, evidence, newcomer};
+
+/// Most targets of a history: few, so that thresholds are crossed often.
+const TARGETS: u8 = 9;
+
+/// One thing that happens. Targets and versions are numbers, so that a failing history shrinks to small ones.
+#[derive(Debug, Clone)]
+enum Act {
+    Time(u8),
+    Comply(u8),
+    ComplyAll,
+    Fail(u8),
+    ChecksFail(u8),
+    OldReport(u8, u8),
+    ByHand(u8, u8),
+    Applying(u8),
+    Contact(u8, Contact),
+    Hold(u8, bool),
+    Join(u8, u8),
+    Leave(u8),
+    Start(u8),
+    Retry,
+    Undo,
+    Abort,
+    Pause,
+    Resume,
+    Policy(Policy),
+    Crash(u8),
+    Restart,
+}
+
+fn contact() -> impl Strategy<Value = Contact> {
+    prop_oneof![
+        3 => Just(Contact::Up),
+        1 => Just(Contact::Suspect),
+        1 => Just(Contact::Unreachable),
+        1 => Just(Contact::Never),
+    ]
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let target = || 0..TARGETS;
+    let version = || 0_u8..4;
+    prop_oneof![
+        6 => (1_u8..90).prop_map(Act::Time),
+        8 => target().prop_map(Act::Comply),
+        6 => Just(Act::ComplyAll),
+        3 => target().prop_map(Act::Fail),
+        2 => target().prop_map(Act::ChecksFail),
+        1 => (target(), version()).prop_map(|(target, version)| Act::OldReport(target, version)),
+        1 => (target(), version()).prop_map(|(target, version)| Act::ByHand(target, version)),
+        1 => target().prop_map(Act::Applying),
+        4 => (target(), contact()).prop_map(|(target, contact)| Act::Contact(target, contact)),
+        2 => (target(), any::<bool>()).prop_map(|(target, on)| Act::Hold(target, on)),
+        3 => (target(), version()).prop_map(|(target, version)| Act::Join(target, version)),
+        2 => target().prop_map(Act::Leave),
+        5 => version().prop_map(Act::Start),
+        1 => Just(Act::Retry),
+        1 => Just(Act::Undo),
+        1 => Just(Act::Abort),
+        1 => Just(Act::Pause),
+        3 => Just(Act::Resume),
+        2 => policy().prop_map(Act::Policy),
+        3 => (0_u8..8).prop_map(Act::Crash),
+        1 => Just(Act::Restart),
+    ]
+}
+
+fn amount() -> impl Strategy<Value = Amount> {
+    prop_oneof![
+        (0_u32..6).prop_map(Amount::Count),
+        (0_u8..=100).prop_map(|share| Amount::Share(Percent::new(share).unwrap())),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    let on_failure = prop_oneof![4 => Just(OnFailure::Rollback), 1 => Just(OnFailure::Pause), 1 => Just(OnFailure::Continue)];
+    let supersede = prop_oneof![3 => Just(Supersede::Replace), 1 => Just(Supersede::Finish), 1 => Just(Supersede::Refuse)];
+    let shares = (amount(), 1_u8..=100, proptest::option::of(0_u32..4), amount(), amount());
+    let rest = (0_u64..40, 1_u64..60, any::<bool>(), 0_u32..2, on_failure, supersede);
+    (shares, rest).prop_map(|((batch, success, failures, unreachable, rollback), rest)| {
+        let (soak, apply, fail_fast, retries, on_failure, supersede) = rest;
+        let rollback = if rollback.is_zero() { Amount::Count(1) } else { rollback };
+        Policy::new(Draft {
+            batch: Some(batch),
+            success: Percent::new(success),
+            failures: failures.map(Amount::Count),
+            unreachable: Some(unreachable),
+            soak: Some(Span::from_secs(soak)),
+            deadline: Some(Span::from_secs(soak + apply)),
+            fail_fast: Some(fail_fast),
+            retries: Some(retries),
+            on_failure: Some(on_failure),
+            rollback: Some(rollback),
+            supersede: Some(supersede),
+        })
+        .unwrap()
+    })
+}
+
+fn name(target: u8) -> TargetName {
+    format!("web-{target}").parse().unwrap()
+}
+
+fn version(number: u8) -> Version {
+    format!("v{number}").parse().unwrap()
+}
+
+impl World {
+    fn act(&mut self, act: &Act) {
+        match act {
+            Act::Time(seconds) => self.pass_time(Span::from_secs(u64::from(*seconds))),
+            Act::ComplyAll => (0..TARGETS).for_each(|target| self.comply(target)),
+            Act::Comply(target) => self.comply(*target),
+            Act::Start(number) => self.person(|world| {
+                let intent = world.intent("");
+                operate::start(&world.entity, &world.progress, version(*number), intent)
+            }),
+            Act::Retry => {
+                self.person(|world| operate::retry(&world.entity, &world.progress, None, world.intent("")));
+            }
+            Act::Undo => self.person(|world| operate::undo(&world.entity, &world.progress, world.intent(""))),
+            Act::Abort => {
+                self.person(|world| operate::abort(&world.entity, &world.progress, world.intent("")))
+            }
+            Act::Pause => {
+                self.person(|world| operate::pause(&world.entity, &world.progress, world.intent("")))
+            }
+            Act::Resume => self.person(|world| operate::resume(&world.entity, &world.progress)),
+            Act::Policy(policy) => self.set_policy(*policy),
+            Act::Restart | Act::Crash(_) => self.board = self.rebuilt(),
+            Act::Join(target, number) => {
+                let running = (*number > 0).then(|| version(*number));
+                self.see(&name(*target), Some(newcomer(running.as_ref(), self.now)));
+            }
+            Act::Fail(target)
+            | Act::ChecksFail(target)
+            | Act::OldReport(target, _)
+            | Act::ByHand(target, _)
+            | Act::Applying(target)
+            | Act::Contact(target, _)
+            | Act::Hold(target, _)
+            | Act::Leave(target) => {
+                if self.sightings.contains_key(&name(*target)) {
+                    self.target_acts(&name(*target), act);
+                }
+            }
+        }
+    }
+
+    fn person(
+        &mut self,
+        operation: impl FnOnce(
+            &Self,
+        ) -> Result<
+            bellwether_core::records::entity::Entity,
+            bellwether_core::rollout::operate::Refusal,
+        >,
+    ) {
+        let result = operation(self);
+        drop(self.operate(result));
+    }
+
+    fn target_acts(&mut self, name: &TargetName, act: &Act) {
+        let answering = self.assignment(name);
+        match act {
+            Act::Fail(_) => self.fails(name, 2, "exit code 1"),
+            Act::ChecksFail(_) => self.change(name, |sighting| {
+                sighting.answering = answering;
+                sighting.doing = Doing::Nothing;
+                sighting.health = Health::Failing { evidence: evidence("http 500") };
+                sighting.healthy_since = None;
+            }),
+            Act::OldReport(_, number) => {
+                self.runs(name, &version(*number));
+                let older = AssignmentNumber::new(answering.get().saturating_sub(1));
+                self.change(name, |sighting| sighting.answering = older);
+            }
+            Act::ByHand(_, number) => self.runs(name, &version(*number)),
+            Act::Applying(_) => self.change(name, |sighting| {
+                sighting.answering = answering;
+                sighting.doing = Doing::Applying { attempt: 1 };
+            }),
+            Act::Contact(_, contact) => self.change(name, |sighting| sighting.contact = *contact),
+            Act::Hold(_, on) => self.change(name, |sighting| sighting.held = on.then(|| "disk".into())),
+            Act::Leave(_) => self.see(name, None),
+            Act::Time(_)
+            | Act::Comply(_)
+            | Act::ComplyAll
+            | Act::Join(..)
+            | Act::Start(_)
+            | Act::Retry
+            | Act::Undo
+            | Act::Abort
+            | Act::Pause
+            | Act::Resume
+            | Act::Policy(_)
+            | Act::Crash(_)
+            | Act::Restart => {}
+        }
+    }
+
+    fn comply(&mut self, target: u8) {
+        let name = name(target);
+        let Some(sighting) = self.sightings.get(&name) else { return };
+        let told = self.states.get(&name).map(|state| state.version.clone());
+        if let Some(version) = told.or(sighting.running.clone())
+            && sighting.contact == Contact::Up
+        {
+            self.runs(&name, &version);
+        }
+    }
+
+    fn flying(&self) -> u64 {
+        let members = self.states.iter().filter(|(name, _)| self.sightings.contains_key(*name));
+        members.filter(|(_, state)| state.is_in_flight()).count() as u64
+    }
+
+    /// Failures that count for a rollout, counted without the board.
+    fn failed(&self, rollout: &Rollout) -> u64 {
+        let counts = |state: &&TargetState| {
+            state.rollout == rollout.number
+                && matches!(state.purpose, Purpose::Turn | Purpose::Adopted)
+                && matches!(state.outcome, Outcome::Failed { .. })
+        };
+        self.states.values().filter(counts).count() as u64
+    }
+
+    /// Failures that the policy tolerates among this world's targets, reckoned without the engine.
+    fn tolerated(&self) -> u64 {
+        let targets = self.sightings.len() as u64;
+        let needed = (targets * u64::from(self.entity.policy.success().get())).div_ceil(100).max(1);
+        let left = targets.saturating_sub(needed);
+        match self.entity.policy.failures() {
+            Some(Amount::Count(count)) => left.min(u64::from(count)),
+            Some(Amount::Share(_)) | None => left,
+        }
+    }
+}
+
+/// What was handed out between two worlds: targets with a newer assignment in flight.
+fn handed_out<'a>(before: &World, after: &'a World) -> Vec<(&'a TargetName, &'a TargetState, bool)> {
+    let mut found = Vec::new();
+    for (name, state) in &after.states {
+        let old = before.states.get(name);
+        let number = old.map(|old| old.assignment).unwrap_or_default();
+        assert!(state.assignment >= number, "{name}: an assignment number fell");
+        if state.assignment > number {
+            assert!(state.is_in_flight() || old.is_none_or(|old| *old != *state));
+            found.push((name, state, old.is_some_and(TargetState::is_in_flight)));
+        }
+    }
+    found
+}
+
+/// The laws that hold after any write, complete or cut short.
+fn check_any(before: &World, after: &World) {
+    let policy = &after.entity.policy;
+    let targets = after.sightings.len() as u64;
+    let told = handed_out(before, after);
+    let fresh = told.iter().any(|(_, state, was_flying)| state.is_in_flight() && !was_flying);
+    let back = told.iter().any(|(_, state, _)| state.purpose == Purpose::Rollback);
+    let batch = policy.batch().of_at_least_one(targets);
+    let most = if back { batch.max(policy.rollback().of_at_least_one(targets)) } else { batch };
+    assert!(!fresh || after.flying() <= most, "{} in flight, {most} at once", after.flying());
+    for (name, state, _) in &told {
+        let version = Some(&state.version);
+        let slots = [after.progress.rolling.as_ref(), after.progress.last_known_good.as_ref()];
+        let runs = after.sightings.get(*name).and_then(|sighting| sighting.running.as_ref());
+        let adopted = !state.is_in_flight() && runs == version;
+        assert!(
+            adopted || slots.contains(&version),
+            "{name} was told {version:?}, neither rolling nor good: {slots:?}"
+        );
+    }
+    let in_flight = told.iter().any(|(_, state, _)| state.is_in_flight());
+    assert!(!in_flight || after.entity.hold.is_none(), "handed out while a person holds it");
+    assert!(!in_flight || after.progress.clock.since.is_none(), "handed out while paused");
+}
+
+/// The laws that hold after a whole pass.
+fn check_pass(before: &World, after: &World) {
+    for rollout in after.rollouts.values() {
+        let active = after.progress.active() == Some(rollout.number);
+        assert_eq!(rollout.is_over(), !active, "rollout {} is {}", rollout.number, rollout.state);
+        assert_eq!(rollout.ended.is_some(), rollout.is_over());
+    }
+    assert_eq!(after.progress.rolling.is_some(), after.progress.active().is_some());
+    assert!(after.states.iter().all(|(name, state)| {
+        after.sightings.contains_key(name) || matches!(state.outcome, Outcome::Failed { .. })
+    }));
+    if let Some(rollout) = after.active()
+        && matches!(after.progress.course, Course::Forward(_))
+        && after.entity.policy.on_failure() != OnFailure::Continue
+        && !matches!(rollout.judgement, Judgement::Good { .. })
+    {
+        let (failed, tolerated) = (after.failed(&rollout), after.tolerated().max(rollout.waived.failed));
+        let turned = |(_, state, _): &(&TargetName, &TargetState, bool)| {
+            state.purpose == Purpose::Turn && state.is_in_flight()
+        };
+        let turns = handed_out(before, after).into_iter().filter(turned).count();
+        assert!(failed <= tolerated || turns == 0, "{failed} failed, {tolerated} tolerated, {turns} told");
+    }
+    if after.progress.last_known_good != before.progress.last_known_good {
+        check_promotion(after);
+    }
+}
+
+/// A version becomes good only when somebody runs it and no more failed than is tolerated.
+fn check_promotion(after: &World) {
+    let good = after.progress.last_known_good.as_ref().unwrap();
+    let judged = |rollout: &&Rollout| matches!(rollout.judgement, Judgement::Good { .. });
+    let rollout =
+        after.rollouts.values().rev().filter(judged).find(|rollout| rollout.version == *good).unwrap();
+    let figures = rollout.figures;
+    let tolerated = after.tolerated().max(rollout.waived.failed);
+    assert!(figures.succeeded >= 1, "{good} became good without a success: {figures:?}");
+    assert!(figures.failed <= tolerated || rollout.is_over(), "{good} became good: {figures:?}, {tolerated}");
+}
+
+/// The board that was folded change by change answers as one built from the records.
+fn check_fold(world: &World) {
+    let rebuilt = world.rebuilt();
+    assert_eq!(world.board.figures(), rebuilt.figures());
+    assert_eq!(decide(&world.board, world.now), decide(&rebuilt, world.now));
+    assert_eq!(why_rollout(&world.board), why_rollout(&rebuilt));
+    assert!(world.board.targets().eq(rebuilt.targets()));
+    for target in rebuilt.targets() {
+        let line = why(&rebuilt, target.name, world.now);
+        assert_eq!(why(&world.board, target.name, world.now), line);
+        assert!(line.len() > target.name.as_str().len() + 2, "no reason: {line:?}");
+    }
+}
+
+fn step(world: &mut World, act: &Act) {
+    world.act(act);
+    let before = world.clone();
+    if let Act::Crash(writes) = act {
+        let verdict = decide(&world.board, world.now);
+        world.apply_first(verdict, usize::from(*writes));
+        check_any(&before, world);
+        world.board = world.rebuilt();
+        let cut = world.clone();
+        world.decide();
+        check_any(&cut, world);
+        check_pass(&before, world);
+    } else {
+        world.decide();
+        check_any(&before, world);
+        check_pass(&before, world);
+    }
+    check_fold(world);
+}
+
+/// From here on nothing goes wrong any more, and a person resumes what stands still.
+fn heal(world: &mut World) {
+    let calm = Draft { batch: "2".parse().ok(), soak: "10s".parse().ok(), ..Draft::default() };
+    world.set_policy(Policy::new(calm).unwrap());
+    if world.sightings.is_empty() {
+        world.act(&Act::Join(0, 1));
+    }
+    let names: Vec<_> = world.sightings.keys().cloned().collect();
+    for name in &names {
+        world.change(name, |sighting| {
+            sighting.contact = Contact::Up;
+            sighting.held = None;
+        });
+    }
+    for _ in 0..120 {
+        step(world, &Act::Resume);
+        step(world, &Act::ComplyAll);
+        step(world, &Act::Time(10));
+    }
+}
+
+fn check_ended(world: &World) {
+    let newest = world.newest().map(|rollout| rollout.state.to_string());
+    assert_eq!(world.progress.active(), None, "after all faults are gone it is still {newest:?}");
+    assert_eq!(world.progress.handled, world.entity.last_request(), "a request was never acted on");
+    assert_eq!(world.flying(), 0, "someone is in flight for ever");
+    let good = world.progress.last_known_good.as_ref();
+    if world.progress.course == Course::Settled && good.is_some() {
+        for name in world.sightings.keys() {
+            let told = world.states.get(name).map(|state| &state.version);
+            assert_eq!(told, good, "{name} was left behind");
+        }
+    }
+}
+
+/// 2,000 histories unless `PROPTEST_CASES` says otherwise; proptest's own default is what it gives when unset.
+fn config() -> ProptestConfig {
+    let given = ProptestConfig::default();
+    let cases = if given.cases == 256 { 2_000 } else { given.cases };
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 4_000, ..given }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn the_laws_hold_in_every_history_and_every_rollout_ends(
+        first in policy(),
+        targets in 0..TARGETS,
+        acts in proptest::collection::vec(act(), 1..40),
+    ) {
+        let mut world = World::new();
+        world.set_policy(first);
+        for target in 0..targets {
+            world.act(&Act::Join(target, 1));
+        }
+        for act in &acts {
+            step(&mut world, act);
+        }
+        heal(&mut world);
+        check_ended(&world);
+    }
+}

@@ -1,0 +1,88 @@
+//! Every file in `scenarios/` is a test of its name: the rows of the engine's truth table and the cases that broke others.
+
+macro_rules! plays {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            crate::play::perform(include_str!(concat!("scenarios/", stringify!($name), ".txt")));
+        })*
+
+        #[test]
+        fn every_play_is_performed() {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/scenarios");
+            let mut found: Vec<_> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            found.sort();
+            let listed: Vec<_> = [$(stringify!($name)),*].map(|name| format!("{name}.txt")).into();
+            assert_eq!(found, listed);
+        }
+    };
+}
+
+plays! {
+    a_failed_rollout_does_not_poison_the_next
+    a_failure_after_success_counts_until_the_version_is_good
+    a_good_version_gets_through_when_the_stable_one_is_broken
+    a_held_target_does_not_hold_up_a_rollback
+    a_held_target_is_skipped_and_its_deadline_stands_still
+    a_late_failure_is_reported_and_never_rolled_back
+    a_new_version_during_a_rollback_waits_for_its_end
+    a_new_version_during_the_first_batch_turns_it_round
+    a_new_version_is_refused_when_the_policy_says_refuse
+    a_new_version_replaces_the_one_under_way
+    a_new_version_waits_when_the_policy_says_finish
+    a_person_lets_silent_targets_pass
+    a_policy_changed_on_the_way_applies_from_the_next_pass
+    a_retry_is_recorded_with_its_author
+    a_rollback_that_fails_says_so
+    a_second_version_never_exceeds_the_batch
+    a_target_that_joins_gets_last_known_good_then_its_turn
+    a_target_that_leaves_in_flight_lowers_what_is_needed
+    a_target_that_leaves_takes_itself_out_of_n_but_not_its_failure
+    a_target_that_left_and_came_back_answers_nothing_old
+    abort_leaves_everything_as_it_is
+    abort_then_a_third_version
+    abort_then_the_same_version_again
+    abort_when_all_were_told
+    enough_successes_make_it_good_while_others_are_in_flight
+    failing_during_the_soak_with_fail_fast
+    failing_during_the_soak_without_fail_fast
+    failure_wins_over_success_in_one_pass
+    failure_without_known_good_pauses
+    first_ever_version_without_known_good
+    flapping_does_not_stretch_the_deadline
+    healthy_only_by_an_old_report_does_not_count
+    healthy_without_checks_means_runs_it_and_reports_no_error
+    more_failures_than_tolerated_roll_back_in_the_same_pass
+    no_failure_demotes_last_known_good
+    no_target_version_ever_set
+    nobody_can_be_reached
+    on_failure_continue_goes_to_the_end_without_a_good_version
+    on_failure_pause_waits_for_a_person
+    only_silent_ones_left_beyond_the_budget_pause_it
+    only_silent_ones_left_within_the_budget_end_it
+    pause_stops_handing_out_and_the_deadlines
+    reports_the_version_without_being_told
+    retries_are_counted_before_a_target_has_failed
+    rollback_goes_at_its_own_pace
+    rollback_tells_the_silent_without_waiting_for_them
+    setting_back_to_last_known_good_is_an_undo
+    soak_of_zero
+    targets_on_a_replaced_version_go_back_with_the_rest
+    the_deadline_says_what_the_target_was_doing
+    the_decider_dies_before_it_replaces_a_rollout
+    the_decider_dies_between_decision_and_write
+    the_known_bad_version_is_refused_and_retried_on_purpose
+    the_leader_changes_on_the_way
+    the_same_name_in_two_groups_is_two_targets
+    undo_after_an_abort
+    undo_takes_back_what_was_moved
+    unreachable_before_its_turn_is_skipped_and_comes_after_the_others
+    unreachable_in_flight_keeps_its_place_until_its_deadline
+    versions_that_differ_by_case_are_different
+    who_joins_after_the_end_gets_last_known_good
+    without_fail_fast_only_the_deadline_fails
+    zero_targets_wait_and_never_promote
+}
