@@ -15,7 +15,7 @@ pub(crate) use nouns::{
 
 /// One tool for fleets of machines: say what should be true, every machine decides, every wait has a why.
 #[derive(Debug, Parser)]
-#[command(name = "bellwether", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "bellwether", version, max_term_width = 100)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,

@@ -1,3 +1,0 @@
-//! Place kept.
-
-fn main() {}

@@ -1,0 +1,31 @@
+//! Measuring: each bench is a program of the crate it measures, built for release; figures come last.
+
+use std::path::Path;
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+use crate::shell;
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Bench {
+    /// Rollout decisions at 1k to 1M targets
+    Decide,
+    /// Durable writes at 1, 32 and 256 writers, beside the disk's own rate
+    Store,
+    /// Status reports over TLS, authorised, durable, each with its event
+    Reports,
+}
+
+pub(crate) fn run(root: &Path, bench: Bench) -> Result<()> {
+    let (package, example) = match bench {
+        Bench::Decide => ("bellwether-core", "bench_decide"),
+        Bench::Store => ("bellwether-store", "bench_store"),
+        Bench::Reports => ("bellwether-server", "bench_reports"),
+    };
+    shell::run(
+        root,
+        "cargo",
+        &["run", "--release", "--quiet", "--locked", "-p", package, "--example", example],
+    )
+}

@@ -1,0 +1,30 @@
+//! Starting other programs, and saying which.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Says something on stderr.
+#[expect(clippy::print_stderr, reason = "a chore speaks to the person who started it")]
+pub(crate) fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+/// Runs a program in `dir`; its failure is ours.
+pub(crate) fn run(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
+    say(&format!("$ {program} {}", args.join(" ")));
+    let status = Command::new(program).args(args).current_dir(dir).stdin(Stdio::null()).status();
+    let status = status.with_context(|| format!("could not start {program}"))?;
+    if !status.success() {
+        bail!("{program} {} failed: {status}", args.join(" "));
+    }
+    Ok(())
+}
+
+/// Whether a program answers at all.
+pub(crate) fn has(program: &str, arg: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg(arg).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

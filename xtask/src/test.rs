@@ -1,0 +1,48 @@
+//! The README's test command: installs what the tests need, says so, and runs everything.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{self, has, say};
+
+/// Debian packages of programs that the stories use for real, and how to see that they are there.
+const PACKAGES: [(&str, &str, &str); 1] = [("nginx-light", "/usr/sbin/nginx", "-v")];
+
+pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
+    install(root)?;
+    // The stories start the program itself, so it is built first, as a user would build it.
+    shell::run(root, "cargo", &["build", "--workspace", "--locked"])?;
+    let mut args = vec!["test", "--workspace", "--all-features", "--locked"];
+    args.extend(filter);
+    shell::run(root, "cargo", &args)
+}
+
+fn install(root: &Path) -> Result<()> {
+    let missing: Vec<&str> =
+        PACKAGES.iter().filter(|(_, program, arg)| !has(program, arg)).map(|(name, _, _)| *name).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list = missing.join(" ");
+    say(&format!("the tests use real programs that are not here: {list}"));
+    let is_root = std::fs::metadata("/proc/self").map(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
+    let sudo: &[&str] = if is_root.unwrap_or(false) { &[] } else { &["sudo"] };
+    if !has("apt-get", "--version") {
+        bail!("install them with this system's package manager, then run this again: {list}");
+    }
+    let command = |args: &[&str]| {
+        let all: Vec<&str> = sudo
+            .iter()
+            .chain(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"].iter())
+            .chain(args)
+            .copied()
+            .collect();
+        let (program, args) = all.split_first().context("an empty command")?;
+        shell::run(root, program, args)
+    };
+    command(&["update", "-q"])?;
+    let mut args = vec!["install", "-y", "-q", "--no-install-recommends"];
+    args.extend(&missing);
+    command(&args)
+}

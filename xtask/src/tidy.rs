@@ -1,0 +1,52 @@
+//! Tidy: the walls between rooms, file sizes, names, headers and the map, held by a program instead of good will.
+
+mod docs;
+mod files;
+mod walls;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::say;
+
+/// Checks everything and reports all of what it finds.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let sources = sources(root)?;
+    let mut found = walls::check(root)?;
+    found.extend(files::check(root, &sources)?);
+    found.extend(docs::check(root)?);
+    for line in &found {
+        say(&format!("tidy: {line}"));
+    }
+    if found.is_empty() {
+        say(&format!("tidy: {} files in order", sources.len()));
+        return Ok(());
+    }
+    bail!("{} thing(s) are not in order", found.len())
+}
+
+/// Every Rust file of the workspace.
+fn sources(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for top in ["crates", "sim", "xtask"] {
+        walk(&root.join(top), &mut found)?;
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn walk(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = std::fs::read_dir(dir).with_context(|| format!("could not read {}", dir.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target") {
+                walk(&path, found)?;
+            }
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
