@@ -110,8 +110,11 @@ pub struct Server {
     pub plain_address: Option<SocketAddr>,
     /// The CA's certificate (PEM).
     pub ca_pem: String,
+    app: App,
     tasks: Tasks,
     store: Store,
+    /// The store's own level: it outlives everything that uses it.
+    store_tasks: Tasks,
 }
 
 /// Makes an installation: its authority, its store, and one admin token.
@@ -202,8 +205,8 @@ impl Server {
         let plain_address =
             plain.as_ref().zip(config.plain_listen).map(|(socket, asked)| local(socket, asked));
         let ca_pem = pki.ca_pem().to_owned();
-        let tasks = Tasks::new();
-        let store = Store::embedded(&config.data_dir.join("store"), &tasks)?;
+        let (tasks, store_tasks) = (Tasks::new(), Tasks::new());
+        let store = Store::embedded(&config.data_dir.join("store"), &store_tasks)?;
         let app = match build(config, &store, &tasks, (clock, pki)).await {
             Ok(app) => app,
             Err(error) => {
@@ -217,7 +220,13 @@ impl Server {
         if let Some(plain) = plain {
             tasks.spawn("http", http::serve(plain, None, router, tasks.child()));
         }
-        Ok(Self { address, plain_address, ca_pem, tasks, store })
+        Ok(Self { address, plain_address, ca_pem, app, tasks, store, store_tasks })
+    }
+
+    /// Every route it serves, and what each needs.
+    #[must_use]
+    pub fn routes(&self) -> Vec<http::Listed> {
+        http::table(&self.app)
     }
 
     /// Waits until the server stops by itself, which it only does when a task of it broke.
@@ -233,7 +242,8 @@ impl Server {
         self.tasks.cancel();
         let stopped = self.tasks.stop(GRACE).await;
         self.store.close().await;
-        stopped
+        let closed = self.store_tasks.stop(GRACE).await;
+        stopped.and(closed)
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Report {
 }
 
 /// What a node says of one entity.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntityReport {
     /// The last version that validation passed on.

@@ -1,0 +1,112 @@
+//! Joining, tokens and certificates.
+
+use bellwether_api::client::secret::Secret;
+use bellwether_api::client::{Client, Identity};
+use bellwether_api::problem::Code;
+use bellwether_api::v1::access::{NewJoinToken, NewToken, Renew};
+
+use crate::harness::{Installation, join_request, problem};
+
+#[tokio::test]
+async fn a_join_token_lets_one_machine_in_once() {
+    let installation = Installation::new().await;
+    let nobody = installation.client(Identity::Nobody);
+    let token = installation.join_token(None).await;
+    let (_, first) = join_request(&token, "web-1");
+    nobody.join(&first).await.unwrap();
+    let (_, second) = join_request(&token, "web-2");
+    let (code, detail) = problem(nobody.join(&second).await);
+    assert_eq!(code, Code::JoinToken);
+    assert!(detail.contains("has been used"), "{detail}");
+    assert!(installation.admin().node("default", "web-2").await.is_err());
+}
+
+#[tokio::test]
+async fn an_expired_or_foreign_or_revoked_join_token_opens_nothing() {
+    let installation = Installation::new().await;
+    let (admin, nobody) = (installation.admin(), installation.client(Identity::Nobody));
+    let short = NewJoinToken { node: None, expires_in: Some("1ms".to_owned()) };
+    let expired = admin.create_join_token(&short).await.unwrap().secret;
+    let bound = installation.join_token(Some("db-1")).await;
+    let revoked = installation.join_token(None).await;
+    let id = bellwether_server::secret::hash(revoked.as_bytes()).chars().take(12).collect::<String>();
+    admin.delete_join_token(&id).await.unwrap();
+    for (token, reason) in
+        [(expired, "expired"), (bound, "another name"), (revoked, "unknown"), ("x".into(), "unknown")]
+    {
+        let (code, detail) = problem(nobody.join(&join_request(&token, "web-1").1).await);
+        assert_eq!(code, Code::JoinToken, "{detail}");
+        assert!(detail.contains(reason), "{detail} does not say {reason}");
+    }
+    assert!(admin.nodes("default", None, None, true).await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn a_name_in_use_is_refused_and_the_token_stays_good_for_another() {
+    let installation = Installation::new().await;
+    installation.node("web-1").await;
+    let nobody = installation.client(Identity::Nobody);
+    let token = installation.join_token(None).await;
+    let (code, detail) = problem(nobody.join(&join_request(&token, "web-1").1).await);
+    assert_eq!(code, Code::Exists);
+    assert!(detail.contains("the name is in use"), "{detail}");
+    nobody.join(&join_request(&token, "web-2").1).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_decommissioned_node_is_nobody_and_its_name_is_free() {
+    let installation = Installation::new().await;
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    installation.admin().decommission_node("default", "web-1", "disk died").await.unwrap();
+    let (code, _) = problem(node.client.report("default", &node.empty_report()).await);
+    assert_eq!(code, Code::Unauthenticated);
+    let again = installation.node("web-1").await;
+    again.client.report("default", &again.empty_report()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_certificate_is_renewed_for_its_own_key_alone() {
+    let installation = Installation::new().await;
+    let token = installation.join_token(None).await;
+    let (key, join) = join_request(&token, "web-1");
+    let joined = installation.client(Identity::Nobody).join(&join).await.unwrap();
+    let identity = Identity::Node { certificate: joined.certificate, key: Secret::new(key) };
+    let client = installation.client(identity);
+    let renew = Renew { certificate_request: join.certificate_request };
+    client.renew("default", "web-1", &renew).await.unwrap();
+    let (_, other) = join_request(&token, "web-1");
+    let other = Renew { certificate_request: other.certificate_request };
+    assert_eq!(problem(client.renew("default", "web-1", &other).await).0, Code::Refused);
+}
+
+#[tokio::test]
+async fn a_machine_trusts_only_the_authority_its_token_names() {
+    let installation = Installation::new().await;
+    let token = installation.join_token(None).await;
+    let fingerprint = token.rsplit_once('.').unwrap().1;
+    let good = Client::by_fingerprint(&installation.url(), fingerprint).unwrap();
+    good.join(&join_request(&token, "web-1").1).await.unwrap();
+    let bad = Client::by_fingerprint(&installation.url(), &"0".repeat(64)).unwrap();
+    let error = bad.join(&join_request(&token, "web-2").1).await.unwrap_err().to_string();
+    assert!(error.contains("not the one the join token names"), "{error}");
+}
+
+#[tokio::test]
+async fn tokens_are_unique_by_name_expire_and_the_last_admin_stays() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let request = |name: &str, life: Option<&str>| NewToken {
+        name: name.to_owned(),
+        role: "viewer".to_owned(),
+        expires_in: life.map(str::to_owned),
+    };
+    admin.create_token(&request("kim", None)).await.unwrap();
+    assert_eq!(problem(admin.create_token(&request("kim", None)).await).0, Code::Exists);
+    let gone = admin.create_token(&request("brief", Some("1ms"))).await.unwrap().secret;
+    let brief = installation.client(Identity::Token(Secret::new(gone)));
+    assert_eq!(problem(brief.who_am_i().await).0, Code::Unauthenticated);
+    let (code, detail) = problem(admin.delete_token("admin").await);
+    assert_eq!(code, Code::Refused, "{detail}");
+    admin.delete_token("kim").await.unwrap();
+}

@@ -1,0 +1,140 @@
+//! Bad input: refused with place, reason and next step; and nothing is changed.
+
+use bellwether_api::client::Client;
+use bellwether_api::problem::Code;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Installation, SOON, policy, problem, set_entity, version};
+
+/// Sends `body` and answers the refusal; the number of events tells that nothing was changed.
+async fn refusal(client: &Client, method: Method, path: &str, body: Value) -> (Code, String) {
+    let before = client.overview("default").await.unwrap().last_event;
+    let refused = problem(client.send::<Value, Value>(method, path, &body, SOON).await);
+    let after = client.overview("default").await.unwrap().last_event;
+    assert_eq!(before, after, "{path} changed something: {refused:?}");
+    refused
+}
+
+#[tokio::test]
+async fn entities_and_policies_are_refused_with_the_field() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let path = "/v1/namespaces/default/entities/web";
+    let cases = [
+        (json!({"selector": "all", "polcy": {}}), "unknown field `polcy`"),
+        (json!({"selector": "all", "policy": {"bach": "5%"}}), "policy"),
+        (json!({"selector": "all", "policy": {"soak": "60"}}), "could not read policy.soak"),
+        (
+            json!({"selector": "all", "policy": {"soak": "2m", "deadline": "1m"}}),
+            "could not read policy.deadline",
+        ),
+        (json!({"selector": "all", "policy": {"success": "101%"}}), "over 100%"),
+        (json!({"selector": "all", "policy": {"batch": "a few"}}), "could not read policy.batch"),
+        (json!({"selector": "all", "policy": {"on_failure": "explode"}}), "rollback, pause, continue"),
+        (json!({"selector": "role=", "policy": {}}), "at position 5: expected a value"),
+        (json!({"selector": "", "policy": {}}), "say 'all' for every node"),
+        (json!({"policy": {}}), "missing field `selector`"),
+        (json!("web"), "expected struct EntitySpec"),
+    ];
+    for (body, reason) in cases {
+        let (code, detail) = refusal(&admin, Method::PUT, path, body.clone()).await;
+        assert_eq!(code, Code::Invalid, "{body}: {detail}");
+        assert!(detail.contains(reason), "{body}: {detail:?} does not say {reason:?}");
+    }
+    let (_, detail) =
+        refusal(&admin, Method::PUT, "/v1/namespaces/default/entities/Web", json!({"selector": "all"})).await;
+    assert!(detail.contains("\"Web\""), "{detail}");
+    assert!(admin.entities("default").await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn versions_that_are_none_are_refused() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    set_entity(&admin, policy("1", "0s")).await;
+    let path = "/v1/namespaces/default/entities/web/rollouts";
+    for bad in ["", " ", "v 1", "-v1", "v1;reboot", &"v".repeat(200)] {
+        let (code, detail) = refusal(&admin, Method::POST, path, json!({"version": bad})).await;
+        assert_eq!(code, Code::Invalid, "{bad:?}");
+        assert!(detail.contains("could not read version"), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_to_be_missing_with_the_next_step() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    assert_eq!(problem(admin.node("default", "web-9").await).0, Code::NotFound);
+    assert_eq!(problem(admin.pause_node("default", "web-9", "").await).0, Code::NotFound);
+    assert_eq!(problem(admin.entity("default", "nothing").await).0, Code::NotFound);
+    assert_eq!(problem(admin.start_rollout("default", "nothing", &version("v1")).await).0, Code::NotFound);
+    assert_eq!(problem(admin.nodes("staging", None, None, false).await).0, Code::NotFound);
+    assert_eq!(problem(admin.get::<Value>("/v1/nowhere", SOON).await).0, Code::NotFound);
+    let (code, detail) = problem(admin.get::<Value>("/v1/namespaces/default/nodes?filtr=x", SOON).await);
+    assert_eq!((code, detail.contains("filtr")), (Code::Invalid, true), "{detail}");
+    let (code, _) = problem(admin.nodes("default", Some("role="), None, false).await);
+    assert_eq!(code, Code::Invalid);
+}
+
+#[tokio::test]
+async fn operations_that_make_no_sense_now_are_refused_with_the_reason() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    set_entity(&admin, policy("1", "0s")).await;
+    for verb in ["pause", "resume", "abort", "undo", "retry"] {
+        let path = format!("/v1/namespaces/default/entities/web/rollout/{verb}");
+        let (code, detail) = refusal(&admin, Method::POST, &path, json!({})).await;
+        assert_eq!(code, Code::Refused, "{verb}: {detail}");
+    }
+    let path = "/v1/namespaces/default/entities/web/rollout/explode";
+    assert_eq!(refusal(&admin, Method::POST, path, json!({})).await.0, Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_report_for_another_node_or_with_nonsense_changes_nothing() {
+    let installation = Installation::new().await;
+    let (node, _other) = (installation.node("web-1").await, installation.node("web-2").await);
+    let mut report = node.empty_report();
+    report.node = "web-2".to_owned();
+    let path = "/v1/namespaces/default/nodes/web-1/report";
+    let answer = node.client.send::<_, Value>(Method::PUT, path, &report, SOON).await;
+    let (code, detail) = problem(answer);
+    assert_eq!(code, Code::Invalid);
+    assert!(detail.contains("reports for itself alone"), "{detail}");
+    assert_eq!(problem(node.client.report("default", &report).await).0, Code::Forbidden);
+    let mut nonsense = serde_json::to_value(node.empty_report()).unwrap();
+    nonsense["statuses"] = json!({"configure": {"state": "fine"}});
+    let (code, detail) = problem(node.client.send::<_, Value>(Method::PUT, path, &nonsense, SOON).await);
+    assert_eq!(code, Code::Invalid);
+    assert!(detail.contains("statuses.configure.state"), "{detail}");
+    assert!(installation.admin().node("default", "web-1").await.unwrap().reported_at_ms.is_none());
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_as_too_large() {
+    let installation = Installation::new().await;
+    let node = installation.node("web-1").await;
+    let mut report = node.empty_report();
+    report.agent_version = "x".repeat(2 << 20);
+    let (code, detail) = problem(node.client.report("default", &report).await);
+    assert_eq!(code, Code::TooLarge, "{detail}");
+}
+
+#[tokio::test]
+async fn a_node_is_paused_labelled_and_listed() {
+    let installation = Installation::new().await;
+    let (admin, _node) = (installation.admin(), installation.node("web-1").await);
+    admin.pause_node("default", "web-1", "changing a disk").await.unwrap();
+    let why = admin.why("default", "web-1").await.unwrap();
+    assert!(why.lines.iter().any(|line| line.contains("paused by admin: changing a disk")), "{why:?}");
+    admin.resume_node("default", "web-1").await.unwrap();
+    let change = serde_json::from_value(json!({"set": {"zone": "a"}, "remove": ["role"]})).unwrap();
+    admin.label_node("default", "web-1", &change).await.unwrap();
+    let picked = admin.nodes("default", Some("zone=a and not role"), None, false).await.unwrap();
+    assert_eq!(picked.items.len(), 1);
+    let (code, _) = problem(admin.pause_node("default", "web-1", "two\nlines").await);
+    assert_eq!(code, Code::Invalid);
+    let bad = serde_json::from_value(json!({"set": {"not": "x"}})).unwrap();
+    assert_eq!(problem(admin.label_node("default", "web-1", &bad).await).0, Code::Invalid);
+}

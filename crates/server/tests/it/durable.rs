@@ -1,0 +1,85 @@
+//! What was acknowledged is there after a restart, and what is damaged is refused instead of overwritten.
+
+use bellwether_api::v1::report::Health;
+use bellwether_rt::clock::Clock;
+use bellwether_server::run::{RunError, Server, init};
+use std::time::Duration;
+
+use crate::harness::{Installation, policy, set_entity, until, version};
+
+#[tokio::test]
+async fn a_restart_in_the_middle_of_a_rollout_goes_on_where_it_was() {
+    let mut installation = Installation::new().await;
+    let admin = installation.admin();
+    let nodes = [installation.node("web-1").await, installation.node("web-2").await];
+    set_entity(&admin, policy("1", "0s")).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let number = nodes[0].told("v1").await;
+    installation.restart().await;
+    let admin = installation.admin();
+    let nodes = nodes.map(|node| node.name);
+    let view = admin.current_rollout("default", "web", None, Duration::ZERO).await.unwrap();
+    assert_eq!((view.rollout.unwrap().number, view.figures.in_flight), (1, 1), "no second batch was opened");
+    let told = admin.node("default", &nodes[1]).await.unwrap().told;
+    assert!(told.is_empty(), "the second node was told nothing yet");
+    assert_eq!(number, 1);
+}
+
+#[tokio::test]
+async fn events_and_tokens_survive_a_restart() {
+    let mut installation = Installation::new().await;
+    let node = installation.node("web-1").await;
+    node.runs("v1", 0, Health::Healthy).await;
+    let before = installation.admin().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
+    installation.restart().await;
+    let after = installation.admin().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
+    assert_eq!(after.get(..before.len()), Some(before.as_slice()));
+    let page = installation.admin().events("default", Some(1), 1, Duration::ZERO).await.unwrap();
+    assert_eq!(page.items.first().map(|event| event.seq), Some(2));
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_refused_and_left_as_it_is() {
+    let mut installation = Installation::new().await;
+    set_entity(&installation.admin(), policy("1", "0s")).await;
+    installation.server.take().unwrap().stop().await.unwrap();
+    let store = installation.store_file();
+    let mut damaged = Vec::new();
+    for entry in std::fs::read_dir(&store).unwrap() {
+        let path = entry.unwrap().path();
+        if path.metadata().unwrap().len() > 0 {
+            std::fs::write(&path, b"this is no store").unwrap();
+            damaged.push(path);
+        }
+    }
+    let error = Server::start(&installation.config, Clock::system()).await.unwrap_err();
+    assert!(matches!(error, RunError::Open(_)), "{error}");
+    assert!(error.to_string().contains("restore a backup"), "{error}");
+    for path in damaged {
+        assert_eq!(std::fs::read(&path).unwrap(), b"this is no store", "{} was overwritten", path.display());
+    }
+}
+
+#[tokio::test]
+async fn an_installation_is_made_once_and_served_by_one_process() {
+    let installation = Installation::new().await;
+    let again = init(&installation.config).await.unwrap_err();
+    assert!(matches!(again, RunError::Initialised { .. }), "{again}");
+    let second = Server::start(&installation.config, Clock::system()).await.unwrap_err();
+    assert!(second.to_string().contains("another process has this store open"), "{second}");
+    until_listening(&installation).await;
+}
+
+async fn until_listening(installation: &Installation) {
+    set_entity(&installation.admin(), policy("1", "0s")).await;
+    until(&installation.admin(), |view| view.progress.last == 0).await;
+}
+
+#[tokio::test]
+async fn a_plain_listener_is_for_loopback_alone() {
+    let mut installation = Installation::new().await;
+    installation.server.take().unwrap().stop().await.unwrap();
+    installation.config.plain_listen = Some("0.0.0.0:0".parse().unwrap());
+    let error = Server::start(&installation.config, Clock::system()).await.unwrap_err();
+    assert!(matches!(error, RunError::Plain { .. }), "{error}");
+}

@@ -1,0 +1,191 @@
+//! A server on a fresh installation, clients of every kind, and a node that says what a test tells it to.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bellwether_api::client::secret::Secret;
+use bellwether_api::client::{Access, CallError, Client, Identity};
+use bellwether_api::problem::Code;
+use bellwether_api::v1::access::{Join, NewJoinToken, NewToken};
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::report::{EntityReport, Health, Report};
+use bellwether_api::v1::rollout::{NewRollout, RolloutView};
+use bellwether_rt::clock::Clock;
+use bellwether_server::config::Config;
+use bellwether_server::run::{Server, init};
+
+/// How long a test waits for something that should happen at once.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+pub(crate) struct Installation {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) config: Config,
+    pub(crate) server: Option<Server>,
+    pub(crate) admin_token: Secret,
+}
+
+impl Installation {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::load(None).unwrap();
+        config.data_dir = dir.path().join("server");
+        config.listen = "127.0.0.1:0".parse().unwrap();
+        let made = init(&config).await.unwrap();
+        let server = Server::start(&config, Clock::system()).await.unwrap();
+        Self { dir, config, server: Some(server), admin_token: made.token }
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    pub(crate) async fn restart(&mut self) {
+        self.server.take().unwrap().stop().await.unwrap();
+        self.server = Some(Server::start(&self.config, Clock::system()).await.unwrap());
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("https://{}", self.server().address)
+    }
+
+    pub(crate) fn client(&self, identity: Identity) -> Client {
+        let ca = Some(self.server().ca_pem.clone());
+        Client::new(&Access { server: self.url(), ca, identity }).unwrap()
+    }
+
+    pub(crate) fn admin(&self) -> Client {
+        self.client(Identity::Token(self.admin_token.clone()))
+    }
+
+    pub(crate) async fn token(&self, role: &str) -> Client {
+        let request = NewToken { name: format!("a-{role}"), role: role.to_owned(), expires_in: None };
+        let made = self.admin().create_token(&request).await.unwrap();
+        self.client(Identity::Token(Secret::new(made.secret)))
+    }
+
+    pub(crate) async fn join_token(&self, node: Option<&str>) -> String {
+        let request = NewJoinToken { node: node.map(str::to_owned), expires_in: None };
+        self.admin().create_join_token(&request).await.unwrap().secret
+    }
+
+    pub(crate) async fn node(&self, name: &str) -> Node {
+        let token = self.join_token(Some(name)).await;
+        let (key, request) = join_request(&token, name);
+        let joined = self.client(Identity::Nobody).join(&request).await.unwrap();
+        let identity = Identity::Node { certificate: joined.certificate, key: Secret::new(key) };
+        Node { client: self.client(identity), name: name.to_owned() }
+    }
+
+    pub(crate) fn store_file(&self) -> PathBuf {
+        self.config.data_dir.join("store")
+    }
+}
+
+/// A key and the request to join with it.
+pub(crate) fn join_request(token: &str, name: &str) -> (String, Join) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let request = rcgen::CertificateParams::default().serialize_request(&key).unwrap().pem().unwrap();
+    let join = Join {
+        token: token.to_owned(),
+        namespace: "default".to_owned(),
+        node: name.to_owned(),
+        labels: BTreeMap::from([("role".to_owned(), "web".to_owned())]),
+        certificate_request: request,
+    };
+    (key.serialize_pem(), join)
+}
+
+/// A node that says what it is told to say.
+pub(crate) struct Node {
+    pub(crate) client: Client,
+    pub(crate) name: String,
+}
+
+impl Node {
+    pub(crate) fn empty_report(&self) -> Report {
+        Report {
+            node: self.name.clone(),
+            agent_version: "test".to_owned(),
+            generation: 0,
+            entities: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+            received_at_ms: 0,
+        }
+    }
+
+    /// Waits for an order that says `version` for `web`, and answers its assignment's number.
+    pub(crate) async fn told(&self, version: &str) -> u64 {
+        let mut generation = 0;
+        tokio::time::timeout(SOON, async {
+            loop {
+                let sync = self
+                    .client
+                    .sync("default", &self.name, generation, Duration::from_secs(1))
+                    .await
+                    .unwrap();
+                let Some(order) = sync.order else { continue };
+                generation = order.generation;
+                if let Some(told) = order.entities.get("web").filter(|told| told.version == version) {
+                    return told.number;
+                }
+            }
+        })
+        .await
+        .unwrap()
+    }
+
+    /// Reports that it runs `version` of `web`, answering `number`, and is well or not.
+    pub(crate) async fn runs(&self, version: &str, number: u64, health: Health) {
+        let healthy_for_ms =
+            (health != Health::NoChecks && !matches!(health, Health::Failing { .. })).then_some(10_000);
+        let entity = EntityReport {
+            running: Some(version.to_owned()),
+            answering: number,
+            healthy_for_ms,
+            health,
+            ..EntityReport::default()
+        };
+        let mut report = self.empty_report();
+        report.entities.insert("web".to_owned(), entity);
+        self.client.report("default", &report).await.unwrap();
+    }
+}
+
+pub(crate) fn policy(batch: &str, soak: &str) -> Policy {
+    let text = |text: &str| Some(text.to_owned());
+    Policy { batch: text(batch), soak: text(soak), deadline: text("1m"), ..Policy::default() }
+}
+
+pub(crate) async fn set_entity(client: &Client, policy: Policy) {
+    let spec = EntitySpec { selector: "role=web".to_owned(), policy };
+    client.set_entity("default", "web", &spec).await.unwrap();
+}
+
+pub(crate) fn version(version: &str) -> NewRollout {
+    NewRollout { version: version.to_owned(), why: String::new(), policy: Policy::default() }
+}
+
+/// Waits until the rollout of `web` looks as `holds` wants it.
+pub(crate) async fn until(client: &Client, holds: impl Fn(&RolloutView) -> bool) -> RolloutView {
+    let looking = async {
+        let mut index = None;
+        loop {
+            let view = client.current_rollout("default", "web", index, Duration::from_secs(1)).await.unwrap();
+            if holds(&view) {
+                return view;
+            }
+            index = Some(view.revision);
+        }
+    };
+    tokio::time::timeout(SOON, looking).await.expect("the rollout never looked as expected")
+}
+
+/// The problem a call came to.
+pub(crate) fn problem<T: std::fmt::Debug>(answer: Result<T, CallError>) -> (Code, String) {
+    match answer.unwrap_err() {
+        CallError::Problem(problem) => (problem.code, problem.detail),
+        other => panic!("not a problem: {other}"),
+    }
+}

@@ -1,0 +1,106 @@
+//! One thread through the whole control plane: nodes that report over TLS, and rollouts that follow.
+
+use bellwether_api::v1::evidence::Evidence;
+use bellwether_api::v1::report::Health;
+use bellwether_api::v1::rollout::State;
+use std::time::Duration;
+
+use crate::harness::{Installation, policy, set_entity, until, version};
+
+#[tokio::test]
+async fn a_good_version_becomes_known_good_and_a_bad_one_is_taken_back() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let (one, two) = (installation.node("web-1").await, installation.node("web-2").await);
+    set_entity(&admin, policy("1", "0s")).await;
+
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    for node in [&one, &two] {
+        let number = node.told("v1").await;
+        node.runs("v1", number, Health::Healthy).await;
+    }
+    let view = until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
+    assert_eq!(view.figures.succeeded, 2);
+
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    let number = one.told("v2").await;
+    let evidence = Evidence { summary: "check http failing: status 500".to_owned(), ..Evidence::default() };
+    one.runs("v2", number, Health::Failing { evidence }).await;
+    let number = one.told("v1").await;
+    one.runs("v1", number, Health::Healthy).await;
+    let view =
+        until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
+    let rollout = view.rollout.unwrap();
+    assert_eq!(rollout.state, State::RolledBack);
+    assert_eq!(view.progress.bad.last().unwrap().version, "v2");
+    assert_eq!(rollout.failures.first().unwrap().evidence.summary, "check http failing: status 500");
+    let told = admin.node("default", "web-2").await.unwrap().told;
+    assert_eq!(told.get("web").map(String::as_str), Some("v1"), "the second node was never told v2");
+
+    let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "events have no gaps");
+    for kind in
+        ["rollout.started", "rollout.known_good", "rollout.known_bad", "rollout.rolled_back", "node.up"]
+    {
+        assert!(events.iter().any(|event| event.kind == kind), "no event {kind}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_decided_or_written_while_nothing_changes() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    set_entity(&admin, policy("1", "0s")).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let number = node.told("v1").await;
+    node.runs("v1", number, Health::Healthy).await;
+    until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
+    node.runs("v1", number, Health::Healthy).await;
+    let revision = admin.entities("default").await.unwrap().revision;
+    // A hanging sync that runs out is a heartbeat: it opens and ends a session and must write nothing.
+    node.client.sync("default", "web-1", 999, Duration::from_millis(300)).await.unwrap();
+    node.runs("v1", number, Health::Healthy).await;
+    assert_eq!(admin.entities("default").await.unwrap().revision, revision);
+}
+
+#[tokio::test]
+async fn a_silent_node_is_suspect_then_unreachable_and_comes_back() {
+    let mut installation = Installation::new().await;
+    installation.config.settings.limits.suspect = "200ms".parse().unwrap();
+    installation.config.settings.limits.unreachable = "600ms".parse().unwrap();
+    installation.restart().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    node.client.sync("default", "web-1", 0, Duration::from_millis(50)).await.unwrap();
+    let mut after = 0;
+    let mut seen = Vec::new();
+    while seen.last().map(String::as_str) != Some("node.unreachable") {
+        let page = admin.events("default", Some(after), 100, Duration::from_secs(10)).await.unwrap();
+        assert!(!page.items.is_empty(), "nothing more happened after {seen:?}");
+        after = page.items.last().unwrap().seq;
+        seen.extend(page.items.into_iter().map(|event| event.kind).filter(|kind| kind.starts_with("node.")));
+    }
+    assert_eq!(seen, ["node.joined", "node.up", "node.suspect", "node.unreachable"]);
+    node.client.sync("default", "web-1", 0, Duration::from_millis(50)).await.unwrap();
+    let page = admin.events("default", Some(after), 100, Duration::from_secs(10)).await.unwrap();
+    assert_eq!(page.items.first().unwrap().kind, "node.up");
+}
+
+#[tokio::test]
+async fn removing_an_entity_leaves_no_records_and_no_orders() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    set_entity(&admin, policy("1", "0s")).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let number = node.told("v1").await;
+    node.runs("v1", number, Health::Healthy).await;
+    until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
+    admin.delete_entity("default", "web").await.unwrap();
+    assert!(admin.current_rollout("default", "web", None, Duration::ZERO).await.is_err());
+    set_entity(&admin, policy("1", "0s")).await;
+    let view = until(&admin, |view| view.progress.last == 0).await;
+    assert!(view.progress.last_known_good.is_none(), "the old entity's memory is gone");
+}

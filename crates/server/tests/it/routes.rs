@@ -1,0 +1,90 @@
+//! Every route with every identity: what is not allowed is refused before anything else is looked at.
+
+use bellwether_api::client::{CallError, Client, Identity};
+use bellwether_api::problem::Code;
+use bellwether_core::access::Need;
+use http::Method;
+use serde_json::Value;
+
+use crate::harness::{Installation, SOON};
+
+/// The refusal's code, or none when the request was let through to its handler.
+async fn refused(client: &Client, method: &str, path: &str) -> Option<Code> {
+    let method = Method::from_bytes(method.as_bytes()).unwrap();
+    let answer = client.send::<Value, Value>(method, path, &Value::Null, SOON).await;
+    match answer {
+        Err(CallError::Problem(problem)) => {
+            matches!(problem.code, Code::Unauthenticated | Code::Forbidden).then_some(problem.code)
+        }
+        Err(CallError::Garbled { .. }) | Ok(_) => None,
+        Err(other) => panic!("{path}: {other}"),
+    }
+}
+
+#[tokio::test]
+async fn every_route_refuses_every_identity_that_it_does_not_need() {
+    let installation = Installation::new().await;
+    let (own, other) = (installation.node("web-1").await, installation.node("web-2").await);
+    let identities = [
+        ("nobody", installation.client(Identity::Nobody)),
+        ("viewer", installation.token("viewer").await),
+        ("operator", installation.token("operator").await),
+        ("own node", own.client),
+        ("other node", other.client),
+    ];
+    let routes = installation.server().routes();
+    assert!(routes.len() > 25, "the table is not the whole table");
+    for route in routes {
+        // The stream never ends; that it is guarded is seen by who is refused.
+        let path = route
+            .path
+            .replace("{ns}", "default")
+            .replace("{node}", "web-1")
+            .replace("{*subject}", "node/web-1");
+        let path = path.replace("{entity}", "web").replace("{number}", "1").replace("{verb}", "nothing");
+        let path = path.replace("{category}", "x").replace("{token}", "none");
+        for (who, client) in &identities {
+            let allowed = match route.need {
+                Need::Open => true,
+                Need::Read => matches!(*who, "viewer" | "operator"),
+                Need::Operate => *who == "operator",
+                Need::Administer => false,
+                Need::OwnNode => *who == "own node",
+                Need::OwnNodeOrRead => matches!(*who, "own node" | "viewer" | "operator"),
+                Need::OwnNodeOrOperate => matches!(*who, "own node" | "operator"),
+            };
+            if allowed && (path.ends_with("/stream") || path.ends_with("/sync")) {
+                continue;
+            }
+            let expected = match (allowed, *who) {
+                (true, _) => None,
+                (false, "nobody") => Some(Code::Unauthenticated),
+                (false, _) => Some(Code::Forbidden),
+            };
+            let found = refused(client, route.method, &path).await;
+            assert_eq!(found, expected, "{} {} as {who}", route.method, route.path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_api_describes_every_route_it_has() {
+    let installation = Installation::new().await;
+    let document: Value = installation.client(Identity::Nobody).get("/openapi.json", SOON).await.unwrap();
+    for route in installation.server().routes() {
+        let path = route.path.replace("{*", "{");
+        let operation = &document["paths"][&path][route.method.to_lowercase()];
+        assert!(operation["summary"].is_string(), "{} {path} is not described", route.method);
+    }
+}
+
+#[tokio::test]
+async fn probes_answer_and_metrics_need_a_token() {
+    let installation = Installation::new().await;
+    let nobody = installation.client(Identity::Nobody);
+    nobody.ready().await.unwrap();
+    assert_eq!(nobody.text("/healthz", SOON).await.unwrap(), "ok\n");
+    assert!(nobody.text("/metrics", SOON).await.is_err());
+    let page = installation.admin().text("/metrics", SOON).await.unwrap();
+    assert!(page.contains("bellwether_nodes 0"), "{page}");
+}
