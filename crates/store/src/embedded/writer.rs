@@ -5,12 +5,13 @@ use std::sync::{Arc, PoisonError};
 
 use redb::Database;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio_util::sync::DropGuard;
 
 use super::directory::Directory;
 use super::fault::{Fault, is_full};
 use super::file;
-use super::group::Group;
+use super::group::{Group, KEPT};
 use super::journal::Journal;
 use super::reader::Reader;
 use super::request::Request;
@@ -23,6 +24,11 @@ pub(super) const QUEUE: usize = 1_024;
 
 /// The most requests of one group: what a sync of a few hundred microseconds is worth sharing among.
 const GROUP_REQUESTS: usize = 512;
+
+/// How often the writer looks for the next request before it sleeps: some 50 µs in all, about what waking a
+/// sleeping thread takes. At the few hundred commits a second of a fleet at rest that is a hundredth of a
+/// core. It does not yield in between: on a busy machine a thread that yields waits for whole time slices.
+const LOOKS: u32 = 1_000;
 
 /// The bytes behind which a group takes no more, so that small requests do not wait long for large ones.
 const GROUP_BYTES: usize = 4 << 20;
@@ -45,16 +51,28 @@ pub(super) struct Writer {
 impl Writer {
     /// Works until the queue is closed and empty.
     pub(super) fn run(mut self) {
-        while let Some(first) = self.queue.blocking_recv() {
+        while let Some(first) = self.next() {
             let mut untrimmed = self.work(first);
             while untrimmed && self.queue.is_empty() {
                 untrimmed = self.write(Vec::new());
             }
-            if self.journal.is_due(self.queue.is_empty()) {
+            if self.journal.is_due() {
                 self.make_durable();
             }
         }
         self.make_durable();
+    }
+
+    /// Waits for a request: a moment awake, as whoever was just answered often asks again, then asleep.
+    fn next(&mut self) -> Option<Request> {
+        for _ in 0..LOOKS {
+            match self.queue.try_recv() {
+                Ok(request) => return Some(request),
+                Err(TryRecvError::Empty) => std::hint::spin_loop(),
+                Err(TryRecvError::Disconnected) => return None,
+            }
+        }
+        self.queue.blocking_recv()
     }
 
     /// Takes what is waiting behind `first` and writes it.
@@ -78,7 +96,7 @@ impl Writer {
             requests.into_iter().for_each(|request| request.refuse(broken.clone()));
             return false;
         }
-        let mut group = Group::default();
+        let mut group = Group::new(KEPT);
         let (reader, journal, leases) = (&self.reader, &mut self.journal, &self.leases);
         let written = calmly(reader, |database| group.write(database, journal, leases, &requests));
         match written {
