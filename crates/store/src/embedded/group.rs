@@ -220,7 +220,8 @@ mod tests {
     /// Writes 4,000 commits and gives how many rows the log has left and how it answers a read of the start.
     fn written(kept: Kept) -> (u64, Result<(), StoreError>) {
         let dir = tempfile::tempdir().unwrap();
-        let (database, mut journal) = file::open(&Directory::lock(dir.path()).unwrap()).unwrap();
+        let opened = file::open(&Directory::lock(dir.path()).unwrap()).unwrap();
+        let (database, mut journal) = (opened.database, opened.journal);
         let leases = Leases::default();
         for first in (0..4_000).step_by(500) {
             let requests: Vec<_> = (first..first + 500).map(put).collect();

@@ -9,8 +9,9 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio_util::sync::DropGuard;
 
 use super::directory::Directory;
+use super::disk::Room;
 use super::fault::{Fault, is_full};
-use super::file;
+use super::file::{self, Opened};
 use super::group::{Group, KEPT};
 use super::journal::Journal;
 use super::reader::Reader;
@@ -38,6 +39,7 @@ const GROUP_BYTES: usize = 4 << 20;
 pub(super) struct Writer {
     pub(super) queue: mpsc::Receiver<Request>,
     pub(super) journal: Journal,
+    pub(super) room: Room,
     pub(super) reader: Arc<Reader>,
     pub(super) leases: Arc<Leases>,
     pub(super) feed: Arc<Feed>,
@@ -96,6 +98,14 @@ impl Writer {
             requests.into_iter().for_each(|request| request.refuse(broken.clone()));
             return false;
         }
+        if self.journal.is_due() {
+            self.make_durable();
+        }
+        if self.journal.is_due() {
+            let error = Fault::NoRoom.tell(&self.directory.file());
+            requests.into_iter().for_each(|request| request.refuse(error.clone()));
+            return false;
+        }
         let mut group = Group::new(KEPT);
         let (reader, journal, leases) = (&self.reader, &mut self.journal, &self.leases);
         let written = calmly(reader, |database| group.write(database, journal, leases, &requests));
@@ -135,24 +145,27 @@ impl Writer {
         group.untrimmed
     }
 
-    /// Lets the database catch up with the disk and starts the journal over. A fault costs nothing but time,
-    /// as the journal still holds what the database lost.
+    /// Lets the database catch up with the disk and starts the journal over. If it cannot, the journal still
+    /// holds everything, and grows no further than it is long.
     fn make_durable(&mut self) {
         if self.broken.is_some() {
             return;
         }
-        let (reader, journal) = (&self.reader, &mut self.journal);
-        if let Ok(Err(fault)) = calmly(reader, |database| file::make_durable(database, journal, &[])) {
-            self.recover(&fault);
+        let (journal, room) = (&mut self.journal, &mut self.room);
+        let made = calmly(&self.reader, |database| file::make_durable(database, journal, room));
+        match made {
+            Ok(Ok(())) => {}
+            Ok(Err(fault)) => drop(self.recover(&fault)),
+            // The file could not be opened after an earlier fault. If it still cannot, requests are refused.
+            Err(_) => drop(self.reopen()),
         }
     }
 
     /// After a fault: opens the database again if that can help, and gives what callers are told.
     fn recover(&mut self, fault: &Fault) -> StoreError {
         let error = fault.tell(&self.directory.file());
-        tracing::error!("could not {error}");
         match fault {
-            Fault::NoRoom => {}
+            Fault::NoRoom => return error,
             Fault::Full | Fault::Panicked(_) => {
                 if let Err(again) = self.reopen() {
                     tracing::error!("could not {again}");
@@ -160,6 +173,7 @@ impl Writer {
             }
             Fault::Broken(_) => self.broken = Some(error.clone()),
         }
+        tracing::error!("could not {error}");
         error
     }
 
@@ -170,9 +184,9 @@ impl Writer {
         // A library that panicked may panic again in letting go.
         drop(catch_unwind(AssertUnwindSafe(|| drop(old))));
         match file::open(&self.directory) {
-            Ok((database, journal)) => {
+            Ok(Opened { database, journal, room }) => {
                 *slot = Ok(database);
-                self.journal = journal;
+                (self.journal, self.room) = (journal, room);
                 Ok(())
             }
             Err(error) => {
