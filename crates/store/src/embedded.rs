@@ -31,6 +31,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::directory::Directory;
+use self::file::Opened;
 use self::reader::{Past, Reader, off_runtime};
 use self::request::{Reply, Request};
 use self::writer::{QUEUE, Writer};
@@ -67,7 +68,7 @@ impl Embedded {
     /// Opens the store in `dir` and starts its writer and its lease keeper.
     pub(crate) fn start(dir: &Path, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
         let directory = Directory::lock(dir)?;
-        let (database, journal) = file::open(&directory)?;
+        let Opened { database, journal, room } = file::open(&directory)?;
         let corrupt = |fault: fault::Fault| {
             let reason = fault.tell(&directory.file()).to_string();
             OpenError::Corrupt { file: directory.file(), reason }
@@ -84,6 +85,7 @@ impl Embedded {
         let writer = Writer {
             queue: requests,
             journal,
+            room,
             reader: reader.clone(),
             leases: leases.clone(),
             feed: feed.clone(),

@@ -11,7 +11,7 @@ use crate::error::OpenError;
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl Directory {
@@ -21,7 +21,7 @@ impl Directory {
         let name = path.join("lock");
         let file = private().open(&name).map_err(io_at(&name))?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: file }),
+            Ok(()) => Ok(Self { path: path.to_owned(), lock: file }),
             Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: path.to_owned() }),
             Err(TryLockError::Error(source)) => Err(OpenError::Io { path: name, source }),
         }
@@ -49,6 +49,16 @@ impl Directory {
             File::open(path).and_then(|dir| dir.sync_all()).map_err(io_at(path))?;
         }
         Ok(())
+    }
+}
+
+impl Drop for Directory {
+    /// Lets go at once. Closing alone would not: a child that is being started shares the lock until it runs
+    /// its own program.
+    fn drop(&mut self) {
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(dir = %self.path.display(), "could not unlock the store: {error}");
+        }
     }
 }
 

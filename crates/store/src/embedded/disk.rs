@@ -1,15 +1,17 @@
-//! The bytes of the store's file. Owns two promises the library's own file access does not make: room is
-//! taken when the file grows, not when pages are written; and a failed sync is never taken for a full disk.
+//! The bytes of the store's file, and the room they need on the disk.
+//!
+//! The library grows the file as a hole and cannot go on after a write that found the disk full. So its pages
+//! are written only when there is room for all of them; until then the journal holds what they hold.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
 use redb::StorageBackend;
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
+use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
+use rustix::io::{Errno, retry_on_intr};
 
-use super::fault::is_full;
+use super::fault::{Fault, is_full};
 
 /// An open file. Its directory is locked, so the file itself is not.
 #[derive(Debug)]
@@ -18,20 +20,6 @@ pub(super) struct Disk(File);
 impl Disk {
     pub(super) fn new(file: File) -> Self {
         Self(file)
-    }
-
-    /// Takes room for `more` bytes behind `length`, so that no later write finds the disk full.
-    fn grow(&self, length: u64, more: u64) -> io::Result<()> {
-        match fallocate(&self.0, FallocateFlags::empty(), length, more) {
-            Ok(()) => Ok(()),
-            // Some file systems cannot take room ahead; there a full disk is met while writing.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.0.set_len(length.saturating_add(more)),
-            Err(refused) => {
-                // Gives back what was taken before the room ended.
-                self.0.set_len(length)?;
-                Err(refused.into())
-            }
-        }
     }
 }
 
@@ -45,12 +33,7 @@ impl StorageBackend for Disk {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        let now = self.len()?;
-        match length.checked_sub(now) {
-            Some(0) => Ok(()),
-            Some(more) => self.grow(now, more),
-            None => self.0.set_len(length),
-        }
+        self.0.set_len(length)
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -62,5 +45,41 @@ impl StorageBackend for Disk {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.0.write_all_at(data, offset)
+    }
+}
+
+/// Free bytes that are room enough without being taken: more than the library holds back of pages (half of its
+/// cache) before it writes them out. So a file that just doubled in length needs no free half.
+const AMPLE: u64 = 96 << 20;
+
+/// The room that was taken on the disk for the store's file.
+#[derive(Debug)]
+pub(super) struct Room {
+    file: File,
+    taken: u64,
+}
+
+impl Room {
+    pub(super) fn new(file: File) -> Self {
+        Self { file, taken: 0 }
+    }
+
+    /// Sees to it that every page of the file can be written. After [`Fault::NoRoom`] nothing has changed.
+    pub(super) fn take(&mut self) -> Result<(), Fault> {
+        let disk = fstatvfs(&self.file).map_err(|errno| Fault::from_write(&errno.into()))?;
+        if disk.f_bavail.saturating_mul(disk.f_frsize) >= AMPLE {
+            return Ok(());
+        }
+        let length = self.file.metadata().map_err(|error| Fault::from_write(&error))?.len();
+        self.taken = self.taken.min(length);
+        let more = length.saturating_sub(self.taken);
+        if more > 0 {
+            match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), self.taken, more)) {
+                // Some file systems cannot take room ahead; there a full disk is met while writing.
+                Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.taken = length,
+                Err(refused) => return Err(Fault::from_write(&refused.into())),
+            }
+        }
+        Ok(())
     }
 }

@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError};
+use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, StorageError};
 
 use super::directory::{Directory, io_at, private};
-use super::disk::Disk;
+use super::disk::{Disk, Room};
 use super::fault::Fault;
 use super::journal::Journal;
 use super::redo;
@@ -25,9 +25,17 @@ pub(super) const FORMAT: u64 = 1;
 /// set of a fleet of ten thousand.
 const CACHE_BYTES: usize = 128 << 20;
 
-/// Opens the file in `directory` with its journal, making both first if there is none. Afterwards the file
-/// holds all that was ever acknowledged.
-pub(super) fn open(directory: &Directory) -> Result<(Database, Journal), OpenError> {
+/// A store's files, open.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) database: Database,
+    pub(super) journal: Journal,
+    pub(super) room: Room,
+}
+
+/// Opens the file in `directory` with its journal, making both first if there is none. Afterwards the
+/// database shows all that was ever acknowledged.
+pub(super) fn open(directory: &Directory) -> Result<Opened, OpenError> {
     let file = directory.file();
     if !fs::exists(&file).map_err(io_at(&file))? {
         make(directory)?;
@@ -48,33 +56,41 @@ pub(super) fn open(directory: &Directory) -> Result<(Database, Journal), OpenErr
     }
 }
 
-/// Brings the file up to what its journal holds.
-fn catch_up(database: Database, directory: &Directory) -> Result<(Database, Journal), OpenError> {
-    let refuse = |refused| refusal(&directory.file(), refused);
+/// Brings the database up to what its journal holds.
+fn catch_up(database: Database, directory: &Directory) -> Result<Opened, OpenError> {
+    let file = directory.file();
+    let refuse = |refused| refusal(&file, refused);
     let generation = calmly(|| Ok(number(&database, META_JOURNAL)?)).map_err(refuse)?.unwrap_or(0);
     let (mut journal, payloads) = Journal::open(directory.journal(), generation)?;
+    let mut room = Room::new(private().open(&file).map_err(io_at(&file))?);
     if !payloads.is_empty() {
         tracing::info!(groups = payloads.len(), "reading the journal of a store that was not closed");
-        calmly(|| Ok(make_durable(&database, &mut journal, &payloads)?)).map_err(refuse)?;
+        let caught_up = calmly(|| {
+            payloads.iter().try_for_each(|payload| again(&database, payload))?;
+            Ok(make_durable(&database, &mut journal, &mut room)?)
+        });
+        match caught_up {
+            // A full disk: the journal goes on holding what it holds.
+            Ok(()) | Err(Refused::Fault(Fault::NoRoom)) => {}
+            Err(refused) => return Err(refuse(refused)),
+        }
     }
-    Ok((database, journal))
+    Ok(Opened { database, journal, room })
 }
 
-/// Does the deeds of `payloads` again, makes everything in the file durable, and starts the journal over.
-pub(super) fn make_durable(
-    database: &Database,
-    journal: &mut Journal,
-    payloads: &[Vec<u8>],
-) -> Result<(), Fault> {
+/// Does the deeds of a group again, as it did them: shown to readers, durable in the journal.
+fn again(database: &Database, payload: &[u8]) -> Result<(), Fault> {
+    let mut txn = database.begin_write()?;
+    txn.set_durability(Durability::None)?;
+    redo::again(payload, &mut Tables::open(&txn, &Leases::default())?)?;
+    Ok(txn.commit()?)
+}
+
+/// Lets the file hold all that the database shows, and starts the journal over.
+pub(super) fn make_durable(database: &Database, journal: &mut Journal, room: &mut Room) -> Result<(), Fault> {
+    room.take()?;
     let txn = database.begin_write()?;
-    {
-        let nobody = Leases::default();
-        let mut tables = Tables::open(&txn, &nobody)?;
-        for payload in payloads {
-            redo::again(payload, &mut tables)?;
-        }
-        tables.meta.insert(META_JOURNAL, journal.next_generation())?;
-    }
+    txn.open_table(META)?.insert(META_JOURNAL, journal.next_generation())?;
     txn.commit()?;
     journal.restart()
 }

@@ -21,8 +21,18 @@ use crate::txn::{Outcome, Txn};
 /// The log rows one group drops at most: a few milliseconds of work, and more than groups add on average.
 const TRIM_ROWS: u64 = 512;
 
+/// How much of the past the log holds before the oldest gives way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kept {
+    pub(super) commits: u64,
+    pub(super) bytes: u64,
+}
+
+/// What the contract promises.
+pub(super) const KEPT: Kept = Kept { commits: RETAINED_COMMITS, bytes: RETAINED_BYTES };
+
 /// What a group will have done once it is durable.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Group {
     /// One answer per request, in order.
     pub(super) answers: Vec<Answer>,
@@ -38,9 +48,25 @@ pub(super) struct Group {
     pub(super) durable: bool,
     redo: Redo,
     changed: bool,
+    kept: Kept,
 }
 
 impl Group {
+    /// A group that has done nothing.
+    pub(super) fn new(kept: Kept) -> Self {
+        Self {
+            answers: Vec::new(),
+            commits: Vec::new(),
+            granted: Vec::new(),
+            ended: Vec::new(),
+            untrimmed: false,
+            durable: false,
+            redo: Redo::default(),
+            changed: false,
+            kept,
+        }
+    }
+
     /// Carries out `requests`, durably by one append to `journal`, and then shows readers the result. After a
     /// fault, `self` says what was tried.
     pub(super) fn write(
@@ -151,7 +177,7 @@ impl Group {
         let Some((oldest, before_oldest)) = tables.oldest()? else { return Ok(()) };
         let kept = tables.revision.0.saturating_sub(tables.floor.0);
         let bytes = tables.logged.saturating_sub(before_oldest);
-        if kept >= RETAINED_COMMITS.saturating_add(TRIM_ROWS) || bytes > RETAINED_BYTES {
+        if kept >= self.kept.commits.saturating_add(TRIM_ROWS) || bytes > self.kept.bytes {
             let floor = tables.floor.0.saturating_add(TRIM_ROWS);
             // The newest commit is kept, whatever its size.
             self.raise_floor(tables, Revision(floor.min(tables.revision.0.saturating_sub(1))))?;
@@ -170,5 +196,60 @@ impl Group {
         self.redo.floor(floor);
         self.changed = true;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::ReadableTableMetadata;
+    use tokio::sync::oneshot;
+
+    use super::super::directory::Directory;
+    use super::super::file;
+    use super::super::schema::LOG;
+    use super::super::view::View;
+    use super::*;
+    use crate::txn::Op;
+
+    fn put(number: u64) -> Request {
+        let op = Op::Put { key: "k".into(), value: number.to_string().into(), lease: None };
+        let (reply, _) = oneshot::channel();
+        Request::Commit { txn: Txn { compares: vec![], ops: vec![op] }, reply }
+    }
+
+    /// Writes 4,000 commits and gives how many rows the log has left and how it answers a read of the start.
+    fn written(kept: Kept) -> (u64, Result<(), StoreError>) {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = file::open(&Directory::lock(dir.path()).unwrap()).unwrap();
+        let (database, mut journal) = (opened.database, opened.journal);
+        let leases = Leases::default();
+        for first in (0..4_000).step_by(500) {
+            let requests: Vec<_> = (first..first + 500).map(put).collect();
+            Group::new(kept).write(&database, &mut journal, &leases, &requests).unwrap();
+        }
+        let txn = database.begin_write().unwrap();
+        let rows = txn.open_table(LOG).unwrap().len().unwrap();
+        let view = View::of(&database).unwrap();
+        assert_eq!(view.revision(), Revision(4_000));
+        (rows, view.check_kept(Revision(0)))
+    }
+
+    #[test]
+    fn the_oldest_history_gives_way_to_a_number_of_commits() {
+        let (rows, start) = written(Kept { commits: 600, bytes: u64::MAX });
+        assert!((600..=600 + 2 * TRIM_ROWS).contains(&rows), "{rows} rows");
+        assert!(matches!(start, Err(StoreError::Compacted { .. })), "{start:?}");
+    }
+
+    #[test]
+    fn the_oldest_history_gives_way_to_a_number_of_bytes() {
+        let (rows, start) = written(Kept { commits: u64::MAX, bytes: 9_000 });
+        assert!((1..=2_000).contains(&rows), "{rows} rows");
+        assert!(matches!(start, Err(StoreError::Compacted { .. })), "{start:?}");
+    }
+
+    #[test]
+    fn history_within_its_limits_is_whole() {
+        assert_eq!(written(KEPT), (4_000, Ok(())));
     }
 }

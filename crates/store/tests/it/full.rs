@@ -1,8 +1,12 @@
 //! A disk that is full: commits say so, reads go on, nothing is there by half, and room alone heals it.
 //!
-//! The kernel does the refusing: a child may not grow files beyond a limit it later raises itself.
+//! The kernel does the refusing, in a child: once a small file system of its own is full, which takes the
+//! right to mount one (root, or user namespaces); once it may not grow files beyond a limit.
 
+use std::fs;
 use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit_if, put, value};
@@ -12,53 +16,104 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use crate::child;
 use crate::whole::one_story;
 
-/// Writing beyond the limit must be an error, as on a full disk, not a signal; 24 MiB is 49152 blocks.
-const LIMITED: &str = r#"trap "" XFSZ && ulimit -S -f 49152 && exec "$@""#;
+/// Runs its arguments with a file system of 48 MiB mounted on the child's directory, for them alone.
+const SMALL_DISK: &str = r#"
+    own="unshare --mount"
+    $own true 2>/dev/null || own="unshare --user --map-root-user --mount"
+    exec $own sh -c 'mount -t tmpfs -o size=48m none "$BELLWETHER_STORE_TEST_CHILD" && exec "$@"' sh "$@"
+"#;
 
-#[test]
-fn a_full_disk_refuses_commits_until_there_is_room() {
+/// Runs its arguments so that no file grows beyond 24 MiB (49152 blocks). Going beyond must be an error, as on
+/// a full disk, not a signal.
+const SMALL_FILES: &str = r#"trap "" XFSZ && ulimit -S -f 49152 && exec "$@""#;
+
+const FILLER_BYTES: usize = 200_000;
+
+fn run(entry: &str, shell: &str) {
     let dir = tempfile::tempdir().unwrap();
-    let mut process = child::start("full::the_limited_child", dir.path(), Some(LIMITED));
+    let mut process = child::start(entry, dir.path(), Some(shell));
     let mut said = String::new();
     process.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(process.wait().unwrap().success(), "{said}");
+    assert!(process.wait().unwrap().success(), "the child failed, or could not be set up: {said}");
     assert!(said.contains("met the limit and recovered"), "{said}");
 }
 
-/// Not a test of its own: what the child of the test above does.
+#[test]
+fn a_full_disk_refuses_commits_and_nothing_else() {
+    run("full::the_child_on_a_small_disk", SMALL_DISK);
+}
+
+#[test]
+fn a_file_that_may_not_grow_refuses_commits_and_nothing_else() {
+    run("full::the_child_with_small_files", SMALL_FILES);
+}
+
+/// Commits pairs of equal values around a large one until there is no room. Gives the last number that is
+/// durable.
+async fn fill(store: &Store, dir: &Path, from: u64) -> u64 {
+    let filler = "x".repeat(FILLER_BYTES);
+    for number in from + 1..from + 1_000 {
+        let text = number.to_string();
+        let ops = vec![put("first", &text), put(&format!("filler/{number}"), &filler), put("last", &text)];
+        match store.commit(Txn { compares: vec![], ops }).await {
+            Ok(outcome) => assert_eq!(outcome, Outcome::Committed(Revision(number))),
+            Err(error) => {
+                assert_eq!(error, StoreError::DiskFull { place: dir.display().to_string() });
+                return number - 1;
+            }
+        }
+    }
+    panic!("the limit was never met");
+}
+
+async fn assert_readable(store: &Store, count: u64) {
+    for key in ["first", "last"] {
+        assert_eq!(value(store, key).await, Some(count.to_string()), "nothing is there by half");
+    }
+    assert_eq!(store.list(Range::all(), None, 1).await.unwrap().revision, Revision(count));
+    one_story(store).await;
+}
+
+/// Not a test of its own: what the child of the first test does.
 #[tokio::test]
-async fn the_limited_child() {
+async fn the_child_on_a_small_disk() {
+    let Some(disk) = child::directory() else { return };
+    let (ballast, dir, tasks) = (disk.join("ballast"), disk.join("store"), Tasks::new());
+    let store = Store::embedded(&dir, &tasks).unwrap();
+    let lease = store.grant(Duration::from_secs(3_600)).await.unwrap();
+    fs::write(&ballast, vec![1; 24 << 20]).unwrap();
+    let count = fill(&store, &dir, 0).await;
+    assert_readable(&store, count).await;
+    assert_eq!(fill(&store, &dir, count).await, count, "and again");
+    store.keep_alive(lease).await.unwrap();
+    store.close().await;
+    let store = Store::embedded(&dir, &tasks).unwrap();
+    assert_readable(&store, count).await;
+    assert_eq!(fill(&store, &dir, count).await, count, "and after opening again");
+    fs::remove_file(&ballast).unwrap();
+    let again = commit_if(&store, [], [put("again", "1")]).await;
+    assert_eq!(again, Outcome::Committed(Revision(count + 1)));
+    store.close().await;
+    println!("met the limit and recovered");
+}
+
+/// Not a test of its own: what the child of the second test does.
+#[tokio::test]
+async fn the_child_with_small_files() {
     let Some(dir) = child::directory() else { return };
     let tasks = Tasks::new();
     let store = Store::embedded(&dir, &tasks).unwrap();
-    let filler = "x".repeat(200_000);
-    let mut count = 0;
-    let error = loop {
-        let number = (count + 1).to_string();
-        let ops =
-            vec![put("first", &number), put(&format!("filler/{number}"), &filler), put("last", &number)];
-        match store.commit(Txn { compares: vec![], ops }).await {
-            Ok(outcome) => assert_eq!(outcome, Outcome::Committed(Revision(count + 1))),
-            Err(error) => break error,
-        }
-        count += 1;
-        assert!(count < 1_000, "the limit was never met");
-    };
-    assert_eq!(error, StoreError::DiskFull { place: dir.display().to_string() });
-    for key in ["first", "last"] {
-        assert_eq!(value(&store, key).await, Some(count.to_string()), "nothing is there by half");
-    }
-    let page = store.list(Range::all(), None, 1).await.unwrap();
-    assert_eq!(page.revision, Revision(count));
+    let count = fill(&store, &dir, 0).await;
+    assert_readable(&store, count).await;
     let mut limit = getrlimit(Resource::Fsize);
     limit.current = limit.maximum;
     setrlimit(Resource::Fsize, limit).unwrap();
-    let again = commit_if(&store, [], [put("again", &filler)]).await;
+    let again = commit_if(&store, [], [put("again", "1")]).await;
     assert_eq!(again, Outcome::Committed(Revision(count + 1)));
-    one_story(&store).await;
     store.close().await;
     let store = Store::embedded(&dir, &tasks).unwrap();
     one_story(&store).await;
     assert_eq!(value(&store, "last").await, Some(count.to_string()));
+    store.close().await;
     println!("met the limit and recovered");
 }

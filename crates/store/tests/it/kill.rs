@@ -13,8 +13,13 @@ use crate::child;
 use crate::whole::{oldest, one_story};
 
 const WRITERS: u64 = 8;
-/// How many acknowledgements the parent hears before it kills: moments from "just begun" to "well under way".
-const MOMENTS: [usize; 12] = [1, 2, 5, 13, 34, 89, 233, 610, 150, 3, 1_200, 377];
+/// How many acknowledgements the parent hears before it kills: from "just begun" to "well under way", and
+/// many around the one at which the journal is long and the database catches up with the disk.
+const MOMENTS: [usize; 18] =
+    [1, 2, 5, 13, 34, 89, 233, 610, 150, 3, 377, 396, 402, 408, 414, 420, 426, 1_200];
+
+/// The value that makes journals long after some 400 commits.
+const FILLER_BYTES: usize = 10_000;
 
 /// One acknowledged commit: writer, number, revision.
 type Acknowledged = (u64, u64, Revision);
@@ -100,7 +105,8 @@ async fn the_writing_child() {
 
 async fn write_for_ever(store: Store, writer: u64, lease: LeaseId) {
     let (first, second) = (format!("a/{writer}"), format!("z/{writer}"));
-    let bound = Op::Put { key: format!("bound/{writer}").into(), value: "x".into(), lease: Some(lease) };
+    let filler = vec![b'x'; FILLER_BYTES].into();
+    let bound = Op::Put { key: format!("bound/{writer}").into(), value: filler, lease: Some(lease) };
     let mut number: u64 = value(&store, &first).await.map_or(0, |text| text.parse().unwrap());
     loop {
         let compare = match number {

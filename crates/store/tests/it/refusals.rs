@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::{commit, put};
+use bellwether_store::conformance::{commit, put, value};
 use bellwether_store::{OpenError, Store};
 use redb::{Database, TableDefinition};
 
@@ -92,4 +92,24 @@ async fn another_programs_file_is_refused() {
     drop(Database::create(&file).unwrap());
     assert_refused(dir.path());
     drop(Database::open(&file).unwrap());
+}
+
+#[tokio::test]
+async fn half_a_store_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    a_used_store(dir.path()).await;
+    for (taken, named, reason) in [
+        ("journal", "journal", "it is missing, and with it the latest commits"),
+        ("store.redb", "journal", "the store file it belongs to is missing"),
+    ] {
+        let (there, aside) = (dir.path().join(taken), dir.path().join("aside"));
+        fs::rename(&there, &aside).unwrap();
+        let error = Store::embedded(dir.path(), &Tasks::new()).unwrap_err();
+        let OpenError::Corrupt { file, reason: given } = error else { panic!("{error}") };
+        assert_eq!((file, given.as_str()), (dir.path().join(named), reason));
+        fs::rename(&aside, &there).unwrap();
+    }
+    let store = Store::embedded(dir.path(), &Tasks::new()).unwrap();
+    assert_eq!(value(&store, "k49").await.map(|value| value.len()), Some(5_000));
+    store.close().await;
 }
