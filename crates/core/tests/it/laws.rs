@@ -1,7 +1,7 @@
 //! The laws of the rollout engine, after every step of random histories: versions come and go, targets succeed, fail,
 //! fall silent, are held, join and leave, people meddle, and the decider dies between any two writes.
 
-use bellwether_core::decide::rollout::decide;
+use bellwether_core::decide::rollout::{Verdict, decide};
 use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
 use bellwether_core::records::progress::Course;
 use bellwether_core::records::rollout::{Judgement, Rollout};
@@ -350,18 +350,27 @@ fn check_fold(world: &World) {
     }
 }
 
+/// The decider dies after so many writes; another one starts from the records and continues.
+fn cut_short(before: &World, verdict: &Verdict, writes: usize) -> World {
+    let mut world = before.clone();
+    world.apply_first(verdict.clone(), writes);
+    check_any(before, &world);
+    world.board = world.rebuilt();
+    let cut = world.clone();
+    world.decide();
+    check_any(&cut, &world);
+    check_pass(before, &world);
+    world
+}
+
 fn step(world: &mut World, act: &Act) {
     world.act(act);
     let before = world.clone();
     if let Act::Crash(writes) = act {
         let verdict = decide(&world.board, world.now);
-        world.apply_first(verdict, usize::from(*writes));
-        check_any(&before, world);
-        world.board = world.rebuilt();
-        let cut = world.clone();
-        world.decide();
-        check_any(&cut, world);
-        check_pass(&before, world);
+        let all = verdict.rollouts.len() + usize::from(verdict.progress.is_some()) + verdict.targets.len();
+        let ends: Vec<_> = (0..=all).map(|writes| cut_short(&before, &verdict, writes)).collect();
+        *world = ends.into_iter().nth(usize::from(*writes).min(all)).unwrap();
     } else {
         world.decide();
         check_any(&before, world);

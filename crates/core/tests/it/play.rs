@@ -4,17 +4,20 @@
 //! given targets web-1..web-3 on v1        healthy and heard from; "on nothing" when no version is known
 //! given policy batch=1 soak=60s           fields of the policy; those not named take their default
 //! given known good v1                     a rollout of v1 that every target already runs
+//! given time 0                            the clock begins at the epoch
 //! when start v2 | retry v2 | retry | undo | abort | pause | resume        by alice; "start v2: why"
 //! when web-1 runs v2                      healthy, answering what it was told last
 //! when web-1 fails: text                  an error report; "fails twice", "fails thrice" for more attempts
 //! when web-1 checks fail: text            a failing check on what it runs
 //! when web-1 still says v2                runs v2, but the report answers an older assignment
+//! when web-1 swaps to v2                  runs v2, and its checks noticed nothing
 //! when web-1 is suspect | unreachable | up | held: text | released
-//! when web-4 joins on v1 | leaves
+//! when web-4 joins on v1 | leaves | comes back         as it was when it left
 //! when told ones comply                   everyone in flight runs what it was told
 //! when 60s pass | policy changes to batch=2 | the server restarts | the decider dies after 1 write
 //! expect told v2: web-1, web-2            exactly these are told v2; "told v2: nobody"
 //! expect in flight: web-1                 exactly these have no verdict yet
+//! expect number web-1: 2                  it was told something twice
 //! expect succeeded | failed | unreachable: web-1
 //! expect state running                    of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
 //! expect good v1 | bad v2 | target v2 | rolling v2        or "none"
@@ -25,15 +28,17 @@
 //!
 //! A `when` with ` & ` has several things happen before one pass.
 
+use std::collections::BTreeMap;
+
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
 use bellwether_core::records::target::{Outcome, TargetState};
 use bellwether_core::rollout::operate;
-use bellwether_core::rollout::sighting::{Contact, Doing, Health};
+use bellwether_core::rollout::sighting::{Contact, Doing, Health, Sighting};
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
 use bellwether_core::words::name::TargetName;
-use bellwether_core::words::time::Span;
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 
 use crate::world::{World, evidence, newcomer};
@@ -44,11 +49,13 @@ struct Stage {
     refusal: String,
     dies_after: Option<usize>,
     wake: Option<Span>,
+    left: BTreeMap<TargetName, Sighting>,
 }
 
 /// Performs a play; stops at the first line that does not hold.
 pub(crate) fn perform(text: &str) {
-    let mut stage = Stage { world: World::new(), refusal: String::new(), dies_after: None, wake: None };
+    let (world, refusal, left) = (World::new(), String::new(), BTreeMap::new());
+    let mut stage = Stage { world, refusal, dies_after: None, wake: None, left };
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap().trim();
         let result = match line.split_once(' ') {
@@ -75,6 +82,9 @@ impl Stage {
             for name in names_of(names) {
                 self.join(&name, version);
             }
+            Ok(())
+        } else if line == "time 0" {
+            self.world.now = Timestamp::EPOCH;
             Ok(())
         } else if let Some(rest) = line.strip_prefix("policy ") {
             self.world.set_policy(policy(rest)?);
@@ -164,12 +174,7 @@ impl Stage {
         self.refusal = self.world.operate(result).map(|refusal| refusal.to_string()).unwrap_or_default();
     }
 
-    fn target_does(
-        &mut self,
-        name: &TargetName,
-        what: &str,
-        now: bellwether_core::words::time::Timestamp,
-    ) -> Step {
+    fn target_does(&mut self, name: &TargetName, what: &str, now: Timestamp) -> Step {
         let (what, text) = what.split_once(": ").unwrap_or((what, ""));
         let world = &mut self.world;
         match what.split(' ').collect::<Vec<_>>()[..] {
@@ -207,7 +212,16 @@ impl Stage {
                 self.join(name, running);
                 self.world.change(name, |sighting| sighting.health = Health::NoChecks);
             }
-            ["leaves"] => world.see(name, None),
+            ["swaps", "to", running] => {
+                let since = world.sightings.get(name).and_then(|sighting| sighting.healthy_since);
+                world.runs(name, &version(running));
+                world.change(name, |sighting| sighting.healthy_since = since);
+            }
+            ["leaves"] => {
+                self.left.extend(world.sightings.get(name).map(|sighting| (name.clone(), sighting.clone())));
+                world.see(name, None);
+            }
+            ["comes", "back"] => world.see(name, self.left.remove(name)),
             _ => return Err(format!("a target cannot do that, at {now:?}")),
         }
         Ok(())
@@ -238,6 +252,10 @@ impl Stage {
                 let number = number.parse().map(RolloutNumber::new).map_err(|_| "which rollout?")?;
                 let rollout = world.rollouts.get(&number);
                 same(state, &rollout.map(|rollout| rollout.state.to_string()).unwrap_or_default())
+            }
+            "number" => {
+                let (name, number) = rest.split_once(": ").ok_or("number NAME: N")?;
+                same(number, &world.assignment(&names_of(name)[0]).to_string())
             }
             "good" => same(rest, &slot(world.progress.last_known_good.as_ref())),
             "bad" => same(rest, &slot(world.progress.last_known_bad().map(|bad| &bad.version))),

@@ -22,6 +22,8 @@ macro_rules! plays {
 }
 
 plays! {
+    a_crash_never_leaves_more_in_flight_than_the_batch
+    a_deadline_at_the_beginning_of_time
     a_failed_rollout_does_not_poison_the_next
     a_failure_after_success_counts_until_the_version_is_good
     a_good_version_gets_through_when_the_stable_one_is_broken
@@ -35,6 +37,8 @@ plays! {
     a_new_version_waits_when_the_policy_says_finish
     a_person_lets_silent_targets_pass
     a_policy_changed_on_the_way_applies_from_the_next_pass
+    a_report_from_before_it_left_is_old_news
+    a_resume_lets_pass_what_was_seen_and_no_more
     a_retry_is_recorded_with_its_author
     a_rollback_that_fails_says_so
     a_second_version_never_exceeds_the_batch
@@ -42,6 +46,7 @@ plays! {
     a_target_that_leaves_in_flight_lowers_what_is_needed
     a_target_that_leaves_takes_itself_out_of_n_but_not_its_failure
     a_target_that_left_and_came_back_answers_nothing_old
+    abort_ends_what_waits_behind_as_well
     abort_leaves_everything_as_it_is
     abort_then_a_third_version
     abort_then_the_same_version_again
@@ -60,6 +65,7 @@ plays! {
     no_target_version_ever_set
     nobody_can_be_reached
     on_failure_continue_goes_to_the_end_without_a_good_version
+    on_failure_continue_is_never_good_with_too_many_failures
     on_failure_pause_waits_for_a_person
     only_silent_ones_left_beyond_the_budget_pause_it
     only_silent_ones_left_within_the_budget_end_it
@@ -69,14 +75,17 @@ plays! {
     rollback_goes_at_its_own_pace
     rollback_tells_the_silent_without_waiting_for_them
     setting_back_to_last_known_good_is_an_undo
+    silence_during_the_soak_is_not_health
     soak_of_zero
     targets_on_a_replaced_version_go_back_with_the_rest
     the_deadline_says_what_the_target_was_doing
     the_decider_dies_before_it_replaces_a_rollout
     the_decider_dies_between_decision_and_write
+    the_decider_dies_when_a_rollout_has_just_ended
     the_known_bad_version_is_refused_and_retried_on_purpose
     the_leader_changes_on_the_way
     the_same_name_in_two_groups_is_two_targets
+    the_soak_begins_with_the_assignment
     undo_after_an_abort
     undo_takes_back_what_was_moved
     unreachable_before_its_turn_is_skipped_and_comes_after_the_others
