@@ -116,7 +116,7 @@ impl Reconciler {
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
         let limits = self.settings.limits;
         let verdict = self.sessions.with(namespace, |contacts| {
-            contacts.settle(fleet);
+            contacts.settle(fleet, limits.suspect, now);
             liveness::decide(fleet, contacts, limits, now)
         });
         self.commit(&world, namespace, term, verdict).await

@@ -39,11 +39,13 @@ impl Default for Limits {
 pub fn decide(fleet: &Fleet, contacts: &Contacts, limits: Limits, now: Timestamp) -> Verdict {
     let mut verdict = Verdict::default();
     for node in contacts.unsettled() {
-        if contacts.is_connected(node) {
+        let heard = contacts.heard_at(node).is_some_and(|heard| now.since(heard) < limits.suspect);
+        if contacts.is_connected(node) || heard {
             if !is(fleet, node, Contact::Up) {
                 change(fleet, node, (Contact::Up, now), "it holds a session", &mut verdict);
             }
-        } else if fleet.present.contains(node) {
+        }
+        if !contacts.is_connected(node) && (heard || fleet.present.contains(node)) {
             quiet(fleet, node, (contacts.quiet_since(node), now), limits, &mut verdict);
         }
     }
@@ -58,7 +60,7 @@ fn quiet(
     verdict: &mut Verdict,
 ) {
     let quiet = now.since(since);
-    if quiet >= limits.unreachable {
+    if quiet >= limits.unreachable && !is(fleet, node, Contact::Unreachable) {
         return change(fleet, node, (Contact::Unreachable, now), &silent(quiet), verdict);
     }
     if quiet >= limits.suspect && !is(fleet, node, Contact::Suspect) {

@@ -15,6 +15,9 @@ use super::problem::Failure;
 /// How long a sync hangs when the agent does not say.
 const WAIT: Duration = Duration::from_secs(55);
 
+/// How long it hangs at most while no report of the node is known: it is asked for one soon, but never in a tight loop.
+const UNREPORTED_WAIT: Duration = Duration::from_secs(1);
+
 /// Answers an order newer than `generation`, at once or as soon as there is one, or nothing after `wait`.
 pub(crate) async fn sync(
     State(app): State<App>,
@@ -27,8 +30,8 @@ pub(crate) async fn sync(
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     let _session = app.sessions.open(&namespace, &name);
     let mut worlds = app.desk.follow();
-    let missing = |world: &World| lacks_report(world, &namespace, &name);
-    let news = worlds.wait_for(|world| newer(world, &namespace, &name, known).is_some() || missing(world));
+    let wait = if lacks_report(&app.world(), &namespace, &name) { wait.min(UNREPORTED_WAIT) } else { wait };
+    let news = worlds.wait_for(|world| newer(world, &namespace, &name, known).is_some());
     // All arms only wait; the world is looked at again below.
     tokio::select! {
         _ = news => {}

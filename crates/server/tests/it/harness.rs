@@ -20,7 +20,7 @@ use bellwether_server::run::{Server, init};
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) struct Installation {
-    pub(crate) dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
     pub(crate) config: Config,
     pub(crate) server: Option<Server>,
     pub(crate) admin_token: Secret,
@@ -34,7 +34,7 @@ impl Installation {
         config.listen = "127.0.0.1:0".parse().unwrap();
         let made = init(&config).await.unwrap();
         let server = Server::start(&config, Clock::system()).await.unwrap();
-        Self { dir, config, server: Some(server), admin_token: made.token }
+        Self { _dir: dir, config, server: Some(server), admin_token: made.token }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -133,7 +133,7 @@ impl Node {
             }
         })
         .await
-        .unwrap()
+        .unwrap_or_else(|_| panic!("never told {version}; generation {generation}"))
     }
 
     /// Reports that it runs `version` of `web`, answering `number`, and is well or not.

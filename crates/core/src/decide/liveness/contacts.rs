@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::records::node::Contact;
 use crate::words::name::NodeName;
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
 
 /// Open sessions, when closed ones ended, and which nodes' stored presence may be out of step with them.
@@ -58,22 +58,34 @@ impl Contacts {
         self.unsettled.iter()
     }
 
-    /// Lets go of nodes whose stored presence says what their sessions say.
-    pub fn settle(&mut self, fleet: &Fleet) {
+    /// Lets go of nodes whose stored presence says what their sessions say. A node that was heard from within `recent` is
+    /// kept in view even if its session has ended: short sessions count too.
+    pub fn settle(&mut self, fleet: &Fleet, recent: Span, now: Timestamp) {
         let (open, ended) = (&self.open, &mut self.ended);
         self.unsettled.retain(|node| {
-            let contact = fleet.presences.get(node).map(|kept| kept.value.contact);
-            let active = fleet.active_node(node).is_some();
-            match contact {
-                _ if !active => false,
-                Some(Contact::Up) => !open.contains_key(node),
-                Some(Contact::Unreachable | Contact::Never) | None if !open.contains_key(node) => {
-                    ended.remove(node);
-                    false
+            if fleet.active_node(node).is_none() {
+                return false;
+            }
+            let connected = open.contains_key(node);
+            let heard = ended.get(node).is_some_and(|end| now.since(*end) < recent);
+            match fleet.presences.get(node).map(|kept| kept.value.contact) {
+                Some(Contact::Up) => !connected,
+                Some(Contact::Suspect) => true,
+                Some(Contact::Unreachable | Contact::Never) | None => {
+                    let keep = connected || heard;
+                    if !keep {
+                        ended.remove(node);
+                    }
+                    keep
                 }
-                Some(_) | None => true,
             }
         });
+    }
+
+    /// When a node without a session was last heard from, if it was by this server.
+    #[must_use]
+    pub fn heard_at(&self, node: &NodeName) -> Option<Timestamp> {
+        self.ended.get(node).copied()
     }
 
     /// Whether a node has a session.

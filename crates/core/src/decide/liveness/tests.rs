@@ -49,7 +49,7 @@ impl Scene {
         }
         assert!(run(&self.world, &self.contacts).atoms.is_empty(), "deciding again changes nothing");
         let fleet = self.world.fleets.get(&self.namespace)?;
-        self.contacts.settle(fleet);
+        self.contacts.settle(fleet, LIMITS.suspect, at(now));
         fleet.presences.get(&self.node).map(|kept| kept.value.contact)
     }
 }
@@ -72,6 +72,19 @@ fn a_silent_node_is_suspect_and_then_unreachable_and_up_when_it_returns() {
     assert_eq!(scene.decide(25), Some(Contact::Unreachable));
     scene.contacts.opened(&scene.node.clone());
     assert_eq!(scene.decide(26), Some(Contact::Up));
+}
+
+#[test]
+fn a_session_too_short_to_be_seen_open_still_counts() {
+    let mut scene = Scene::new();
+    let node = scene.node.clone();
+    scene.contacts.opened(&node);
+    scene.contacts.closed(&node, at(1));
+    assert_eq!(scene.decide(2), Some(Contact::Up));
+    assert_eq!(scene.decide(20), Some(Contact::Unreachable));
+    scene.contacts.opened(&node);
+    scene.contacts.closed(&node, at(30));
+    assert_eq!(scene.decide(31), Some(Contact::Up));
 }
 
 #[test]
