@@ -99,6 +99,7 @@ pub struct Client {
     base: String,
     http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     bearer: Option<Arc<HeaderValue>>,
+    tls: rustls::ClientConfig,
 }
 
 impl Client {
@@ -138,7 +139,7 @@ impl Client {
         tcp.set_keepalive(Some(Duration::from_secs(15)));
         tcp.set_connect_timeout(Some(Duration::from_secs(5)));
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
+            .with_tls_config(tls.clone())
             .https_or_http()
             .enable_all_versions()
             .wrap_connector(tcp);
@@ -149,7 +150,13 @@ impl Client {
             .http2_keep_alive_interval(Duration::from_secs(5))
             .http2_keep_alive_timeout(Duration::from_secs(5))
             .build(connector);
-        Self { base, http, bearer }
+        Self { base, http, bearer, tls }
+    }
+
+    /// A client of the same server, with the same access, that shares no connection with this one.
+    #[must_use]
+    pub fn fresh(&self) -> Self {
+        Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone())
     }
 
     /// The server's address.

@@ -229,6 +229,19 @@ impl Server {
         http::table(&self.app)
     }
 
+    /// Serves another router on a free port with this server's certificate, for measuring what the transport alone costs.
+    ///
+    /// # Errors
+    /// [`RunError::Listen`] when there is no free port.
+    pub async fn serve_beside(&self, router: axum::Router, tasks: &Tasks) -> Result<SocketAddr, RunError> {
+        let acceptor = TlsAcceptor::from(Arc::new(self.app.pki.server_tls()?));
+        let asked = SocketAddr::new(self.address.ip(), 0);
+        let listener = listen(asked).await?;
+        let address = local(&listener, asked);
+        tasks.spawn("beside", http::serve(listener, Some(acceptor), router, tasks.child()));
+        Ok(address)
+    }
+
     /// Waits until the server stops by itself, which it only does when a task of it broke.
     pub async fn broken(&self) {
         self.tasks.cancelled().await;

@@ -1,0 +1,135 @@
+//! The command line against a real server and agent: what it prints, and what its exit codes say.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::place::{Place, text, wait_for};
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+async fn one_node() -> Place {
+    let mut place = Place::new().await;
+    place.start_agent("web-1", "[entity.system]\nstatic = [\"/bin/true\"]\n");
+    wait_for("the node is up", async || {
+        place.client().node("default", "web-1").await.is_ok_and(|node| node.presence.contact == "up")
+    })
+    .await;
+    place
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_fleet_verbs_answer_by_exit_code() {
+    let place = one_node().await;
+    let dir = place.path("web-1/data");
+    let run = |args: &[&str]| place.run(args);
+    assert_eq!(code(&run(&["current-version"])), 1);
+    assert_eq!(code(&run(&["pending-update", "--data-dir", &dir])), 3, "cannot tell, and runs nothing");
+    assert_eq!(code(&run(&["local-version", "--data-dir", &dir])), 1);
+    assert_eq!(code(&run(&["trigger-update", "r7"])), 0);
+    assert_eq!(text(&run(&["current-version"]).stdout), "r7\n");
+    wait_for("r7 runs", async || code(&run(&["verify-hosts", "r7", "web-1"])) == 0).await;
+    assert_eq!(code(&run(&["verify-hosts", "r8", "web-1"])), 1);
+    let ghost = run(&["verify-hosts", "r7", "web-1", "ghost"]);
+    assert_eq!((code(&ghost), text(&ghost.stdout)), (1, "ghost no such node\n".to_owned()));
+    assert_eq!(code(&place.run_with(&["verify-hosts", "r7", "-"], "web-1\n")), 0);
+    assert_eq!(text(&run(&["hosts-at-version", "r7"]).stdout), "web-1\n");
+    assert_eq!(code(&run(&["hosts-at-version", "r8"])), 1);
+    assert_eq!(code(&run(&["check-single-version", "r7"])), 0);
+    let other = run(&["check-single-version", "r8", "-v"]);
+    assert_eq!((code(&other), text(&other.stdout)), (1, "web-1 r7\n".to_owned()));
+    assert!(text(&run(&["running-versions"]).stdout).contains("r7"));
+    wait_for("the agent says r7", async || code(&run(&["local-version", "--data-dir", &dir])) == 0).await;
+    assert_eq!(code(&run(&["pending-update", "--data-dir", &dir])), 1, "up to date");
+    let mut away = place.command(&["pending-update", "--data-dir", &dir]);
+    let away = away.env("BELLWETHER_SERVER", "https://127.0.0.1:1").output().unwrap();
+    assert_eq!(code(&away), 2, "cannot tell, but something runs: {}", text(&away.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statuses_and_failures() {
+    let place = one_node().await;
+    let run = |args: &[&str]| place.run(args);
+    assert_eq!(code(&run(&["get-failures"])), 0);
+    assert_eq!(
+        code(&run(&["update-status", "backup", "failed", "--node", "web-1", "--why", "disk full"])),
+        0
+    );
+    let failures = run(&["get-failures"]);
+    assert_eq!(code(&failures), 1);
+    assert!(text(&failures.stdout).contains("disk full"), "{}", text(&failures.stdout));
+    assert_eq!(text(&run(&["get-failures", "--hosts"]).stdout), "web-1\n");
+    assert_eq!(code(&run(&["update-status", "backup", "success", "--node", "web-1"])), 0);
+    assert_eq!(code(&run(&["get-failures"])), 0, "one state per category");
+    let wrong = run(&["update-status", "backup", "splendid", "--node", "web-1"]);
+    assert_eq!(code(&wrong), 64);
+    assert!(text(&wrong.stderr).contains("success, failed, running or pending"), "{}", text(&wrong.stderr));
+    assert_eq!(code(&run(&["update-status", "backup", "failed", "--node", "ghost"])), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_is_data_where_data_is_asked_for() {
+    let place = one_node().await;
+    let json = place.run(&["node", "list", "-o", "json"]);
+    let nodes: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(nodes[0]["node"]["name"], "web-1");
+    assert_eq!(text(&place.run(&["node", "list", "-o", "name"]).stdout), "web-1\n");
+    assert!(text(&place.run(&["node", "get", "web-1", "-o", "yaml"]).stdout).contains("name: web-1"));
+    let table = text(&place.run(&["node", "list"]).stdout);
+    assert!(table.starts_with("NAME"), "{table}");
+    assert!(!table.contains('\u{1b}'), "no colour where nobody sees it");
+    let events = text(&place.run(&["events", "-o", "json"]).stdout);
+    assert!(events.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{events}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_say_what_why_and_what_to_try() {
+    let place = one_node().await;
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&["node", "get", "ghost"], 1, "could not find node ghost"),
+        (&["entity", "set", "web", "--batch", "5%"], 64, "--selector"),
+        (&["entity", "set", "web", "--selector", "role="], 64, "at position 5"),
+        (&["rollout", "start", "ghost", "v1"], 1, "bellwether entity set ghost"),
+        (&["rollout", "start", "ghost", ""], 1, "could not"),
+        (&["node", "label", "web-1", "nonsense"], 64, "KEY=VALUE"),
+        (&["nonsense"], 64, "unrecognized subcommand"),
+        (&["node", "decommission", "web-1"], 7, "--yes"),
+    ];
+    for (args, exit, says) in cases {
+        let output = place.run(args);
+        let said = text(&output.stderr);
+        assert_eq!(code(&output), exit, "{args:?}: {said}");
+        assert!(said.contains(says), "{args:?}: {said}");
+    }
+    let away = place.command(&["status"]).env("BELLWETHER_SERVER", "https://127.0.0.1:1").output().unwrap();
+    assert_eq!(code(&away), 69);
+    let stranger = place.command(&["status"]).env("BELLWETHER_TOKEN", "bwt_wrong").output().unwrap();
+    assert_eq!(code(&stranger), 7, "{}", text(&stranger.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contexts_keep_where_and_who() {
+    let place = Place::new().await;
+    let token = place.path("server/admin-token");
+    let set = place.run(&["context", "set", "home", "--token-file", &token]);
+    assert!(set.status.success(), "{}", text(&set.stderr));
+    let mut status = place.command(&["status"]);
+    let status =
+        status.env_remove("BELLWETHER_SERVER").env_remove("BELLWETHER_TOKEN").env_remove("BELLWETHER_CA");
+    let status = status.output().unwrap();
+    assert!(status.status.success(), "{}", text(&status.stderr));
+    assert!(text(&place.run(&["context", "list"]).stdout).contains("home"));
+    assert_eq!(code(&place.run(&["context", "use", "ghost"])), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn manual_pages_and_completions_are_made() {
+    let place = Place::new().await;
+    let dir = place.path("man");
+    assert!(place.run(&["man", &dir]).status.success());
+    assert!(std::path::Path::new(&dir).join("bellwether-rollout-start.1").exists());
+    let script = text(&place.run(&["completions", "bash"]).stdout);
+    assert!(script.contains("_bellwether"), "no completion function");
+}

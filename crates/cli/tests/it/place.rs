@@ -1,0 +1,251 @@
+//! A place where a story happens: a directory, a server process, agent processes, and the command line.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use bellwether_api::client::secret::Secret;
+use bellwether_api::client::{Access, Client, Identity};
+use bellwether_api::v1::rollout::RolloutView;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// How long a story waits for something that should happen within seconds on a busy machine.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_bellwether");
+
+pub(crate) struct Place {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) port: u16,
+    server: Option<Child>,
+    agents: BTreeMap<String, Child>,
+}
+
+impl Place {
+    /// A fresh installation whose server runs.
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let config = format!(
+            "data_dir = {:?}\nlisten = \"127.0.0.1:{port}\"\nsuspect_after = \"1s\"\nunreachable_after = \"3s\"\n",
+            dir.path().join("server").display().to_string(),
+        );
+        std::fs::write(dir.path().join("server.toml"), config).unwrap();
+        let mut place = Self { dir, port, server: None, agents: BTreeMap::new() };
+        let config = place.path("server.toml");
+        let made = place.run(&["server", "init", "--config", &config]);
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        place.start_server().await;
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    pub(crate) async fn start_server(&mut self) {
+        let config = self.path("server.toml");
+        self.server = Some(self.spawn("server", &["server", "run", "--config", &config]));
+        let client = self.client();
+        wait_for("the server answers", async || client.ready().await.is_ok()).await;
+    }
+
+    /// kill -9.
+    pub(crate) fn kill_server(&mut self) {
+        let mut server = self.server.take().unwrap();
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
+
+    /// Joins a node and starts its agent with these entity sections.
+    pub(crate) fn start_agent(&mut self, name: &str, sections: &str) {
+        let home = self.dir.path().join(name);
+        std::fs::create_dir_all(&home).unwrap();
+        let token = self.run(&["join-token", "create", "--node", name]);
+        assert!(token.status.success(), "{}", text(&token.stderr));
+        std::fs::write(home.join("join-token"), &token.stdout).unwrap();
+        let data = home.join("data").display().to_string();
+        let server = format!("https://127.0.0.1:{}", self.port);
+        let config =
+            format!("[agent]\nname = {name:?}\nserver = {server:?}\ndata_dir = {data:?}\n{sections}\n");
+        std::fs::write(home.join("agent.toml"), config).unwrap();
+        let token = home.join("join-token").display().to_string();
+        let joined = self.run(&[
+            "agent",
+            "join",
+            "--server",
+            &server,
+            "--token-file",
+            &token,
+            "--name",
+            name,
+            "--label",
+            "role=web",
+            "--data-dir",
+            &data,
+        ]);
+        assert!(joined.status.success(), "{}", text(&joined.stderr));
+        self.resume_agent(name);
+    }
+
+    /// Starts the agent of a node that has joined.
+    pub(crate) fn resume_agent(&mut self, name: &str) {
+        let config = self.path(&format!("{name}/agent.toml"));
+        let child = self.spawn(name, &["agent", "run", "--config", &config]);
+        self.agents.insert(name.to_owned(), child);
+    }
+
+    /// kill -9; its services live on.
+    pub(crate) fn kill_agent(&mut self, name: &str) {
+        let mut agent = self.agents.remove(name).unwrap();
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name)).unwrap();
+        let token = Secret::new(read("server/admin-token").trim());
+        let access = Access {
+            server: format!("https://127.0.0.1:{}", self.port),
+            ca: Some(read("server/pki/ca.pem")),
+            identity: Identity::Token(token),
+        };
+        Client::new(&access).unwrap()
+    }
+
+    /// Runs the command line as the admin.
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs the command line with something on stdin.
+    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Output {
+        use std::io::Write;
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        let token = std::fs::read_to_string(self.dir.path().join("server/admin-token")).unwrap_or_default();
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.dir.path())
+            .env("BELLWETHER_SERVER", format!("https://127.0.0.1:{}", self.port))
+            .env("BELLWETHER_CA", self.dir.path().join("server/pki/ca.pem"))
+            .env("BELLWETHER_TOKEN", token.trim())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn spawn(&self, name: &str, args: &[&str]) -> Child {
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log(name)).unwrap();
+        self.command(args).stdout(Stdio::null()).stderr(log).spawn().unwrap()
+    }
+
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
+        self.dir.path().join(format!("{name}.log"))
+    }
+
+    /// Waits until the rollout of `web` looks as `holds` wants it.
+    pub(crate) async fn until(&self, what: &str, mut holds: impl FnMut(&RolloutView) -> bool) -> RolloutView {
+        let client = self.client();
+        let looking = async {
+            let mut index = None;
+            loop {
+                // A server that is away for a moment is part of some stories.
+                let Ok(view) = client.current_rollout("default", "web", index, Duration::from_secs(1)).await
+                else {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                };
+                if holds(&view) {
+                    return view;
+                }
+                index = Some(view.revision);
+            }
+        };
+        match tokio::time::timeout(SOON, looking).await {
+            Ok(view) => view,
+            Err(_) => panic!("never saw that {what}: {}", text(&self.run(&["rollout", "get", "web"]).stdout)),
+        }
+    }
+
+    pub(crate) async fn ended(&self) -> RolloutView {
+        self.until("the rollout ended", |view| view.rollout.as_ref().is_some_and(|r| r.ended_ms.is_some()))
+            .await
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Agents take their services with them only when told to, so whatever lives below this directory is killed too.
+        for child in self.agents.values_mut().chain(self.server.as_mut()) {
+            drop(child.kill());
+            drop(child.wait());
+        }
+        for pid in below(self.dir.path()) {
+            drop(kill_process_group(pid, Signal::KILL));
+            drop(kill_process(pid, Signal::KILL));
+        }
+        if std::thread::panicking() {
+            for entry in std::fs::read_dir(self.dir.path()).unwrap().flatten() {
+                if entry.path().extension().is_some_and(|end| end == "log") {
+                    let log = std::fs::read_to_string(entry.path()).unwrap();
+                    let tail: Vec<&str> = log.lines().rev().take(15).collect();
+                    eprintln!("--- {}", entry.path().display());
+                    tail.iter().rev().for_each(|line| eprintln!("{line}"));
+                }
+            }
+        }
+    }
+}
+
+/// Processes whose command line names this directory.
+fn below(dir: &Path) -> Vec<Pid> {
+    let needle = dir.display().to_string();
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let found = entries.filter_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        String::from_utf8_lossy(&line).contains(&needle).then(|| Pid::from_raw(pid))?
+    });
+    found.collect()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// Asks again and again, a little apart, until it holds.
+pub(crate) async fn wait_for(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let asking = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    assert!(tokio::time::timeout(SOON, asking).await.is_ok(), "never saw that {what}");
+}
+
+/// What a page on loopback says: its status and body.
+pub(crate) async fn page(port: u16) -> Option<(u16, String)> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.ok()?;
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: story\r\nConnection: close\r\n\r\n").await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    let status = answer.split_whitespace().nth(1)?.parse().ok()?;
+    let body = answer.split_once("\r\n\r\n")?.1.trim().to_owned();
+    Some((status, body))
+}
