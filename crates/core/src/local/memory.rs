@@ -139,6 +139,12 @@ impl Memory {
         self.setback = None;
     }
 
+    /// What ran was stopped along with the machine or the agent: it is brought back at once, and that is no failure.
+    pub fn interrupted(&mut self) {
+        self.progress = Progress::Begun;
+        self.retry_at = None;
+    }
+
     /// After a restart of the agent: the wall clock may have moved, so no wait is longer than one can be.
     pub fn restarted(&mut self, now: Timestamp) {
         self.retry_at = self.retry_at.map(|at| at.min(now.plus(delay::LONGEST)));
