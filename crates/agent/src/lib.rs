@@ -1,1 +1,19 @@
-//! Place kept.
+//! Bellwether's node agent: the process on a machine, and the only thing that touches the host.
+//!
+//! Start reading at [`run`], which builds the parts: `link` talks to the servers, `ledger` keeps the order, `entity` does
+//! one entity's steps as `bellwether_core::local` plans them, `apply` and `check` touch the host, `board` holds what is
+//! reported.
+
+mod apply;
+mod board;
+mod check;
+pub mod config;
+mod disk;
+mod entity;
+pub mod identity;
+pub mod join;
+pub mod ledger;
+mod link;
+pub mod lock;
+pub mod run;
+pub mod status;

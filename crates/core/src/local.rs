@@ -3,7 +3,10 @@
 //! Pure: the agent hands in what it remembers and what it sees, does the step it is told, and remembers the outcome.
 //! Every change of memory happens here, in [`memory`], so that a restart at any point continues where it was.
 
+pub mod accept;
+pub mod account;
 pub mod delay;
 pub mod health;
 pub mod memory;
 pub mod plan;
+pub mod wellness;

@@ -8,14 +8,37 @@ pub const FIRST: Span = Span::from_secs(1);
 /// Longest delay between attempts: a broken machine is still tried twice a minute.
 pub const LONGEST: Span = Span::from_secs(30);
 
+/// First delay before calling a server that did not answer: a restart of the server takes little longer.
+pub const FIRST_CALL: Span = Span::from_millis(250);
+
+/// Longest delay between calls: a server that is back hears every node well before it would think one gone.
+pub const LONGEST_CALL: Span = Span::from_secs(8);
+
 /// The delay before the attempt that follows `failed` failed ones: doubling from [`FIRST`] up to [`LONGEST`], spread by
 /// up to a quarter either way by `seed`, so that machines that failed together do not retry together.
 #[must_use]
 pub fn after(failed: u32, seed: u64) -> Span {
-    let doubled = FIRST.as_millis() << failed.saturating_sub(1).min(16);
-    let base = doubled.min(LONGEST.as_millis());
-    let spread = mix(seed, failed) % (base / 2 + 1);
-    Span::from_millis(base - base / 4 + spread)
+    doubling(FIRST, LONGEST, failed, seed)
+}
+
+/// The delay before the call that follows `failed` unanswered ones, as [`after`], from [`FIRST_CALL`] up to
+/// [`LONGEST_CALL`].
+#[must_use]
+pub fn before_call(failed: u32, seed: u64) -> Span {
+    doubling(FIRST_CALL, LONGEST_CALL, failed, seed)
+}
+
+fn doubling(first: Span, longest: Span, failed: u32, seed: u64) -> Span {
+    let doubled = first.as_millis() << failed.saturating_sub(1).min(16);
+    let base = doubled.min(longest.as_millis());
+    spread(Span::from_millis(base), seed, failed)
+}
+
+/// `base`, moved by up to a quarter either way: many machines that do the same do it at different times.
+#[must_use]
+pub fn spread(base: Span, seed: u64, salt: u32) -> Span {
+    let base = base.as_millis();
+    Span::from_millis(base - base / 4 + mix(seed, salt) % (base / 2 + 1))
 }
 
 /// A number that looks random, the same for the same inputs (the finaliser of `SplitMix64`).

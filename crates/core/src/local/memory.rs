@@ -5,8 +5,12 @@ use alloc::string::ToString;
 use super::delay;
 use crate::records::evidence::Evidence;
 use crate::records::order::Assignment;
-use crate::words::time::Timestamp;
+use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
+
+/// Well for this long, and earlier failures are forgotten: longer than the longest back-off, so that a service that dies
+/// soon after every start is tried ever more slowly.
+pub const STEADY: Span = Span::from_secs(60);
 
 /// What an agent remembers of one entity. It is on disk before the step it describes begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,12 +23,31 @@ pub struct Memory {
     pub touched: Option<Version>,
     /// How far `touched` got.
     pub progress: Progress,
-    /// Failed attempts at `touched` since it last went well.
+    /// Failed attempts at `touched`, relapses among them, since it was last well for [`STEADY`].
     pub failed_attempts: u32,
     /// The next attempt waits until then, by the agent's clock.
     pub retry_at: Option<Timestamp>,
-    /// What the last failed attempt looked like.
-    pub evidence: Option<Evidence>,
+    /// Why the last attempt is not, or no longer, a success.
+    pub setback: Option<Setback>,
+}
+
+/// Why an attempt is not a success.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Setback {
+    /// Something outside is missing.
+    NotYet {
+        /// What the step was to reach.
+        aim: Progress,
+        /// What is missing.
+        evidence: Evidence,
+    },
+    /// It failed, or turned unwell after it was validated.
+    Failed {
+        /// What the step was to reach.
+        aim: Progress,
+        /// What it looked like.
+        evidence: Evidence,
+    },
 }
 
 /// How far the version last touched got.
@@ -54,15 +77,20 @@ pub enum Outcome {
 
 impl Memory {
     /// Takes a new assignment. Answers whether anything changed.
+    ///
+    /// A new telling is a fresh start, unless the version is here already and well.
     pub fn told(&mut self, wanted: Assignment) -> bool {
         if self.wanted.as_ref() == Some(&wanted) {
             return false;
         }
-        let again = self.touched.as_ref() == Some(&wanted.version) && self.progress == Progress::Validated;
-        if !again {
+        let here = self.touched.as_ref() == Some(&wanted.version) && self.progress == Progress::Validated;
+        if !here || self.setback.is_some() {
             self.failed_attempts = 0;
             self.retry_at = None;
-            self.evidence = None;
+            self.setback = None;
+            if here {
+                self.progress = Progress::Begun;
+            }
         }
         self.wanted = Some(wanted);
         true
@@ -82,21 +110,56 @@ impl Memory {
                 self.retry_at = None;
                 if reached == Progress::Validated {
                     self.running.clone_from(&self.touched);
-                    self.failed_attempts = 0;
-                    self.evidence = None;
+                    self.setback = None;
                 }
             }
             Outcome::NotYet(evidence) => {
                 self.retry_at = Some(now.plus(delay::FIRST));
-                self.evidence = Some(evidence);
+                self.setback = Some(Setback::NotYet { aim: reached, evidence });
             }
             Outcome::Failed(evidence) => {
-                self.failed_attempts = self.failed_attempts.saturating_add(1);
-                self.retry_at = Some(now.plus(delay::after(self.failed_attempts, seed)));
-                self.evidence = Some(evidence);
+                self.fails(reached, evidence, now, seed);
                 self.progress = Progress::Begun;
             }
         }
+    }
+
+    /// The validated version turned unwell after it was well for `well_for`: it is configured again after the back-off,
+    /// unless it [recovers](Self::recovered) by itself.
+    pub fn relapsed(&mut self, evidence: Evidence, well_for: Span, now: Timestamp, seed: u64) {
+        if well_for >= STEADY {
+            self.failed_attempts = 0;
+        }
+        self.fails(Progress::Validated, evidence, now, seed);
+    }
+
+    /// The validated version is well again without having been configured again.
+    pub fn recovered(&mut self) {
+        self.retry_at = None;
+        self.setback = None;
+    }
+
+    /// What ran was stopped along with the machine or the agent: it is brought back at once, and that is no failure.
+    pub fn interrupted(&mut self) {
+        self.progress = Progress::Begun;
+        self.retry_at = None;
+    }
+
+    /// After a restart of the agent: the wall clock may have moved, so no wait is longer than one can be.
+    pub fn restarted(&mut self, now: Timestamp) {
+        self.retry_at = self.retry_at.map(|at| at.min(now.plus(delay::LONGEST)));
+    }
+
+    /// Whether the version last touched is the one that was validated.
+    #[must_use]
+    pub fn settled(&self) -> Option<&Version> {
+        self.touched.as_ref().filter(|_| self.progress == Progress::Validated)
+    }
+
+    fn fails(&mut self, aim: Progress, evidence: Evidence, now: Timestamp, seed: u64) {
+        self.failed_attempts = self.failed_attempts.saturating_add(1);
+        self.retry_at = Some(now.plus(delay::after(self.failed_attempts, seed)));
+        self.setback = Some(Setback::Failed { aim, evidence });
     }
 
     /// One line on where this stands, for a person at the machine.
@@ -104,11 +167,14 @@ impl Memory {
     pub fn line(&self) -> alloc::string::String {
         let running = self.running.as_ref().map_or("nothing validated yet".to_string(), Version::to_string);
         let Some(wanted) = &self.wanted else { return alloc::format!("runs {running}, told nothing") };
-        match &self.evidence {
-            Some(evidence) => {
+        match &self.setback {
+            Some(Setback::NotYet { evidence, .. } | Setback::Failed { evidence, .. }) => {
                 alloc::format!("runs {running}, told {}: {}", wanted.version, evidence.summary)
             }
             None => alloc::format!("runs {running}, told {}", wanted.version),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Doing on the host: commands that end, and the process that does not.
+
+pub(crate) mod exec;
+pub(crate) mod leftover;
+pub(crate) mod log;
+pub(crate) mod output;
+pub(crate) mod part;
+pub(crate) mod process;
+
+use std::collections::BTreeMap;
+
+use crate::config::recipe::Command;
+
+/// Where commands look for programs: the agent's own environment is not theirs. Change it with `env = { PATH = ".." }`.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What every command is told in its environment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facts {
+    /// `BELLWETHER_VERSION`: the version to be brought about.
+    pub(crate) version: String,
+    /// `BELLWETHER_PREVIOUS`: the version validated before, or nothing.
+    pub(crate) previous: String,
+    /// `BELLWETHER_ENTITY`.
+    pub(crate) entity: String,
+    /// `BELLWETHER_NODE`.
+    pub(crate) node: String,
+    /// `BELLWETHER_RUN`: which run this is, so that what an agent killed halfway left behind is found again.
+    pub(crate) run: String,
+}
+
+impl Facts {
+    /// The whole environment of a command: `PATH`, its own variables, and these; nothing is inherited.
+    pub(crate) fn environment(&self, command: &Command) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
+        all.extend(command.env.clone());
+        for (name, value) in [
+            ("BELLWETHER_VERSION", &self.version),
+            ("BELLWETHER_PREVIOUS", &self.previous),
+            ("BELLWETHER_ENTITY", &self.entity),
+            ("BELLWETHER_NODE", &self.node),
+            (RUN, &self.run),
+        ] {
+            all.insert(name.to_owned(), value.clone());
+        }
+        all
+    }
+}
+
+/// The variable that names a run.
+const RUN: &str = "BELLWETHER_RUN";

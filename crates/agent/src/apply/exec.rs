@@ -1,0 +1,250 @@
+//! Running one command to its end: no shell, a cleared environment, a group of its own, a deadline, bounded output.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::net::unix::pipe;
+
+use super::Facts;
+use super::log::Log;
+use super::output::{Tail, drain};
+use crate::config::recipe::Command;
+
+/// The exit code that says "not yet" (`EX_TEMPFAIL`).
+const NOT_YET: i32 = 75;
+
+/// Output that comes after the command ended belongs to programs it left behind; it is waited for this long.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) exit: Exit,
+    /// The last bytes of its output.
+    pub(crate) tail: String,
+}
+
+/// How a command ended, in one word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Exit code 0.
+    Done,
+    /// Exit code 75.
+    NotYet,
+    /// Any other exit code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// The deadline passed; its group was killed.
+    TimedOut(Duration),
+    /// It could not be started.
+    NotStarted(String),
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Done => f.write_str("exit code 0"),
+            Self::NotYet => write!(f, "exit code {NOT_YET}, not yet"),
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(number) => write!(f, "ended by signal {number}"),
+            Self::TimedOut(after) => write!(f, "killed, because it took longer than {after:?}"),
+            Self::NotStarted(reason) => write!(f, "could not be started: {reason}"),
+        }
+    }
+}
+
+impl Exit {
+    /// The exit code, if it ran to its end.
+    pub(crate) fn code(&self) -> Option<i32> {
+        match self {
+            Self::Done => Some(0),
+            Self::NotYet => Some(NOT_YET),
+            Self::Code(code) => Some(*code),
+            Self::Signal(_) | Self::TimedOut(_) | Self::NotStarted(_) => None,
+        }
+    }
+
+    pub(crate) fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(0), _) => Self::Done,
+            (Some(NOT_YET), _) => Self::NotYet,
+            (Some(code), _) => Self::Code(code),
+            (None, signal) => Self::Signal(signal.unwrap_or_default()),
+        }
+    }
+}
+
+/// Kills a command's whole group when dropped before the command ended.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn kill(&mut self) {
+        let Some(pid) = self.0.take() else { return };
+        match kill_process_group(pid, Signal::KILL) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => {
+                tracing::warn!(pid = pid.as_raw_nonzero(), %error, "could not kill a command's group")
+            }
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Runs `command` to its end, or kills its group after `deadline`, or when this is dropped.
+pub(crate) async fn run(
+    command: &Command,
+    facts: &Facts,
+    deadline: Duration,
+    mut log: Option<&mut Log>,
+) -> Ended {
+    let mut tail = Tail::default();
+    let not_started = |error: std::io::Error| {
+        let reason = match command.argv.first() {
+            Some(program) => format!("{program}: {error}"),
+            None => error.to_string(),
+        };
+        Ended { exit: Exit::NotStarted(reason), tail: String::new() }
+    };
+    if let Some(log) = &mut log {
+        log.write(format!("--- {} {:?}\n", facts.run, command.argv).as_bytes());
+    }
+    let (mut child, mut output) = match start(command, facts) {
+        Ok(started) => started,
+        Err(error) => return not_started(error),
+    };
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let mut group = Group(pid);
+    let ends = async {
+        // Both go on until the child has ended; a pipe that closes early only ends the reading.
+        tokio::select! {
+            status = child.wait() => return status,
+            () = drain(&mut output, &mut tail, log.as_deref_mut()) => {}
+        }
+        child.wait().await
+    };
+    let exit = match tokio::time::timeout(deadline, ends).await {
+        Ok(Ok(status)) => {
+            // It has ended and was reaped: its number may be another's soon.
+            group.0 = None;
+            Exit::of(status)
+        }
+        Ok(Err(error)) => return not_started(error),
+        Err(_) => {
+            group.kill();
+            if let Err(error) = child.wait().await {
+                tracing::warn!(%error, "could not wait for a killed command");
+            }
+            Exit::TimedOut(deadline)
+        }
+    };
+    let rest = drain(&mut output, &mut tail, log.as_deref_mut());
+    // Late output is nice to have; nothing depends on its being whole.
+    if tokio::time::timeout(LAST_WORDS, rest).await.is_err() {
+        tracing::debug!(run = facts.run, "a command left programs behind that hold its output");
+    }
+    if let Some(log) = &mut log {
+        log.write(format!("--- {exit}\n").as_bytes());
+    }
+    Ended { exit, tail: tail.text() }
+}
+
+fn start(command: &Command, facts: &Facts) -> std::io::Result<(tokio::process::Child, pipe::Receiver)> {
+    let (program, arguments) =
+        command.argv.split_first().ok_or_else(|| std::io::Error::other("no program"))?;
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let error_writer: OwnedFd = writer.try_clone()?;
+    let child = tokio::process::Command::new(program)
+        .args(arguments)
+        .current_dir(&command.workdir)
+        .env_clear()
+        .envs(facts.environment(command))
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(error_writer)
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    Ok((child, pipe::Receiver::from_owned_fd(reader)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
+        Command { argv, workdir: "/".into(), env: [("EXTRA".to_owned(), "1".to_owned())].into() }
+    }
+
+    async fn end(script: &str, deadline: Duration) -> Ended {
+        let facts = Facts { version: "v1".into(), ..Facts::default() };
+        run(&shell(script), &facts, deadline, None).await
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[tokio::test]
+    async fn exit_codes_signals_and_missing_programs_are_told_apart() {
+        assert_eq!(end("exit 0", LONG).await.exit, Exit::Done);
+        assert_eq!(end("exit 75", LONG).await.exit, Exit::NotYet);
+        assert_eq!(end("echo out; echo err >&2; exit 3", LONG).await.exit, Exit::Code(3));
+        assert_eq!(end("kill -9 $$", LONG).await.exit, Exit::Signal(9));
+        let missing = Command { argv: vec!["/no/such".into()], workdir: "/".into(), env: Default::default() };
+        let ended = run(&missing, &Facts::default(), LONG, None).await;
+        assert!(matches!(ended.exit, Exit::NotStarted(reason) if reason.starts_with("/no/such: ")));
+    }
+
+    #[tokio::test]
+    async fn the_environment_is_cleared_but_for_what_is_documented() {
+        let ended = end("/usr/bin/env", LONG).await;
+        let mut names: Vec<&str> =
+            ended.tail.lines().filter_map(|line| line.split('=').next()).filter(|n| *n != "PWD").collect();
+        names.sort_unstable();
+        let ours = ["ENTITY", "NODE", "PREVIOUS", "RUN", "VERSION"].map(|name| format!("BELLWETHER_{name}"));
+        let mut wanted: Vec<&str> = ours.iter().map(String::as_str).chain(["EXTRA", "PATH"]).collect();
+        wanted.sort_unstable();
+        names.retain(|name| !["_", "SHLVL", "OLDPWD"].contains(name));
+        assert_eq!(names, wanted);
+    }
+
+    #[tokio::test]
+    async fn a_hanging_command_dies_with_its_children_at_the_deadline() {
+        let ended = end("sleep 600 & echo $!; wait", Duration::from_millis(300)).await;
+        assert_eq!(ended.exit, Exit::TimedOut(Duration::from_millis(300)));
+        let child: i32 = ended.tail.trim().parse().unwrap();
+        let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).ok();
+        let gone = || state().is_none_or(|stat| stat.contains(") Z "));
+        tokio::time::timeout(LONG, async {
+            while !gone() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_output_is_read_and_only_its_end_kept() {
+        let ended = end("yes flood | head -c 20000000; echo; echo end", LONG).await;
+        assert_eq!(ended.exit, Exit::Done);
+        assert!(ended.tail.len() <= 2_048 && ended.tail.ends_with("end\n"));
+    }
+
+    #[tokio::test]
+    async fn a_program_left_behind_does_not_hold_the_command_open() {
+        let started = std::pin::pin!(end("sleep 600 & echo $!", LONG));
+        let ended = tokio::time::timeout(Duration::from_secs(10), started).await.unwrap();
+        assert_eq!(ended.exit, Exit::Done);
+        let pid = Pid::from_raw(ended.tail.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
+}

@@ -1,0 +1,32 @@
+//! Leftovers: what an agent that was killed halfway through a run left running. Found by the run's name in their environment.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::RUN;
+
+/// Kills the groups of all programs that carry one of `runs`. What a command put into a group of its own stays.
+///
+/// Reads all of `/proc`; call it off the runtime.
+pub(crate) fn kill(runs: &[String]) -> std::io::Result<usize> {
+    let wanted: Vec<String> = runs.iter().map(|run| format!("{RUN}={run}")).collect();
+    let mut killed = 0;
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let pid = name.to_str().and_then(|name| name.parse::<i32>().ok()).and_then(Pid::from_raw);
+        let Some(pid) = pid else { continue };
+        // A process that ended meanwhile, or is another user's, is none of ours.
+        let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else { continue };
+        let mut variables = environment.split(|byte| *byte == 0);
+        let carries = variables.any(|variable| wanted.iter().any(|wanted| variable == wanted.as_bytes()));
+        if carries && rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == pid) {
+            match kill_process_group(pid, Signal::KILL) {
+                Ok(()) => killed += 1,
+                Err(rustix::io::Errno::SRCH) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(killed)
+}

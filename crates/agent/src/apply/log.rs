@@ -1,0 +1,138 @@
+//! Log files of what ran here: one per entity, of bounded size, one older kept.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use bellwether_core::records::evidence::MAX_TAIL_BYTES;
+
+use super::output::Tail;
+
+/// A log is turned over at this size: with the older one, 16 MiB per entity at most.
+const MAX_LOG_BYTES: u64 = 8 << 20;
+
+/// An entity's log, open for appending. A log that cannot be written is no reason to stop: it says so once.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    file: Option<File>,
+    bytes: u64,
+}
+
+impl Log {
+    /// Opens `path` for appending.
+    pub(crate) fn open(path: &Path) -> Self {
+        let mut log = Self { path: path.to_owned(), file: None, bytes: 0 };
+        match append(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
+            Ok((bytes, file)) => (log.bytes, log.file) = (bytes, Some(file)),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "could not open a log; going on without")
+            }
+        }
+        log
+    }
+
+    /// Adds bytes; turns the log over when it is full.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        if self.bytes >= MAX_LOG_BYTES {
+            self.turn_over();
+        }
+        let Some(file) = &mut self.file else { return };
+        match file.write_all(bytes) {
+            Ok(()) => self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
+            Err(error) => {
+                tracing::warn!(path = %self.path.display(), %error, "could not write a log; going on without");
+                self.file = None;
+            }
+        }
+    }
+
+    fn turn_over(&mut self) {
+        let turned = fs::rename(&self.path, older(&self.path)).and_then(|()| append(&self.path));
+        match turned {
+            Ok(file) => (self.bytes, self.file) = (0, Some(file)),
+            Err(error) => {
+                tracing::warn!(path = %self.path.display(), %error, "could not turn a log over");
+                self.file = None;
+            }
+        }
+    }
+}
+
+/// Opens a file for appending, for its owner alone.
+pub(crate) fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+/// Keeps the log of a process that writes it itself within its size: the last part is copied aside, the file emptied. The
+/// process goes on writing at the new end, because it has it open for appending.
+pub(crate) fn trim(path: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let size = file.metadata()?.len();
+    if size <= MAX_LOG_BYTES {
+        return Ok(());
+    }
+    file.seek(SeekFrom::Start(size.saturating_sub(MAX_LOG_BYTES)))?;
+    let mut kept =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(older(path))?;
+    io::copy(&mut Read::by_ref(&mut file).take(MAX_LOG_BYTES), &mut kept)?;
+    file.set_len(0)
+}
+
+/// The last bytes of a log, as text, from `from` on.
+pub(crate) fn tail(path: &Path, from: u64) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let size = file.metadata()?.len();
+        let most = u64::try_from(MAX_TAIL_BYTES).unwrap_or(u64::MAX);
+        // Emptied meanwhile: everything in it is newer than `from`.
+        let from = if size < from { 0 } else { from };
+        file.seek(SeekFrom::Start(from.max(size.saturating_sub(most))))?;
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let mut tail = Tail::default();
+    match read() {
+        Ok(bytes) => tail.add(&bytes),
+        Err(error) => tracing::debug!(path = %path.display(), %error, "could not read a log"),
+    }
+    tail.text()
+}
+
+fn older(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".1");
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_stays_within_its_size_with_one_older() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("web.log");
+        let mut log = Log::open(&path);
+        for _ in 0..40 {
+            log.write(&vec![b'x'; 1 << 20]);
+        }
+        let sizes: Vec<u64> =
+            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).collect();
+        assert_eq!(sizes.len(), 2);
+        assert!(sizes.iter().all(|size| *size <= MAX_LOG_BYTES), "{sizes:?}");
+    }
+
+    #[test]
+    fn a_log_that_a_process_writes_is_emptied_under_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("web.log");
+        let mut writer = append(&path).unwrap();
+        writer.write_all(&vec![b'x'; 9 << 20]).unwrap();
+        trim(&path).unwrap();
+        writer.write_all(b"end").unwrap();
+        assert_eq!(tail(&path, 9 << 20), "end");
+    }
+}

@@ -1,0 +1,249 @@
+//! The supervised process: started in a group of its own, watched, stopped, and adopted by the next agent.
+//!
+//! It outlives the agent: its output goes to its log directly, and its mark (number, start time, boot) is in the ledger.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use bellwether_core::records::evidence::Evidence;
+use bellwether_rt::tasks::Tasks;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::watch;
+
+use super::Facts;
+use super::exec::Exit;
+use super::log;
+use crate::config::recipe::Command;
+
+/// How often the size of a process's log is looked at.
+const LOG_PERIOD: Duration = Duration::from_secs(5);
+
+/// What tells a process from every other that ever had its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Its number, which is its group's too.
+    pub(crate) pid: i32,
+    /// When it started, in clock ticks since boot: field 22 of `/proc/PID/stat`.
+    pub(crate) started_ticks: u64,
+    /// Which boot of the machine that was.
+    pub(crate) boot_id: String,
+}
+
+/// A process that is watched. Dropping it stops the watching, not the process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    mark: Mark,
+    pid: Pid,
+    ended: watch::Receiver<Option<Evidence>>,
+    level: Tasks,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.level.cancel();
+    }
+}
+
+/// A process's group, where it writes, and from which byte on that is its own.
+#[derive(Debug, Clone)]
+struct Output {
+    group: Pid,
+    path: PathBuf,
+    from: u64,
+}
+
+impl Process {
+    /// Starts `command`, its output appended to the log at `path`.
+    pub(crate) fn start(command: &Command, facts: &Facts, path: &Path, tasks: &Tasks) -> io::Result<Self> {
+        let (program, arguments) =
+            command.argv.split_first().ok_or_else(|| io::Error::other("no program"))?;
+        let fill = |text: &String| text.replace("{version}", &facts.version);
+        let output = log::append(path)?;
+        let from = output.metadata()?.len();
+        let errors = output.try_clone()?;
+        let child = tokio::process::Command::new(fill(program))
+            .args(arguments.iter().map(fill))
+            .current_dir(&command.workdir)
+            .env_clear()
+            .envs(facts.environment(command))
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .process_group(0)
+            .spawn()?;
+        let number = child.id().and_then(|id| i32::try_from(id).ok());
+        let number = number.ok_or_else(|| io::Error::other("it ended before it had a number"))?;
+        let pid = Pid::from_raw(number).ok_or_else(|| io::Error::other("it has no number"))?;
+        // It is not reaped yet, so even one that has ended still has its start time.
+        let (_, started_ticks) = stat(number)?;
+        let mark = Mark { pid: number, started_ticks, boot_id: boot_id()? };
+        let (sender, ended) = watch::channel(None);
+        let level = tasks.child();
+        let output = Output { group: pid, path: path.to_owned(), from };
+        level.spawn("process", watch_own(child, sender, output, level.clone()));
+        Ok(Self { mark, pid, ended, level })
+    }
+
+    /// Takes over a process that an earlier agent started; `None` when it is gone.
+    pub(crate) fn adopt(mark: &Mark, path: &Path, tasks: &Tasks) -> io::Result<Option<Self>> {
+        let Some(pid) = Pid::from_raw(mark.pid) else { return Ok(None) };
+        if mark.before_boot()? {
+            return Ok(None);
+        }
+        // First the handle, then the look: the handle is of the process that is looked at.
+        let handle = match pidfd_open(pid, PidfdFlags::NONBLOCK) {
+            Ok(handle) => handle,
+            Err(rustix::io::Errno::SRCH) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        match stat(mark.pid) {
+            Ok((state, ticks)) if ticks == mark.started_ticks && !matches!(state, 'Z' | 'X') => {}
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let (sender, ended) = watch::channel(None);
+        let level = tasks.child();
+        let output = Output { group: pid, path: path.to_owned(), from: 0 };
+        level.spawn("process", watch_adopted(waitable(handle)?, sender, output, level.clone()));
+        Ok(Some(Self { mark: mark.clone(), pid, ended, level }))
+    }
+
+    /// What goes into the ledger.
+    pub(crate) fn mark(&self) -> &Mark {
+        &self.mark
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn ended(&self) -> Option<Evidence> {
+        self.ended.borrow().clone()
+    }
+
+    /// Waits until it has ended. Cancel safe.
+    pub(crate) async fn wait(&mut self) -> Evidence {
+        let ended = self.ended.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
+        match ended {
+            Some(evidence) => evidence,
+            // The watching was stopped with the agent: nobody needs to know.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// SIGTERM to the group, SIGKILL when `grace` is over; returns when it has ended. Cancel safe.
+    pub(crate) async fn stop(&mut self, grace: Duration) {
+        if self.ended().is_some() {
+            return;
+        }
+        signal(self.pid, Signal::TERM);
+        if tokio::time::timeout(grace, self.wait()).await.is_err() {
+            tracing::warn!(pid = self.mark.pid, ?grace, "the process did not end on SIGTERM; killing it");
+            signal(self.pid, Signal::KILL);
+            self.wait().await;
+        }
+    }
+}
+
+fn signal(group: Pid, signal: Signal) {
+    match kill_process_group(group, signal) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => tracing::warn!(group = group.as_raw_nonzero(), %error, "could not signal a process"),
+    }
+}
+
+#[expect(deprecated, reason = "what replaces it is unsafe; an OwnedFd keeps its descriptor open by itself")]
+fn waitable(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::new(handle)
+}
+
+async fn watch_own(
+    mut child: tokio::process::Child,
+    ended: watch::Sender<Option<Evidence>>,
+    output: Output,
+    level: Tasks,
+) {
+    let exit = tokio::select! {
+        // wait is cancel safe; a child that outlives its watcher is reaped by the runtime.
+        status = child.wait() => status.map_or_else(|error| Exit::NotStarted(error.to_string()), Exit::of),
+        () = keep_log(&output, &level) => return,
+    };
+    // It takes its group along: what it left running would hold the ports of the one that comes next.
+    signal(output.group, Signal::KILL);
+    let evidence = Evidence {
+        summary: format!("the process ended: {exit}"),
+        exit_code: exit.code(),
+        tail: log::tail(&output.path, output.from),
+        failing_checks: Vec::new(),
+    };
+    ended.send_replace(Some(evidence));
+}
+
+async fn watch_adopted(
+    handle: AsyncFd<OwnedFd>,
+    ended: watch::Sender<Option<Evidence>>,
+    output: Output,
+    level: Tasks,
+) {
+    tokio::select! {
+        // A handle becomes readable when its process ends; readable is cancel safe.
+        readable = handle.readable() => if let Err(error) = readable {
+            tracing::warn!(%error, "could not watch an adopted process");
+        },
+        () = keep_log(&output, &level) => return,
+    }
+    signal(output.group, Signal::KILL);
+    let evidence = Evidence {
+        summary: "the process ended; an earlier agent had started it, so its exit code is not known"
+            .to_owned(),
+        exit_code: None,
+        tail: log::tail(&output.path, output.from),
+        failing_checks: Vec::new(),
+    };
+    ended.send_replace(Some(evidence));
+}
+
+/// Keeps the log within its size until the level stops.
+async fn keep_log(output: &Output, level: &Tasks) {
+    let token = level.token();
+    loop {
+        let path = output.path.clone();
+        tokio::select! {
+            () = token.cancelled() => return,
+            () = tokio::time::sleep(LOG_PERIOD) => {}
+        }
+        let trimmed = level.spawn_blocking(move || log::trim(&path)).await;
+        if let Ok(Err(error)) = trimmed {
+            tracing::debug!(path = %output.path.display(), %error, "could not trim a log");
+        }
+    }
+}
+
+impl Mark {
+    /// Whether the machine has been started anew since.
+    pub(crate) fn before_boot(&self) -> io::Result<bool> {
+        Ok(boot_id()? != self.boot_id)
+    }
+}
+
+/// State and start time of a process.
+fn stat(pid: i32) -> io::Result<(char, u64)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let broken = || io::Error::other(format!("/proc/{pid}/stat does not read as it should"));
+    // The name in parentheses may hold anything, so the fields are counted from its end: state is field 3.
+    let (_, rest) = text.rsplit_once(')').ok_or_else(broken)?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next().and_then(|state| state.chars().next()).ok_or_else(broken)?;
+    let ticks = fields.nth(18).and_then(|ticks| ticks.parse().ok()).ok_or_else(broken)?;
+    Ok((state, ticks))
+}
+
+fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests;

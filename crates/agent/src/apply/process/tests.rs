@@ -1,0 +1,91 @@
+use super::*;
+
+const LONG: Duration = Duration::from_secs(20);
+
+struct Bench {
+    dir: tempfile::TempDir,
+    tasks: Tasks,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), tasks: Tasks::new() }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.path().join("web.service.log")
+    }
+
+    fn run(&self) -> String {
+        self.dir.path().display().to_string()
+    }
+
+    fn start(&self, script: &str) -> Process {
+        let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
+        let command = Command { argv, workdir: "/".into(), env: Default::default() };
+        let facts = Facts { version: "v7".into(), run: self.run(), ..Facts::default() };
+        Process::start(&command, &facts, &self.log(), &self.tasks).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_ends_says_how_and_with_which_last_words() {
+    let bench = Bench::new();
+    let mut process = bench.start("echo serving {version}; exit 4");
+    let evidence = tokio::time::timeout(LONG, process.wait()).await.unwrap();
+    assert_eq!(evidence.exit_code, Some(4));
+    assert_eq!(evidence.tail, "serving v7\n");
+    assert_eq!(evidence.summary, "the process ended: exit code 4");
+}
+
+#[tokio::test]
+async fn a_process_deaf_to_sigterm_is_killed_with_its_group() {
+    let bench = Bench::new();
+    let mut process = bench.start("trap '' TERM; sleep 600 & echo $!; while :; do wait; done");
+    let heard = || log::tail(&bench.log(), 0).trim().parse::<i32>().ok();
+    let child = tokio::time::timeout(LONG, async {
+        loop {
+            if let Some(child) = heard() {
+                return child;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let child = child.await.unwrap();
+    tokio::time::timeout(LONG, process.stop(Duration::from_millis(200))).await.unwrap();
+    let alive = || stat(child).is_ok_and(|(state, _)| state != 'Z');
+    tokio::time::timeout(LONG, async {
+        while alive() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_living_process_is_adopted_and_its_end_is_noticed() {
+    let bench = Bench::new();
+    let mut first = bench.start("exec sleep 600");
+    let mark = first.mark().clone();
+    let mut adopted = Process::adopt(&mark, &bench.log(), &bench.tasks).unwrap().unwrap();
+    assert!(adopted.ended().is_none());
+    let other = Mark { started_ticks: mark.started_ticks + 1, ..mark.clone() };
+    assert!(Process::adopt(&other, &bench.log(), &bench.tasks).unwrap().is_none());
+    let other = Mark { boot_id: "another".into(), ..mark.clone() };
+    assert!(Process::adopt(&other, &bench.log(), &bench.tasks).unwrap().is_none());
+    first.stop(LONG).await;
+    let evidence = tokio::time::timeout(LONG, adopted.wait()).await.unwrap();
+    assert!(evidence.summary.contains("an earlier agent"));
+    assert!(Process::adopt(&mark, &bench.log(), &bench.tasks).unwrap().is_none());
+}
+
+#[tokio::test]
+async fn what_a_killed_agent_left_halfway_is_found_by_its_run() {
+    let bench = Bench::new();
+    let mut process = bench.start("exec sleep 600");
+    assert_eq!(super::super::leftover::kill(&["another-run".to_owned()]).unwrap(), 0);
+    assert_eq!(super::super::leftover::kill(&[bench.run()]).unwrap(), 1);
+    let evidence = tokio::time::timeout(LONG, process.wait()).await.unwrap();
+    assert_eq!(evidence.summary, "the process ended: ended by signal 9");
+}

@@ -1,0 +1,85 @@
+//! What this agent has to say right now: one account per entity. The report and the local status are made of it.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::v1;
+use bellwether_core::local::account::{self, Account, Standing};
+use bellwether_core::words::counter::Generation;
+use bellwether_core::words::name::{EntityName, NodeName};
+use bellwether_core::words::time::Timestamp;
+
+/// Status category of the static and dynamic parts.
+const CONFIGURE: &str = "configure";
+
+/// Status category of validation.
+const VALIDATE: &str = "validate";
+
+/// Everything this agent has to say. Two that are equal say the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Board {
+    /// The order that was taken in.
+    pub(crate) generation: Generation,
+    /// One account per entity.
+    pub(crate) entities: BTreeMap<EntityName, Account>,
+}
+
+impl Board {
+    /// The report, with ages as of `now` by the agent's clock.
+    pub(crate) fn report(&self, node: &NodeName, now: Timestamp) -> v1::report::Report {
+        let entities = self.entities.iter().map(|(name, account)| {
+            let shape = v1::report::EntityReport {
+                running: account.running.as_ref().map(ToString::to_string),
+                answering: account.answering.get(),
+                doing: (&account.doing).into(),
+                health: (&account.health).into(),
+                healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
+                healthy_since_ms: None,
+            };
+            (name.to_string(), shape)
+        });
+        v1::report::Report {
+            node: node.to_string(),
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            generation: self.generation.get(),
+            entities: entities.collect(),
+            statuses: self.statuses(),
+            received_at_ms: 0,
+        }
+    }
+
+    fn statuses(&self) -> BTreeMap<String, v1::status::Status> {
+        type Pick = fn(&Account) -> Option<&Standing>;
+        let picks: [(&str, Pick); 2] = [
+            (CONFIGURE, |account| account.configure.as_ref()),
+            (VALIDATE, |account| account.validate.as_ref()),
+        ];
+        let mut all = BTreeMap::new();
+        for (category, pick) in picks {
+            let each = self.entities.iter().filter_map(|(name, account)| Some((name, pick(account)?)));
+            if let Some(standing) = account::node(each) {
+                let state = standing.state.as_str().to_owned();
+                let status = v1::status::Status { state, since_ms: 0, reason: cut(&standing.reason) };
+                all.insert(category.to_owned(), status);
+            }
+        }
+        all
+    }
+}
+
+/// A reason within what the contract allows.
+fn cut(reason: &str) -> String {
+    let most = bellwether_core::records::status::MAX_REASON_BYTES.min(reason.len());
+    let end = (0..=most).rev().find(|index| reason.is_char_boundary(*index)).unwrap_or_default();
+    reason.get(..end).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_cut_at_a_character() {
+        assert_eq!(cut(&"é".repeat(300)).len(), 512);
+        assert_eq!(cut(&format!("a{}", "é".repeat(300))).len(), 511);
+    }
+}

@@ -1,0 +1,151 @@
+//! Checks: asked all the time, one task each, folded with hysteresis into what an entity's health is made of.
+
+mod exec;
+mod http;
+mod tcp;
+
+use std::collections::BTreeMap;
+
+use bellwether_core::local::delay;
+use bellwether_core::local::health::{Check as Folded, Verdict};
+use bellwether_core::words::name::CheckName;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::watch;
+
+use crate::apply::Facts;
+use crate::config::recipe::{Check, Probe};
+
+/// Longest message of a failing check, in bytes.
+const MAX_MESSAGE_BYTES: usize = 256;
+
+/// The checks of one entity, being asked. Dropping it ends the asking.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    folded: watch::Receiver<BTreeMap<CheckName, Folded>>,
+    level: Tasks,
+}
+
+impl Drop for Checks {
+    fn drop(&mut self) {
+        self.level.cancel();
+    }
+}
+
+impl Checks {
+    /// Starts asking, from no verdict at all: results about another version never count for this one.
+    pub(crate) fn start(
+        checks: &BTreeMap<CheckName, Check>,
+        facts: &Facts,
+        clock: &Clock,
+        tasks: &Tasks,
+        seed: u64,
+    ) -> Self {
+        let level = tasks.child();
+        let first = checks.keys().map(|name| (name.clone(), Folded::new())).collect();
+        let (sender, folded) = watch::channel(first);
+        for (name, check) in checks {
+            let asking = Asking {
+                name: name.clone(),
+                check: check.clone(),
+                facts: facts.clone(),
+                clock: clock.clone(),
+                folded: sender.clone(),
+                seed,
+            };
+            level.spawn("check", asking.run(level.clone()));
+        }
+        Self { folded, level }
+    }
+
+    /// What is known now.
+    pub(crate) fn now(&self) -> BTreeMap<CheckName, Folded> {
+        self.folded.borrow().clone()
+    }
+
+    /// Waits for a verdict to turn. Cancel safe.
+    pub(crate) async fn turned(&mut self) {
+        if self.folded.changed().await.is_err() {
+            // No checks, or they were stopped with the agent: nothing will turn.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+struct Asking {
+    name: CheckName,
+    check: Check,
+    facts: Facts,
+    clock: Clock,
+    folded: watch::Sender<BTreeMap<CheckName, Folded>>,
+    seed: u64,
+}
+
+impl Asking {
+    async fn run(self, level: Tasks) {
+        let token = level.token();
+        for round in 0_u32.. {
+            // Both arms may be dropped anywhere: a probe that is dropped ends what it started.
+            tokio::select! {
+                () = token.cancelled() => return,
+                result = self.ask() => self.fold(result),
+            }
+            // Spread a little, so that a thousand agents do not ask a shared dependency in step.
+            let spread = delay::spread(self.check.interval, self.seed, round);
+            tokio::select! {
+                () = token.cancelled() => return,
+                () = tokio::time::sleep(spread.to_duration()) => {}
+            }
+        }
+    }
+
+    async fn ask(&self) -> Result<(), String> {
+        let limit = self.check.timeout.to_duration();
+        let asked = async {
+            match &self.check.probe {
+                Probe::Exec(command) => exec::ask(command, &self.facts, limit).await,
+                Probe::Http { authority, path, status } => http::ask(authority, path, *status).await,
+                Probe::Tcp { authority } => tcp::ask(authority).await,
+            }
+        };
+        match &self.check.probe {
+            // It has its own deadline, and says more about it.
+            Probe::Exec(_) => asked.await,
+            Probe::Http { .. } | Probe::Tcp { .. } => match tokio::time::timeout(limit, asked).await {
+                Ok(result) => result,
+                Err(_) => Err(format!("no answer within {}", self.check.timeout)),
+            },
+        }
+    }
+
+    fn fold(&self, result: Result<(), String>) {
+        let result = result.map_err(|message| one_line(&message));
+        let now = self.clock.now();
+        self.folded.send_if_modified(|all| {
+            let before = all.remove(&self.name).unwrap_or_default();
+            let kind = turn(before.verdict());
+            let after = before.fold(result, self.check.hysteresis, now);
+            // Only a verdict that turns is news: the message of a check that goes on failing may change every time.
+            let turned = kind != turn(after.verdict());
+            all.insert(self.name.clone(), after);
+            turned
+        });
+    }
+}
+
+fn turn(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Unknown => 0,
+        Verdict::Passing(_) => 1,
+        Verdict::Failing(_, _) => 2,
+    }
+}
+
+fn one_line(message: &str) -> String {
+    let flat = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = (0..=flat.len().min(MAX_MESSAGE_BYTES)).rev().find(|index| flat.is_char_boundary(*index));
+    flat.get(..end.unwrap_or_default()).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,8 @@
+//! Asking a port: a connection that is accepted passes.
+
+use tokio::net::TcpStream;
+
+/// Connects, and hangs up.
+pub(super) async fn ask(authority: &str) -> Result<(), String> {
+    TcpStream::connect(authority).await.map(drop).map_err(|error| format!("connect to {authority}: {error}"))
+}

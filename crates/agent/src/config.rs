@@ -1,0 +1,97 @@
+//! The agent's configuration: one TOML file and a `conf.d` beside it, every value checked before anything starts.
+
+pub(crate) mod check;
+mod command;
+mod file;
+pub mod recipe;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bellwether_core::words::label::Labels;
+use bellwether_core::words::name::{EntityName, Namespace, NodeName};
+
+use recipe::Recipe;
+
+/// Where the agent keeps what it knows when nothing else is said.
+pub const DEFAULT_DATA_DIR: &str = "/var/lib/bellwether/agent";
+
+/// The agent's configuration, checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// This node's name.
+    pub name: NodeName,
+    /// The namespace it belongs to; `default` if not said.
+    pub namespace: Namespace,
+    /// Servers to call, `https://host:port`, in order; at least one.
+    pub servers: Vec<String>,
+    /// Where the ledger, the node's key and logs are. Nobody else's.
+    pub data_dir: PathBuf,
+    /// What happens to supervised processes when the agent ends.
+    pub services_on_exit: OnExit,
+    /// Labels to join with.
+    pub labels: Labels,
+    /// How each entity is brought to a version here.
+    pub entities: BTreeMap<EntityName, Recipe>,
+}
+
+/// What happens to supervised processes when the agent ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnExit {
+    /// They go on; the next agent adopts them.
+    #[default]
+    Leave,
+    /// They are stopped, each with its own stop timeout.
+    Stop,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file cannot be read.
+    #[error("read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A file is not TOML, or has a key that does not exist.
+    #[error("read {path}: {reason}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        reason: String,
+    },
+    /// A value is not allowed.
+    #[error("use {key} in {path}: {reason}")]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Which key, like `entity.web.timeout`.
+        key: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Config {
+    /// The configuration in `path`, with every `*.toml` of the directory `conf.d` beside it, in name order.
+    ///
+    /// A section (`[agent]`, `[entity.NAME]`) stands in one file; in two it is refused.
+    ///
+    /// # Errors
+    /// [`ConfigError`] naming the file, the key and the reason.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let mut whole = file::Whole::default();
+        whole.add(path)?;
+        for more in file::conf_d(path)? {
+            whole.add(&more)?;
+        }
+        check::check(path, whole)
+    }
+}
+
+#[cfg(test)]
+mod tests;

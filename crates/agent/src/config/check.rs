@@ -1,0 +1,237 @@
+//! Checks every value of the files and makes the configuration of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use bellwether_core::local::health::Hysteresis;
+use bellwether_core::words::label::{Label, Labels};
+use bellwether_core::words::name::CheckName;
+use bellwether_core::words::time::Span;
+
+use super::command::{Setting, command, commands, directory, variable};
+use super::file::{self, Whole};
+use super::recipe::{
+    Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, DEFAULT_STOP_TIMEOUT, DEFAULT_TIMEOUT, Probe, Process,
+    Recipe, Validation,
+};
+use super::{Config, ConfigError, DEFAULT_DATA_DIR, OnExit};
+
+/// Where a value stands.
+#[derive(Debug, Clone)]
+struct Place<'a> {
+    path: &'a Path,
+    key: String,
+}
+
+impl<'a> Place<'a> {
+    fn at(&self, key: &str) -> Place<'a> {
+        Place { path: self.path, key: format!("{}.{key}", self.key) }
+    }
+
+    fn refuse(&self, reason: impl Display) -> ConfigError {
+        let (path, key) = (self.path.to_owned(), self.key.clone());
+        ConfigError::Value { path, key, reason: reason.to_string() }
+    }
+
+    fn read<T: FromStr<Err: Display>>(&self, text: &str) -> Result<T, ConfigError> {
+        text.parse().map_err(|error| self.refuse(error))
+    }
+
+    /// A length of time, longer than nothing.
+    fn span(&self, text: Option<&str>, otherwise: Span) -> Result<Span, ConfigError> {
+        let span = text.map_or(Ok(otherwise), |text| self.read(text))?;
+        if span == Span::ZERO { Err(self.refuse("it must be longer than nothing")) } else { Ok(span) }
+    }
+}
+
+/// Makes the configuration of all files; `main` is named when a section is missing.
+pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
+    let missing = Place { path: main, key: "agent".to_owned() };
+    let (path, agent) = whole.agent.ok_or_else(|| missing.refuse("the section is missing"))?;
+    let place = Place { path: &path, key: "agent".to_owned() };
+    let name = agent.name.ok_or_else(|| place.at("name").refuse("give this node a name"))?;
+    let mut labels = Labels::default();
+    for (key, value) in &agent.labels {
+        let place = place.at("labels");
+        let label = Label::new(key, value).map_err(|error| place.refuse(error))?;
+        labels.set(label).map_err(|error| place.refuse(error))?;
+    }
+    let mut entities = BTreeMap::new();
+    for (name, (path, entity)) in whole.entities {
+        let place = Place { path: &path, key: format!("entity.{name}") };
+        entities.insert(place.read(&name)?, recipe(&place, &entity)?);
+    }
+    Ok(Config {
+        name: place.at("name").read(&name)?,
+        namespace: place.at("namespace").read(agent.namespace.as_deref().unwrap_or("default"))?,
+        servers: servers(&place.at("server"), agent.server.as_ref())?,
+        data_dir: data_dir(&place.at("data_dir"), agent.data_dir)?,
+        services_on_exit: on_exit(&place.at("services_on_exit"), agent.services_on_exit.as_deref())?,
+        labels,
+        entities,
+    })
+}
+
+fn data_dir(place: &Place, path: Option<PathBuf>) -> Result<PathBuf, ConfigError> {
+    directory(&path.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA_DIR))).map_err(|reason| place.refuse(reason))
+}
+
+fn on_exit(place: &Place, text: Option<&str>) -> Result<OnExit, ConfigError> {
+    match text {
+        None | Some("leave") => Ok(OnExit::Leave),
+        Some("stop") => Ok(OnExit::Stop),
+        Some(other) => Err(place.refuse(format!("{other:?} is neither \"leave\" nor \"stop\""))),
+    }
+}
+
+fn servers(place: &Place, value: Option<&toml::Value>) -> Result<Vec<String>, ConfigError> {
+    let form = || place.refuse("write an address like \"https://host:7420\", or a list of them");
+    let items = match value {
+        Some(toml::Value::String(one)) => vec![one.as_str()],
+        Some(toml::Value::Array(items)) => {
+            items.iter().map(toml::Value::as_str).collect::<Option<Vec<_>>>().ok_or_else(form)?
+        }
+        Some(_) | None => return Err(form()),
+    };
+    if items.is_empty() {
+        return Err(form());
+    }
+    items.into_iter().map(|item| server(item).map_err(|reason| place.refuse(reason))).collect()
+}
+
+/// A server's address without a trailing slash.
+///
+/// # Errors
+/// Why it is none.
+pub(crate) fn server(text: &str) -> Result<String, String> {
+    let uri: http::Uri = text.parse().map_err(|error| format!("{text:?} is no address: {error}"))?;
+    if uri.scheme_str() != Some("https") {
+        return Err(format!("{text:?} does not begin with https://"));
+    }
+    if uri.host().is_none_or(str::is_empty) || !matches!(uri.path(), "" | "/") {
+        return Err(format!("{text:?} is not https://host:port"));
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+fn recipe(place: &Place, entity: &file::Entity) -> Result<Recipe, ConfigError> {
+    let setting = setting(place, &entity.env, entity.workdir.as_deref(), None)?;
+    let part = |key: &str, value: Option<&toml::Value>| {
+        let read = value.map_or(Ok(Vec::new()), |value| commands(value, &setting));
+        read.map_err(|reason| place.at(key).refuse(reason))
+    };
+    let validation = match &entity.validate {
+        Some(toml::Value::String(path)) => Validation::Directory {
+            path: directory(Path::new(path)).map_err(|reason| place.at("validate").refuse(reason))?,
+            workdir: setting.workdir.clone(),
+            env: setting.env.clone(),
+        },
+        other => Validation::Commands(part("validate", other.as_ref())?),
+    };
+    let mut checks = BTreeMap::new();
+    for each in &entity.check {
+        let place = place.at(&format!("check.{}", each.name));
+        let name: CheckName = place.read(&each.name)?;
+        if checks.insert(name, probing(&place, each, &setting)?).is_some() {
+            return Err(place.refuse("there are two checks of that name"));
+        }
+    }
+    let process = entity.process.as_ref();
+    Ok(Recipe {
+        statics: part("static", entity.r#static.as_ref())?,
+        dynamics: part("dynamic", entity.dynamic.as_ref())?,
+        validation,
+        timeout: place.at("timeout").span(entity.timeout.as_deref(), DEFAULT_TIMEOUT)?,
+        process: process.map(|process| supervised(&place.at("process"), process, &setting)).transpose()?,
+        checks,
+    })
+}
+
+fn setting(
+    place: &Place,
+    env: &BTreeMap<String, String>,
+    workdir: Option<&Path>,
+    outer: Option<&Setting>,
+) -> Result<Setting, ConfigError> {
+    let mut setting =
+        outer.cloned().unwrap_or_else(|| Setting { workdir: PathBuf::from("/"), env: BTreeMap::new() });
+    for (name, value) in env {
+        let name = variable(name).map_err(|reason| place.at("env").refuse(reason))?;
+        if value.contains('\0') {
+            return Err(place.at("env").refuse(format!("{name} has a zero byte")));
+        }
+        setting.env.insert(name, value.clone());
+    }
+    if let Some(workdir) = workdir {
+        setting.workdir = directory(workdir).map_err(|reason| place.at("workdir").refuse(reason))?;
+    }
+    Ok(setting)
+}
+
+fn supervised(place: &Place, process: &file::Process, outer: &Setting) -> Result<Process, ConfigError> {
+    let setting = setting(place, &process.env, process.workdir.as_deref(), Some(outer))?;
+    let argv = command(&process.argv, &setting).map_err(|reason| place.at("argv").refuse(reason))?;
+    let stop_timeout =
+        place.at("stop_timeout").span(process.stop_timeout.as_deref(), DEFAULT_STOP_TIMEOUT)?;
+    Ok(Process { command: argv, stop_timeout })
+}
+
+fn probing(place: &Place, check: &file::Check, setting: &Setting) -> Result<Check, ConfigError> {
+    let probe = match (&check.exec, &check.http, &check.tcp) {
+        (Some(argv), None, None) => {
+            Probe::Exec(command(argv, setting).map_err(|reason| place.at("exec").refuse(reason))?)
+        }
+        (None, Some(url), None) => http(&place.at("http"), url, check.status.unwrap_or(200))?,
+        (None, None, Some(address)) => Probe::Tcp { authority: authority(&place.at("tcp"), address)? },
+        (None, None, None) => return Err(place.refuse("say what to ask: exec, http or tcp")),
+        (_, _, _) => return Err(place.refuse("ask one thing: exec, http or tcp")),
+    };
+    if check.status.is_some() && check.http.is_none() {
+        return Err(place.at("status").refuse("only an http check has a status"));
+    }
+    if check.status.is_some_and(|status| !(100..600).contains(&status)) {
+        return Err(place.at("status").refuse("it is not from 100 to 599"));
+    }
+    let limits = Hysteresis::default();
+    let hysteresis =
+        Hysteresis { fall: check.fall.unwrap_or(limits.fall), rise: check.rise.unwrap_or(limits.rise) };
+    for (key, number) in [("fall", hysteresis.fall), ("rise", hysteresis.rise)] {
+        if !(1..=100).contains(&number) {
+            return Err(place.at(key).refuse(format!("{number} is not from 1 to 100")));
+        }
+    }
+    Ok(Check {
+        probe,
+        interval: place.at("interval").span(check.interval.as_deref(), DEFAULT_INTERVAL)?,
+        timeout: place.at("timeout").span(check.timeout.as_deref(), DEFAULT_CHECK_TIMEOUT)?,
+        hysteresis,
+    })
+}
+
+fn http(place: &Place, url: &str, status: u16) -> Result<Probe, ConfigError> {
+    let uri: http::Uri = place.read(url)?;
+    match uri.scheme_str() {
+        Some("http") => {}
+        Some("https") => {
+            let reason = "an http check asks a service on this machine without TLS; for https use an exec check \
+                          with a program that knows which certificate to trust";
+            return Err(place.refuse(reason));
+        }
+        Some(_) | None => return Err(place.refuse(format!("{url:?} does not begin with http://"))),
+    }
+    let host = uri.host().filter(|host| !host.is_empty());
+    let host = host.ok_or_else(|| place.refuse(format!("{url:?} names no host")))?;
+    let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str).to_owned();
+    Ok(Probe::Http { authority: format!("{host}:{}", uri.port_u16().unwrap_or(80)), path, status })
+}
+
+fn authority(place: &Place, text: &str) -> Result<String, ConfigError> {
+    let parsed = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    let port = parsed.and_then(|(_, port)| port.parse::<u16>().ok());
+    match port {
+        Some(port) if port > 0 => Ok(text.to_owned()),
+        Some(_) | None => Err(place.refuse(format!("{text:?} is not host:port"))),
+    }
+}

@@ -1,0 +1,130 @@
+//! The files as written: their shape, and how several become one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::ConfigError;
+
+/// One file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    agent: Option<Agent>,
+    #[serde(default)]
+    entity: BTreeMap<String, Entity>,
+}
+
+/// `[agent]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Agent {
+    pub(super) name: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) server: Option<toml::Value>,
+    pub(super) data_dir: Option<PathBuf>,
+    pub(super) services_on_exit: Option<String>,
+    #[serde(default)]
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+/// `[entity.NAME]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entity {
+    pub(super) r#static: Option<toml::Value>,
+    pub(super) dynamic: Option<toml::Value>,
+    pub(super) validate: Option<toml::Value>,
+    pub(super) timeout: Option<String>,
+    pub(super) workdir: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) process: Option<Process>,
+    #[serde(default)]
+    pub(super) check: Vec<Check>,
+}
+
+/// `[entity.NAME.process]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Process {
+    pub(super) argv: Vec<String>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) workdir: Option<PathBuf>,
+    pub(super) stop_timeout: Option<String>,
+}
+
+/// `[[entity.NAME.check]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Check {
+    pub(super) name: String,
+    pub(super) exec: Option<Vec<String>>,
+    pub(super) http: Option<String>,
+    pub(super) status: Option<u16>,
+    pub(super) tcp: Option<String>,
+    pub(super) interval: Option<String>,
+    pub(super) timeout: Option<String>,
+    pub(super) fall: Option<u32>,
+    pub(super) rise: Option<u32>,
+}
+
+/// All files together, each section with the file it stands in.
+#[derive(Debug, Default)]
+pub(super) struct Whole {
+    pub(super) agent: Option<(PathBuf, Agent)>,
+    pub(super) entities: BTreeMap<String, (PathBuf, Entity)>,
+}
+
+impl Whole {
+    /// Adds one file's sections.
+    pub(super) fn add(&mut self, path: &Path) -> Result<(), ConfigError> {
+        let read = |source| ConfigError::Read { path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        let parse = |error: toml::de::Error| ConfigError::Parse {
+            path: path.to_owned(),
+            reason: error.to_string().trim_end().to_owned(),
+        };
+        let file: File = toml::from_str(&text).map_err(parse)?;
+        let twice = |key: String, other: &Path| ConfigError::Value {
+            path: path.to_owned(),
+            key,
+            reason: format!("it stands in {} already; keep one of them", other.display()),
+        };
+        if let Some(agent) = file.agent {
+            if let Some((other, _)) = &self.agent {
+                return Err(twice("agent".to_owned(), other));
+            }
+            self.agent = Some((path.to_owned(), agent));
+        }
+        for (name, entity) in file.entity {
+            if let Some((other, _)) = self.entities.get(&name) {
+                return Err(twice(format!("entity.{name}"), other));
+            }
+            self.entities.insert(name, (path.to_owned(), entity));
+        }
+        Ok(())
+    }
+}
+
+/// The files of `conf.d` beside `path`, in name order; none when there is no such directory.
+pub(super) fn conf_d(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    let dir = path.parent().unwrap_or(Path::new(".")).join("conf.d");
+    let failed = |source| ConfigError::Read { path: dir.clone(), source };
+    let entries = match std::fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,107 @@
+//! Recipes: how one entity is brought to a version on this machine, and how one tells that it is well.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bellwether_core::local::health::Hysteresis;
+use bellwether_core::words::name::CheckName;
+use bellwether_core::words::time::Span;
+
+/// How long a part may take when nothing else is said: installs from a slow mirror fit.
+pub const DEFAULT_TIMEOUT: Span = Span::from_secs(300);
+
+/// How long a process has to end after SIGTERM.
+pub const DEFAULT_STOP_TIMEOUT: Span = Span::from_secs(10);
+
+/// How often a check runs.
+pub const DEFAULT_INTERVAL: Span = Span::from_secs(10);
+
+/// How long one run of a check may take.
+pub const DEFAULT_CHECK_TIMEOUT: Span = Span::from_secs(5);
+
+/// How one entity is brought to a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// Depends on nothing outside the node.
+    pub statics: Vec<Command>,
+    /// May depend on services.
+    pub dynamics: Vec<Command>,
+    /// Says whether the version is there and well, before the checks are asked.
+    pub validation: Validation,
+    /// How long each of the three parts may take as a whole.
+    pub timeout: Span,
+    /// The program that is kept running, if there is one.
+    pub process: Option<Process>,
+    /// What is asked all the time.
+    pub checks: BTreeMap<CheckName, Check>,
+}
+
+/// One command: no shell, no inherited environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Program and arguments; never empty. A program without `/` is looked up in the command's `PATH`.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub workdir: PathBuf,
+    /// Its environment beyond the documented variables.
+    pub env: BTreeMap<String, String>,
+}
+
+/// What validates a version, before the checks are asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Validation {
+    /// These commands, in order.
+    Commands(Vec<Command>),
+    /// Every executable in a directory, in name order.
+    Directory {
+        /// The directory; must exist when validation runs.
+        path: PathBuf,
+        /// Where they run.
+        workdir: PathBuf,
+        /// Their environment beyond the documented variables.
+        env: BTreeMap<String, String>,
+    },
+}
+
+/// A program that is kept running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// What runs; `{version}` in an argument stands for the version.
+    pub command: Command,
+    /// How long it has to end after SIGTERM.
+    pub stop_timeout: Span,
+}
+
+/// One thing that is asked all the time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What is asked.
+    pub probe: Probe,
+    /// How often.
+    pub interval: Span,
+    /// How long an answer may take.
+    pub timeout: Span,
+    /// How many answers in a row turn the verdict.
+    pub hysteresis: Hysteresis,
+}
+
+/// What a check asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    /// A command: exit code 0 passes.
+    Exec(Command),
+    /// An HTTP GET: this status passes.
+    Http {
+        /// Host and port to connect to.
+        authority: String,
+        /// Path and query to ask for.
+        path: String,
+        /// The status that passes.
+        status: u16,
+    },
+    /// A TCP connection: being accepted passes.
+    Tcp {
+        /// Host and port to connect to.
+        authority: String,
+    },
+}

@@ -1,0 +1,94 @@
+use super::recipe::{Probe, Validation};
+use super::*;
+
+const AGENT: &str = "[agent]\nname = \"web-1\"\nserver = \"https://cp:7420\"\n";
+
+#[expect(clippy::unwrap_in_result, reason = "only the configuration may be refused here")]
+fn load(text: &str) -> Result<Config, ConfigError> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("agent.toml");
+    std::fs::write(&path, text).unwrap();
+    Config::load(&path)
+}
+
+#[test]
+fn a_whole_configuration_reads() {
+    let text = format!(
+        "{AGENT}labels = {{ role = \"web\" }}\n{}",
+        r#"
+        [entity.web]
+        static = ["/bin/install", "a b"]
+        dynamic = [["one"], { argv = ["two"], env = { A = "1" } }]
+        validate = "/etc/validate.d"
+        timeout = "1m"
+        env = { MODE = "x" }
+        [entity.web.process]
+        argv = ["/srv/web", "--version", "{version}"]
+        [[entity.web.check]]
+        name = "health"
+        http = "http://127.0.0.1:8080/health?deep=1"
+        [[entity.web.check]]
+        name = "port"
+        tcp = "127.0.0.1:8080"
+        interval = "1s"
+        rise = 1
+        "#
+    );
+    let config = load(&text).unwrap();
+    let recipe = config.entities.values().next().unwrap();
+    assert_eq!(recipe.statics[0].argv, ["/bin/install", "a b"]);
+    assert_eq!(recipe.dynamics.len(), 2);
+    assert_eq!(recipe.dynamics[1].env.len(), 2);
+    assert!(matches!(&recipe.validation, Validation::Directory { path, .. } if path.ends_with("validate.d")));
+    assert_eq!(recipe.process.as_ref().unwrap().stop_timeout, recipe::DEFAULT_STOP_TIMEOUT);
+    let health = &recipe.checks.values().next().unwrap().probe;
+    let (authority, path) = ("127.0.0.1:8080".to_owned(), "/health?deep=1".to_owned());
+    assert_eq!(*health, Probe::Http { authority, path, status: 200 });
+    assert_eq!(config.labels.get("role"), Some("web"));
+    assert_eq!(config.services_on_exit, OnExit::Leave);
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_its_place() {
+    let cases = [
+        ("nme = 1", "unknown field `nme`"),
+        ("namespace = \"A\"", "use agent.namespace in"),
+        ("data_dir = \"here\"", "does not begin with /"),
+        ("services_on_exit = \"kill\"", "neither \"leave\" nor \"stop\""),
+        ("[entity.web]\nstatc = []", "unknown field `statc`"),
+        ("[entity.Web]", "use entity.Web in"),
+        ("[entity.web]\nstatic = \"make install\"", "there is no shell"),
+        ("[entity.web]\nstatic = []", "use entity.web.static in"),
+        ("[entity.web]\ndynamic = [[\"./run\"]]", "relative path"),
+        ("[entity.web]\ndynamic = [{ argv = [\"a\"], cwd = \"/\" }]", "unknown key \"cwd\""),
+        ("[entity.web]\ntimeout = \"5\"", "use entity.web.timeout in"),
+        ("[entity.web]\ntimeout = \"0\"", "longer than nothing"),
+        ("[entity.web]\nenv = { BELLWETHER_NODE = \"x\" }", "set by the agent itself"),
+        ("[[entity.web.check]]\nname = \"a\"", "say what to ask"),
+        ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x:1\"\nexec = [\"x\"]", "ask one thing"),
+        ("[[entity.web.check]]\nname = \"a\"\nhttp = \"https://x/\"", "without TLS"),
+        ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x\"", "is not host:port"),
+        ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x:1\"\nfall = 0", "is not from 1 to 100"),
+        ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x:1\"\nstatus = 200", "only an http check"),
+    ];
+    for (text, reason) in cases {
+        let refusal = load(&format!("{AGENT}{text}\n")).unwrap_err().to_string();
+        assert!(refusal.contains(reason) && refusal.contains("agent.toml"), "{text}: {refusal}");
+    }
+    let refusal = load("[agent]\nname = \"a\"\nserver = \"http://x\"").unwrap_err().to_string();
+    assert!(refusal.contains("does not begin with https://"), "{refusal}");
+    assert!(load("").unwrap_err().to_string().contains("the section is missing"));
+}
+
+#[test]
+fn conf_d_adds_sections_and_a_section_in_two_files_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("agent.toml");
+    std::fs::write(&path, format!("{AGENT}[entity.web]\n")).unwrap();
+    std::fs::create_dir(dir.path().join("conf.d")).unwrap();
+    std::fs::write(dir.path().join("conf.d/db.toml"), "[entity.db]\n").unwrap();
+    assert_eq!(Config::load(&path).unwrap().entities.len(), 2);
+    std::fs::write(dir.path().join("conf.d/zz.toml"), "[entity.web]\n").unwrap();
+    let refusal = Config::load(&path).unwrap_err().to_string();
+    assert!(refusal.contains("entity.web") && refusal.contains("stands in"), "{refusal}");
+}

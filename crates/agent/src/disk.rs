@@ -1,0 +1,56 @@
+//! Files that are whole or not there: written beside, synced, renamed, and the directory synced.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Replaces `path` with `text`, readable by its owner alone. After this returns, a power cut leaves the new text; before,
+/// the old one.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let parent = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
+    let beside = path.with_extension("new");
+    // A leftover of a crash is nobody's.
+    match fs::remove_file(&beside) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    fs::File::open(parent)?.sync_all()
+}
+
+/// Makes a directory, and those above it, for its owner alone. One that is there stays as it is.
+pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// The text of a file, or `None` when there is no such file.
+pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        fs::write(path.with_extension("new"), "left over").unwrap();
+        replace(&path, "one").unwrap();
+        replace(&path, "two").unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some("two"));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,158 @@
+//! Doing one step: on disk first, then done, raced against the agent's end, then remembered.
+
+use std::time::Duration;
+
+use bellwether_core::local::account::Busy;
+use bellwether_core::local::memory::{Outcome, Progress};
+use bellwether_core::local::wellness::Vital;
+use bellwether_core::records::evidence::Evidence;
+use bellwether_core::words::version::Version;
+
+use super::validate::validate;
+use super::{Entity, Next};
+use crate::apply::Facts;
+use crate::apply::part::run_all;
+use crate::apply::process::Process;
+use crate::config::recipe::Recipe;
+
+/// How a step ended.
+enum Did {
+    /// By itself.
+    This(Outcome),
+    /// Something else is wanted now; it counts neither way.
+    Superseded,
+    /// The agent ends.
+    Stopped,
+}
+
+impl Entity {
+    /// Does the step that is to reach `aim`, and remembers how it went.
+    pub(super) async fn step(&mut self, recipe: &Recipe, version: &Version, aim: Progress) -> Next {
+        let run = self.next_run();
+        self.entry.run = Some(run.clone());
+        if let Err(reason) = self.keep().await {
+            return self.hold(reason).await;
+        }
+        tracing::info!(entity = %self.name, %version, step = word(aim), "begins");
+        let facts = self.facts(version, run);
+        let did = match aim {
+            Progress::Begun | Progress::Static => {
+                self.say(&Busy::Step(aim));
+                self.commands("static", &recipe.statics, recipe, &facts).await
+            }
+            Progress::Dynamic => {
+                self.say(&Busy::Step(aim));
+                match self.commands("dynamic", &recipe.dynamics, recipe, &facts).await {
+                    Did::This(Outcome::Done) => self.replace_process(recipe, &facts).await,
+                    other @ (Did::This(_) | Did::Superseded | Did::Stopped) => other,
+                }
+            }
+            Progress::Validated => self.validation(recipe, version, &facts).await,
+        };
+        let outcome = match did {
+            Did::This(outcome) => outcome,
+            Did::Superseded => return Next::Look,
+            Did::Stopped => return Next::Stop,
+        };
+        self.entry.run = None;
+        self.log_outcome(version, aim, &outcome);
+        let (now, seed) = (self.now(), self.seed());
+        self.entry.memory.ended(aim, outcome, now, seed);
+        Next::Look
+    }
+
+    fn log_outcome(&self, version: &Version, aim: Progress, outcome: &Outcome) {
+        let (entity, step) = (&self.name, word(aim));
+        match outcome {
+            Outcome::Done => tracing::info!(%entity, %version, step, "done"),
+            Outcome::NotYet(evidence) => {
+                tracing::info!(%entity, %version, step, reason = evidence.summary, "not yet");
+            }
+            Outcome::Failed(evidence) => {
+                tracing::warn!(%entity, %version, step, reason = evidence.summary, "failed");
+            }
+        }
+    }
+
+    /// Runs a part's commands. A new order does not cut them short: half of a part is worse than the wrong whole.
+    async fn commands(
+        &self,
+        what: &str,
+        commands: &[crate::config::recipe::Command],
+        recipe: &Recipe,
+        facts: &Facts,
+    ) -> Did {
+        let mut log = self.log();
+        let token = self.ground.tasks.token();
+        // Dropping the commands kills the one that runs; the part is idempotent and is begun again by the next agent.
+        tokio::select! {
+            outcome = run_all(what, commands, facts, recipe.timeout.to_duration(), &mut log) => Did::This(outcome),
+            () = token.cancelled() => Did::Stopped,
+        }
+    }
+
+    /// Stops the process of the version before, and starts this one's.
+    async fn replace_process(&mut self, recipe: &Recipe, facts: &Facts) -> Did {
+        let Some(supervised) = &recipe.process else { return Did::This(Outcome::Done) };
+        self.checks = None;
+        if let Some(mut old) = self.process.take() {
+            old.stop(supervised.stop_timeout.to_duration()).await;
+        }
+        self.entry.process = None;
+        match Process::start(&supervised.command, facts, &self.service_log(), &self.ground.tasks) {
+            Ok(process) => {
+                self.entry.process = Some(process.mark().clone());
+                self.process = Some(process);
+                Did::This(Outcome::Done)
+            }
+            Err(error) => {
+                let program = supervised.command.argv.first().map_or("", String::as_str);
+                let summary = format!("process: {program} could not be started: {error}");
+                Did::This(Outcome::Failed(Evidence { summary, ..Evidence::default() }))
+            }
+        }
+    }
+
+    /// Validates, until there is a verdict or something else is wanted.
+    async fn validation(&mut self, recipe: &Recipe, version: &Version, facts: &Facts) -> Did {
+        if let (Some(_), None) = (&recipe.process, &self.process) {
+            let summary = "the process ended before it was validated".to_owned();
+            return Did::This(Outcome::Failed(Evidence { summary, ..Evidence::default() }));
+        }
+        self.ask(version);
+        // Verdicts about what ran before say nothing about this.
+        self.vital = Vital::Unknown;
+        self.say(&Busy::Step(Progress::Validated));
+        let mut log = self.log();
+        let token = self.ground.tasks.token();
+        let mut orders = self.ground.orders.clone();
+        let name = self.name.clone();
+        let superseded = orders.wait_for(|order| {
+            let told = order.as_ref().and_then(|order| order.content.entities.get(&name));
+            told.is_some_and(|told| told.version != *version)
+        });
+        let limit: Duration = recipe.timeout.to_duration();
+        let Some(checks) = self.checks.as_mut() else { return Did::Superseded };
+        let verdict = validate(recipe, facts, (self.process.as_mut(), checks), &self.ground.tasks, &mut log);
+        // Dropping the validation kills its command and forgets its waiting; nothing else is undone.
+        tokio::select! {
+            outcome = tokio::time::timeout(limit, verdict) => Did::This(match outcome {
+                Ok(outcome) => outcome,
+                Err(_) => Outcome::Failed(Evidence {
+                    summary: format!("validate: no verdict within {}", recipe.timeout),
+                    ..Evidence::default()
+                }),
+            }),
+            _ = superseded => Did::Superseded,
+            () = token.cancelled() => Did::Stopped,
+        }
+    }
+}
+
+const fn word(aim: Progress) -> &'static str {
+    match aim {
+        Progress::Begun | Progress::Static => "static",
+        Progress::Dynamic => "dynamic",
+        Progress::Validated => "validate",
+    }
+}

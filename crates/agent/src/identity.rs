@@ -1,0 +1,144 @@
+//! Who this machine is to the control plane: its key, its certificate, the CA, and the names it joined under.
+//!
+//! Four files in the data directory, mode 0600. `identity.toml` is written last: where it is, the others are.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bellwether_api::client::Identity as ClientIdentity;
+use bellwether_api::client::secret::Secret;
+use bellwether_core::words::name::{Namespace, NodeName};
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::disk;
+
+const FILE: &str = "identity.toml";
+const KEY: &str = "node.key";
+const CERTIFICATE: &str = "node.pem";
+const CA: &str = "ca.pem";
+
+/// Who this machine is.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) node: NodeName,
+    pub(crate) namespace: Namespace,
+    /// The server it joined at.
+    pub(crate) server: String,
+    /// When the certificate began and ends, by the wall clock; the beginning is this machine's.
+    pub(crate) issued_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) certificate: String,
+    pub(crate) ca: String,
+    pub(crate) key: Secret,
+}
+
+/// `identity.toml`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    schema: u32,
+    node: String,
+    namespace: String,
+    server: String,
+    issued_at_ms: u64,
+    expires_at_ms: u64,
+}
+
+/// Why the identity cannot be used. Fits after "could not ".
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// A file could not be read or written.
+    #[error("{action} {path}: {source}")]
+    File {
+        /// What was tried: "read" or "write".
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file does not say what it should.
+    #[error("use {path}: {reason}; if it cannot be restored, remove it and join again")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Identity {
+    /// Reads it; `None` when this machine has never joined.
+    pub(crate) fn load(data_dir: &Path) -> Result<Option<Self>, IdentityError> {
+        let path = data_dir.join(FILE);
+        let Some(text) = read(&path)? else { return Ok(None) };
+        let damaged = |reason: String| IdentityError::Damaged { path: path.clone(), reason };
+        let file: File = toml::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if file.schema != 1 {
+            return Err(damaged(format!("schema {} is newer than this agent", file.schema)));
+        }
+        Ok(Some(Self {
+            node: NodeName::parse(&file.node).map_err(|error| damaged(error.to_string()))?,
+            namespace: Namespace::parse(&file.namespace).map_err(|error| damaged(error.to_string()))?,
+            server: file.server,
+            issued_at: Timestamp::from_millis(file.issued_at_ms),
+            expires_at: Timestamp::from_millis(file.expires_at_ms),
+            certificate: present(&data_dir.join(CERTIFICATE))?,
+            ca: present(&data_dir.join(CA))?,
+            key: Secret::new(present(&data_dir.join(KEY))?),
+        }))
+    }
+
+    /// Writes it, each file whole.
+    pub(crate) fn store(&self, data_dir: &Path) -> Result<(), IdentityError> {
+        let file = File {
+            schema: 1,
+            node: self.node.to_string(),
+            namespace: self.namespace.to_string(),
+            server: self.server.clone(),
+            issued_at_ms: self.issued_at.as_millis(),
+            expires_at_ms: self.expires_at.as_millis(),
+        };
+        let last = toml::to_string(&file).map_err(|error| IdentityError::Damaged {
+            path: data_dir.join(FILE),
+            reason: error.to_string(),
+        })?;
+        write(&data_dir.join(KEY), self.key.expose())?;
+        write(&data_dir.join(CERTIFICATE), &self.certificate)?;
+        write(&data_dir.join(CA), &self.ca)?;
+        write(&data_dir.join(FILE), &last)
+    }
+
+    /// As the client shows it.
+    pub(crate) fn for_client(&self) -> ClientIdentity {
+        ClientIdentity::Node { certificate: self.certificate.clone(), key: self.key.clone() }
+    }
+}
+
+/// The key of a join that was begun before, so that asking again with it is asking the same.
+pub(crate) fn kept_key(data_dir: &Path) -> Result<Option<Secret>, IdentityError> {
+    Ok(read(&data_dir.join(KEY))?.map(Secret::new))
+}
+
+/// Keeps a key before it is used.
+pub(crate) fn keep_key(data_dir: &Path, key: &Secret) -> Result<(), IdentityError> {
+    write(&data_dir.join(KEY), key.expose())
+}
+
+fn read(path: &Path) -> Result<Option<String>, IdentityError> {
+    disk::read(path).map_err(|source| IdentityError::File { action: "read", path: path.to_owned(), source })
+}
+
+fn present(path: &Path) -> Result<String, IdentityError> {
+    let missing = || IdentityError::Damaged { path: path.to_owned(), reason: "it is missing".to_owned() };
+    read(path)?.ok_or_else(missing)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), IdentityError> {
+    disk::replace(path, text).map_err(|source| IdentityError::File {
+        action: "write",
+        path: path.to_owned(),
+        source,
+    })
+}

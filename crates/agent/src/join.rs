@@ -1,0 +1,204 @@
+//! Joining: a machine makes its key, shows its token once, and keeps the certificate it is given.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bellwether_api::client::secret::Secret;
+use bellwether_api::client::{CallError, Client};
+use bellwether_api::v1::access::Join;
+use bellwether_core::words::name::{NameError, Namespace, NodeName};
+use bellwether_core::words::time::Timestamp;
+use bellwether_rt::clock::Clock;
+use rcgen::{CertificateParams, KeyPair};
+
+use crate::config::check;
+use crate::disk;
+use crate::identity::{self, Identity, IdentityError};
+use crate::lock::{Lock, LockError};
+
+/// What a machine joins with.
+#[derive(Debug, Clone)]
+pub struct JoinRequest {
+    /// The server, `https://host:port`.
+    pub server: String,
+    /// The join token: `bwj_`, a secret, `.`, the CA's fingerprint.
+    pub token: Secret,
+    /// The name to join under.
+    pub node: String,
+    /// The namespace to join.
+    pub namespace: String,
+    /// Labels to start with.
+    pub labels: BTreeMap<String, String>,
+    /// Where the agent keeps what it knows.
+    pub data_dir: PathBuf,
+}
+
+/// A machine that has joined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joined {
+    /// Its name.
+    pub node: NodeName,
+    /// Its namespace.
+    pub namespace: Namespace,
+    /// When its certificate ends; the agent renews it long before.
+    pub expires_at: Timestamp,
+    /// It had joined under this name before, and nothing was changed.
+    pub already: bool,
+}
+
+/// Why a machine did not join. Fits after "could not ".
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The token does not look like one.
+    #[error("use the join token: {0}; make one with `bellwether join-token create`")]
+    Token(&'static str),
+    /// The server's address is none.
+    #[error("use the server address: {0}")]
+    Server(String),
+    /// The name or namespace is none.
+    #[error("{0}")]
+    Name(#[from] NameError),
+    /// The machine has joined as something else.
+    #[error(
+        "join as {namespace}/{node}: this machine is {known} already; decommission that node and remove {dir} first"
+    )]
+    Another {
+        /// The namespace asked for.
+        namespace: Namespace,
+        /// The name asked for.
+        node: NodeName,
+        /// What it is.
+        known: String,
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// An agent runs on the data directory.
+    #[error("{0}")]
+    Lock(#[from] LockError),
+    /// A key or certificate file.
+    #[error("{0}")]
+    Identity(#[from] IdentityError),
+    /// The data directory cannot be made.
+    #[error("make {dir}: {source}")]
+    Directory {
+        /// The directory.
+        dir: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A key or certificate request could not be made.
+    #[error("make a key for this machine: {0}")]
+    Key(#[from] rcgen::Error),
+    /// The server said no, or did not answer.
+    #[error("join at {server}: {source}{}", hint(.source))]
+    Call {
+        /// The server.
+        server: String,
+        /// Its answer.
+        source: CallError,
+    },
+}
+
+fn hint(source: &CallError) -> String {
+    match source {
+        CallError::Problem(problem) => {
+            problem.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"))
+        }
+        CallError::Setup { .. }
+        | CallError::Unreachable { .. }
+        | CallError::Timeout { .. }
+        | CallError::Garbled { .. } => String::new(),
+    }
+}
+
+/// Joins this machine. Doing it again under the same name changes nothing and needs no token that is still good.
+///
+/// The key is made here and never leaves; it is kept before it is used, so that a join cut short can be repeated.
+///
+/// # Errors
+/// [`JoinError`]; a token that the server refused is named as the server named it.
+pub async fn join(request: JoinRequest) -> Result<Joined, JoinError> {
+    let server = check::server(&request.server).map_err(JoinError::Server)?;
+    let node = NodeName::parse(&request.node)?;
+    let namespace = Namespace::parse(&request.namespace)?;
+    let dir = request.data_dir;
+    disk::private_dir(&dir).map_err(|source| JoinError::Directory { dir: dir.clone(), source })?;
+    let _lock = Lock::take(&dir)?;
+    if let Some(known) = Identity::load(&dir)? {
+        if known.node == node && known.namespace == namespace {
+            return Ok(Joined { node, namespace, expires_at: known.expires_at, already: true });
+        }
+        let known = format!("{}/{}", known.namespace, known.node);
+        return Err(JoinError::Another { namespace, node, known, dir });
+    }
+    let fingerprint = fingerprint(&request.token)?;
+    let key = match identity::kept_key(&dir)? {
+        Some(key) => KeyPair::from_pem(key.expose())?,
+        None => KeyPair::generate()?,
+    };
+    let secret = Secret::new(key.serialize_pem());
+    identity::keep_key(&dir, &secret)?;
+    let join = Join {
+        token: request.token.expose().to_owned(),
+        namespace: namespace.to_string(),
+        node: node.to_string(),
+        labels: request.labels,
+        certificate_request: certificate_request(&key)?,
+    };
+    let call = |source| JoinError::Call { server: server.clone(), source };
+    let client = Client::by_fingerprint(&server, fingerprint).map_err(call)?;
+    let answer = client.join(&join).await.map_err(call)?;
+    let expires_at = Timestamp::from_millis(answer.expires_at_ms);
+    let identity = Identity {
+        node: node.clone(),
+        namespace: namespace.clone(),
+        server: server.clone(),
+        issued_at: Clock::system().now(),
+        expires_at,
+        certificate: answer.certificate,
+        ca: answer.ca,
+        key: secret,
+    };
+    identity.store(&dir)?;
+    Ok(Joined { node, namespace, expires_at, already: false })
+}
+
+/// A request for a certificate on this key; the server decides what stands in it.
+pub(crate) fn certificate_request(key: &KeyPair) -> Result<String, rcgen::Error> {
+    CertificateParams::default().serialize_request(key)?.pem()
+}
+
+/// The fingerprint of the CA that the token names.
+fn fingerprint(token: &Secret) -> Result<&str, JoinError> {
+    let text = token.expose();
+    let rest = text.strip_prefix("bwj_").ok_or(JoinError::Token("it does not begin with bwj_"))?;
+    let (_, fingerprint) = rest.split_once('.').ok_or(JoinError::Token("it was cut short"))?;
+    let whole = fingerprint.len() == 64 && fingerprint.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if whole { Ok(fingerprint) } else { Err(JoinError::Token("it was cut short")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(token: &str, server: &str) -> JoinRequest {
+        JoinRequest {
+            server: server.into(),
+            token: Secret::new(token),
+            node: "a".into(),
+            namespace: "default".into(),
+            labels: BTreeMap::new(),
+            data_dir: tempfile::tempdir().unwrap().keep(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_token_that_is_none_is_refused_before_anything_is_sent() {
+        for token in ["", "bwt_00", "bwj_00", "bwj_00.abc"] {
+            let error = join(request(token, "https://127.0.0.1:1")).await.unwrap_err().to_string();
+            assert!(error.contains("use the join token"), "{error}");
+        }
+        let error = join(request("bwj_0.a", "http://x")).await.unwrap_err().to_string();
+        assert!(error.contains("does not begin with https://"), "{error}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The ledger: the order and each entity's memory, on disk before anything is done about them.
+//!
+//! One file for the order, one per entity, each with one writer. A file that cannot be understood stops the agent from
+//! starting: to begin afresh would be to forget which services run here.
+
+mod shape;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bellwether_core::local::memory::Memory;
+use bellwether_core::records::order::Order;
+use bellwether_core::words::name::EntityName;
+use bellwether_rt::tasks::Tasks;
+
+use crate::apply::process::Mark;
+use crate::disk;
+
+/// Keeps what must survive a restart. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Ledger {
+    dir: PathBuf,
+    tasks: Tasks,
+}
+
+/// Everything that was kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) order: Option<Order>,
+    pub(crate) entities: BTreeMap<EntityName, Entry>,
+}
+
+/// What is kept of one entity.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Entry {
+    pub(crate) memory: Memory,
+    /// The supervised process, if one was started.
+    pub(crate) process: Option<Mark>,
+    /// The run that was begun and whose end was not seen: what carries this in its environment is a leftover.
+    pub(crate) run: Option<String>,
+}
+
+/// Why the ledger cannot be used. Fits after "could not ".
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// A file could not be read or written.
+    #[error("{action} {path}: {source}")]
+    File {
+        /// What was tried: "read", "write" or "make".
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file does not say what it should.
+    #[error(
+        "understand the ledger {path}: {reason}; restore the file, or, to forget what runs here and apply everything \
+         again, stop the services it names and remove it"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Ledger {
+    /// Opens the ledger of a data directory and reads everything in it.
+    pub(crate) fn open(data_dir: &Path, tasks: Tasks) -> Result<(Self, Kept), LedgerError> {
+        let dir = data_dir.join("ledger");
+        let entities = dir.join("entities");
+        disk::private_dir(&entities).map_err(|source| file("make", &entities, source))?;
+        let mut kept = Kept::default();
+        let order = dir.join("order.json");
+        if let Some(text) = read(&order)? {
+            kept.order = Some(shape::order(&text).map_err(|reason| damaged(&order, reason))?);
+        }
+        let found = std::fs::read_dir(&entities).map_err(|source| file("read", &entities, source))?;
+        for entry in found {
+            let path = entry.map_err(|source| file("read", &entities, source))?.path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let Some(text) = read(&path)? else { continue };
+            let (name, entry) = shape::entity(&text).map_err(|reason| damaged(&path, reason))?;
+            if path.file_stem().is_none_or(|stem| stem != name.as_str()) {
+                return Err(damaged(&path, format!("it is about {name}")));
+            }
+            kept.entities.insert(name, entry);
+        }
+        Ok((Self { dir, tasks }, kept))
+    }
+
+    /// Keeps the order.
+    pub(crate) async fn keep_order(&self, order: &Order) -> Result<(), LedgerError> {
+        let path = self.dir.join("order.json");
+        let text = shape::order_text(order).map_err(|reason| damaged(&path, reason))?;
+        self.write(path, text).await
+    }
+
+    /// Keeps one entity's entry.
+    pub(crate) async fn keep_entity(&self, name: &EntityName, entry: &Entry) -> Result<(), LedgerError> {
+        let path = self.dir.join("entities").join(format!("{name}.json"));
+        let text = shape::entity_text(name, entry).map_err(|reason| damaged(&path, reason))?;
+        self.write(path, text).await
+    }
+
+    async fn write(&self, path: PathBuf, text: String) -> Result<(), LedgerError> {
+        let target = path.clone();
+        let written = self.tasks.spawn_blocking(move || disk::replace(&target, &text)).await;
+        let written = written.unwrap_or_else(|error| Err(io::Error::other(error)));
+        written.map_err(|source| file("write", &path, source))
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>, LedgerError> {
+    disk::read(path).map_err(|source| file("read", path, source))
+}
+
+fn file(action: &'static str, path: &Path, source: io::Error) -> LedgerError {
+    LedgerError::File { action, path: path.to_owned(), source }
+}
+
+fn damaged(path: &Path, reason: String) -> LedgerError {
+    LedgerError::Damaged { path: path.to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests;

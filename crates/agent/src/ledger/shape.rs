@@ -1,0 +1,181 @@
+//! The ledger's stored form: JSON with its schema; every sample ever written must read for ever.
+
+use bellwether_api::v1;
+use bellwether_core::local::memory::{Memory, Progress, Setback};
+use bellwether_core::records::order::Order;
+use bellwether_core::words::name::EntityName;
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::version::Version;
+use serde::{Deserialize, Serialize};
+
+use super::Entry;
+use crate::apply::process::Mark;
+
+/// The schema written, and the newest read.
+const SCHEMA: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OrderFile {
+    schema: u32,
+    order: v1::order::Order,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntityFile {
+    schema: u32,
+    entity: String,
+    wanted: Option<v1::order::Assignment>,
+    running: Option<String>,
+    touched: Option<String>,
+    progress: ProgressWord,
+    failed_attempts: u32,
+    retry_at_ms: Option<u64>,
+    setback: Option<SetbackShape>,
+    process: Option<MarkShape>,
+    run: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ProgressWord {
+    Begun,
+    Static,
+    Dynamic,
+    Validated,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+enum SetbackShape {
+    NotYet { aim: ProgressWord, evidence: v1::evidence::Evidence },
+    Failed { aim: ProgressWord, evidence: v1::evidence::Evidence },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MarkShape {
+    pid: i32,
+    started_ticks: u64,
+    boot_id: String,
+}
+
+/// Reads `order.json`.
+pub(super) fn order(text: &str) -> Result<Order, String> {
+    let file: OrderFile = parse(text)?;
+    known(file.schema)?;
+    file.order.try_into().map_err(|error: bellwether_api::shape::ShapeError| error.to_string())
+}
+
+/// Writes `order.json`.
+pub(super) fn order_text(order: &Order) -> Result<String, String> {
+    text(&OrderFile { schema: SCHEMA, order: order.into() })
+}
+
+/// Reads an entity's file.
+pub(super) fn entity(text: &str) -> Result<(EntityName, Entry), String> {
+    let file: EntityFile = parse(text)?;
+    known(file.schema)?;
+    let name = EntityName::parse(&file.entity).map_err(|error| error.to_string())?;
+    let version = |text: Option<String>| text.map(|text| Version::parse(&text)).transpose();
+    let wanted = file.wanted.map(TryInto::try_into).transpose();
+    let memory = Memory {
+        wanted: wanted.map_err(|error: bellwether_api::shape::ShapeError| error.to_string())?,
+        running: version(file.running).map_err(|error| error.to_string())?,
+        touched: version(file.touched).map_err(|error| error.to_string())?,
+        progress: file.progress.into(),
+        failed_attempts: file.failed_attempts,
+        retry_at: file.retry_at_ms.map(Timestamp::from_millis),
+        setback: file.setback.map(Into::into),
+    };
+    let process = file.process.map(|mark| Mark {
+        pid: mark.pid,
+        started_ticks: mark.started_ticks,
+        boot_id: mark.boot_id,
+    });
+    Ok((name, Entry { memory, process, run: file.run }))
+}
+
+/// Writes an entity's file.
+pub(super) fn entity_text(name: &EntityName, entry: &Entry) -> Result<String, String> {
+    let memory = &entry.memory;
+    let process = entry.process.as_ref().map(|mark| MarkShape {
+        pid: mark.pid,
+        started_ticks: mark.started_ticks,
+        boot_id: mark.boot_id.clone(),
+    });
+    text(&EntityFile {
+        schema: SCHEMA,
+        entity: name.to_string(),
+        wanted: memory.wanted.as_ref().map(Into::into),
+        running: memory.running.as_ref().map(ToString::to_string),
+        touched: memory.touched.as_ref().map(ToString::to_string),
+        progress: memory.progress.into(),
+        failed_attempts: memory.failed_attempts,
+        retry_at_ms: memory.retry_at.map(Timestamp::as_millis),
+        setback: memory.setback.as_ref().map(Into::into),
+        process,
+        run: entry.run.clone(),
+    })
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+fn text<T: Serialize>(file: &T) -> Result<String, String> {
+    serde_json::to_string_pretty(file).map_err(|error| error.to_string())
+}
+
+fn known(schema: u32) -> Result<(), String> {
+    if schema == SCHEMA { Ok(()) } else { Err(format!("schema {schema} is not one this agent knows")) }
+}
+
+impl From<ProgressWord> for Progress {
+    fn from(from: ProgressWord) -> Self {
+        match from {
+            ProgressWord::Begun => Self::Begun,
+            ProgressWord::Static => Self::Static,
+            ProgressWord::Dynamic => Self::Dynamic,
+            ProgressWord::Validated => Self::Validated,
+        }
+    }
+}
+
+impl From<Progress> for ProgressWord {
+    fn from(from: Progress) -> Self {
+        match from {
+            Progress::Begun => Self::Begun,
+            Progress::Static => Self::Static,
+            Progress::Dynamic => Self::Dynamic,
+            Progress::Validated => Self::Validated,
+        }
+    }
+}
+
+impl From<SetbackShape> for Setback {
+    fn from(from: SetbackShape) -> Self {
+        match from {
+            SetbackShape::NotYet { aim, evidence } => {
+                Self::NotYet { aim: aim.into(), evidence: evidence.into() }
+            }
+            SetbackShape::Failed { aim, evidence } => {
+                Self::Failed { aim: aim.into(), evidence: evidence.into() }
+            }
+        }
+    }
+}
+
+impl From<&Setback> for SetbackShape {
+    fn from(from: &Setback) -> Self {
+        match from {
+            Setback::NotYet { aim, evidence } => {
+                Self::NotYet { aim: (*aim).into(), evidence: evidence.into() }
+            }
+            Setback::Failed { aim, evidence } => {
+                Self::Failed { aim: (*aim).into(), evidence: evidence.into() }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+use bellwether_core::local::memory::{Progress, Setback};
+use bellwether_core::records::evidence::Evidence;
+use bellwether_core::records::order::{Assignment, Content};
+use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::version::Version;
+
+use super::*;
+
+fn name() -> EntityName {
+    EntityName::parse("web").unwrap()
+}
+
+fn entry() -> Entry {
+    let version = Version::parse("v2").unwrap();
+    let evidence =
+        Evidence { summary: "static: exit code 3".into(), exit_code: Some(3), ..Evidence::default() };
+    let memory = Memory {
+        wanted: Some(Assignment { version: version.clone(), number: AssignmentNumber::new(7) }),
+        running: Some(Version::parse("v1").unwrap()),
+        touched: Some(version),
+        progress: Progress::Static,
+        failed_attempts: 2,
+        retry_at: Some(Timestamp::from_millis(5)),
+        setback: Some(Setback::Failed { aim: Progress::Static, evidence }),
+    };
+    let process = Some(Mark { pid: 12, started_ticks: 34, boot_id: "b".into() });
+    Entry { memory, process, run: Some("web-1".into()) }
+}
+
+#[tokio::test]
+async fn what_is_kept_is_what_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ledger, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    assert!(kept.order.is_none() && kept.entities.is_empty());
+    let content = Content { paused: Some("ann: looking".into()), ..Content::default() };
+    let order = Order { generation: Generation::new(3), term: Term::new(2), content };
+    ledger.keep_order(&order).await.unwrap();
+    ledger.keep_entity(&name(), &entry()).await.unwrap();
+    let (_, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    assert_eq!(kept.order, Some(order));
+    assert_eq!(kept.entities[&name()], entry());
+}
+
+#[test]
+fn every_form_ever_written_reads_for_ever() {
+    let first = r#"{"schema":1,"entity":"web","wanted":{"version":"v2","number":7},"running":"v1","touched":"v2",
+        "progress":"static","failed_attempts":2,"retry_at_ms":5,"setback":{"kind":"failed","aim":"static",
+        "evidence":{"summary":"static: exit code 3","exit_code":3}},
+        "process":{"pid":12,"started_ticks":34,"boot_id":"b"},"run":"web-1"}"#;
+    assert_eq!(shape::entity(first), Ok((name(), entry())));
+}
+
+#[tokio::test]
+async fn a_damaged_ledger_is_refused_with_its_file_and_the_next_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ledger, _) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    ledger.keep_entity(&name(), &entry()).await.unwrap();
+    let path = dir.path().join("ledger/entities/web.json");
+    for damage in ["", "{", "{\"schema\":9}", "null"] {
+        std::fs::write(&path, damage).unwrap();
+        let error = Ledger::open(dir.path(), Tasks::new()).unwrap_err().to_string();
+        assert!(error.contains("web.json") && error.contains("remove it"), "{error}");
+    }
+}

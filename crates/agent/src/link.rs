@@ -1,0 +1,74 @@
+//! The link to the control plane: one hanging request that is heartbeat and order in one, reports when something changed,
+//! and a fresh certificate long before the old one ends.
+//!
+//! It never decides that the agent ends: a server that is away is called again until it is back.
+
+pub(crate) mod contact;
+mod line;
+mod renew;
+mod report;
+mod sync;
+
+use std::sync::Arc;
+
+use bellwether_core::records::order::Order;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::watch;
+
+use crate::board::Board;
+use crate::identity::Identity;
+use crate::ledger::Ledger;
+use contact::Contact;
+use line::Line;
+
+/// What the link works with.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) identity: Identity,
+    pub(crate) servers: Vec<String>,
+    pub(crate) data_dir: std::path::PathBuf,
+    pub(crate) ledger: Ledger,
+    pub(crate) orders: watch::Sender<Option<Arc<Order>>>,
+    pub(crate) board: watch::Sender<Board>,
+    pub(crate) contact: watch::Sender<Contact>,
+    pub(crate) clock: Clock,
+    pub(crate) seed: u64,
+}
+
+impl Link {
+    /// Starts the three tasks of the link on `tasks`.
+    pub(crate) fn start(self, tasks: &Tasks) {
+        let (node, namespace) = (self.identity.node.clone(), self.identity.namespace.clone());
+        let line = Line::new(self.identity, self.servers, self.contact);
+        // Counts how often the server asked for a report, and up to which ask one was delivered.
+        let (asked, asks) = watch::channel(0_u64);
+        let (delivered, deliveries) = watch::channel(0_u64);
+        let sync = sync::Sync {
+            line: line.clone(),
+            node: node.clone(),
+            namespace: namespace.clone(),
+            ledger: self.ledger,
+            orders: self.orders,
+            board: self.board.clone(),
+            asked,
+            deliveries,
+            clock: self.clock.clone(),
+            seed: self.seed,
+        };
+        let report = report::Reports {
+            line: line.clone(),
+            node,
+            namespace,
+            board: self.board.subscribe(),
+            asks,
+            delivered,
+            clock: self.clock.clone(),
+            seed: self.seed,
+        };
+        let renew = renew::Renewal { line, data_dir: self.data_dir, clock: self.clock, seed: self.seed };
+        tasks.spawn("sync", sync.run(tasks.clone()));
+        tasks.spawn("report", report.run(tasks.clone()));
+        tasks.spawn("renew", renew.run(tasks.clone()));
+    }
+}

@@ -1,0 +1,114 @@
+//! Renewal: a fresh certificate on the same key, at half life of the old one.
+
+use std::path::PathBuf;
+
+use bellwether_api::v1::access::Renew;
+use bellwether_core::local::delay;
+use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use rcgen::KeyPair;
+
+use super::line::Line;
+use crate::identity::Identity;
+use crate::join::certificate_request;
+
+/// A renewal that failed is tried again after this, give or take a quarter: the other half of the life is left for it.
+const AGAIN: Span = Span::from_secs(600);
+
+/// Longest sleep at once: a machine that was suspended notices within this that its certificate is due.
+const NAP: Span = Span::from_secs(3_600);
+
+/// The renewal of this node's certificate.
+#[derive(Debug)]
+pub(super) struct Renewal {
+    pub(super) line: Line,
+    pub(super) data_dir: PathBuf,
+    pub(super) clock: Clock,
+    pub(super) seed: u64,
+}
+
+impl Renewal {
+    /// Works until the level stops.
+    pub(super) async fn run(self, level: Tasks) {
+        let token = level.token();
+        for round in 0_u32.. {
+            let mut wait = due(&self.line.identity(), self.seed).since(self.clock.now());
+            if wait == Span::ZERO {
+                // Files are written whole, so a renewal that is dropped leaves the old certificate or the new one.
+                let renewed = tokio::select! {
+                    () = token.cancelled() => return,
+                    renewed = self.renew(&level) => renewed,
+                };
+                wait = match renewed {
+                    Ok(()) => continue,
+                    Err(reason) => {
+                        tracing::warn!(
+                            "could not renew this node's certificate: {reason}; trying again later"
+                        );
+                        delay::spread(AGAIN, self.seed, round)
+                    }
+                };
+            }
+            tokio::select! {
+                () = token.cancelled() => return,
+                () = tokio::time::sleep(wait.min(NAP).to_duration()) => {}
+            }
+        }
+    }
+
+    async fn renew(&self, level: &Tasks) -> Result<(), String> {
+        let identity = self.line.identity();
+        let key = KeyPair::from_pem(identity.key.expose()).map_err(|error| error.to_string())?;
+        let certificate_request = certificate_request(&key).map_err(|error| error.to_string())?;
+        let client = self.line.client().map_err(|error| format!("could not {error}"))?;
+        let (namespace, node) = (identity.namespace.as_str(), identity.node.as_str());
+        let answer = client.renew(namespace, node, &Renew { certificate_request }).await;
+        let answer = answer.map_err(|error| format!("could not {error}"))?;
+        let fresh = Identity {
+            certificate: answer.certificate,
+            ca: answer.ca,
+            issued_at: self.clock.now(),
+            expires_at: Timestamp::from_millis(answer.expires_at_ms),
+            ..identity
+        };
+        let (dir, kept) = (self.data_dir.clone(), fresh.clone());
+        let stored = level.spawn_blocking(move || kept.store(&dir)).await;
+        stored.map_err(|error| error.to_string())?.map_err(|error| format!("could not {error}"))?;
+        self.line.renewed(fresh);
+        tracing::info!("renewed this node's certificate");
+        Ok(())
+    }
+}
+
+/// When a certificate is to be renewed: at half its life, give or take a quarter of that half.
+fn due(identity: &Identity, seed: u64) -> Timestamp {
+    let half = identity.expires_at.since(identity.issued_at).as_millis() / 2;
+    identity.issued_at.plus(delay::spread(Span::from_millis(half), seed, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bellwether_api::client::secret::Secret;
+    use bellwether_core::words::name::{Namespace, NodeName};
+
+    #[test]
+    fn a_certificate_is_due_around_half_its_life() {
+        let hour = 3_600_000;
+        let identity = Identity {
+            node: NodeName::parse("a").unwrap(),
+            namespace: Namespace::parse("default").unwrap(),
+            server: String::new(),
+            issued_at: Timestamp::from_millis(1_000 * hour),
+            expires_at: Timestamp::from_millis(1_072 * hour),
+            certificate: String::new(),
+            ca: String::new(),
+            key: Secret::new(""),
+        };
+        for seed in 0..100 {
+            let due = due(&identity, seed).as_millis() / hour;
+            assert!((1_027..=1_045).contains(&due), "{due}");
+        }
+    }
+}

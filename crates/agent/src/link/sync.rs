@@ -1,0 +1,121 @@
+//! The hanging request: heartbeat and order in one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_api::client::CallError;
+use bellwether_api::v1;
+use bellwether_core::local::{accept, delay};
+use bellwether_core::records::order::Order;
+use bellwether_core::words::counter::Generation;
+use bellwether_core::words::name::{Namespace, NodeName};
+use bellwether_core::words::time::Span;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::watch;
+
+use super::line::Line;
+use crate::board::Board;
+use crate::ledger::Ledger;
+
+/// How long a request hangs, give or take a quarter: below a minute, at which many middle boxes cut idle connections.
+const WAIT: Span = Span::from_secs(44);
+
+/// A server that asks for a report gets one before it is asked for orders again, unless that takes longer than this.
+const DELIVERY: Duration = Duration::from_secs(2);
+
+/// The hanging request, over and over.
+#[derive(Debug)]
+pub(super) struct Sync {
+    pub(super) line: Line,
+    pub(super) node: NodeName,
+    pub(super) namespace: Namespace,
+    pub(super) ledger: Ledger,
+    pub(super) orders: watch::Sender<Option<Arc<Order>>>,
+    pub(super) board: watch::Sender<Board>,
+    pub(super) asked: watch::Sender<u64>,
+    pub(super) deliveries: watch::Receiver<u64>,
+    pub(super) clock: Clock,
+    pub(super) seed: u64,
+}
+
+impl Sync {
+    /// Works until the level stops.
+    pub(super) async fn run(mut self, level: Tasks) {
+        let token = level.token();
+        let (mut failed, mut round) = (0_u32, 0_u32);
+        loop {
+            round = round.wrapping_add(1);
+            // A request that is dropped is asked again by the next agent; taking an order in is not cut short.
+            let answer = tokio::select! {
+                () = token.cancelled() => return,
+                answer = self.ask(round) => answer,
+            };
+            let pause = match answer {
+                Ok(answer) => {
+                    if failed > 0 {
+                        tracing::info!("the control plane answers again");
+                    }
+                    failed = 0;
+                    self.line.answered(self.clock.now());
+                    self.heed(answer).await
+                }
+                Err(error) => {
+                    if failed == 0 {
+                        tracing::warn!("could not {error}; going on from the ledger and calling again");
+                    }
+                    failed = failed.saturating_add(1);
+                    self.line.failed(&error);
+                    Some(delay::before_call(failed, self.seed))
+                }
+            };
+            if let Some(pause) = pause {
+                tokio::select! {
+                    () = token.cancelled() => return,
+                    () = tokio::time::sleep(pause.to_duration()) => {}
+                }
+            }
+        }
+    }
+
+    async fn ask(&self, round: u32) -> Result<v1::order::Sync, CallError> {
+        let known = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
+        // The first one comes back soon, so that "connected" is known soon.
+        let wait = if round == 1 { Span::from_millis(1) } else { delay::spread(WAIT, self.seed, round) };
+        let client = self.line.client()?;
+        client.sync(self.namespace.as_str(), self.node.as_str(), known.get(), wait.to_duration()).await
+    }
+
+    /// Takes in what was answered. Says how long to wait before asking again, if at all.
+    async fn heed(&mut self, answer: v1::order::Sync) -> Option<Span> {
+        let wants_report = answer.wants_report;
+        let refused = match answer.order {
+            Some(order) => self.take(order).await.err(),
+            None => None,
+        };
+        if let Some(reason) = &refused {
+            tracing::warn!("could not {reason}");
+        }
+        if wants_report {
+            let number = self.asked.borrow().wrapping_add(1);
+            self.asked.send_replace(number);
+            let delivered = self.deliveries.wait_for(|delivered| *delivered >= number);
+            let late = tokio::time::timeout(DELIVERY, delivered).await.is_err();
+            return late.then_some(delay::FIRST);
+        }
+        // Asked again at once, a refused order would come back at once.
+        refused.map(|_| delay::LONGEST_CALL)
+    }
+
+    /// Takes an order: into the ledger first, then to the entities.
+    async fn take(&self, order: v1::order::Order) -> Result<(), String> {
+        let order = Order::try_from(order).map_err(|error| error.to_string())?;
+        let known = self.orders.borrow().clone();
+        accept::newer(known.as_deref(), &order).map_err(|stale| stale.to_string())?;
+        self.ledger.keep_order(&order).await.map_err(|error| error.to_string())?;
+        tracing::info!(generation = order.generation.get(), "took an order");
+        self.board.send_modify(|board| board.generation = order.generation);
+        self.orders.send_replace(Some(Arc::new(order)));
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Builds the agent, starts it on what its ledger says, and ends it in order.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bellwether_core::records::order::Order;
+use bellwether_core::words::counter::Generation;
+use bellwether_core::words::name::EntityName;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::board::Board;
+use crate::config::Config;
+use crate::disk;
+use crate::entity::{Entity, Ground};
+use crate::identity::{Identity, IdentityError};
+use crate::ledger::{Entry, Kept, Ledger, LedgerError};
+use crate::link::Link;
+use crate::link::contact::Contact;
+use crate::lock::{Lock, LockError};
+use crate::status;
+
+/// Why an agent does not start. Fits after "could not ".
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The machine has never joined.
+    #[error("find an identity in {dir}: join this machine first with `bellwether agent join`")]
+    NotJoined {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// The machine joined as something else than it is configured to be.
+    #[error(
+        "run as {configured}: this machine joined as {joined}; set agent.name and agent.namespace to that"
+    )]
+    Another {
+        /// What the configuration says.
+        configured: String,
+        /// What it joined as.
+        joined: String,
+    },
+    /// A directory cannot be made.
+    #[error("make {dir}: {source}")]
+    Directory {
+        /// The directory.
+        dir: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Another agent is there.
+    #[error("{0}")]
+    Lock(#[from] LockError),
+    /// The key or certificate.
+    #[error("{0}")]
+    Identity(#[from] IdentityError),
+    /// The ledger.
+    #[error("{0}")]
+    Ledger(#[from] LedgerError),
+}
+
+/// Runs the agent until `tasks` is asked to stop. A server that is away never ends it.
+///
+/// # Errors
+/// [`RunError`] when it cannot start; nothing was touched then.
+pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunError> {
+    let logs = config.data_dir.join("logs");
+    for dir in [&config.data_dir, &logs] {
+        disk::private_dir(dir).map_err(|source| RunError::Directory { dir: dir.clone(), source })?;
+    }
+    let _lock = Lock::take(&config.data_dir)?;
+    let identity = identity(&config)?;
+    let level = tasks.child();
+    let (ledger, kept) = Ledger::open(&config.data_dir, level.clone())?;
+    let Kept { order, entities } = kept;
+    let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
+    let (orders, order) = watch::channel(order.map(Arc::new));
+    let board = watch::Sender::new(Board { generation, ..Board::default() });
+    let contact = watch::Sender::new(Contact::default());
+    let seed = RandomState::new().build_hasher().finish();
+    tracing::info!(node = %identity.node, namespace = %identity.namespace, %generation, "the agent starts");
+    let sources = status::Sources {
+        identity: identity.clone(),
+        orders: order.clone(),
+        board: board.subscribe(),
+        contact: contact.subscribe(),
+    };
+    let ground = Ground {
+        node: identity.node.clone(),
+        ledger: ledger.clone(),
+        logs,
+        on_exit: config.services_on_exit,
+        clock: clock.clone(),
+        tasks: level.clone(),
+        orders: order,
+        board: board.clone(),
+        seed,
+    };
+    let (data_dir, servers) = (config.data_dir.clone(), config.servers.clone());
+    level.spawn("status", sources.run(data_dir.clone(), clock.clone(), level.clone()));
+    Link { identity, servers, data_dir, ledger, orders, board, contact, clock, seed }.start(&level);
+    Crew { config, kept: entities, ground, working: BTreeMap::new() }.work().await;
+    tracing::info!("the agent has ended");
+    Ok(())
+}
+
+fn identity(config: &Config) -> Result<Identity, RunError> {
+    let dir = config.data_dir.clone();
+    let identity = Identity::load(&dir)?.ok_or(RunError::NotJoined { dir })?;
+    if identity.node == config.name && identity.namespace == config.namespace {
+        return Ok(identity);
+    }
+    Err(RunError::Another {
+        configured: format!("{}/{}", config.namespace, config.name),
+        joined: format!("{}/{}", identity.namespace, identity.node),
+    })
+}
+
+/// The entities at work: those with a recipe from the start, others once an order names them.
+struct Crew {
+    config: Config,
+    kept: BTreeMap<EntityName, Entry>,
+    ground: Ground,
+    working: BTreeMap<EntityName, JoinHandle<Option<()>>>,
+}
+
+impl Crew {
+    /// Keeps every entity at work until the level stops, and waits until each has left its process as configured.
+    async fn work(mut self) {
+        let token = self.ground.tasks.token();
+        let recipes: Vec<EntityName> = self.config.entities.keys().cloned().collect();
+        for name in recipes {
+            self.start(name);
+        }
+        let mut orders = self.ground.orders.clone();
+        loop {
+            let order: Option<Arc<Order>> = orders.borrow_and_update().clone();
+            let named = order.iter().flat_map(|order| order.content.entities.keys());
+            for name in named.cloned().collect::<Vec<_>>() {
+                self.start(name);
+            }
+            tokio::select! {
+                () = token.cancelled() => break,
+                changed = orders.changed() => if changed.is_err() {
+                    break;
+                },
+            }
+        }
+        for (name, worker) in self.working {
+            if let Err(error) = worker.await {
+                tracing::error!(entity = %name, %error, "could not wait for an entity's work to end");
+            }
+        }
+    }
+
+    fn start(&mut self, name: EntityName) {
+        if self.working.contains_key(&name) {
+            return;
+        }
+        let recipe = self.config.entities.get(&name).cloned();
+        let entry = self.kept.remove(&name).unwrap_or_default();
+        let entity = Entity::new(name.clone(), recipe, entry, self.ground.clone());
+        self.working.insert(name, self.ground.tasks.spawn("entity", entity.run()));
+    }
+}

@@ -1,0 +1,191 @@
+//! The local status: what this agent is about, in a file that a person at the machine can read without the control plane.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_core::records::order::Order;
+use bellwether_core::words::time::Timestamp;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::board::Board;
+use crate::disk;
+use crate::identity::Identity;
+use crate::link::contact::Contact;
+use crate::lock::Lock;
+
+const FILE: &str = "status.json";
+
+/// Changes that come within this are written together.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// What the agent on this machine is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The schema of this file.
+    pub schema: u32,
+    /// This node's name.
+    pub node: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// The agent's version.
+    pub agent_version: String,
+    /// The agent's process.
+    pub pid: u32,
+    /// Whether that agent is running now. Found out when the file is read.
+    #[serde(default)]
+    pub alive: bool,
+    /// When this was written, in milliseconds since the Unix epoch, by this machine's clock.
+    pub written_at_ms: u64,
+    /// The server that is called.
+    pub server: String,
+    /// Since when it answers; absent while it does not.
+    pub connected_since_ms: Option<u64>,
+    /// When it last answered.
+    pub last_contact_ms: Option<u64>,
+    /// Why the last call got no answer.
+    pub trouble: Option<String>,
+    /// The order that was taken in: its generation.
+    pub generation: u64,
+    /// Its term.
+    pub term: u64,
+    /// Why nothing new is started, if a person paused the node.
+    pub paused: Option<String>,
+    /// By entity.
+    pub entities: BTreeMap<String, Entity>,
+}
+
+/// Where one entity stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entity {
+    /// The last version that validation passed on.
+    pub running: Option<String>,
+    /// What it was told to be at.
+    pub wanted: Option<String>,
+    /// `no_checks`, `healthy` or `failing`.
+    pub health: String,
+    /// Since when `running` is healthy without a break.
+    pub healthy_since_ms: Option<u64>,
+    /// One line: what it runs, what it was told, what is in the way.
+    pub line: String,
+}
+
+/// Why there is no status. Fits after "could not ".
+#[derive(Debug, thiserror::Error)]
+pub enum StatusError {
+    /// No agent ever ran on this data directory.
+    #[error("find a status in {dir}: no agent has run there; is it the right data_dir?")]
+    None {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("read {path}: {reason}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Reads the status that the agent of a data directory last wrote, and finds out whether it is running.
+///
+/// # Errors
+/// [`StatusError`].
+pub fn read(data_dir: &Path) -> Result<Status, StatusError> {
+    let path = data_dir.join(FILE);
+    let failed = |reason: String| StatusError::File { path: path.clone(), reason };
+    let text = disk::read(&path).map_err(|error| failed(error.to_string()))?;
+    let text = text.ok_or_else(|| StatusError::None { dir: data_dir.to_owned() })?;
+    let mut status: Status = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+    status.alive = Lock::is_held(data_dir).map_err(|error| failed(error.to_string()))?;
+    Ok(status)
+}
+
+/// What the status is made of.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    pub(crate) identity: Identity,
+    pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
+    pub(crate) board: watch::Receiver<Board>,
+    pub(crate) contact: watch::Receiver<Contact>,
+}
+
+impl Sources {
+    /// Writes the file whenever something changed, until the level stops.
+    pub(crate) async fn run(mut self, data_dir: PathBuf, clock: Clock, level: Tasks) {
+        let token = level.token();
+        let path = data_dir.join(FILE);
+        loop {
+            let status = self.status(clock.now());
+            let target = path.clone();
+            let written = level.spawn_blocking(move || write(&target, &status)).await;
+            if let Ok(Err(error)) = written {
+                tracing::warn!(path = %path.display(), %error, "could not write the local status");
+            }
+            // All only wait; the values are looked at above.
+            let open = tokio::select! {
+                () = token.cancelled() => return,
+                changed = self.orders.changed() => changed.is_ok(),
+                changed = self.board.changed() => changed.is_ok(),
+                changed = self.contact.changed() => changed.is_ok(),
+            };
+            if !open {
+                return;
+            }
+            tokio::time::sleep(GATHER).await;
+        }
+    }
+
+    fn status(&mut self, now: Timestamp) -> Status {
+        let board = self.board.borrow_and_update().clone();
+        let contact = self.contact.borrow_and_update().clone();
+        let order = self.orders.borrow_and_update().clone();
+        let entities = board.entities.iter().map(|(name, account)| {
+            let health: bellwether_api::v1::report::Health = (&account.health).into();
+            let entity = Entity {
+                running: account.running.as_ref().map(ToString::to_string),
+                wanted: account.wanted.as_ref().map(ToString::to_string),
+                health: word(&health).to_owned(),
+                healthy_since_ms: account.healthy_since.map(Timestamp::as_millis),
+                line: account.line.clone(),
+            };
+            (name.to_string(), entity)
+        });
+        Status {
+            schema: 1,
+            node: self.identity.node.to_string(),
+            namespace: self.identity.namespace.to_string(),
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            alive: true,
+            written_at_ms: now.as_millis(),
+            server: contact.server,
+            connected_since_ms: contact.connected_since.map(Timestamp::as_millis),
+            last_contact_ms: contact.last_contact.map(Timestamp::as_millis),
+            trouble: contact.trouble,
+            generation: order.as_ref().map_or(0, |order| order.generation.get()),
+            term: order.as_ref().map_or(0, |order| order.term.get()),
+            paused: order.as_ref().and_then(|order| order.content.paused.clone()),
+            entities: entities.collect(),
+        }
+    }
+}
+
+fn word(health: &bellwether_api::v1::report::Health) -> &'static str {
+    match health {
+        bellwether_api::v1::report::Health::NoChecks => "no_checks",
+        bellwether_api::v1::report::Health::Healthy => "healthy",
+        bellwether_api::v1::report::Health::Failing { .. } => "failing",
+    }
+}
+
+fn write(path: &Path, status: &Status) -> std::io::Result<()> {
+    let text = serde_json::to_string_pretty(status).map_err(std::io::Error::other)?;
+    disk::replace(path, &text)
+}

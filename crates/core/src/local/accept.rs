@@ -1,0 +1,65 @@
+//! Whether an order that arrives may be taken. Orders only move forward.
+
+use crate::records::order::Order;
+use crate::words::counter::{Generation, Term};
+
+/// Why an order is refused. Fits after "could not ".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Stale {
+    /// It was written by an older leadership than the one in hand.
+    #[error("take an order of term {offered}: one of term {known} is in hand")]
+    Term {
+        /// What was offered.
+        offered: Term,
+        /// What is in hand.
+        known: Term,
+    },
+    /// It is not newer than the one in hand.
+    #[error("take an order of generation {offered}: generation {known} is in hand")]
+    Generation {
+        /// What was offered.
+        offered: Generation,
+        /// What is in hand.
+        known: Generation,
+    },
+}
+
+/// Whether `offered` is newer than what is in hand.
+///
+/// # Errors
+/// [`Stale`] when its term is older, or its generation not newer.
+pub fn newer(known: Option<&Order>, offered: &Order) -> Result<(), Stale> {
+    let Some(known) = known else { return Ok(()) };
+    if offered.term < known.term {
+        return Err(Stale::Term { offered: offered.term, known: known.term });
+    }
+    if offered.generation <= known.generation {
+        return Err(Stale::Generation { offered: offered.generation, known: known.generation });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(generation: u64, term: u64) -> Order {
+        let content = crate::records::order::Content::default();
+        Order { generation: Generation::new(generation), term: Term::new(term), content }
+    }
+
+    #[test]
+    fn the_first_order_is_taken() {
+        assert_eq!(newer(None, &order(1, 1)), Ok(()));
+    }
+
+    #[test]
+    fn an_older_generation_or_term_is_refused() {
+        let known = order(5, 3);
+        assert_eq!(newer(Some(&known), &order(6, 3)), Ok(()));
+        assert_eq!(newer(Some(&known), &order(6, 4)), Ok(()));
+        assert!(matches!(newer(Some(&known), &order(5, 3)), Err(Stale::Generation { .. })));
+        assert!(matches!(newer(Some(&known), &order(4, 4)), Err(Stale::Generation { .. })));
+        assert!(matches!(newer(Some(&known), &order(9, 2)), Err(Stale::Term { .. })));
+    }
+}

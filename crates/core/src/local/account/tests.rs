@@ -1,0 +1,72 @@
+use super::super::memory::Outcome;
+use super::*;
+use crate::records::evidence::Evidence;
+use crate::records::order::Assignment;
+
+fn version(text: &str) -> Version {
+    Version::parse(text).unwrap()
+}
+
+fn evidence(summary: &str) -> Evidence {
+    Evidence { summary: summary.into(), ..Evidence::default() }
+}
+
+fn told(text: &str) -> Memory {
+    let mut memory = Memory::default();
+    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(4) });
+    memory
+}
+
+fn account(memory: &Memory, busy: &Busy) -> Account {
+    Account::of(memory, busy, &Vital::NoChecks, None)
+}
+
+#[test]
+fn a_failed_attempt_stays_visible_until_the_next_one_runs() {
+    let mut memory = told("v1");
+    memory.begins(&version("v1"));
+    memory.ended(Progress::Static, Outcome::Failed(evidence("static: exit code 3")), Timestamp::EPOCH, 1);
+    let resting = account(&memory, &Busy::No);
+    assert!(
+        matches!(&resting.doing, Doing::Failed { attempts: 1, evidence } if evidence.summary == "static: exit code 3")
+    );
+    assert_eq!(resting.configure.unwrap().state, State::Failed);
+    assert_eq!(resting.validate.unwrap().state, State::Pending);
+    let again = account(&memory, &Busy::Step(Progress::Static));
+    assert_eq!(again.doing, Doing::Applying { attempt: 2 });
+    assert_eq!(again.configure.unwrap().state, State::Running);
+    assert_eq!(again.answering, AssignmentNumber::new(4));
+}
+
+#[test]
+fn a_wait_stays_a_wait_while_it_is_tried_again() {
+    let mut memory = told("v1");
+    memory.begins(&version("v1"));
+    memory.ended(Progress::Dynamic, Outcome::NotYet(evidence("needs mysql")), Timestamp::EPOCH, 1);
+    for busy in [Busy::No, Busy::Step(Progress::Dynamic)] {
+        let account = account(&memory, &busy);
+        assert_eq!(account.doing, Doing::Waiting { reason: "needs mysql".into() });
+        assert_eq!(account.configure.unwrap().state, State::Pending);
+    }
+}
+
+#[test]
+fn a_validated_version_is_a_success_in_both_categories() {
+    let mut memory = told("v1");
+    memory.begins(&version("v1"));
+    memory.ended(Progress::Validated, Outcome::Done, Timestamp::EPOCH, 1);
+    let account = account(&memory, &Busy::No);
+    assert_eq!(account.doing, Doing::Nothing);
+    assert_eq!(account.configure.unwrap().state, State::Success);
+    assert_eq!(account.validate.unwrap().state, State::Success);
+}
+
+#[test]
+fn the_worst_entity_speaks_for_the_node() {
+    let (a, b) = (EntityName::parse("a").unwrap(), EntityName::parse("b").unwrap());
+    let good = Standing { state: State::Success, reason: String::new() };
+    let bad = Standing { state: State::Failed, reason: "exit code 1".into() };
+    assert_eq!(node([(&a, &good), (&b, &bad)].into_iter()).unwrap().reason, "b: exit code 1");
+    assert_eq!(node([(&a, &good)].into_iter()).unwrap(), good);
+    assert_eq!(node(core::iter::empty()), None);
+}

@@ -1,0 +1,65 @@
+use super::super::plan::{self, Rest, Seen, Step};
+use super::*;
+use crate::words::counter::AssignmentNumber;
+
+fn version(text: &str) -> Version {
+    Version::parse(text).unwrap()
+}
+
+fn validated(text: &str) -> Memory {
+    let mut memory = Memory::default();
+    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(1) });
+    memory.begins(&version(text));
+    memory.ended(Progress::Validated, Outcome::Done, Timestamp::EPOCH, 7);
+    memory
+}
+
+const UNWELL: Seen = Seen { paused: false, unwell: true };
+
+#[test]
+fn a_version_that_keeps_turning_unwell_is_tried_ever_more_slowly() {
+    let mut memory = validated("v1");
+    let mut now = Timestamp::EPOCH;
+    let mut delays = alloc::vec::Vec::new();
+    for _ in 0..5 {
+        memory.relapsed(Evidence::default(), Span::from_secs(2), now, 7);
+        let Step::Rest(Rest::BackingOff, Some(at)) = plan::next(&memory, UNWELL, now) else {
+            panic!("it waits first")
+        };
+        delays.push(at.since(now).as_millis());
+        now = at;
+        assert_eq!(plan::next(&memory, UNWELL, now), Step::Static(version("v1")));
+        memory.begins(&version("v1"));
+        memory.ended(Progress::Validated, Outcome::Done, now, 7);
+    }
+    assert_eq!(memory.failed_attempts, 5);
+    assert!(delays[4] > 4 * delays[0], "{delays:?}");
+    memory.relapsed(Evidence::default(), STEADY, now, 7);
+    assert_eq!(memory.failed_attempts, 1);
+}
+
+#[test]
+fn a_version_that_recovers_by_itself_is_left_alone() {
+    let mut memory = validated("v1");
+    memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
+    memory.recovered();
+    let well = Seen { paused: false, unwell: false };
+    assert_eq!(plan::next(&memory, well, Timestamp::EPOCH), Step::Rest(Rest::Right, None));
+}
+
+#[test]
+fn being_told_an_unwell_version_again_tries_it_afresh_at_once() {
+    let mut memory = validated("v1");
+    memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
+    memory.told(Assignment { version: version("v1"), number: AssignmentNumber::new(2) });
+    assert_eq!(memory.failed_attempts, 0);
+    assert_eq!(plan::next(&memory, UNWELL, Timestamp::EPOCH), Step::Static(version("v1")));
+}
+
+#[test]
+fn a_wall_clock_that_was_moved_back_does_not_stretch_a_wait() {
+    let mut memory = validated("v1");
+    memory.relapsed(Evidence::default(), STEADY, Timestamp::from_millis(10_000_000), 7);
+    memory.restarted(Timestamp::EPOCH);
+    assert_eq!(memory.retry_at, Some(Timestamp::EPOCH.plus(delay::LONGEST)));
+}
