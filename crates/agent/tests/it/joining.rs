@@ -3,6 +3,7 @@
 use bellwether_agent::run::RunError;
 use bellwether_agent::status;
 use bellwether_api::client::secret::Secret;
+use bellwether_api::v1::access::NewJoinToken;
 
 use crate::bench::{Bench, NODE};
 
@@ -41,6 +42,11 @@ async fn refusals_say_what_the_server_said() {
     bellwether_agent::join::join(first).await.unwrap();
     let error = refused("another", &token).await;
     assert!(error.contains("the join token has been used") && error.contains("join-token create"), "{error}");
+    let expires_in = Some("1ms".to_owned());
+    let short = NewJoinToken { node: None, expires_in };
+    let short = Secret::new(bench.client.create_join_token(&short).await.unwrap().secret);
+    let error = refused("late", &short).await;
+    assert!(error.contains("the join token has expired"), "{error}");
     let (_, fingerprint) = token.expose().split_once('.').unwrap();
     let error = refused("unknown", &Secret::new(format!("bwj_00.{fingerprint}"))).await;
     assert!(error.contains("unknown or was revoked"), "{error}");
