@@ -66,6 +66,8 @@ pub(crate) struct Entity {
     paused: Option<String>,
     /// Counts runs, so that each has its own name.
     runs: u64,
+    /// The ledger could not be written when last tried.
+    held: bool,
 }
 
 /// Whether the entity's work goes on after a step.
@@ -90,6 +92,7 @@ impl Entity {
             vital: Vital::NoChecks,
             paused: None,
             runs: 0,
+            held: false,
         }
     }
 
@@ -156,7 +159,10 @@ impl Entity {
 
     /// Says that nothing can be begun, and waits before trying again.
     async fn hold(&mut self, reason: String) -> Next {
-        tracing::error!(entity = %self.name, "could not {reason}; nothing is begun before it can");
+        if !self.held {
+            tracing::error!(entity = %self.name, "could not {reason}; nothing is begun before it can");
+        }
+        self.held = true;
         self.say(&Busy::Held(format!("could not {reason}")));
         let token = self.ground.tasks.token();
         tokio::select! {
@@ -174,6 +180,7 @@ impl Entity {
         let written = self.ground.ledger.keep_entity(&self.name, &self.entry).await;
         written.map_err(|error| error.to_string())?;
         self.kept = Some(self.entry.clone());
+        self.held = false;
         Ok(())
     }
 

@@ -40,13 +40,6 @@ pub(crate) struct Process {
     mark: Mark,
     pid: Pid,
     ended: watch::Receiver<Option<Evidence>>,
-    level: Tasks,
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.level.cancel();
-    }
 }
 
 /// A process's group, where it writes, and from which byte on that is its own.
@@ -83,10 +76,9 @@ impl Process {
         let (_, started_ticks) = stat(number)?;
         let mark = Mark { pid: number, started_ticks, boot_id: boot_id()? };
         let (sender, ended) = watch::channel(None);
-        let level = tasks.child();
         let output = Output { group: pid, path: path.to_owned(), from };
-        level.spawn("process", watch_own(child, sender, output, level.clone()));
-        Ok(Self { mark, pid, ended, level })
+        tasks.spawn("process", watch_own(child, sender, output, tasks.clone()));
+        Ok(Self { mark, pid, ended })
     }
 
     /// Takes over a process that an earlier agent started; `None` when it is gone.
@@ -108,10 +100,9 @@ impl Process {
             Err(error) => return Err(error),
         }
         let (sender, ended) = watch::channel(None);
-        let level = tasks.child();
         let output = Output { group: pid, path: path.to_owned(), from: 0 };
-        level.spawn("process", watch_adopted(waitable(handle)?, sender, output, level.clone()));
-        Ok(Some(Self { mark: mark.clone(), pid, ended, level }))
+        tasks.spawn("process", watch_adopted(waitable(handle)?, sender, output, tasks.clone()));
+        Ok(Some(Self { mark: mark.clone(), pid, ended }))
     }
 
     /// What goes into the ledger.
@@ -129,7 +120,7 @@ impl Process {
         let ended = self.ended.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
         match ended {
             Some(evidence) => evidence,
-            // The watching was stopped with the agent: nobody needs to know.
+            // The watching broke, which ends the agent.
             None => std::future::pending().await,
         }
     }
@@ -164,12 +155,12 @@ async fn watch_own(
     mut child: tokio::process::Child,
     ended: watch::Sender<Option<Evidence>>,
     output: Output,
-    level: Tasks,
+    tasks: Tasks,
 ) {
     let exit = tokio::select! {
         // wait is cancel safe; a child that outlives its watcher is reaped by the runtime.
         status = child.wait() => status.map_or_else(|error| Exit::NotStarted(error.to_string()), Exit::of),
-        () = keep_log(&output, &level) => return,
+        () = keep_log(&output, &tasks, &ended) => return,
     };
     // It takes its group along: what it left running would hold the ports of the one that comes next.
     signal(output.group, Signal::KILL);
@@ -186,14 +177,14 @@ async fn watch_adopted(
     handle: AsyncFd<OwnedFd>,
     ended: watch::Sender<Option<Evidence>>,
     output: Output,
-    level: Tasks,
+    tasks: Tasks,
 ) {
     tokio::select! {
         // A handle becomes readable when its process ends; readable is cancel safe.
         readable = handle.readable() => if let Err(error) = readable {
             tracing::warn!(%error, "could not watch an adopted process");
         },
-        () = keep_log(&output, &level) => return,
+        () = keep_log(&output, &tasks, &ended) => return,
     }
     signal(output.group, Signal::KILL);
     let evidence = Evidence {
@@ -206,16 +197,16 @@ async fn watch_adopted(
     ended.send_replace(Some(evidence));
 }
 
-/// Keeps the log within its size until the level stops.
-async fn keep_log(output: &Output, level: &Tasks) {
-    let token = level.token();
+/// Keeps the log within its size until nobody watches any more. That, and not the agent's end, ends the watching: a process
+/// that is stopped with the agent is watched until it is gone.
+async fn keep_log(output: &Output, tasks: &Tasks, ended: &watch::Sender<Option<Evidence>>) {
     loop {
         let path = output.path.clone();
         tokio::select! {
-            () = token.cancelled() => return,
+            () = ended.closed() => return,
             () = tokio::time::sleep(LOG_PERIOD) => {}
         }
-        let trimmed = level.spawn_blocking(move || log::trim(&path)).await;
+        let trimmed = tasks.spawn_blocking(move || log::trim(&path)).await;
         if let Ok(Err(error)) = trimmed {
             tracing::debug!(path = %output.path.display(), %error, "could not trim a log");
         }

@@ -13,7 +13,7 @@ use super::{Entity, Next};
 use crate::apply::Facts;
 use crate::apply::part::run_all;
 use crate::apply::process::Process;
-use crate::config::recipe::Recipe;
+use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Recipe};
 
 /// How a step ended.
 enum Did {
@@ -91,14 +91,16 @@ impl Entity {
         }
     }
 
-    /// Stops the process of the version before, and starts this one's.
+    /// Stops the process of the version before, and starts this one's, if the recipe has one.
     async fn replace_process(&mut self, recipe: &Recipe, facts: &Facts) -> Did {
-        let Some(supervised) = &recipe.process else { return Did::This(Outcome::Done) };
-        self.checks = None;
         if let Some(mut old) = self.process.take() {
-            old.stop(supervised.stop_timeout.to_duration()).await;
+            self.checks = None;
+            let grace = recipe.process.as_ref().map_or(DEFAULT_STOP_TIMEOUT, |process| process.stop_timeout);
+            old.stop(grace.to_duration()).await;
         }
         self.entry.process = None;
+        let Some(supervised) = &recipe.process else { return Did::This(Outcome::Done) };
+        self.checks = None;
         match Process::start(&supervised.command, facts, &self.service_log(), &self.ground.tasks) {
             Ok(process) => {
                 self.entry.process = Some(process.mark().clone());

@@ -35,7 +35,7 @@ impl Reports {
         let mut failed = 0_u32;
         loop {
             let asked = *self.asks.borrow_and_update();
-            let board = self.board.borrow_and_update().clone();
+            let board = self.board.borrow_and_update().clone().reported();
             let due = asked > *self.delivered.borrow() || last.as_ref() != Some(&board);
             if !due {
                 // Both only wait; the values are looked at again above.

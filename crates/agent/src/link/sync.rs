@@ -55,6 +55,8 @@ impl Sync {
                 Ok(answer) => {
                     if failed > 0 {
                         tracing::info!("the control plane answers again");
+                        // It may be another one, or have forgotten: tell it everything.
+                        self.ask_report();
                     }
                     failed = 0;
                     self.line.answered(self.clock.now());
@@ -97,14 +99,20 @@ impl Sync {
             tracing::warn!("could not {reason}");
         }
         if wants_report {
-            let number = self.asked.borrow().wrapping_add(1);
-            self.asked.send_replace(number);
+            let number = self.ask_report();
             let delivered = self.deliveries.wait_for(|delivered| *delivered >= number);
             let late = tokio::time::timeout(DELIVERY, delivered).await.is_err();
             return late.then_some(delay::FIRST);
         }
         // Asked again at once, a refused order would come back at once.
         refused.map(|_| delay::LONGEST_CALL)
+    }
+
+    /// Asks for a report, whether or not something changed; answers which ask this is.
+    fn ask_report(&self) -> u64 {
+        let number = self.asked.borrow().wrapping_add(1);
+        self.asked.send_replace(number);
+        number
     }
 
     /// Takes an order: into the ledger first, then to the entities.
@@ -119,3 +127,6 @@ impl Sync {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

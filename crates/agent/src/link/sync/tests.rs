@@ -1,0 +1,62 @@
+use std::collections::BTreeMap;
+
+use bellwether_api::client::secret::Secret;
+use bellwether_core::words::time::Timestamp;
+
+use super::*;
+use crate::identity::Identity;
+use crate::link::contact::Contact;
+
+fn order(generation: u64, term: u64) -> v1::order::Order {
+    let assignment = v1::order::Assignment { version: format!("v{generation}"), number: generation };
+    let entities = BTreeMap::from([("web".to_owned(), assignment)]);
+    v1::order::Order { generation, term, entities, paused: None }
+}
+
+#[tokio::test]
+async fn an_older_order_changes_neither_the_ledger_nor_what_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ledger, _) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    let node = NodeName::parse("a").unwrap();
+    let namespace = Namespace::parse("default").unwrap();
+    let identity = Identity {
+        node: node.clone(),
+        namespace: namespace.clone(),
+        server: String::new(),
+        issued_at: Timestamp::EPOCH,
+        expires_at: Timestamp::EPOCH,
+        certificate: String::new(),
+        ca: String::new(),
+        key: Secret::new(""),
+    };
+    let sync = Sync {
+        line: Line::new(identity, Vec::new(), watch::Sender::new(Contact::default())),
+        node,
+        namespace,
+        ledger,
+        orders: watch::Sender::new(None),
+        board: watch::Sender::new(Board::default()),
+        asked: watch::Sender::new(0),
+        deliveries: watch::Sender::new(0).subscribe(),
+        clock: Clock::system(),
+        seed: 1,
+    };
+    sync.take(order(5, 3)).await.unwrap();
+    for (stale, reason) in [
+        (order(5, 3), "could not take an order of generation 5: generation 5 is in hand"),
+        (order(4, 4), "could not take an order of generation 4: generation 5 is in hand"),
+        (order(9, 2), "could not take an order of term 2: one of term 3 is in hand"),
+    ] {
+        assert_eq!(format!("could not {}", sync.take(stale).await.unwrap_err()), reason);
+    }
+    let bad = v1::order::Order {
+        paused: None,
+        entities: BTreeMap::from([("No".to_owned(), order(1, 1).entities["web"].clone())]),
+        ..order(6, 3)
+    };
+    assert!(sync.take(bad).await.is_err());
+    assert_eq!(sync.orders.borrow().as_ref().unwrap().generation, Generation::new(5));
+    let (_, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    assert_eq!(kept.order.unwrap().generation, Generation::new(5));
+    sync.take(order(6, 4)).await.unwrap();
+}

@@ -1,0 +1,134 @@
+//! Applying: the parts in order, their environment, and what each way of ending means.
+
+use std::fs;
+
+use crate::bench::{Bench, tracing_entity};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_go_through_their_parts_in_order_and_are_told_what_was_before() {
+    let bench = Bench::new().await;
+    let agent = bench.agent(&tracing_entity(&bench, "")).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    bench.roll("v2").await;
+    let node = bench.runs("v2").await;
+    let wanted = [
+        "static v1 from []",
+        "dynamic v1 from []",
+        "validate v1 from []",
+        "static v2 from [v1]",
+        "dynamic v2 from [v1]",
+        "validate v2 from [v1]",
+    ];
+    assert_eq!(bench.trace(), wanted);
+    for category in ["configure", "validate"] {
+        assert_eq!(node.statuses[category].state, "success", "{category}");
+    }
+    agent.stop().await;
+    // The next agent has nothing to do.
+    let agent = bench.agent_again(&tracing_entity(&bench, ""));
+    bench.says("contact", |status| status.alive && status.connected_since_ms.is_some()).await;
+    agent.stop().await;
+    assert_eq!(bench.trace().len(), wanted.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failing_part_leaves_evidence_and_what_runs_stays() {
+    let bench = Bench::new().await;
+    let script = "echo looking; if [ $BELLWETHER_VERSION = v2 ]; then echo no such package >&2; exit 3; fi";
+    let agent = bench.agent(&format!("[entity.web]\nstatic = [\"/bin/sh\", \"-c\", {script:?}]\n")).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    bench.roll("v2").await;
+    let evidence = bench.failure().await;
+    assert_eq!(evidence.exit_code, Some(3));
+    assert_eq!(evidence.summary, "static: exit code 3");
+    assert_eq!(evidence.tail, "looking\nno such package\n");
+    let node = bench.sees("a failed status", |node| node.statuses["configure"].state == "failed").await;
+    assert_eq!(node.running["web"], "v1");
+    assert_eq!(node.statuses["configure"].reason, "web: static: exit code 3");
+    let log = fs::read_to_string(bench.data_dir().join("logs/web.log")).unwrap();
+    assert!(log.contains("no such package\n--- exit code 3"), "{log}");
+    // A third version is not held up by the second's back-off.
+    bench.roll("v3").await;
+    bench.runs("v3").await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn not_yet_is_a_wait_and_not_a_failure() {
+    let bench = Bench::new().await;
+    let ready = bench.path("ready");
+    let script = format!("test -e {} || {{ echo mysql is missing; exit 75; }}", ready.display());
+    let agent = bench.agent(&format!("[entity.web]\ndynamic = [\"/bin/sh\", \"-c\", {script:?}]\n")).await;
+    bench.roll("v1").await;
+    let pending = |node: &bellwether_api::v1::node::NodeView| {
+        node.statuses.get("configure").is_some_and(|status| status.state == "pending")
+    };
+    let node = bench.sees("a pending status", pending).await;
+    assert_eq!(node.statuses["configure"].reason, "web: dynamic: exit code 75, not yet");
+    assert_eq!(bench.target().await.unwrap().phase, "blocked");
+    fs::write(&ready, "").unwrap();
+    bench.runs("v1").await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_entity_without_a_recipe_is_reported_with_the_next_step() {
+    let bench = Bench::new().await;
+    let agent = bench.agent("").await;
+    bench.roll("v1").await;
+    let evidence = bench.failure().await;
+    let wanted = "this node has no recipe for entity web; add [entity.web] to agent.toml";
+    assert_eq!(evidence.summary, wanted);
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_node_starts_nothing_and_goes_on_when_resumed() {
+    let bench = Bench::new().await;
+    let agent = bench.agent(&tracing_entity(&bench, "")).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    bench.client.pause_node(super::bench::NS, super::bench::NODE, "looking at it").await.unwrap();
+    bench.says("the pause", |status| status.paused.is_some()).await;
+    bench.roll("v2").await;
+    // Whether or not the control plane hands it out, nothing runs here; a change of labels shows that reports go on.
+    bench.sees("the node up", |node| node.presence.contact == "up").await;
+    assert_eq!(bench.trace().len(), 3);
+    bench.client.resume_node(super::bench::NS, super::bench::NODE).await.unwrap();
+    bench.runs("v2").await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_begun_while_the_ledger_cannot_be_written() {
+    let bench = Bench::new().await;
+    let agent = bench.agent(&tracing_entity(&bench, "")).await;
+    bench.sees("a report", |node| node.agent_version.is_some()).await;
+    let (there, away) = (bench.data_dir().join("ledger/entities"), bench.data_dir().join("ledger/away"));
+    fs::rename(&there, &away).unwrap();
+    bench.roll("v1").await;
+    let held = |node: &bellwether_api::v1::node::NodeView| {
+        node.statuses.get("configure").is_some_and(|status| status.reason.contains("could not write"))
+    };
+    let node = bench.sees("the reason", held).await;
+    assert_eq!(node.statuses["configure"].state, "pending");
+    assert!(bench.trace().is_empty());
+    fs::rename(&away, &there).unwrap();
+    bench.runs("v1").await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hanging_part_is_killed_at_its_deadline_and_a_flood_is_bounded() {
+    let bench = Bench::new().await;
+    let script = "yes flood | head -c 3000000; echo; echo now it hangs; sleep 600";
+    let recipe = format!("[entity.web]\nstatic = [\"/bin/sh\", \"-c\", {script:?}]\ntimeout = \"2s\"\n");
+    let agent = bench.agent(&recipe).await;
+    bench.roll("v1").await;
+    let evidence = bench.failure().await;
+    assert_eq!(evidence.summary, "static: killed, because the part took longer than 2s");
+    assert!(evidence.tail.len() <= 2_048 && evidence.tail.ends_with("now it hangs\n"), "{}", evidence.tail);
+    agent.stop().await;
+}

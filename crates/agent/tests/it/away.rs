@@ -1,0 +1,79 @@
+//! The control plane is away: what runs stays, the agent works from its ledger, and catches up when it is back.
+
+use bellwether_agent::config::Config;
+
+use crate::bench::{Agent, Bench, eventually, tracing_entity};
+use crate::service::{alive, entity, free_port, kill, started};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_agent_keeps_its_promises_without_the_control_plane_and_catches_up() {
+    let mut bench = Bench::new().await;
+    let whole = format!("{}{}", tracing_entity(&bench, ""), entity(&bench, free_port()));
+    let agent = bench.agent(&whole).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    bench.stop_server().await;
+    let status = bench.says("the break", |status| status.trouble.is_some()).await;
+    assert!(status.connected_since_ms.is_none() && status.last_contact_ms.is_some());
+    let first = started(&bench)[0].0;
+    assert!(alive(first));
+
+    // It is the agent's own affair to keep the service alive.
+    kill(first);
+    eventually("a second start", async || (started(&bench).len() == 2).then_some(())).await;
+
+    // An agent that starts while the control plane is away works from its ledger, and runs nothing twice.
+    agent.stop().await;
+    let runs = bench.trace().len();
+    let second = started(&bench)[1].0;
+    let agent = bench.agent_again(&format!("services_on_exit = \"stop\"\n{whole}"));
+    let fits = |status: &bellwether_agent::status::Status| {
+        status.trouble.is_some() && status.entities.contains_key("web")
+    };
+    bench.says("the next agent", fits).await;
+    assert!(alive(second) && bench.trace().len() <= runs + 3);
+
+    bench.start_server().await;
+    bench.roll("v2").await;
+    bench.runs("v2").await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_several_servers_one_that_answers_is_found() {
+    let bench = Bench::new().await;
+    bench.join().await.unwrap();
+    let mut config = Config::load(&bench.configure("")).unwrap();
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    config.servers.insert(0, format!("https://{nobody}"));
+    let agent = Agent::start(config);
+    bench.sees("contact", |node| node.presence.contact == "up").await;
+    bench.sees("a report", |node| node.agent_version.is_some()).await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_past_half_its_life_is_renewed_and_used() {
+    let bench = Bench::new().await;
+    bench.join().await.unwrap();
+    let (file, certificate) = (bench.data_dir().join("identity.toml"), bench.data_dir().join("node.pem"));
+    let (text, first) =
+        (std::fs::read_to_string(&file).unwrap(), std::fs::read_to_string(&certificate).unwrap());
+    let old: Vec<String> =
+        text.lines()
+            .map(|line| {
+                if line.starts_with("issued_at_ms") { "issued_at_ms = 1".to_owned() } else { line.to_owned() }
+            })
+            .collect();
+    std::fs::write(&file, old.join("\n")).unwrap();
+    let agent = bench.agent_again("");
+    eventually("a new certificate", async || {
+        (std::fs::read_to_string(&certificate).unwrap() != first).then_some(())
+    })
+    .await;
+    agent.stop().await;
+    let agent = bench.agent_again("");
+    bench.says("contact", |status| status.alive && status.connected_since_ms.is_some()).await;
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("issued_at_ms = 1\n"));
+    agent.stop().await;
+}

@@ -1,0 +1,240 @@
+//! A control plane in this process and an agent beside it, each in a directory of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bellwether_agent::config::Config;
+use bellwether_agent::join::{JoinError, JoinRequest, Joined, join};
+use bellwether_agent::run::{RunError, run};
+use bellwether_agent::status::{self, Status};
+use bellwether_api::client::secret::Secret;
+use bellwether_api::client::{Access, Client, Identity};
+use bellwether_api::v1::access::NewJoinToken;
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::evidence::Evidence;
+use bellwether_api::v1::node::NodeView;
+use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::rollout::NewRollout;
+use bellwether_api::v1::target::TargetView;
+use bellwether_core::decide::liveness::Limits;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use bellwether_server::reconcile::Settings;
+use bellwether_server::run::{Server, init};
+use tokio::task::JoinHandle;
+
+/// Longest wait for anything; reached only when something is broken.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+pub(crate) const NS: &str = "default";
+pub(crate) const NODE: &str = "web-1";
+
+/// A control plane, and directories for an agent.
+pub(crate) struct Bench {
+    pub(crate) dir: tempfile::TempDir,
+    config: bellwether_server::config::Config,
+    server: Option<Server>,
+    pub(crate) client: Client,
+    pub(crate) address: SocketAddr,
+}
+
+impl Bench {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = bellwether_server::config::Config {
+            data_dir: dir.path().join("server"),
+            listen: "127.0.0.1:0".parse().unwrap(),
+            plain_listen: None,
+            names: vec!["127.0.0.1".to_owned()],
+            settings: Settings { limits: Limits::default(), events_kept: 1_000 },
+        };
+        let installed = init(&config).await.unwrap();
+        let server = Server::start(&config, Clock::system()).await.unwrap();
+        let address = server.address;
+        config.listen = address;
+        let client = Client::new(&Access {
+            server: format!("https://{address}"),
+            ca: Some(server.ca_pem.clone()),
+            identity: Identity::Token(installed.token),
+        });
+        Self { dir, config, server: Some(server), client: client.unwrap(), address }
+    }
+
+    pub(crate) async fn stop_server(&mut self) {
+        self.server.take().unwrap().stop().await.unwrap();
+    }
+
+    pub(crate) async fn start_server(&mut self) {
+        self.server = Some(Server::start(&self.config, Clock::system()).await.unwrap());
+    }
+
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("agent")
+    }
+
+    /// A file that commands of the agent under test write, or scratch for whatever else.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) async fn token(&self) -> Secret {
+        let request = NewJoinToken { node: None, expires_in: None };
+        Secret::new(self.client.create_join_token(&request).await.unwrap().secret)
+    }
+
+    pub(crate) fn request(&self, token: Secret) -> JoinRequest {
+        JoinRequest {
+            server: format!("https://{}", self.address),
+            token,
+            node: NODE.to_owned(),
+            namespace: NS.to_owned(),
+            labels: BTreeMap::from([("role".to_owned(), "web".to_owned())]),
+            data_dir: self.data_dir(),
+        }
+    }
+
+    pub(crate) async fn join(&self) -> Result<Joined, JoinError> {
+        join(self.request(self.token().await)).await
+    }
+
+    /// Writes `agent.toml` with these entities and answers its path.
+    pub(crate) fn configure(&self, entities: &str) -> PathBuf {
+        let path = self.path("agent.toml");
+        let (address, data_dir) = (self.address, self.data_dir());
+        let head = format!(
+            "[agent]\nname = \"{NODE}\"\nserver = \"https://{address}\"\ndata_dir = \"{}\"\n",
+            data_dir.display()
+        );
+        fs::write(&path, format!("{head}{entities}")).unwrap();
+        path
+    }
+
+    /// Joins, and starts an agent with these entities in this process.
+    pub(crate) async fn agent(&self, entities: &str) -> Agent {
+        self.join().await.unwrap();
+        self.agent_again(entities)
+    }
+
+    /// Starts an agent that has joined before.
+    pub(crate) fn agent_again(&self, entities: &str) -> Agent {
+        Agent::start(Config::load(&self.configure(entities)).unwrap())
+    }
+
+    /// Makes entity `web` on all nodes and asks for a version; a failure pauses and nothing is rolled back.
+    pub(crate) async fn roll(&self, version: &str) {
+        let policy = Policy {
+            soak: Some("0".into()),
+            deadline: Some("5m".into()),
+            on_failure: Some("pause".into()),
+            batch: Some("100%".into()),
+            ..Policy::default()
+        };
+        let spec = EntitySpec { selector: "all".into(), policy };
+        self.client.set_entity(NS, "web", &spec).await.unwrap();
+        let new = NewRollout { version: version.into(), why: String::new(), policy: Policy::default() };
+        self.client.start_rollout(NS, "web", &new).await.unwrap();
+    }
+
+    pub(crate) async fn node(&self) -> NodeView {
+        self.client.node(NS, NODE).await.unwrap()
+    }
+
+    /// Waits until the control plane sees this of the node.
+    pub(crate) async fn sees(&self, what: &str, fits: impl Fn(&NodeView) -> bool) -> NodeView {
+        eventually(what, async || {
+            let node = self.node().await;
+            fits(&node).then_some(node)
+        })
+        .await
+    }
+
+    /// Waits until the control plane sees the node run this version of `web`.
+    pub(crate) async fn runs(&self, version: &str) -> NodeView {
+        self.sees(&format!("{version} running"), |node| {
+            node.running.get("web").is_some_and(|running| running == version)
+        })
+        .await
+    }
+
+    /// The one target of `web`.
+    pub(crate) async fn target(&self) -> Option<TargetView> {
+        self.client.targets(NS, "web", None).await.unwrap().items.into_iter().next()
+    }
+
+    /// Waits until the target has failed, and answers what that looked like.
+    pub(crate) async fn failure(&self) -> Evidence {
+        eventually("a failed target", async || {
+            self.target().await.filter(|target| target.phase == "failed")?.evidence
+        })
+        .await
+    }
+
+    /// Waits until the agent's own status says this.
+    pub(crate) async fn says(&self, what: &str, fits: impl Fn(&Status) -> bool) -> Status {
+        eventually(what, async || status::read(&self.data_dir()).ok().filter(&fits)).await
+    }
+
+    /// The lines commands wrote to the trace.
+    pub(crate) fn trace(&self) -> Vec<String> {
+        lines(&self.path("trace"))
+    }
+}
+
+/// The lines of a file; none when there is no file.
+pub(crate) fn lines(path: &Path) -> Vec<String> {
+    fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// Waits for a condition, with a bound.
+pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let looked = tokio::time::timeout(LONG, async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    looked.await.unwrap_or_else(|_| panic!("waited in vain for: {what}"))
+}
+
+/// An agent in this process.
+pub(crate) struct Agent {
+    tasks: Tasks,
+    running: JoinHandle<Option<Result<(), RunError>>>,
+}
+
+impl Agent {
+    pub(crate) fn start(config: Config) -> Self {
+        let tasks = Tasks::new();
+        let level = tasks.clone();
+        let running = tasks.spawn("agent", async move { run(config, Clock::system(), &level).await });
+        Self { tasks, running }
+    }
+
+    /// How it ended, by itself.
+    pub(crate) async fn ends(self) -> Result<(), RunError> {
+        tokio::time::timeout(LONG, self.running).await.unwrap().unwrap().unwrap()
+    }
+
+    pub(crate) async fn stop(self) {
+        self.tasks.cancel();
+        tokio::time::timeout(LONG, self.running).await.unwrap().unwrap().unwrap().unwrap();
+        self.tasks.stop(LONG).await.unwrap();
+    }
+}
+
+/// An entity `web` whose parts write to the trace, with `more` keys.
+pub(crate) fn tracing_entity(bench: &Bench, more: &str) -> String {
+    let trace = bench.path("trace");
+    let line = |part: &str| {
+        format!(
+            "{part} = [\"/bin/sh\", \"-c\", \"echo {part} $BELLWETHER_VERSION from [$BELLWETHER_PREVIOUS] >> {}\"]",
+            trace.display()
+        )
+    };
+    format!("[entity.web]\n{}\n{}\n{}\n{more}\n", line("static"), line("dynamic"), line("validate"))
+}

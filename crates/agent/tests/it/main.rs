@@ -1,0 +1,14 @@
+//! The agent with a real control plane, real processes and real files: one thread through everything, in one binary.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops where it is wrong; clippy's own exception knows only functions marked as tests"
+)]
+
+mod apply;
+mod away;
+mod bench;
+mod child;
+mod joining;
+mod kill;
+mod service;
