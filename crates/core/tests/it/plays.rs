@@ -22,6 +22,8 @@ macro_rules! plays {
 }
 
 plays! {
+    a_bad_version_that_pauses_never_keeps_the_next_one_waiting
+    a_batch_is_told_when_it_opens
     a_crash_never_leaves_more_in_flight_than_the_batch
     a_deadline_at_the_beginning_of_time
     a_failed_rollout_does_not_poison_the_next
@@ -35,6 +37,7 @@ plays! {
     a_new_version_is_refused_when_the_policy_says_refuse
     a_new_version_replaces_the_one_under_way
     a_new_version_waits_when_the_policy_says_finish
+    a_pause_does_not_eat_the_deadline
     a_person_lets_silent_targets_pass
     a_policy_changed_on_the_way_applies_from_the_next_pass
     a_report_from_before_it_left_is_old_news
@@ -51,6 +54,8 @@ plays! {
     abort_then_a_third_version
     abort_then_the_same_version_again
     abort_when_all_were_told
+    an_abort_ends_a_pause_too
+    asking_again_for_the_version_under_way_takes_back_what_waited
     enough_successes_make_it_good_while_others_are_in_flight
     failing_during_the_soak_with_fail_fast
     failing_during_the_soak_without_fail_fast
@@ -64,9 +69,11 @@ plays! {
     no_failure_demotes_last_known_good
     no_target_version_ever_set
     nobody_can_be_reached
+    nobody_is_told_twice_when_the_batch_grows
     on_failure_continue_goes_to_the_end_without_a_good_version
     on_failure_continue_is_never_good_with_too_many_failures
     on_failure_pause_waits_for_a_person
+    only_quiet_ones_left_are_waited_for
     only_silent_ones_left_beyond_the_budget_pause_it
     only_silent_ones_left_within_the_budget_end_it
     pause_stops_handing_out_and_the_deadlines
