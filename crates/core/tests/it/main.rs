@@ -9,6 +9,7 @@
 mod acts;
 mod fold;
 mod laws;
+mod library;
 mod play;
 mod plays;
 mod world;

@@ -41,6 +41,8 @@ plays! {
     a_person_lets_silent_targets_pass
     a_policy_changed_on_the_way_applies_from_the_next_pass
     a_report_from_before_it_left_is_old_news
+    a_request_that_crossed_with_the_bad_news_disturbs_nothing
+    a_request_that_crossed_with_the_bad_news_is_refused
     a_resume_lets_pass_what_was_seen_and_no_more
     a_retry_is_recorded_with_its_author
     a_rollback_that_fails_says_so
@@ -93,6 +95,7 @@ plays! {
     the_leader_changes_on_the_way
     the_same_name_in_two_groups_is_two_targets
     the_soak_begins_with_the_assignment
+    turns_go_by_name
     undo_after_an_abort
     undo_takes_back_what_was_moved
     unreachable_before_its_turn_is_skipped_and_comes_after_the_others
