@@ -66,14 +66,12 @@ impl Verdict {
 #[must_use]
 pub fn decide(board: &Board, now: Timestamp) -> Verdict {
     let mut pass = pass::Pass::new(board, now);
-    for _ in 0..MAX_ROUNDS {
-        let changed = heed::heed(&mut pass)
-            || settle::settle(&mut pass)
-            || judge::judge(&mut pass)
-            || hand_out::hand_out(&mut pass);
-        if !changed {
-            break;
-        }
-    }
-    pass.verdict(board)
+    let done = (0..MAX_ROUNDS).any(|_| !round(&mut pass));
+    let verdict = pass.verdict(board);
+    if done { verdict } else { Verdict { wake: Some(now), ..verdict } }
+}
+
+/// One round; says whether it changed anything.
+fn round(pass: &mut pass::Pass) -> bool {
+    heed::heed(pass) || settle::settle(pass) || judge::judge(pass) || hand_out::hand_out(pass)
 }

@@ -2,233 +2,20 @@
 //! fall silent, are held, join and leave, people meddle, and the decider dies between any two writes.
 
 use bellwether_core::decide::rollout::{Verdict, decide};
-use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
+use bellwether_core::records::policy::{Draft, OnFailure, Policy};
 use bellwether_core::records::progress::Course;
 use bellwether_core::records::rollout::{Judgement, Rollout};
 use bellwether_core::records::target::{Outcome, Purpose, TargetState};
-use bellwether_core::rollout::operate;
-use bellwether_core::rollout::sighting::{Contact, Doing, Health};
+use bellwether_core::rollout::sighting::Contact;
 use bellwether_core::rollout::why::{why, why_rollout};
-use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::name::TargetName;
-use bellwether_core::words::percent::{Amount, Percent};
-use bellwether_core::words::time::Span;
-use bellwether_core::words::version::Version;
+use bellwether_core::words::percent::Amount;
 use proptest::prelude::*;
 
-use crate::world::{World, evidence, newcomer};
-
-/// Most targets of a history: few, so that thresholds are crossed often.
-const TARGETS: u8 = 9;
-
-/// One thing that happens. Targets and versions are numbers, so that a failing history shrinks to small ones.
-#[derive(Debug, Clone)]
-enum Act {
-    Time(u8),
-    Comply(u8),
-    ComplyAll,
-    Fail(u8),
-    ChecksFail(u8),
-    OldReport(u8, u8),
-    ByHand(u8, u8),
-    Applying(u8),
-    Contact(u8, Contact),
-    Hold(u8, bool),
-    Join(u8, u8),
-    Leave(u8),
-    Start(u8),
-    Retry,
-    Undo,
-    Abort,
-    Pause,
-    Resume,
-    Policy(Policy),
-    Crash(u8),
-    Restart,
-}
-
-fn contact() -> impl Strategy<Value = Contact> {
-    prop_oneof![
-        3 => Just(Contact::Up),
-        1 => Just(Contact::Suspect),
-        1 => Just(Contact::Unreachable),
-        1 => Just(Contact::Never),
-    ]
-}
-
-fn act() -> impl Strategy<Value = Act> {
-    let target = || 0..TARGETS;
-    let version = || 0_u8..4;
-    prop_oneof![
-        6 => (1_u8..90).prop_map(Act::Time),
-        8 => target().prop_map(Act::Comply),
-        6 => Just(Act::ComplyAll),
-        3 => target().prop_map(Act::Fail),
-        2 => target().prop_map(Act::ChecksFail),
-        1 => (target(), version()).prop_map(|(target, version)| Act::OldReport(target, version)),
-        1 => (target(), version()).prop_map(|(target, version)| Act::ByHand(target, version)),
-        1 => target().prop_map(Act::Applying),
-        4 => (target(), contact()).prop_map(|(target, contact)| Act::Contact(target, contact)),
-        2 => (target(), any::<bool>()).prop_map(|(target, on)| Act::Hold(target, on)),
-        3 => (target(), version()).prop_map(|(target, version)| Act::Join(target, version)),
-        2 => target().prop_map(Act::Leave),
-        5 => version().prop_map(Act::Start),
-        1 => Just(Act::Retry),
-        1 => Just(Act::Undo),
-        1 => Just(Act::Abort),
-        1 => Just(Act::Pause),
-        3 => Just(Act::Resume),
-        2 => policy().prop_map(Act::Policy),
-        3 => (0_u8..8).prop_map(Act::Crash),
-        1 => Just(Act::Restart),
-    ]
-}
-
-fn amount() -> impl Strategy<Value = Amount> {
-    prop_oneof![
-        (0_u32..6).prop_map(Amount::Count),
-        (0_u8..=100).prop_map(|share| Amount::Share(Percent::new(share).unwrap())),
-    ]
-}
-
-fn policy() -> impl Strategy<Value = Policy> {
-    let on_failure = prop_oneof![4 => Just(OnFailure::Rollback), 1 => Just(OnFailure::Pause), 1 => Just(OnFailure::Continue)];
-    let supersede = prop_oneof![3 => Just(Supersede::Replace), 1 => Just(Supersede::Finish), 1 => Just(Supersede::Refuse)];
-    let shares = (amount(), 1_u8..=100, proptest::option::of(0_u32..4), amount(), amount());
-    let rest = (0_u64..40, 1_u64..60, any::<bool>(), 0_u32..2, on_failure, supersede);
-    (shares, rest).prop_map(|((batch, success, failures, unreachable, rollback), rest)| {
-        let (soak, apply, fail_fast, retries, on_failure, supersede) = rest;
-        let rollback = if rollback.is_zero() { Amount::Count(1) } else { rollback };
-        Policy::new(Draft {
-            batch: Some(batch),
-            success: Percent::new(success),
-            failures: failures.map(Amount::Count),
-            unreachable: Some(unreachable),
-            soak: Some(Span::from_secs(soak)),
-            deadline: Some(Span::from_secs(soak + apply)),
-            fail_fast: Some(fail_fast),
-            retries: Some(retries),
-            on_failure: Some(on_failure),
-            rollback: Some(rollback),
-            supersede: Some(supersede),
-        })
-        .unwrap()
-    })
-}
-
-fn name(target: u8) -> TargetName {
-    format!("web-{target}").parse().unwrap()
-}
-
-fn version(number: u8) -> Version {
-    format!("v{number}").parse().unwrap()
-}
+use crate::acts::{Act, TARGETS, act, policy};
+use crate::world::World;
 
 impl World {
-    fn act(&mut self, act: &Act) {
-        match act {
-            Act::Time(seconds) => self.pass_time(Span::from_secs(u64::from(*seconds))),
-            Act::ComplyAll => (0..TARGETS).for_each(|target| self.comply(target)),
-            Act::Comply(target) => self.comply(*target),
-            Act::Start(number) => self.person(|world| {
-                let intent = world.intent("");
-                operate::start(&world.entity, &world.progress, version(*number), intent)
-            }),
-            Act::Retry => {
-                self.person(|world| operate::retry(&world.entity, &world.progress, None, world.intent("")));
-            }
-            Act::Undo => self.person(|world| operate::undo(&world.entity, &world.progress, world.intent(""))),
-            Act::Abort => {
-                self.person(|world| operate::abort(&world.entity, &world.progress, world.intent("")))
-            }
-            Act::Pause => {
-                self.person(|world| operate::pause(&world.entity, &world.progress, world.intent("")))
-            }
-            Act::Resume => self.person(|world| operate::resume(&world.entity, &world.progress)),
-            Act::Policy(policy) => self.set_policy(*policy),
-            Act::Restart | Act::Crash(_) => self.board = self.rebuilt(),
-            Act::Join(target, number) => {
-                let running = (*number > 0).then(|| version(*number));
-                self.see(&name(*target), Some(newcomer(running.as_ref(), self.now)));
-            }
-            Act::Fail(target)
-            | Act::ChecksFail(target)
-            | Act::OldReport(target, _)
-            | Act::ByHand(target, _)
-            | Act::Applying(target)
-            | Act::Contact(target, _)
-            | Act::Hold(target, _)
-            | Act::Leave(target) => {
-                if self.sightings.contains_key(&name(*target)) {
-                    self.target_acts(&name(*target), act);
-                }
-            }
-        }
-    }
-
-    fn person(
-        &mut self,
-        operation: impl FnOnce(
-            &Self,
-        ) -> Result<
-            bellwether_core::records::entity::Entity,
-            bellwether_core::rollout::operate::Refusal,
-        >,
-    ) {
-        let result = operation(self);
-        drop(self.operate(result));
-    }
-
-    fn target_acts(&mut self, name: &TargetName, act: &Act) {
-        let answering = self.assignment(name);
-        match act {
-            Act::Fail(_) => self.fails(name, 2, "exit code 1"),
-            Act::ChecksFail(_) => self.change(name, |sighting| {
-                sighting.answering = answering;
-                sighting.doing = Doing::Nothing;
-                sighting.health = Health::Failing { evidence: evidence("http 500") };
-                sighting.healthy_since = None;
-            }),
-            Act::OldReport(_, number) => {
-                self.runs(name, &version(*number));
-                let older = AssignmentNumber::new(answering.get().saturating_sub(1));
-                self.change(name, |sighting| sighting.answering = older);
-            }
-            Act::ByHand(_, number) => self.runs(name, &version(*number)),
-            Act::Applying(_) => self.change(name, |sighting| {
-                sighting.answering = answering;
-                sighting.doing = Doing::Applying { attempt: 1 };
-            }),
-            Act::Contact(_, contact) => self.change(name, |sighting| sighting.contact = *contact),
-            Act::Hold(_, on) => self.change(name, |sighting| sighting.held = on.then(|| "disk".into())),
-            Act::Leave(_) => self.see(name, None),
-            Act::Time(_)
-            | Act::Comply(_)
-            | Act::ComplyAll
-            | Act::Join(..)
-            | Act::Start(_)
-            | Act::Retry
-            | Act::Undo
-            | Act::Abort
-            | Act::Pause
-            | Act::Resume
-            | Act::Policy(_)
-            | Act::Crash(_)
-            | Act::Restart => {}
-        }
-    }
-
-    fn comply(&mut self, target: u8) {
-        let name = name(target);
-        let Some(sighting) = self.sightings.get(&name) else { return };
-        let told = self.states.get(&name).map(|state| state.version.clone());
-        if let Some(version) = told.or(sighting.running.clone())
-            && sighting.contact == Contact::Up
-        {
-            self.runs(&name, &version);
-        }
-    }
-
     fn flying(&self) -> u64 {
         let members = self.states.iter().filter(|(name, _)| self.sightings.contains_key(*name));
         members.filter(|(_, state)| state.is_in_flight()).count() as u64
@@ -337,7 +124,7 @@ fn check_promotion(after: &World) {
 }
 
 /// The board that was folded change by change answers as one built from the records.
-fn check_fold(world: &World) {
+pub(crate) fn check_fold(world: &World) {
     let rebuilt = world.rebuilt();
     assert_eq!(world.board.figures(), rebuilt.figures());
     assert_eq!(decide(&world.board, world.now), decide(&rebuilt, world.now));
@@ -366,11 +153,13 @@ fn cut_short(before: &World, verdict: &Verdict, writes: usize) -> World {
 fn step(world: &mut World, act: &Act) {
     world.act(act);
     let before = world.clone();
+    let verdict = decide(&world.board, world.now);
+    let all = verdict.rollouts.len() + usize::from(verdict.progress.is_some()) + verdict.targets.len();
+    for writes in 1..all {
+        cut_short(&before, &verdict, writes);
+    }
     if let Act::Crash(writes) = act {
-        let verdict = decide(&world.board, world.now);
-        let all = verdict.rollouts.len() + usize::from(verdict.progress.is_some()) + verdict.targets.len();
-        let ends: Vec<_> = (0..=all).map(|writes| cut_short(&before, &verdict, writes)).collect();
-        *world = ends.into_iter().nth(usize::from(*writes).min(all)).unwrap();
+        *world = cut_short(&before, &verdict, usize::from(*writes).min(all));
     } else {
         world.decide();
         check_any(&before, world);
@@ -397,6 +186,9 @@ fn heal(world: &mut World) {
         step(world, &Act::Resume);
         step(world, &Act::ComplyAll);
         step(world, &Act::Time(10));
+        if world.progress.active().is_none() && world.flying() == 0 {
+            break;
+        }
     }
 }
 
@@ -415,7 +207,7 @@ fn check_ended(world: &World) {
 }
 
 /// 2,000 histories unless `PROPTEST_CASES` says otherwise; proptest's own default is what it gives when unset.
-fn config() -> ProptestConfig {
+pub(crate) fn config() -> ProptestConfig {
     let given = ProptestConfig::default();
     let cases = if given.cases == 256 { 2_000 } else { given.cases };
     ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 4_000, ..given }

@@ -6,6 +6,7 @@
 //! given known good v1                     a rollout of v1 that every target already runs
 //! given time 0                            the clock begins at the epoch
 //! when start v2 | retry v2 | retry | undo | abort | pause | resume        by alice; "start v2: why"
+//! when unheard start v2                   by someone who has not heard how things went since the last request
 //! when web-1 runs v2                      healthy, answering what it was told last
 //! when web-1 fails: text                  an error report; "fails twice", "fails thrice" for more attempts
 //! when web-1 checks fail: text            a failing check on what it runs
@@ -32,6 +33,7 @@ use std::collections::BTreeMap;
 
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
+use bellwether_core::records::progress::Progress;
 use bellwether_core::records::target::{Outcome, TargetState};
 use bellwether_core::rollout::operate;
 use bellwether_core::rollout::sighting::{Contact, Doing, Health, Sighting};
@@ -162,6 +164,10 @@ impl Stage {
         let (operation, argument) = line.split_once(' ').unwrap_or((line, ""));
         let result = match operation {
             "start" => operate::start(entity, progress, version(argument), intent),
+            "unheard" => {
+                let unheard = Progress { handled: progress.handled, ..Progress::default() };
+                operate::start(entity, &unheard, version(argument.trim_start_matches("start ")), intent)
+            }
             "retry" => {
                 let version = (!argument.is_empty()).then(|| version(argument));
                 operate::retry(entity, progress, version, intent)
@@ -291,7 +297,7 @@ impl Stage {
 
 fn is_operation(line: &str) -> bool {
     let word = line.split([' ', ':']).next().unwrap_or_default();
-    ["start", "retry", "undo", "abort", "pause", "resume"].contains(&word)
+    ["start", "unheard", "retry", "undo", "abort", "pause", "resume"].contains(&word)
 }
 
 fn same(wanted: &str, found: &str) -> Step {

@@ -22,6 +22,8 @@ macro_rules! plays {
 }
 
 plays! {
+    a_bad_version_that_pauses_never_keeps_the_next_one_waiting
+    a_batch_is_told_when_it_opens
     a_crash_never_leaves_more_in_flight_than_the_batch
     a_deadline_at_the_beginning_of_time
     a_failed_rollout_does_not_poison_the_next
@@ -35,9 +37,12 @@ plays! {
     a_new_version_is_refused_when_the_policy_says_refuse
     a_new_version_replaces_the_one_under_way
     a_new_version_waits_when_the_policy_says_finish
+    a_pause_does_not_eat_the_deadline
     a_person_lets_silent_targets_pass
     a_policy_changed_on_the_way_applies_from_the_next_pass
     a_report_from_before_it_left_is_old_news
+    a_request_that_crossed_with_the_bad_news_disturbs_nothing
+    a_request_that_crossed_with_the_bad_news_is_refused
     a_resume_lets_pass_what_was_seen_and_no_more
     a_retry_is_recorded_with_its_author
     a_rollback_that_fails_says_so
@@ -51,6 +56,8 @@ plays! {
     abort_then_a_third_version
     abort_then_the_same_version_again
     abort_when_all_were_told
+    an_abort_ends_a_pause_too
+    asking_again_for_the_version_under_way_takes_back_what_waited
     enough_successes_make_it_good_while_others_are_in_flight
     failing_during_the_soak_with_fail_fast
     failing_during_the_soak_without_fail_fast
@@ -64,9 +71,11 @@ plays! {
     no_failure_demotes_last_known_good
     no_target_version_ever_set
     nobody_can_be_reached
+    nobody_is_told_twice_when_the_batch_grows
     on_failure_continue_goes_to_the_end_without_a_good_version
     on_failure_continue_is_never_good_with_too_many_failures
     on_failure_pause_waits_for_a_person
+    only_quiet_ones_left_are_waited_for
     only_silent_ones_left_beyond_the_budget_pause_it
     only_silent_ones_left_within_the_budget_end_it
     pause_stops_handing_out_and_the_deadlines
@@ -86,6 +95,7 @@ plays! {
     the_leader_changes_on_the_way
     the_same_name_in_two_groups_is_two_targets
     the_soak_begins_with_the_assignment
+    turns_go_by_name
     undo_after_an_abort
     undo_takes_back_what_was_moved
     unreachable_before_its_turn_is_skipped_and_comes_after_the_others
