@@ -37,11 +37,8 @@ pub(crate) struct ServerConfig {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentVerb {
-    /// Let this machine join, with a join token
+    /// Let this machine join the server that --server names, with a join token
     Join {
-        /// The server's address, like https://control.example:7420
-        #[arg(long, env = "BELLWETHER_SERVER", id = "join_server")]
-        server: String,
         /// File with the join token; `-` reads it from stdin
         #[arg(long, value_name = "FILE")]
         token_file: PathBuf,

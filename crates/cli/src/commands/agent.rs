@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bellwether_agent::config::Config;
 use bellwether_agent::join::{JoinRequest, join};
+use bellwether_agent::status::Status;
 use bellwether_api::client::secret::Secret;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::stop_requested;
@@ -14,14 +15,16 @@ use bellwether_rt::tasks::Tasks;
 use crate::args::{AgentVerb, Global};
 use crate::context::read;
 use crate::exit::{Ended, Exit, Failure};
-use crate::show::{Show, tell};
+use crate::show::age::date;
+use crate::show::{Show, table, tell};
 
 /// How long the agent's parts may take to stop: a service's own stop timeout is within it.
 const GRACE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(global: &Global, verb: AgentVerb) -> Ended {
     match verb {
-        AgentVerb::Join { server, token_file, name, label, data_dir } => {
+        AgentVerb::Join { token_file, name, label, data_dir } => {
+            let server = global.server.clone().ok_or_else(|| Failure::usage("join without --server"))?;
             let token = Secret::new(read(&token_file, "the join token")?.trim());
             let namespace = global.namespace.clone().unwrap_or_else(|| "default".to_owned());
             let labels = labels(&label)?;
@@ -82,6 +85,36 @@ fn status(global: &Global, data_dir: &Path) -> Ended {
     let status = bellwether_agent::status::read(data_dir)
         .map_err(|error| Failure::new(Exit::No, error.to_string()))?;
     let show = Show::new(global);
-    show.data(&status, || vec![status.node.clone()], |_| status.to_string())?;
-    Ok(Exit::Yes)
+    show.data(&status, || vec![status.node.clone()], |_| sheet(&status))?;
+    Ok(if status.alive { Exit::Yes } else { Exit::No })
+}
+
+fn sheet(status: &Status) -> String {
+    let alive = if status.alive { "running" } else { "not running" };
+    let contact = match (&status.trouble, status.connected_since_ms, status.last_contact_ms) {
+        (None, Some(since), _) => format!("connected since {}", date(since)),
+        (Some(trouble), _, Some(last)) => format!("last answer {}; {trouble}", date(last)),
+        (Some(trouble), _, None) => trouble.clone(),
+        (None, None, _) => "not connected yet".to_owned(),
+    };
+    let mut lines = vec![
+        format!("node      {}/{}", status.namespace, status.node),
+        format!("agent     {} (pid {}, {alive})", status.agent_version, status.pid),
+        format!("server    {} ({contact})", status.server),
+        format!("order     generation {}, term {}", status.generation, status.term),
+    ];
+    lines.extend(status.paused.iter().map(|why| format!("paused    {why}")));
+    let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let rows = status.entities.iter().map(|(name, entity)| {
+        vec![
+            name.clone(),
+            dash(&entity.running),
+            dash(&entity.wanted),
+            entity.health.clone(),
+            entity.line.clone(),
+        ]
+    });
+    lines.push(String::new());
+    lines.push(table(&["entity", "runs", "told", "health", "where it stands"], rows));
+    lines.join("\n")
 }

@@ -97,7 +97,7 @@ fn policy(nodes: u16, batch: &str) -> Policy {
     Policy {
         batch: text(batch),
         success: Some(format!("{}%", 100 * (u32::from(nodes) - 1) / u32::from(nodes))),
-        failures: text("1"),
+        failures: text("0"),
         unreachable: text("20%"),
         soak: text("1s"),
         deadline: text("8s"),

@@ -192,8 +192,8 @@ impl Drop for Place {
             drop(child.wait());
         }
         for pid in below(self.dir.path()) {
-            drop(kill_process_group(pid, Signal::KILL));
-            drop(kill_process(pid, Signal::KILL));
+            let killed = kill_process_group(pid, Signal::KILL).or_else(|_| kill_process(pid, Signal::KILL));
+            eprintln!("killed what was left, {pid:?}: {killed:?}");
         }
         if std::thread::panicking() {
             for entry in std::fs::read_dir(self.dir.path()).unwrap().flatten() {

@@ -71,11 +71,9 @@ impl Watcher {
         let task = tokio::spawn(async move {
             while !halt.load(Ordering::SeqCst) {
                 for port in &ports {
-                    let answer = page(*port).await;
+                    let right = page(*port).await == Some((200, expected.to_owned()));
                     count.fetch_add(1, Ordering::SeqCst);
-                    if answer != Some((200, expected.to_owned())) {
-                        wrong.fetch_add(1, Ordering::SeqCst);
-                    }
+                    wrong.fetch_add(u64::from(!right), Ordering::SeqCst);
                 }
             }
         });

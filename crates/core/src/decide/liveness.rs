@@ -40,10 +40,8 @@ pub fn decide(fleet: &Fleet, contacts: &Contacts, limits: Limits, now: Timestamp
     let mut verdict = Verdict::default();
     for node in contacts.unsettled() {
         let heard = contacts.heard_at(node).is_some_and(|heard| now.since(heard) < limits.suspect);
-        if contacts.is_connected(node) || heard {
-            if !is(fleet, node, Contact::Up) {
-                change(fleet, node, (Contact::Up, now), "it holds a session", &mut verdict);
-            }
+        if (contacts.is_connected(node) || heard) && !is(fleet, node, Contact::Up) {
+            change(fleet, node, (Contact::Up, now), "it holds a session", &mut verdict);
         }
         if !contacts.is_connected(node) && (heard || fleet.present.contains(node)) {
             quiet(fleet, node, (contacts.quiet_since(node), now), limits, &mut verdict);

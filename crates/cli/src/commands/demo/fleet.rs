@@ -220,7 +220,11 @@ timeout = "1s"
         if tokio::time::timeout(GRACE, ended).await.is_err() {
             tracing::debug!("killing what did not stop in time");
         }
-        kill_all();
+        // What dies leaves its own children to this process, so it takes a few rounds.
+        let killed = wait_until("nothing is left", async || !kill_all()).await;
+        if let Err(failure) = killed {
+            crate::show::tell(&format!("could not {}", failure.what));
+        }
         if let Err(error) = std::fs::remove_dir_all(&self.directory) {
             crate::show::tell(&format!("could not remove {}: {error}", self.directory.display()));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
 
 /// Makes this process the parent of every orphan among its descendants.
 pub(super) fn adopt_orphans() -> std::io::Result<()> {
@@ -43,23 +43,19 @@ pub(super) fn kill_tree(root: Pid) {
     signal(root, Signal::KILL);
 }
 
-/// Kills whatever is left below this process, until nothing is, and reaps it.
-pub(super) fn kill_all() {
-    loop {
-        let left = descendants(getpid());
-        for pid in &left {
-            signal(*pid, Signal::KILL);
-        }
-        reap();
-        if left.is_empty() {
-            return;
-        }
+/// Kills whatever is left below this process and reaps it. Answers whether anything was.
+pub(super) fn kill_all() -> bool {
+    let left = descendants(getpid());
+    for pid in &left {
+        signal(*pid, Signal::KILL);
     }
+    reap();
+    !left.is_empty()
 }
 
 /// Takes leave of children that have ended.
 fn reap() {
-    while let Ok(Some(_)) = waitpid(None, WaitOptions::NOHANG) {}
+    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
 }
 
 fn signal(pid: Pid, signal: Signal) {
