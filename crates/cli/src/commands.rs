@@ -46,6 +46,15 @@ fn context(global: &Global) -> Result<Context, Failure> {
     Context::new(global)
 }
 
+/// Lets this process be asked to stop when the one that started it ends, however it ends.
+fn follow_parent(follow: bool) -> Result<(), Failure> {
+    if !follow {
+        return Ok(());
+    }
+    let set = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
+    set.map_err(|error| Failure::ours(format!("follow the parent process: {error}")))
+}
+
 /// Asks before something that cannot be undone; refuses where nobody can answer.
 fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
     use std::io::IsTerminal;

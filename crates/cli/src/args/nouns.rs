@@ -19,6 +19,9 @@ pub(crate) enum ServerVerb {
         /// Only check the configuration
         #[arg(long)]
         check: bool,
+        /// Stop when the process that started this one ends
+        #[arg(long, hide = true)]
+        die_with_parent: bool,
     },
 }
 

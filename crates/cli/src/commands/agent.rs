@@ -39,11 +39,7 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> Ended {
             Ok(Exit::Yes)
         }
         AgentVerb::Run { config, check: false, die_with_parent } => {
-            if die_with_parent {
-                let set =
-                    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
-                set.map_err(|error| Failure::ours(format!("follow the parent process: {error}")))?;
-            }
+            super::follow_parent(die_with_parent)?;
             live(load(&config)?).await
         }
         AgentVerb::Status { data_dir } => status(global, &data_dir),

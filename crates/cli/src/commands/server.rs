@@ -36,12 +36,15 @@ impl From<RunError> for Failure {
 pub(super) async fn run(global: &Global, verb: ServerVerb) -> Ended {
     match verb {
         ServerVerb::Init { config } => make(global, &load(&config)?).await,
-        ServerVerb::Run { config, check: true } => {
+        ServerVerb::Run { config, check: true, .. } => {
             load(&config)?;
             tell("the configuration is fine");
             Ok(Exit::Yes)
         }
-        ServerVerb::Run { config, check: false } => serve(&load(&config)?).await,
+        ServerVerb::Run { config, check: false, die_with_parent } => {
+            super::follow_parent(die_with_parent)?;
+            serve(&load(&config)?).await
+        }
     }
 }
 

@@ -9,13 +9,12 @@ use bellwether_api::shape::{ShapeError, read};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 use bytes::Bytes;
-use http::StatusCode;
 use http::request::Parts;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::problem::Failure;
-use super::{App, MAX_BODY_BYTES, MAX_WAIT};
+use super::problem::{Failure, unread};
+use super::{App, MAX_WAIT};
 
 /// A JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -23,13 +22,7 @@ pub(crate) struct Body<T>(pub(crate) T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Failure;
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|error| {
-            if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-                let detail = format!("could not read the body: it is larger than {MAX_BODY_BYTES} bytes");
-                return Failure::new(Code::TooLarge, detail);
-            }
-            Failure::new(Code::Timeout, "could not read the body: it did not arrive")
-        })?;
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| unread(&error))?;
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         let mut reader = serde_json::Deserializer::from_slice(bytes);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {

@@ -1,11 +1,13 @@
 //! Problems → HTTP answers: the only place that knows status codes.
 
+use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use bellwether_api::problem::{Code, MEDIA_TYPE, Problem};
 use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Denied;
 use http::{HeaderValue, StatusCode, header};
 
+use super::MAX_BODY_BYTES;
 use crate::ops::OpError;
 use crate::records::commit::CommitError;
 
@@ -114,6 +116,15 @@ impl From<OpError> for Failure {
             OpError::Commit(error) => error.into(),
         }
     }
+}
+
+/// A body that could not be read: too large, or it did not arrive.
+pub(crate) fn unread(error: &BytesRejection) -> Failure {
+    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        let detail = format!("could not read the body: it is larger than {MAX_BODY_BYTES} bytes");
+        return Failure::new(Code::TooLarge, detail);
+    }
+    Failure::new(Code::Timeout, "could not read the body: it did not arrive")
 }
 
 /// No such path.

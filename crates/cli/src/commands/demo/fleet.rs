@@ -77,7 +77,7 @@ impl Fleet {
         write(&config, &text)?;
         let config = config.display().to_string();
         self.run(&["server", "init", "--config", &config]).await?;
-        self.spawn("server", &["server", "run", "--config", &config])?;
+        self.spawn("server", &["server", "run", "--die-with-parent", "--config", &config])?;
         let access = Access {
             server: format!("https://{}", self.server),
             ca: Some(read(&data.join("pki/ca.pem"))?),
