@@ -36,9 +36,9 @@ pub(crate) struct Global {
     /// The server's address, like https://control.example:7420
     #[arg(long, global = true, env = "BELLWETHER_SERVER")]
     pub(crate) server: Option<String>,
-    /// The token to show; better in the environment than in a shell's history
-    #[arg(long, global = true, env = "BELLWETHER_TOKEN", hide_env_values = true)]
-    pub(crate) token: Option<String>,
+    /// File with the token to show; BELLWETHER_TOKEN may hold the token itself
+    #[arg(long = "with-token-file", global = true, env = "BELLWETHER_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) with_token_file: Option<PathBuf>,
     /// File with the CA certificate that the server's must come from
     #[arg(long, global = true, env = "BELLWETHER_CA", value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
@@ -189,6 +189,12 @@ pub(crate) struct DemoService {
     pub(crate) port: u16,
     #[arg(long, env = "BELLWETHER_VERSION")]
     pub(crate) version_served: String,
+}
+
+/// The token in the environment. There is no flag for it: a secret on a command line can be read by every process.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub(crate) fn token_in_environment() -> Option<String> {
+    std::env::var("BELLWETHER_TOKEN").ok().filter(|token| !token.is_empty())
 }
 
 impl Command {

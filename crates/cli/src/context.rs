@@ -9,7 +9,7 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Global, Output};
+use crate::args::{Global, Output, token_in_environment};
 use crate::exit::Failure;
 use crate::show::Show;
 
@@ -53,7 +53,10 @@ impl Context {
                 "set BELLWETHER_SERVER, or `bellwether context set`; `bellwether dev` starts one to try",
             )
         })?;
-        let token = global.token.clone().or_else(|| entry.as_ref().map(|entry| entry.token.clone()));
+        let token = match &global.with_token_file {
+            Some(path) => Some(read(path, "the token")?),
+            None => token_in_environment().or_else(|| entry.as_ref().map(|entry| entry.token.clone())),
+        };
         let ca = match &global.ca {
             Some(path) => Some(read(path, "the CA certificate")?),
             None => entry.as_ref().and_then(|entry| entry.ca.clone()),

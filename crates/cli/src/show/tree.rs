@@ -29,7 +29,8 @@ pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) ->
     }
     if !rest.is_empty() {
         let title = paint.text(Tone::Dim, "not told by this rollout");
-        branch(&mut lines, &title, &rest, (view.now_ms, true), paint);
+        let rest: Vec<TargetView> = rest.into_iter().map(untold).collect();
+        branch(&mut lines, &title, &rest.iter().collect::<Vec<_>>(), (view.now_ms, true), paint);
     }
     lines
 }
@@ -156,6 +157,17 @@ fn branch(
     }
 }
 
+/// A target as this rollout has it: what an earlier one made of it is no success of this one.
+fn untold(target: &TargetView) -> TargetView {
+    let settled = matches!(target.phase.as_str(), "succeeded" | "failed" | "unreachable" | "idle");
+    let phase = match target.contact.as_str() {
+        "unreachable" => "unreachable",
+        _ if settled => "idle",
+        _ => target.phase.as_str(),
+    };
+    TargetView { phase: phase.to_owned(), since_ms: None, ..target.clone() }
+}
+
 fn rank(word: &str) -> u8 {
     match word {
         "failed" => 0,
@@ -184,8 +196,10 @@ fn leaf_line(leaf: &TargetView, now_ms: u64, paint: Paint) -> String {
         "up" => String::new(),
         other => format!(" ({other})"),
     };
-    let why = if leaf.phase == "succeeded" && contact.is_empty() { "" } else { &leaf.why };
-    format!(
+    let told = leaf.why.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
+    let quiet = matches!(leaf.phase.as_str(), "succeeded" | "idle") && contact.is_empty();
+    let why = if quiet { "" } else { told.unwrap_or(&leaf.why) };
+    let line = format!(
         "{} {:<12} {:<11} {:>5}  {:<10} {}{}",
         paint.text(tone, glyph),
         leaf.name,
@@ -194,7 +208,8 @@ fn leaf_line(leaf: &TargetView, now_ms: u64, paint: Paint) -> String {
         running,
         paint.text(Tone::Dim, why),
         contact
-    )
+    );
+    line.trim_end().to_owned()
 }
 
 #[cfg(test)]

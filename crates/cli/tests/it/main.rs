@@ -10,5 +10,6 @@
 mod commands;
 mod demo;
 mod place;
+mod readme;
 mod story_cut_off;
 mod story_nginx;

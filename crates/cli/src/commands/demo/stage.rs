@@ -98,7 +98,11 @@ impl Stage {
         ));
         if let Some(rollout) = &last.rollout {
             for failure in rollout.failures.iter().take(3) {
-                lines.push(format!("  {} failed      {}", failure.target, failure.evidence.summary));
+                lines.push(format!(
+                    "  {:<16} {}",
+                    format!("{} failed", failure.target),
+                    failure.evidence.summary
+                ));
             }
         }
         let seconds = Duration::from_millis(took.as_millis()).as_secs();

@@ -1,1 +1,100 @@
+use bellwether_api::v1::progress::Progress;
+use bellwether_api::v1::rollout::{Batch, Figures, Heading, Judgement};
+use serde_json::json;
 
+use super::*;
+
+fn target(name: &str, phase: &str, rollout: u64, told_at_ms: u64) -> TargetView {
+    TargetView {
+        name: name.to_owned(),
+        phase: phase.to_owned(),
+        since_ms: Some(told_at_ms),
+        told: Some("v2".to_owned()),
+        told_at_ms: Some(told_at_ms),
+        running: Some("v1".to_owned()),
+        rollout: Some(rollout),
+        contact: "up".to_owned(),
+        why: format!("{name}: told v2, no answer yet"),
+        evidence: None,
+    }
+}
+
+fn view() -> RolloutView {
+    let batch =
+        |number: u64, opened_ms| Batch { number, opened_ms, upto: number, figures: Figures::default() };
+    let rollout = Rollout {
+        number: 2,
+        request: 2,
+        version: "v2".to_owned(),
+        from: Some("v1".to_owned()),
+        how: "start".to_owned(),
+        by: "kim".to_owned(),
+        why: String::new(),
+        policy: serde_json::from_value(json!({})).unwrap(),
+        started_ms: 1_000,
+        ended_ms: None,
+        state: State::Running,
+        heading: Heading::Forward,
+        judgement: Judgement::Open,
+        waived_failed: 0,
+        waived_unreachable: 0,
+        figures: Figures::default(),
+        batches: vec![batch(1, 1_000), batch(2, 5_000)],
+        failures: vec![],
+    };
+    RolloutView {
+        entity: serde_json::from_value(
+            json!({"name": "web", "selector": "all", "kind": "version", "policy": {}}),
+        )
+        .unwrap(),
+        progress: Progress::default(),
+        rollout: Some(rollout),
+        figures: Figures { targets: 4, in_flight: 1, succeeded: 1, failed: 1, ..Figures::default() },
+        needed: 4,
+        tolerated: 0,
+        batch: 1,
+        why: "rollout 2 to v2 is running".to_owned(),
+        now_ms: 9_000,
+        revision: 1,
+    }
+}
+
+#[test]
+fn a_rollout_reads_as_a_tree_with_trouble_first() {
+    let targets = [
+        target("web-1", "succeeded", 2, 1_000),
+        target("web-2", "failed", 2, 1_000),
+        target("web-3", "assigned", 2, 5_000),
+        target("web-4", "succeeded", 1, 500),
+    ];
+    let drawn = lines(&view(), &targets, Paint::new(false)).join("\n");
+    // Times of day depend on the zone of the machine.
+    let drawn = drawn.replace(&clock(1_000), "TIME-1").replace(&clock(5_000), "TIME-2");
+    insta::assert_snapshot!(drawn, @r"
+    web  v1 → v2  running  rollout 2 by kim, 8s
+    │ ██████████▒▒▒▒▒░░░░░ 1/4 succeeded, 4 needed · 1 failed, 0 tolerated · 1 in flight, 1 at once
+    │ rollout 2 to v2 is running
+    ├─ batch 1  TIME-1  1 failed, 1 succeeded
+    │  ├ ✗ web-2        failed         8s  v1         told v2, no answer yet
+    │  └ ✓ web-1        succeeded      8s  v1
+    ├─ batch 2  TIME-2  1 assigned
+    │  └ ◔ web-3        assigned       4s  v1         told v2, no answer yet
+    └─ not told by this rollout  1 idle
+       └ · web-4        idle               v1
+    ");
+}
+
+#[test]
+fn partial_success_is_never_shown_green() {
+    assert_ne!(state(&State::SucceededPartly { failed: 1 }).1, Tone::Good);
+    assert_eq!(state(&State::Succeeded).1, Tone::Good);
+}
+
+#[test]
+fn a_large_batch_is_cut_to_what_can_be_read() {
+    let targets: Vec<TargetView> =
+        (0..500).map(|n| target(&format!("n-{n:03}"), "succeeded", 2, 1_000)).collect();
+    let drawn = lines(&view(), &targets, Paint::new(false));
+    assert!(drawn.len() < 30, "{} lines", drawn.len());
+    assert!(drawn.iter().any(|line| line.contains("and 488 more")));
+}
