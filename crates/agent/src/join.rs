@@ -123,7 +123,7 @@ pub async fn join(request: JoinRequest) -> Result<Joined, JoinError> {
     let namespace = Namespace::parse(&request.namespace)?;
     let dir = request.data_dir;
     disk::private_dir(&dir).map_err(|source| JoinError::Directory { dir: dir.clone(), source })?;
-    let _lock = Lock::take(&dir)?;
+    let _lock = Lock::take(&dir).await?;
     if let Some(known) = Identity::load(&dir)? {
         if known.node == node && known.namespace == namespace {
             return Ok(Joined { node, namespace, expires_at: known.expires_at, already: true });

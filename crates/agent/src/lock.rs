@@ -4,14 +4,19 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
 const FILE: &str = "agent.lock";
 
+/// Whoever looks whether the lock is held holds it for a moment, so it is tried for as long as that may take.
+const TRIES: u32 = 10;
+const BETWEEN: Duration = Duration::from_millis(20);
+
 /// Holds the data directory until dropped.
 #[derive(Debug)]
-pub(crate) struct Lock(#[expect(dead_code, reason = "the open file is the lock")] File);
+pub(crate) struct Lock(File);
 
 /// Why the data directory is not ours. Fits after "could not ".
 #[derive(Debug, thiserror::Error)]
@@ -36,27 +41,33 @@ pub enum LockError {
     },
 }
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        unlock(&self.0);
+    }
+}
+
 impl Lock {
     /// Takes the lock and leaves this process's number in it.
-    pub(crate) fn take(dir: &Path) -> Result<Self, LockError> {
+    pub(crate) async fn take(dir: &Path) -> Result<Self, LockError> {
         let path = dir.join(FILE);
         let failed = |source: io::Error| LockError::File { path: path.clone(), source };
-        let options =
-            fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).clone();
-        let mut file = options.open(&path).map_err(failed)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut said = String::new();
-                let read = file.read_to_string(&mut said).map_err(failed)?;
-                let pid = if read == 0 { String::new() } else { format!(" (process {})", said.trim()) };
-                return Err(LockError::Taken { dir: dir.to_owned(), pid });
+        let mut file = open(&path).map_err(failed)?;
+        for _ in 0..TRIES {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {
+                    file.set_len(0).map_err(failed)?;
+                    writeln!(file, "{}", std::process::id()).map_err(failed)?;
+                    return Ok(Self(file));
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => tokio::time::sleep(BETWEEN).await,
+                Err(error) => return Err(failed(error.into())),
             }
-            Err(error) => return Err(failed(error.into())),
         }
-        file.set_len(0).map_err(failed)?;
-        writeln!(file, "{}", std::process::id()).map_err(failed)?;
-        Ok(Self(file))
+        let mut said = String::new();
+        let read = file.read_to_string(&mut said).map_err(failed)?;
+        let pid = if read == 0 { String::new() } else { format!(" (process {})", said.trim()) };
+        Err(LockError::Taken { dir: dir.to_owned(), pid })
     }
 
     /// Whether an agent holds `dir`.
@@ -67,10 +78,25 @@ impl Lock {
             Err(error) => return Err(error),
         };
         match flock(&file, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => Ok(false),
+            Ok(()) => {
+                unlock(&file);
+                Ok(false)
+            }
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Said out loud: a program that is being started at this moment has a copy of the open file until it is itself, and closing
+/// ours alone would leave the lock with it.
+fn unlock(file: &File) {
+    if let Err(error) = flock(file, FlockOperation::Unlock) {
+        tracing::warn!(%error, "could not give the lock back");
     }
 }
 
@@ -78,18 +104,18 @@ impl Lock {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_second_lock_is_refused_and_names_the_holder() {
+    #[tokio::test]
+    async fn a_second_lock_is_refused_and_names_the_holder() {
         let dir = tempfile::tempdir().unwrap();
         assert!(!Lock::is_held(dir.path()).unwrap());
-        let first = Lock::take(dir.path()).unwrap();
+        let first = Lock::take(dir.path()).await.unwrap();
         assert!(Lock::is_held(dir.path()).unwrap());
-        let error = Lock::take(dir.path()).unwrap_err().to_string();
+        let error = Lock::take(dir.path()).await.unwrap_err().to_string();
         assert!(
             error.contains(&format!("another agent (process {}) works on it", std::process::id())),
             "{error}"
         );
         drop(first);
-        Lock::take(dir.path()).unwrap();
+        Lock::take(dir.path()).await.unwrap();
     }
 }

@@ -71,7 +71,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     for dir in [&config.data_dir, &logs] {
         disk::private_dir(dir).map_err(|source| RunError::Directory { dir: dir.clone(), source })?;
     }
-    let _lock = Lock::take(&config.data_dir)?;
+    let _lock = Lock::take(&config.data_dir).await?;
     let identity = identity(&config)?;
     let level = tasks.child();
     let (ledger, kept) = Ledger::open(&config.data_dir, level.clone())?;

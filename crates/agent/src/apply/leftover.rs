@@ -6,11 +6,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::RUN;
 
-/// Kills the groups of all programs that carry one of `runs`. What a command put into a group of its own stays.
+/// Kills the groups of all programs that carry `run`. What a command put into a group of its own stays.
 ///
 /// Reads all of `/proc`; call it off the runtime.
-pub(crate) fn kill(runs: &[String]) -> std::io::Result<usize> {
-    let wanted: Vec<String> = runs.iter().map(|run| format!("{RUN}={run}")).collect();
+pub(crate) fn kill(run: &str) -> std::io::Result<usize> {
+    let wanted = format!("{RUN}={run}");
     let mut killed = 0;
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -19,7 +19,7 @@ pub(crate) fn kill(runs: &[String]) -> std::io::Result<usize> {
         // A process that ended meanwhile, or is another user's, is none of ours.
         let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else { continue };
         let mut variables = environment.split(|byte| *byte == 0);
-        let carries = variables.any(|variable| wanted.iter().any(|wanted| variable == wanted.as_bytes()));
+        let carries = variables.any(|variable| variable == wanted.as_bytes());
         if carries && rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == pid) {
             match kill_process_group(pid, Signal::KILL) {
                 Ok(()) => killed += 1,

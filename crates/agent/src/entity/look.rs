@@ -1,6 +1,8 @@
 //! Looking: what the order says, what the process and the checks say, and what that changes in memory. And the two ends
 //! of the task's life: taking over what runs, and leaving it.
 
+use std::time::Duration;
+
 use bellwether_core::local::memory::Progress;
 use bellwether_core::local::wellness::{Vital, vital};
 use bellwether_core::records::evidence::Evidence;
@@ -11,27 +13,37 @@ use crate::apply::process::Process;
 use crate::check::Checks;
 use crate::config::OnExit;
 
+/// Longer than a program takes to replace itself by another.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
 impl Entity {
     /// Takes over from whoever was here before: ends what was left halfway, adopts the process, asks the checks.
     pub(super) async fn wake(&mut self) {
         let now = self.now();
         self.entry.memory.restarted(now);
-        let mut runs = vec![self.check_run()];
-        runs.extend(self.entry.run.take());
-        let killed = self.ground.tasks.spawn_blocking(move || leftover::kill(&runs)).await;
-        match killed {
-            Ok(Ok(0)) => {}
-            Ok(Ok(count)) => {
-                tracing::info!(entity = %self.name, count, "ended what an earlier agent left halfway")
-            }
-            Ok(Err(error)) => tracing::warn!(entity = %self.name, %error, "could not look for leftovers"),
-            Err(error) => tracing::warn!(entity = %self.name, %error, "could not look for leftovers"),
+        self.end_leftovers(self.check_run()).await;
+        if let Some(run) = self.entry.run.take() {
+            // Twice: a program that is replacing itself at the moment of looking has no environment to see.
+            self.end_leftovers(run.clone()).await;
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            self.end_leftovers(run).await;
         }
         if self.recipe.is_some() {
             self.adopt();
         }
         if let Some(version) = self.entry.memory.settled().cloned() {
             self.ask(&version);
+        }
+    }
+
+    async fn end_leftovers(&self, run: String) {
+        let killed = self.ground.tasks.spawn_blocking(move || leftover::kill(&run)).await;
+        match killed.map_err(std::io::Error::other).flatten() {
+            Ok(0) => {}
+            Ok(count) => {
+                tracing::info!(entity = %self.name, count, "ended what an earlier agent left halfway")
+            }
+            Err(error) => tracing::warn!(entity = %self.name, %error, "could not look for leftovers"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use bellwether_agent::config::Config;
 
-use crate::bench::{Agent, Bench, eventually, tracing_entity};
+use crate::bench::{Agent, Bench, tracing_entity};
 use crate::service::{alive, entity, free_port, kill, started};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -20,7 +20,7 @@ async fn the_agent_keeps_its_promises_without_the_control_plane_and_catches_up()
 
     // It is the agent's own affair to keep the service alive.
     kill(first);
-    eventually("a second start", async || (started(&bench).len() == 2).then_some(())).await;
+    bench.until("a second start", async || (started(&bench).len() == 2).then_some(())).await;
 
     // An agent that starts while the control plane is away works from its ledger, and runs nothing twice.
     agent.stop().await;
@@ -67,10 +67,11 @@ async fn a_certificate_past_half_its_life_is_renewed_and_used() {
             .collect();
     std::fs::write(&file, old.join("\n")).unwrap();
     let agent = bench.agent_again("");
-    eventually("a new certificate", async || {
-        (std::fs::read_to_string(&certificate).unwrap() != first).then_some(())
-    })
-    .await;
+    bench
+        .until("a new certificate", async || {
+            (std::fs::read_to_string(&certificate).unwrap() != first).then_some(())
+        })
+        .await;
     agent.stop().await;
     let agent = bench.agent_again("");
     bench.says("contact", |status| status.alive && status.connected_since_ms.is_some()).await;

@@ -144,11 +144,29 @@ impl Bench {
 
     /// Waits until the control plane sees this of the node.
     pub(crate) async fn sees(&self, what: &str, fits: impl Fn(&NodeView) -> bool) -> NodeView {
-        eventually(what, async || {
+        self.until(what, async || {
             let node = self.node().await;
             fits(&node).then_some(node)
         })
         .await
+    }
+
+    /// Waits for a condition, with a bound.
+    pub(crate) async fn until<T>(&self, what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+        match within(look).await {
+            Some(found) => found,
+            None => panic!("waited in vain for: {what}\n{}", self.account().await),
+        }
+    }
+
+    /// What everybody involved says, for a test that waited in vain.
+    async fn account(&self) -> String {
+        let why = self.client.why(NS, &format!("node/{NODE}")).await;
+        let (node, target) = (self.node().await, self.target().await);
+        let status = status::read(&self.data_dir());
+        let log = std::fs::read_to_string(self.data_dir().join("logs/web.service.log"));
+        let ledger = std::fs::read_to_string(self.data_dir().join("ledger/entities/web.json"));
+        format!("{ledger:#?}\n{why:#?}\n{node:#?}\n{target:#?}\n{status:#?}\n{log:#?}")
     }
 
     /// Waits until the control plane sees the node run this version of `web`.
@@ -166,7 +184,7 @@ impl Bench {
 
     /// Waits until the target has failed, and answers what that looked like.
     pub(crate) async fn failure(&self) -> Evidence {
-        eventually("a failed target", async || {
+        self.until("a failed target", async || {
             self.target().await.filter(|target| target.phase == "failed")?.evidence
         })
         .await
@@ -174,7 +192,7 @@ impl Bench {
 
     /// Waits until the agent's own status says this.
     pub(crate) async fn says(&self, what: &str, fits: impl Fn(&Status) -> bool) -> Status {
-        eventually(what, async || status::read(&self.data_dir()).ok().filter(&fits)).await
+        self.until(what, async || status::read(&self.data_dir()).ok().filter(&fits)).await
     }
 
     /// The lines commands wrote to the trace.
@@ -188,17 +206,17 @@ pub(crate) fn lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// Waits for a condition, with a bound.
-pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let looked = tokio::time::timeout(LONG, async {
+async fn within<T>(mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    tokio::time::timeout(LONG, async {
         loop {
             if let Some(found) = look().await {
                 return found;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-    });
-    looked.await.unwrap_or_else(|_| panic!("waited in vain for: {what}"))
+    })
+    .await
+    .ok()
 }
 
 /// An agent in this process.

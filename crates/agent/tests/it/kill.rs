@@ -1,6 +1,6 @@
 //! kill -9 of the agent: what it supervises lives on, the next agent takes it over, and nothing runs twice.
 
-use crate::bench::{Bench, eventually, tracing_entity};
+use crate::bench::{Bench, tracing_entity};
 use crate::child;
 use crate::service::{alive, entity, free_port, kill, started};
 
@@ -33,7 +33,7 @@ async fn a_killed_agents_service_lives_on_and_is_adopted() {
 
     // The adopted service is watched like one of its own, and replaced like one.
     kill(pid);
-    eventually("a second start", async || (started(&bench).len() == 2).then_some(())).await;
+    bench.until("a second start", async || (started(&bench).len() == 2).then_some(())).await;
     bench.roll("v2").await;
     bench.runs("v2").await;
     let all = started(&bench);
@@ -56,12 +56,12 @@ async fn a_part_that_was_cut_short_is_ended_and_begun_again() {
         || -> Vec<i32> { crate::bench::lines(&pids).iter().map(|line| line.parse().unwrap()).collect() };
     let mut first = child::agent(&config);
     bench.roll("v1").await;
-    eventually("the part running", async || (seen().len() == 1).then_some(())).await;
+    bench.until("the part running", async || (seen().len() == 1).then_some(())).await;
     first.kill().unwrap();
     first.wait().unwrap();
     assert!(alive(seen()[0]));
     let mut second = child::agent(&config);
-    eventually("the part running again", async || (seen().len() == 2).then_some(())).await;
+    bench.until("the part running again", async || (seen().len() == 2).then_some(())).await;
     assert!(!alive(seen()[0]) && alive(seen()[1]));
     std::fs::write(&go, "").unwrap();
     bench.runs("v1").await;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bench::{Bench, eventually, lines};
+use crate::bench::{Bench, lines};
 use crate::child;
 
 /// A port nobody listens on.
@@ -63,7 +63,7 @@ async fn a_service_is_replaced_validated_and_stopped_with_the_agent_when_told_so
     assert!(!alive(all[1].0));
     // It was stopped on purpose: the next agent brings it back, and that is no failure.
     let agent = bench.agent_again(&entity);
-    eventually("a third start", async || (started(&bench).len() == 3).then_some(())).await;
+    bench.until("a third start", async || (started(&bench).len() == 3).then_some(())).await;
     agent.stop().await;
 }
 
@@ -104,7 +104,7 @@ async fn a_service_that_dies_is_started_again() {
     let relapsed = |node: &bellwether_api::v1::node::NodeView| node.statuses["validate"].state == "failed";
     let node = bench.sees("the failure", relapsed).await;
     assert!(node.statuses["validate"].reason.contains("ended by signal 9"), "{node:?}");
-    eventually("a second start", async || (started(&bench).len() == 2).then_some(())).await;
+    bench.until("a second start", async || (started(&bench).len() == 2).then_some(())).await;
     bench.sees("success", |node| node.statuses["validate"].state == "success").await;
     agent.stop().await;
 }
@@ -123,7 +123,7 @@ async fn a_version_waiting_in_validation_gives_way_to_the_next() {
         })
         .await;
     bench.roll("v2").await;
-    eventually("the next one", async || started(&bench).iter().any(|(_, v)| v == "v2").then_some(())).await;
+    bench.until("the next one", async || started(&bench).iter().any(|(_, v)| v == "v2").then_some(())).await;
     assert!(!alive(started(&bench)[0].0));
     agent.stop().await;
 }
