@@ -22,3 +22,6 @@ pub fn decide(fleet: &Fleet, term: Term) -> Verdict {
     });
     Verdict { atoms: atoms.collect(), wake: None }
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,6 +52,9 @@ impl Fleet {
     }
 }
 
+#[cfg(test)]
+mod tests;
+
 /// The first name in order.
 fn first_target() -> crate::words::name::TargetName {
     crate::words::name::TargetName::parse("-")

@@ -10,6 +10,7 @@
 mod access;
 mod bad_input;
 mod durable;
+mod events;
 mod harness;
 mod rollouts;
 mod routes;

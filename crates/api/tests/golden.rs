@@ -1,0 +1,88 @@
+//! Golden samples: one per shape that is kept or sent. Each must be read for ever, and be written back as it was read.
+//!
+//! A sample that no longer parses is a breaking change: add a `v2` beside `v1` instead.
+
+use std::path::Path;
+
+use bellwether_api::problem::Problem;
+use bellwether_api::v1;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Reads the sample into the shape, through `there` and back, and compares.
+#[expect(clippy::unwrap_used, reason = "a sample that does not parse has failed the test")]
+fn holds<S: DeserializeOwned + Serialize>(name: &str, there_and_back: impl Fn(S) -> S) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.json"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let sample: Value = serde_json::from_str(&text).unwrap();
+    let shape: S = serde_json::from_value(sample.clone()).unwrap();
+    let written = serde_json::to_value(there_and_back(shape)).unwrap();
+    assert_eq!(written, sample, "{name} is no longer written as it was read");
+}
+
+/// Through the domain's own type and back.
+macro_rules! round_trip {
+    ($($name:literal: $shape:ty => $domain:ty;)*) => {
+        #[test]
+        fn every_kept_shape_survives_its_domain_type() {
+            $(holds::<$shape>($name, |shape| {
+                let domain = <$domain>::try_from(shape).expect("the sample is valid");
+                (&domain).into()
+            });)*
+        }
+    };
+}
+
+round_trip! {
+    "node": v1::node::Node => bellwether_core::records::node::Node;
+    "presence": v1::node::Presence => bellwether_core::records::node::Presence;
+    "report": v1::report::Report => bellwether_core::records::report::Report;
+    "order": v1::order::Order => bellwether_core::records::order::Order;
+    "entity": v1::entity::Entity => bellwether_core::records::entity::Entity;
+    "progress": v1::progress::Progress => bellwether_core::records::progress::Progress;
+    "rollout": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
+    "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
+    "event": v1::event::Event => bellwether_core::records::event::Event;
+    "token": v1::access::StoredToken => bellwether_core::records::token::Token;
+    "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
+}
+
+#[test]
+fn every_sent_shape_is_written_as_it_is_read() {
+    holds::<Problem>("problem", |shape| shape);
+    holds::<v1::order::Sync>("sync", |shape| shape);
+    holds::<v1::access::Join>("join", |shape| shape);
+    holds::<v1::rollout::NewRollout>("new_rollout", |shape| shape);
+    holds::<v1::entity::EntitySpec>("entity_spec", |shape| shape);
+    holds::<v1::target::TargetView>("target_view", |shape| shape);
+    holds::<v1::rollout::RolloutView>("rollout_view", |shape| shape);
+    holds::<v1::overview::Overview>("overview", |shape| shape);
+    holds::<v1::why::Why>("why", |shape| shape);
+}
+
+#[test]
+fn every_state_of_a_rollout_reads_back_as_itself() {
+    use bellwether_core::records::rollout::State as Domain;
+    let states = [
+        r#"{"state":"running"}"#,
+        r#"{"reason":"only_quiet","state":"waiting"}"#,
+        r#"{"by":"kim","state":"paused_by_person","why":"lunch"}"#,
+        r#"{"failed":2,"state":"paused_too_many_failed","tolerated":1}"#,
+        r#"{"failed":2,"state":"paused_nothing_to_roll_back_to","tolerated":1}"#,
+        r#"{"state":"paused_too_many_unreachable","tolerated":1,"unreachable":2}"#,
+        r#"{"state":"rolling_back"}"#,
+        r#"{"state":"succeeded"}"#,
+        r#"{"failed":1,"state":"succeeded_partly"}"#,
+        r#"{"state":"rolled_back"}"#,
+        r#"{"failed":1,"state":"rollback_failed"}"#,
+        r#"{"by":"kim","state":"aborted","why":""}"#,
+        r#"{"rollout":7,"state":"superseded"}"#,
+    ];
+    for text in states {
+        let shape: v1::rollout::State = serde_json::from_str(text).expect("a known state");
+        let domain = Domain::try_from(shape).expect("a valid state");
+        let written = serde_json::to_value(v1::rollout::State::from(&domain)).expect("a state is JSON");
+        assert_eq!(written.to_string(), text);
+    }
+}

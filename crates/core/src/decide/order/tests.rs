@@ -1,0 +1,124 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::records::key::Key;
+use crate::records::node::{Marked, Node};
+use crate::records::target::{DeadlineClock, Outcome, Purpose, TargetState};
+use crate::words::counter::{AssignmentNumber, Revision, RolloutNumber};
+use crate::words::label::Labels;
+use crate::words::name::{Actor, EntityName, Namespace, NodeName, TargetName};
+use crate::words::time::Timestamp;
+use crate::words::version::Version;
+use crate::world::World;
+
+fn namespace() -> Namespace {
+    Namespace::parse("default").unwrap()
+}
+
+fn node(name: &str, paused: bool, gone: bool) -> Record {
+    let mark = Marked { by: Actor::parse("kim").unwrap(), at: Timestamp::EPOCH, why: "disk".into() };
+    Record::Node(Node {
+        name: NodeName::parse(name).unwrap(),
+        labels: Labels::default(),
+        joined_at: Timestamp::EPOCH,
+        key_fingerprint: "".into(),
+        pause: paused.then(|| mark.clone()),
+        decommissioned: gone.then_some(mark),
+    })
+}
+
+fn told(entity: &str, target: &str, version: &str, number: u64) -> Record {
+    let state = TargetState {
+        version: Version::parse(version).unwrap(),
+        rollout: RolloutNumber::new(1),
+        purpose: Purpose::Turn,
+        assignment: AssignmentNumber::new(number),
+        assigned_at: Timestamp::EPOCH,
+        clock: DeadlineClock::Running { from: Timestamp::EPOCH },
+        outcome: Outcome::InFlight,
+    };
+    Record::Target(EntityName::parse(entity).unwrap(), TargetName::parse(target).unwrap(), state)
+}
+
+/// Puts a record, decides, applies, and checks the law: deciding again writes nothing. Answers what was written.
+fn step(world: &mut World, change: Result<Record, Key>, at: &mut u64) -> usize {
+    *at += 1;
+    match change {
+        Ok(record) => world.put(Some(&namespace()), record, Revision::new(*at)),
+        Err(key) => world.delete(Some(&namespace()), &key, Revision::new(*at)),
+    }
+    let verdict = decide(world.fleets.get(&namespace()).unwrap(), Term::new(1));
+    let written = verdict.atoms.len();
+    for atom in verdict.atoms {
+        for write in atom.writes {
+            let Write::Put(record) = write else { panic!("orders are never deleted") };
+            *at += 1;
+            world.put(Some(&namespace()), *record, Revision::new(*at));
+        }
+    }
+    assert!(
+        decide(world.fleets.get(&namespace()).unwrap(), Term::new(2)).atoms.is_empty(),
+        "deciding again wrote"
+    );
+    written
+}
+
+fn order(world: &World, name: &str) -> Option<Order> {
+    let fleet = world.fleets.get(&namespace())?;
+    fleet.orders.get(&NodeName::parse(name).unwrap()).map(|kept| Order::clone(&kept.value))
+}
+
+#[test]
+fn an_order_grows_only_when_it_says_something_else() {
+    let (mut world, mut at) = (World::default(), 0);
+    assert_eq!(step(&mut world, Ok(node("web-1", false, false)), &mut at), 0, "nothing was ever said");
+    assert_eq!(step(&mut world, Ok(told("web", "web-1", "v1", 1)), &mut at), 1);
+    assert_eq!(step(&mut world, Ok(told("web", "web-1", "v1", 1)), &mut at), 0);
+    assert_eq!(step(&mut world, Ok(node("web-1", true, false)), &mut at), 1);
+    let written = order(&world, "web-1").unwrap();
+    assert_eq!(
+        (written.generation.get(), written.content.paused.as_deref()),
+        (2, Some("paused by kim: disk"))
+    );
+    assert_eq!(written.content.entities.len(), 1, "an entity that was told stays told");
+}
+
+#[test]
+fn a_decommissioned_node_gets_no_order() {
+    let (mut world, mut at) = (World::default(), 0);
+    step(&mut world, Ok(node("web-1", false, true)), &mut at);
+    assert_eq!(step(&mut world, Ok(told("web", "web-1", "v1", 1)), &mut at), 0);
+}
+
+proptest! {
+    #[test]
+    fn over_any_history_orders_say_what_was_told_and_generations_only_grow(
+        history in prop::collection::vec((0_u8..4, 0_u8..3, 0_u8..2, 0_u8..4), 1..40)
+    ) {
+        let (mut world, mut at) = (World::default(), 0);
+        let names = ["a", "b", "c"];
+        let mut last = [0_u64; 3];
+        for (number, (kind, which, entity, version)) in (1_u64..).zip(history) {
+            let name = names[usize::from(which)];
+            let entity = ["web", "db"][usize::from(entity)];
+            let change = match kind {
+                0 => Ok(node(name, version % 2 == 0, false)),
+                1 => Err(Key::Target(EntityName::parse(entity).unwrap(), TargetName::parse(name).unwrap())),
+                _ => Ok(told(entity, name, ["v1", "v2", "v3", "v4"][usize::from(version)], number)),
+            };
+            step(&mut world, change, &mut at);
+            for (index, name) in names.iter().enumerate() {
+                let generation = order(&world, name).map_or(0, |order| order.generation.get());
+                prop_assert!(generation >= last[index]);
+                last[index] = generation;
+            }
+        }
+        let fleet = world.fleets.get(&namespace()).unwrap();
+        for (name, content) in &fleet.contents {
+            if fleet.active_node(name).is_some() {
+                let written = fleet.orders.get(name).map(|kept| kept.value.content.clone()).unwrap_or_default();
+                prop_assert_eq!(&written, content);
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Events: read in pages, waited for, and streamed with resume.
+
+use std::time::Duration;
+
+use bellwether_core::words::time::Span;
+use bellwether_rt::clock::Clock;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+use crate::harness::{Installation, SOON};
+
+/// Opens the stream on the plain listener and reads the ids of the next `count` events.
+async fn stream(installation: &Installation, resume: &str, count: usize) -> Vec<u64> {
+    let address = installation.server().plain_address.unwrap();
+    let token = installation.admin_token.expose();
+    let request = format!(
+        "GET /v1/namespaces/default/events/stream HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n{resume}\r\n"
+    );
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let mut lines = BufReader::new(connection).lines();
+    let reading = async {
+        let mut ids = Vec::new();
+        while ids.len() < count {
+            let line = lines.next_line().await.unwrap().expect("the stream ended");
+            ids.extend(line.strip_prefix("id: ").and_then(|id| id.parse::<u64>().ok()));
+        }
+        ids
+    };
+    tokio::time::timeout(SOON, reading).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_stream_resumes_where_it_was_cut_without_a_gap() {
+    let mut installation = Installation::new().await;
+    installation.config.plain_listen = Some("127.0.0.1:0".parse().unwrap());
+    installation.restart().await;
+    for name in ["web-1", "web-2", "web-3"] {
+        installation.node(name).await;
+    }
+    let first = stream(&installation, "Last-Event-ID: 0\r\n", 3).await;
+    assert_eq!(first, [1, 2, 3]);
+    let next = stream(&installation, "Last-Event-ID: 3\r\n", 3).await;
+    assert_eq!(next, [4, 5, 6]);
+}
+
+#[tokio::test]
+async fn a_blocking_read_answers_when_something_happens_and_not_before() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let last = admin.overview("default").await.unwrap().last_event;
+    let clock = Clock::system();
+    let start = clock.now();
+    let empty = admin.events("default", Some(last), 10, Duration::from_millis(200)).await.unwrap();
+    assert!(empty.items.is_empty());
+    assert!(clock.now().since(start) >= Span::from_millis(200), "it did not wait");
+    let (page, _) =
+        tokio::join!(admin.events("default", Some(last), 10, SOON), installation.join_token(None));
+    assert_eq!(page.unwrap().items.first().unwrap().seq, last + 1);
+}
