@@ -67,7 +67,7 @@ async fn status(
     (wait, timeout): (bool, Option<bellwether_core::words::time::Span>),
 ) -> Ended {
     let view = if wait {
-        match follow::until_rest(context, entity, timeout, 0, |_| Ok(())).await? {
+        match follow::until_rest(context, entity, (timeout, 0), async |_: &RolloutView| Ok(())).await? {
             Some(view) => view,
             None => return Err(Failure::new(Exit::Timeout, format!("see {entity} rest in time"))),
         }

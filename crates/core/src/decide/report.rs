@@ -13,7 +13,7 @@ use crate::words::time::Timestamp;
 /// What is to be written for a report; nothing if it says what the last one said.
 ///
 /// Ages were turned into times by the caller; `since` of a status is kept while the state is the same, and is `now` when it
-/// changed: no node clock is trusted.
+/// changed: no node clock is trusted. A category that the last report had and this one does not name stays.
 #[must_use]
 pub fn absorb(last: Option<&Report>, mut new: Report, now: Timestamp) -> Option<Atom> {
     new.received_at = now;
@@ -23,6 +23,10 @@ pub fn absorb(last: Option<&Report>, mut new: Report, now: Timestamp) -> Option<
         status.since = same.map_or(now, |before| before.since);
     }
     if let Some(last) = last {
+        // A status set by hand is not the agent's to forget.
+        for (category, status) in &last.statuses {
+            new.statuses.entry(category.clone()).or_insert_with(|| status.clone());
+        }
         steady(last, &mut new);
         let unchanged = Report { received_at: last.received_at, ..new.clone() } == *last;
         if unchanged {

@@ -4,6 +4,7 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_core::decide::report::absorb;
 use bellwether_core::records::report::Report;
+use bellwether_core::records::status::MAX_CATEGORIES;
 use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
@@ -59,6 +60,10 @@ pub async fn set_status(
             entities: Default::default(),
             statuses: Default::default(),
         });
+        let known = report.statuses.contains_key(&category);
+        if !known && report.statuses.len() >= MAX_CATEGORIES {
+            return Err(ShapeError::at("category", "the node has 64 already; use one of them").into());
+        }
         report.statuses.insert(category.clone(), status.clone());
         Ok((absorb(last, report, now), ()))
     })

@@ -19,69 +19,41 @@ const WAIT: Duration = Duration::from_secs(1);
 
 /// Follows the entity's rollout after number `after` until it rests, and says how it ended by the exit code.
 pub(crate) async fn follow(context: &Context, entity: &str, timeout: Option<Span>, after: u64) -> Ended {
+    let drawn = context.show.terminal && !context.is_data();
     let mut screen = Screen::default();
     let mut said = String::new();
-    let rested = until_rest(context, entity, timeout, after, |view| {
-        if !context.show.terminal || context.is_data() {
-            let line = line(view);
-            if line != said {
-                print(&format!("{} {line}", clock(view.now_ms)));
-                said = line;
-            }
+    let rested = until_rest(context, entity, (timeout, after), async |view: &RolloutView| {
+        if drawn {
+            let targets = targets(context, entity).await?;
+            screen.draw(&tree::lines(view, &targets, context.show.paint));
+            return Ok(());
+        }
+        let line = line(view);
+        if line != said {
+            print(&format!("{} {line}", clock(view.now_ms)));
+            said = line;
         }
         Ok(())
     });
-    // The tree needs the targets too, so a terminal is drawn beside the waiting.
-    let view = if context.show.terminal && !context.is_data() {
-        draw_until_rest(context, entity, (timeout, after), &mut screen).await?
-    } else {
-        rested.await?
-    };
-    view.map_or_else(
+    rested.await?.map_or_else(
         || Err(Failure::new(Exit::Timeout, format!("see the rollout of {entity} rest in time"))),
         |view| Ok(exit(&view)),
     )
-}
-
-async fn draw_until_rest(
-    context: &Context,
-    entity: &str,
-    (timeout, after): (Option<Span>, u64),
-    screen: &mut Screen,
-) -> Result<Option<RolloutView>, Failure> {
-    let time = Clock::system();
-    let start = time.now();
-    let mut index = None;
-    loop {
-        let view = next(context, entity, index).await?;
-        let targets = targets(context, entity).await?;
-        screen.draw(&tree::lines(&view, &targets, context.show.paint));
-        if rests(&view, after) {
-            screen.keep();
-            return Ok(Some(view));
-        }
-        if timeout.is_some_and(|timeout| time.now().since(start) >= timeout) {
-            screen.keep();
-            return Ok(None);
-        }
-        index = Some(view.revision);
-    }
 }
 
 /// Calls `each` with every state seen, until the rollout after number `after` rests; none when the time is over.
 pub(crate) async fn until_rest(
     context: &Context,
     entity: &str,
-    timeout: Option<Span>,
-    after: u64,
-    mut each: impl FnMut(&RolloutView) -> Result<(), Failure>,
+    (timeout, after): (Option<Span>, u64),
+    mut each: impl AsyncFnMut(&RolloutView) -> Result<(), Failure>,
 ) -> Result<Option<RolloutView>, Failure> {
     let time = Clock::system();
     let start = time.now();
     let mut index = None;
     loop {
         let view = next(context, entity, index).await?;
-        each(&view)?;
+        each(&view).await?;
         if rests(&view, after) {
             return Ok(Some(view));
         }

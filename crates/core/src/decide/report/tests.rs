@@ -30,6 +30,19 @@ fn a_report_that_says_the_same_writes_nothing() {
 }
 
 #[test]
+fn a_status_that_somebody_else_set_survives_the_agents_next_report() {
+    let first = absorb(None, report(State::Success), Timestamp::from_millis(5)).unwrap();
+    let mut by_hand = written(&first).clone();
+    let backup = Category::parse("backup").unwrap();
+    let status = Status { state: State::Failed, since: Timestamp::EPOCH, reason: "disk full".into() };
+    by_hand.statuses.insert(backup.clone(), status);
+    let second = absorb(Some(written(&first)), by_hand, Timestamp::from_millis(7)).unwrap();
+    let third = absorb(Some(written(&second)), report(State::Running), Timestamp::from_millis(9)).unwrap();
+    let kept = written(&third).statuses.get(&backup).unwrap();
+    assert_eq!((kept.state, kept.since), (State::Failed, Timestamp::from_millis(7)));
+}
+
+#[test]
 fn a_state_keeps_its_since_until_it_changes_and_the_change_is_told_once() {
     let first = absorb(None, report(State::Running), Timestamp::from_millis(5)).unwrap();
     assert_eq!(first.events.len(), 1);

@@ -6,6 +6,7 @@ use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::Namespace;
 use bellwether_rt::clock::Clock;
 use bellwether_store::{Outcome, Store, StoreError};
+use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +15,10 @@ use super::{CommitError, Proposal, Reply};
 use crate::records::keys;
 
 /// Most proposals taken from the queue at once.
-const DRAIN: usize = 256;
+const DRAIN: usize = 512;
+
+/// Most groups on their way to the store at once: enough for one drain of reports, each with its event.
+const ABREAST: usize = 12;
 
 /// How often one group may lose the event numbering to another server before its proposals are given up as conflicts.
 const SEQUENCE_TRIES: u32 = 64;
@@ -48,21 +52,38 @@ struct Writer {
 }
 
 impl Writer {
+    /// Commits everything that waits: several groups are on their way at once and share the store's syncs. A later group
+    /// counts on the event numbers of the ones before it; if one of those does not go through, it conflicts and is tried
+    /// again.
     async fn commit_all(&mut self, mut waiting: VecDeque<(Proposal, Reply)>) {
         let mut tries = 0;
         while !waiting.is_empty() {
-            let mut group = Group::new(self.clock.now());
-            let members = match self.gather(&mut group, &mut waiting).await {
-                Ok(members) => members,
-                Err(error) => return answer_all(waiting, &error),
-            };
-            if members.is_empty() {
-                continue;
-            }
             tries += 1;
-            for member in self.commit(group, members, tries).await.into_iter().rev() {
-                waiting.push_front(member);
+            let mut groups = Vec::new();
+            while groups.len() < ABREAST && !waiting.is_empty() {
+                let mut group = Group::new(self.clock.now());
+                match self.gather(&mut group, &mut waiting).await {
+                    Ok(members) if members.is_empty() => {}
+                    Ok(members) => {
+                        let txn = group.close();
+                        for (namespace, (_, after)) in &group.sequences {
+                            self.last.insert(namespace.clone(), *after);
+                        }
+                        groups.push((txn, group, members));
+                    }
+                    Err(error) => {
+                        answer_all(waiting, &error);
+                        waiting = VecDeque::new();
+                    }
+                }
             }
+            let outcomes = join_all(groups.iter().map(|(txn, _, _)| self.store.commit(txn.clone()))).await;
+            let mut again = VecDeque::new();
+            for ((_, group, members), outcome) in groups.into_iter().zip(outcomes) {
+                again.extend(self.settle(&group, members, outcome, tries));
+            }
+            again.append(&mut waiting);
+            waiting = again;
         }
     }
 
@@ -94,25 +115,28 @@ impl Writer {
         Ok(members)
     }
 
-    /// Commits a group; answers those that are done and returns those to be tried again.
-    async fn commit(
+    /// Answers those of a group that are done, and returns those to be tried again.
+    fn settle(
         &mut self,
-        mut group: Group,
+        group: &Group,
         members: Vec<(Proposal, Reply)>,
+        outcome: Result<Outcome, StoreError>,
         tries: u32,
     ) -> Vec<(Proposal, Reply)> {
-        match self.store.commit(group.close()).await {
+        match outcome {
             Ok(Outcome::Committed(revision)) => {
-                for (namespace, (_, after)) in group.sequences {
-                    self.last.insert(namespace, after);
-                }
                 for (_, reply) in members {
                     answer(reply, Ok(Revision::new(revision.0)));
                 }
                 Vec::new()
             }
-            Ok(Outcome::Conflict { failed, .. }) => self.sort_out(&group, &failed, members, tries),
+            Ok(Outcome::Conflict { failed, .. }) => {
+                // Groups behind this one counted on its event numbers.
+                self.last.clear();
+                self.sort_out(group, &failed, members, tries)
+            }
             Err(error) => {
+                self.last.clear();
                 for (_, reply) in members {
                     answer(reply, Err(CommitError::Store(error.clone())));
                 }
@@ -122,7 +146,7 @@ impl Writer {
     }
 
     fn sort_out(
-        &mut self,
+        &self,
         group: &Group,
         failed: &[usize],
         members: Vec<(Proposal, Reply)>,
@@ -136,7 +160,7 @@ impl Writer {
                     blamed.insert(*index);
                 }
                 Guard::Term => term_lost = true,
-                Guard::Sequence => self.last.clear(),
+                Guard::Sequence => {}
             }
         }
         let mut again = Vec::new();
