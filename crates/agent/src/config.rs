@@ -8,7 +8,6 @@ pub mod recipe;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 
 use recipe::Recipe;
@@ -29,8 +28,6 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// What happens to supervised processes when the agent ends.
     pub services_on_exit: OnExit,
-    /// Labels to join with.
-    pub labels: Labels,
     /// How each entity is brought to a version here.
     pub entities: BTreeMap<EntityName, Recipe>,
 }

@@ -115,6 +115,10 @@ impl Client {
             Some("https") if access.ca.is_none() => {
                 return Err(setup("the server address", "https needs the CA certificate too".to_owned()));
             }
+            Some("http") if !is_loopback(&uri) && !matches!(access.identity, Identity::Nobody) => {
+                let reason = "http:// would send the token in clear; it is for loopback alone, use https://";
+                return Err(setup("the server address", reason.to_owned()));
+            }
             Some("http" | "https") => {}
             Some(_) | None => {
                 return Err(setup("the server address", format!("{base:?} does not start with https://")));
@@ -257,6 +261,12 @@ impl Client {
     fn garbled(&self, reason: impl std::fmt::Display) -> CallError {
         CallError::Garbled { server: self.base.clone(), reason: reason.to_string() }
     }
+}
+
+/// Whether an address can only be this machine.
+fn is_loopback(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// An error with all its causes in one line, each cause once.

@@ -48,12 +48,8 @@ pub enum Code {
     JoinToken,
     /// It took too long.
     Timeout,
-    /// Too much at once; try again.
-    Overloaded,
     /// The store cannot be written or read right now; nothing was changed.
     Store,
-    /// What was asked for is older than what is kept.
-    Gone,
     /// The server's own fault.
     Internal,
 }
@@ -73,9 +69,7 @@ impl Code {
             Self::TooLarge => "too_large",
             Self::JoinToken => "join_token",
             Self::Timeout => "timeout",
-            Self::Overloaded => "overloaded",
             Self::Store => "store",
-            Self::Gone => "gone",
             Self::Internal => "internal",
         }
     }

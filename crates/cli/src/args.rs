@@ -58,9 +58,9 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "HOME", hide = true, hide_env = true)]
     pub(crate) home: Option<PathBuf>,
     /// Print without colour
-    #[arg(long, global = true, env = "NO_COLOR", hide_env_values = true, num_args = 0..=1,
-          default_missing_value = "1")]
-    pub(crate) no_color: Option<String>,
+    #[arg(long, global = true, env = "NO_COLOR", hide_env_values = true,
+          value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) no_color: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -105,11 +105,11 @@ impl From<CallError> for Failure {
 const fn of_problem(code: Code) -> Exit {
     match code {
         Code::Invalid | Code::TooLarge => Exit::Usage,
-        Code::NotFound | Code::Exists | Code::Gone => Exit::No,
+        Code::NotFound | Code::Exists => Exit::No,
         Code::Unauthenticated | Code::Forbidden | Code::Refused | Code::JoinToken => Exit::Refused,
         Code::Conflict => Exit::LostRace,
         Code::Timeout => Exit::Timeout,
-        Code::Overloaded | Code::Store => Exit::Unavailable,
+        Code::Store => Exit::Unavailable,
         Code::Internal => Exit::Ours,
     }
 }

@@ -25,8 +25,7 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) fn new(global: &Global) -> Self {
         let terminal = std::io::stdout().is_terminal();
-        let plain = global.no_color.as_ref().is_some_and(|value| !value.is_empty());
-        Self { output: global.output, paint: Paint::new(terminal && !plain), terminal }
+        Self { output: global.output, paint: Paint::new(terminal && !global.no_color), terminal }
     }
 
     /// Prints data as JSON or YAML, names one a line, or else what `human` makes of it.

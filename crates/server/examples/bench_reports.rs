@@ -75,7 +75,10 @@ struct Agent {
 }
 
 async fn join(admin: &Client, address: &str, ca: &str, name: &str) -> Result<Agent> {
-    let token = admin.create_join_token(&NewJoinToken { node: None, expires_in: None }).await?.secret;
+    let token = admin
+        .create_join_token(&NewJoinToken { namespace: None, node: None, expires_in: None })
+        .await?
+        .secret;
     let key = rcgen::KeyPair::generate()?;
     let request = Join {
         token,

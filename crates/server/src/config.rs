@@ -1,4 +1,4 @@
-//! The server's configuration: one TOML file, every key with a default; unknown keys are refused with the nearest name.
+//! The server's configuration: one TOML file, every key with a default; unknown keys are refused with the list of those there are.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -106,17 +106,25 @@ impl Config {
             return Err(value("events_kept", format!("{events_kept} is below 1000")));
         }
         let local = || vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
-        let mut names = file.names.unwrap_or_else(local);
-        if !listen.ip().is_unspecified() && !names.contains(&listen.ip().to_string()) {
-            names.push(listen.ip().to_string());
-        }
-        Ok(Self {
+        let config = Self {
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
             listen,
             plain_listen: None,
-            names,
+            names: file.names.unwrap_or_else(local),
             settings: Settings { limits, events_kept },
-        })
+        };
+        Ok(config.listening_on(listen))
+    }
+
+    /// The same, listening on this address, which its certificate is then good for.
+    #[must_use]
+    pub fn listening_on(mut self, address: SocketAddr) -> Self {
+        let name = address.ip().to_string();
+        if !address.ip().is_unspecified() && !self.names.contains(&name) {
+            self.names.push(name);
+        }
+        self.listen = address;
+        self
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_api::client::secret::Secret;
 use bellwether_core::access::Role;
-use bellwether_core::records::key::Record;
+use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::token::Token;
 use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::counter::Term;
@@ -131,16 +131,16 @@ pub async fn init(config: &Config) -> Result<Installed, RunError> {
     let clock = Clock::system();
     let tasks = Tasks::new();
     let store = Store::embedded(&dir.join("store"), &tasks)?;
+    // Tokens without an authority are what an interrupted `init` left: nobody was ever shown them.
     let world = world::load(&store).await?;
-    if !world.tokens.is_empty() {
-        store.close().await;
-        return Err(RunError::Initialised { dir });
-    }
     let token = secret::new_token()?;
     first_token(&store, &clock, &tasks, &world, &token).await?;
     store.close().await;
     let token_file = dir.join("admin-token");
     let write = |source| RunError::File { path: token_file.clone(), source };
+    if token_file.exists() {
+        std::fs::remove_file(&token_file).map_err(write)?;
+    }
     pki::write_private(&token_file, token.expose()).map_err(write)?;
     // Last, because its presence says that everything is there.
     let authority = Pki::open(&pki_dir, &config.names, clock.now())?;
@@ -173,8 +173,10 @@ async fn first_token(
     tasks.spawn("world", world::follow(store.clone(), world.clone(), sender, tasks.token()));
     let committer = Committer::start(store.clone(), clock.clone(), tasks);
     let desk = Desk::new(receiver, committer, clock.clone());
-    let atom = Atom { writes: vec![Write::put(record)], events: vec![] };
-    desk.commit(world, &home, (name, None), vec![atom]).await?;
+    let mut writes: Vec<Write> =
+        world.tokens.keys().map(|hash| Write::Delete(Key::Token(hash.clone()))).collect();
+    writes.push(Write::put(record));
+    desk.commit(world, &home, (name, None), vec![Atom { writes, events: vec![] }]).await?;
     Ok(())
 }
 

@@ -2,15 +2,18 @@
 //!
 //! The list is the truth and the watch a hint: after a gap or a failure everything is listed again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::shape::ShapeError;
-use bellwether_core::records::key::Record;
-use bellwether_core::words::counter::Revision;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::Namespace;
 use bellwether_core::world::World;
+use bellwether_core::world::fleet::EVENTS_IN_MEMORY;
 use bellwether_store::{Batch, Change, Range, Store, StoreError, Watch, WatchError};
+use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -52,19 +55,35 @@ pub async fn load(store: &Store) -> Result<World, WorldError> {
     let mut page = store.list(all.clone(), None, PAGE).await?;
     let revision = page.revision;
     let mut records = Vec::new();
+    let mut skipped = BTreeSet::new();
     loop {
+        let mut last = None;
         for entry in &page.entries {
-            if let Some((namespace, record)) = parse(&entry.key, &entry.value)? {
-                records.push((namespace, record, Revision::new(entry.modified.0)));
+            last = Some(entry.key.clone());
+            let Some((namespace, record)) = parse(&entry.key, &entry.value)? else { continue };
+            let event = matches!(record, Record::Event(_)).then(|| namespace.clone()).flatten();
+            records.push((namespace, record, Revision::new(entry.modified.0)));
+            // Of a long event log only the oldest is needed, to know where it begins, and the newest.
+            if let Some(namespace) = event.filter(|namespace| skipped.insert(namespace.clone())) {
+                last = last.max(before_newest(store, &namespace).await?);
+                break;
             }
         }
-        let last = page.entries.last().map(|entry| entry.key.clone());
-        match last.filter(|_| page.more) {
+        let read_all = last.as_ref() == page.entries.last().map(|entry| &entry.key);
+        match last.filter(|_| page.more || !read_all) {
             Some(last) => page = store.list(all.after(&last), Some(revision), PAGE).await?,
             None => break,
         }
     }
     Ok(World::load(records.into_iter(), Revision::new(revision.0)))
+}
+
+/// The key behind which the newest events of a namespace begin, if there are more than are kept in memory.
+async fn before_newest(store: &Store, namespace: &Namespace) -> Result<Option<Bytes>, StoreError> {
+    let entry = store.get(keys::sequence(namespace)).await?;
+    let last = entry.and_then(|entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok());
+    let before = last.and_then(|last| last.checked_sub(EVENTS_IN_MEMORY as u64));
+    Ok(before.map(|before| keys::of(namespace, &Key::Event(Sequence::new(before)))))
 }
 
 fn parse(key: &[u8], value: &[u8]) -> Result<Option<(Option<Namespace>, Record)>, WorldError> {

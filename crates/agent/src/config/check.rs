@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bellwether_core::local::health::Hysteresis;
-use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::CheckName;
 use bellwether_core::words::time::Span;
 
@@ -52,12 +51,6 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
     let (path, agent) = whole.agent.ok_or_else(|| missing.refuse("the section is missing"))?;
     let place = Place { path: &path, key: "agent".to_owned() };
     let name = agent.name.ok_or_else(|| place.at("name").refuse("give this node a name"))?;
-    let mut labels = Labels::default();
-    for (key, value) in &agent.labels {
-        let place = place.at("labels");
-        let label = Label::new(key, value).map_err(|error| place.refuse(error))?;
-        labels.set(label).map_err(|error| place.refuse(error))?;
-    }
     let mut entities = BTreeMap::new();
     for (name, (path, entity)) in whole.entities {
         let place = Place { path: &path, key: format!("entity.{name}") };
@@ -69,7 +62,6 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
         servers: servers(&place.at("server"), agent.server.as_ref())?,
         data_dir: data_dir(&place.at("data_dir"), agent.data_dir)?,
         services_on_exit: on_exit(&place.at("services_on_exit"), agent.services_on_exit.as_deref())?,
-        labels,
         entities,
     })
 }

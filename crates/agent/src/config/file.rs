@@ -25,8 +25,6 @@ pub(super) struct Agent {
     pub(super) server: Option<toml::Value>,
     pub(super) data_dir: Option<PathBuf>,
     pub(super) services_on_exit: Option<String>,
-    #[serde(default)]
-    pub(super) labels: BTreeMap<String, String>,
 }
 
 /// `[entity.NAME]`.

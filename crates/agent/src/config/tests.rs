@@ -14,7 +14,7 @@ fn load(text: &str) -> Result<Config, ConfigError> {
 #[test]
 fn a_whole_configuration_reads() {
     let text = format!(
-        "{AGENT}labels = {{ role = \"web\" }}\n{}",
+        "{AGENT}\n{}",
         r#"
         [entity.web]
         static = ["/bin/install", "a b"]
@@ -44,7 +44,6 @@ fn a_whole_configuration_reads() {
     let health = &recipe.checks.values().next().unwrap().probe;
     let (authority, path) = ("127.0.0.1:8080".to_owned(), "/health?deep=1".to_owned());
     assert_eq!(*health, Probe::Http { authority, path, status: 200 });
-    assert_eq!(config.labels.get("role"), Some("web"));
     assert_eq!(config.services_on_exit, OnExit::Leave);
 }
 

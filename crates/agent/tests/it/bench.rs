@@ -81,7 +81,7 @@ impl Bench {
     }
 
     pub(crate) async fn token(&self) -> Secret {
-        let request = NewJoinToken { node: None, expires_in: None };
+        let request = NewJoinToken { namespace: None, node: None, expires_in: None };
         Secret::new(self.client.create_join_token(&request).await.unwrap().secret)
     }
 

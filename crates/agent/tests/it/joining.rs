@@ -43,7 +43,7 @@ async fn refusals_say_what_the_server_said() {
     let error = refused("another", &token).await;
     assert!(error.contains("the join token has been used") && error.contains("join-token create"), "{error}");
     let expires_in = Some("1ms".to_owned());
-    let short = NewJoinToken { node: None, expires_in };
+    let short = NewJoinToken { namespace: None, node: None, expires_in };
     let short = Secret::new(bench.client.create_join_token(&short).await.unwrap().secret);
     let error = refused("late", &short).await;
     assert!(error.contains("the join token has expired"), "{error}");

@@ -61,6 +61,9 @@ pub struct StoredToken {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewJoinToken {
+    /// The namespace it lets into; `default` if absent.
+    #[serde(default)]
+    pub namespace: Option<String>,
     /// The one name it may join under; any free one, if absent.
     #[serde(default)]
     pub node: Option<String>,
@@ -74,6 +77,8 @@ pub struct NewJoinToken {
 pub struct JoinTokenInfo {
     /// First 12 characters of its hash.
     pub id: String,
+    /// The namespace it lets into.
+    pub namespace: String,
     /// The one name it may join under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
@@ -91,6 +96,8 @@ pub struct JoinTokenInfo {
 pub struct StoredJoinToken {
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
+    /// The namespace it lets into.
+    pub namespace: String,
     /// The one name it may join under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
@@ -127,7 +134,7 @@ pub struct Join {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Renew {
-    /// A certificate request (PEM), for the same key or a new one.
+    /// A certificate request (PEM), for the key the node joined with.
     pub certificate_request: String,
 }
 
@@ -147,7 +154,7 @@ pub struct Joined {
 pub struct WhoAmI {
     /// The actor that events would name.
     pub actor: String,
-    /// The role, for tokens.
+    /// The role of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
 }
@@ -201,6 +208,7 @@ impl From<&core::JoinToken> for StoredJoinToken {
     fn from(from: &core::JoinToken) -> Self {
         Self {
             secret_hash: from.secret_hash.clone(),
+            namespace: from.namespace.to_string(),
             node: from.node.as_ref().map(ToString::to_string),
             created_by: from.created_by.to_string(),
             expires_at_ms: from.expires_at.as_millis(),
@@ -216,6 +224,7 @@ impl TryFrom<StoredJoinToken> for core::JoinToken {
         let used_at = Timestamp::from_millis(from.used_at_ms.unwrap_or_default());
         Ok(Self {
             secret_hash: from.secret_hash,
+            namespace: read("namespace", &from.namespace)?,
             node: read_some("node", from.node.as_deref())?,
             created_by: read("created_by", &from.created_by)?,
             expires_at: Timestamp::from_millis(from.expires_at_ms),
@@ -228,6 +237,7 @@ impl From<&core::JoinToken> for JoinTokenInfo {
     fn from(from: &core::JoinToken) -> Self {
         Self {
             id: from.secret_hash.chars().take(12).collect(),
+            namespace: from.namespace.to_string(),
             node: from.node.as_ref().map(ToString::to_string),
             created_by: from.created_by.to_string(),
             expires_at_ms: from.expires_at.as_millis(),

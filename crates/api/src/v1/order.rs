@@ -37,7 +37,7 @@ pub struct Sync {
     /// The order, if it is newer than the one named in the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
-    /// The server does not know a report from this node, or only an older one: send it whole.
+    /// The server knows no report of this node: send it whole.
     pub wants_report: bool,
 }
 

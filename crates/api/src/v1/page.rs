@@ -10,6 +10,6 @@ pub struct Page<T> {
     /// Pass this as `after` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// The store revision this was read at; pass as `index` to wait for a change.
+    /// The store revision this was read at.
     pub revision: u64,
 }

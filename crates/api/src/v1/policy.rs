@@ -122,3 +122,21 @@ fn choice<T: Copy>(place: &str, words: &[(T, &str)], text: Option<&str>) -> Resu
     let known = words.iter().map(|(_, word)| *word).collect::<Vec<_>>().join(", ");
     found.map(Some).ok_or_else(|| ShapeError::at(place, format!("{text:?} is not one of {known}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_that_was_never_said_follows_a_new_soak() {
+        let text = |text: &str| Some(text.to_owned());
+        let first = core::Policy::try_from(&Policy::default()).unwrap();
+        let kept = Policy::from(&first);
+        let longer = kept.overlaid(Policy { soak: text("10m"), ..Policy::default() });
+        assert_eq!(core::Policy::try_from(&longer).unwrap().deadline().to_string(), "12m");
+        let said = Policy::from(&first).overlaid(Policy { deadline: text("5m"), ..Policy::default() });
+        let kept = Policy::from(&core::Policy::try_from(&said).unwrap());
+        let longer = kept.overlaid(Policy { soak: text("10m"), ..Policy::default() });
+        assert!(core::Policy::try_from(&longer).is_err(), "a deadline that was said stays");
+    }
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bellwether_agent::config::Config;
-use bellwether_agent::join::{JoinRequest, join};
+use bellwether_agent::join::{JoinError, JoinRequest, join};
 use bellwether_agent::status::Status;
 use bellwether_api::client::secret::Secret;
 use bellwether_rt::clock::Clock;
@@ -29,7 +29,7 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> Ended {
             let namespace = global.namespace.clone().unwrap_or_else(|| "default".to_owned());
             let labels = labels(&label)?;
             let request = JoinRequest { server, token, node: name.clone(), namespace, labels, data_dir };
-            join(request).await.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+            join(request).await.map_err(not_joined)?;
             tell(&format!("{name} has joined; run it with: bellwether agent run"));
             Ok(Exit::Yes)
         }
@@ -67,6 +67,18 @@ async fn live(config: Config) -> Ended {
     ended.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
     stopped.map_err(|error| Failure::ours(error.to_string()))?;
     Ok(Exit::Yes)
+}
+
+/// A machine that did not join: the exit code says whether it was refused, or the server could not be asked.
+pub(super) fn not_joined(error: JoinError) -> Failure {
+    let what = error.to_string();
+    let exit = match error {
+        JoinError::Call { source, .. } => Failure::from(source).exit,
+        JoinError::Token(_) | JoinError::Server(_) | JoinError::Name(_) => Exit::Usage,
+        JoinError::Another { .. } | JoinError::Lock(_) => Exit::Refused,
+        JoinError::Identity(_) | JoinError::Directory { .. } | JoinError::Key(_) => Exit::No,
+    };
+    Failure::new(exit, what)
 }
 
 fn labels(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {

@@ -32,7 +32,7 @@ static = ["sh", "-c", "echo now at $BELLWETHER_VERSION, was ${BELLWETHER_PREVIOU
 
 pub(super) async fn run(args: &Dev) -> Ended {
     let (dir, temporary) = match &args.data_dir {
-        Some(dir) => (dir.clone(), false),
+        Some(dir) => (absolute(dir)?, false),
         None => (std::env::temp_dir().join(format!("bellwether-dev-{}", std::process::id())), true),
     };
     let ended = live(args, &dir).await;
@@ -42,10 +42,15 @@ pub(super) async fn run(args: &Dev) -> Ended {
     ended
 }
 
+/// The directory from the root on: the agent's configuration is read from wherever it is started.
+fn absolute(dir: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(dir).map_err(|error| Failure::usage(format!("use {}: {error}", dir.display())))
+}
+
 async fn live(args: &Dev, dir: &Path) -> Ended {
-    let mut config = Config::load(None)?;
+    let mut stops = super::server::stops()?;
+    let mut config = Config::load(None)?.listening_on(args.listen);
     config.data_dir = dir.join("server");
-    config.listen = args.listen;
     config.plain_listen = Some(args.plain);
     if !config.data_dir.join("pki/ca.pem").exists() {
         init(&config).await?;
@@ -55,7 +60,7 @@ async fn live(args: &Dev, dir: &Path) -> Ended {
     let started = start_agent(&server, &config, dir, &tasks).await;
     if started.is_ok() {
         print(&greeting(&server, &config, dir)?);
-        super::server::until_stopped(&server).await?;
+        super::server::until_stopped(&server, &mut stops).await;
     }
     let stopped = tasks.stop(GRACE).await;
     let served = server.stop().await;
@@ -73,7 +78,7 @@ async fn start_agent(server: &Server, config: &Config, dir: &Path, tasks: &Tasks
         let token = admin_token(&config.data_dir)?;
         let ca = Some(server.ca_pem.clone());
         let access = Access { server: address.clone(), ca, identity: Identity::Token(token) };
-        let request = NewJoinToken { node: Some(NODE.to_owned()), expires_in: None };
+        let request = NewJoinToken { namespace: None, node: Some(NODE.to_owned()), expires_in: None };
         let token = Client::new(&access)?.create_join_token(&request).await?;
         let request = JoinRequest {
             server: address.clone(),
@@ -83,7 +88,7 @@ async fn start_agent(server: &Server, config: &Config, dir: &Path, tasks: &Tasks
             labels: BTreeMap::from([("role".to_owned(), "dev".to_owned())]),
             data_dir: data_dir.clone(),
         };
-        join(request).await.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+        join(request).await.map_err(super::agent::not_joined)?;
     }
     if !file.exists() {
         let data = data_dir.display().to_string();

@@ -68,13 +68,14 @@ fn sheet(entity: &Entity) -> String {
     }
     let fail_fast = policy.fail_fast.map(|on| on.to_string());
     let retries = policy.retries.map(|count| count.to_string());
+    let deadline = policy.deadline.clone().or_else(|| Some("2m + soak".to_owned()));
     let fields = [
         ("batch", &policy.batch),
         ("success", &policy.success),
         ("failures", &policy.failures),
         ("unreachable", &policy.unreachable),
         ("soak", &policy.soak),
-        ("deadline", &policy.deadline),
+        ("deadline", &deadline),
         ("fail-fast", &fail_fast),
         ("retries", &retries),
         ("on-failure", &policy.on_failure),

@@ -11,18 +11,25 @@ use crate::show::age::{clock, date};
 use crate::show::paint::{Paint, Tone};
 use crate::show::print;
 
+/// Most events that one request answers.
+const MOST: u32 = 1_000;
+
 /// How long one request for more hangs.
 const WAIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(context: &Context, args: &Events) -> Ended {
-    let page = context.client.events(&context.namespace, args.after, args.limit, Duration::ZERO).await?;
+    let read = if args.about.is_some() { MOST } else { args.limit };
+    let page = context.client.events(&context.namespace, args.after, read, Duration::ZERO).await?;
     let mut last = page.items.last().map_or(args.after.unwrap_or_default(), |event| event.seq);
-    show(context, args, &page.items)?;
+    let about = |event: &&Event| args.about.as_ref().is_none_or(|about| event.subject == *about);
+    let found: Vec<Event> = page.items.iter().filter(about).cloned().collect();
+    let newest = found.len().saturating_sub(usize::try_from(args.limit).unwrap_or(usize::MAX));
+    show(context, args, found.get(newest..).unwrap_or_default())?;
     if !args.watch {
         return Ok(Exit::Yes);
     }
     loop {
-        let page = context.client.events(&context.namespace, Some(last), 1_000, WAIT).await?;
+        let page = context.client.events(&context.namespace, Some(last), MOST, WAIT).await?;
         last = page.items.last().map_or(last, |event| event.seq);
         show(context, args, &page.items)?;
     }

@@ -101,7 +101,7 @@ fn local_version(pending: &Pending) -> Ended {
         Ok(None) => {
             Err(Failure::new(Exit::No, format!("tell the local version of {entity}: none was validated yet")))
         }
-        Err(failure) => Err(Failure { exit: Exit::No, ..failure }),
+        Err(failure) => Err(failure),
     }
 }
 

@@ -36,7 +36,10 @@ async fn begin(context: &Context, start: StartRollout) -> Ended {
         context.client.current_rollout(&context.namespace, &start.entity, None, Duration::ZERO).await?;
     context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
     if start.wait.watch {
-        return follow::follow(context, &start.entity, start.wait.timeout, before.progress.last).await;
+        return {
+            let asked = before.entity.wanted.map_or(0, |wanted| wanted.request) + 1;
+            follow::follow(context, &start.entity, start.wait.timeout, asked).await
+        };
     }
     crate::show::tell(&format!("started; watch it with: bellwether rollout get {} -w", start.entity));
     Ok(Exit::Yes)
@@ -82,13 +85,14 @@ async fn status(
 pub(super) const fn exit(view: &RolloutView) -> Exit {
     let Some(rollout) = &view.rollout else { return Exit::No };
     match rollout.state {
-        State::Running | State::Waiting { .. } | State::RollingBack | State::Succeeded => Exit::Yes,
+        State::Running | State::Waiting { .. } | State::Succeeded => Exit::Yes,
         State::PausedByPerson { .. }
         | State::PausedTooManyFailed { .. }
         | State::PausedNothingToRollBackTo { .. }
         | State::PausedTooManyUnreachable { .. } => Exit::NeedsPerson,
         State::SucceededPartly { .. } => Exit::Partly,
-        State::RolledBack
+        State::RollingBack
+        | State::RolledBack
         | State::RollbackFailed { .. }
         | State::Aborted { .. }
         | State::Superseded { .. } => Exit::No,

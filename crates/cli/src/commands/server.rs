@@ -1,7 +1,9 @@
 //! `server`: making and running a control plane.
 
+use std::path::Path;
+
 use bellwether_rt::clock::Clock;
-use bellwether_rt::signal::stop_requested;
+use bellwether_rt::signal::Stops;
 use bellwether_server::config::{Config, ConfigError};
 use bellwether_server::run::{RunError, Server, init};
 
@@ -35,7 +37,7 @@ impl From<RunError> for Failure {
 
 pub(super) async fn run(global: &Global, verb: ServerVerb) -> Ended {
     match verb {
-        ServerVerb::Init { config } => make(global, &load(&config)?).await,
+        ServerVerb::Init { config } => make(global, &load(&config)?, config.config.as_deref()).await,
         ServerVerb::Run { config, check: true, .. } => {
             load(&config)?;
             tell("the configuration is fine");
@@ -53,13 +55,13 @@ fn load(from: &ServerConfig) -> Result<Config, Failure> {
     if let Some(dir) = &from.data_dir {
         config.data_dir.clone_from(dir);
     }
-    if let Some(listen) = from.listen {
-        config.listen = listen;
-    }
-    Ok(config)
+    Ok(match from.listen {
+        Some(address) => config.listening_on(address),
+        None => config,
+    })
 }
 
-async fn make(global: &Global, config: &Config) -> Ended {
+async fn make(global: &Global, config: &Config, file: Option<&Path>) -> Ended {
     let made = init(config).await?;
     let data = serde_json::json!({
         "token_file": made.token_file,
@@ -71,10 +73,11 @@ async fn make(global: &Global, config: &Config) -> Ended {
         || vec![made.token_file.display().to_string()],
         |_| {
             let server = format!("https://{}", config.listen);
+            let file = file.map_or(String::new(), |file| format!(" --config {}", file.display()));
             format!(
                 "made an installation in {dir}\n\n\
              admin token (shown this once; also in {token}, readable by you alone):\n  {secret}\n\n\
-             next:\n  bellwether server run --data-dir {dir} --listen {listen}\n  \
+             next:\n  bellwether server run{file} --data-dir {dir} --listen {listen}\n  \
              bellwether context set main --server {server} --ca {ca} --token-file {token}\n  \
              bellwether join-token create",
                 dir = config.data_dir.display(),
@@ -89,23 +92,25 @@ async fn make(global: &Global, config: &Config) -> Ended {
 }
 
 async fn serve(config: &Config) -> Ended {
+    let mut stops = stops()?;
     let server = Server::start(config, Clock::system()).await?;
     tracing::info!(address = %server.address, "serving");
     print(&format!("serving on https://{}", server.address));
-    until_stopped(&server).await?;
+    until_stopped(&server, &mut stops).await;
     server.stop().await.map_err(|error| Failure::ours(error.to_string()))?;
     Ok(Exit::Yes)
 }
 
+/// Listens for stop signals from now on, so that one that comes early still stops things in order.
+pub(super) fn stops() -> Result<Stops, Failure> {
+    Stops::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))
+}
+
 /// Waits for a stop signal, or for the server to break.
-pub(super) async fn until_stopped(server: &Server) -> Result<(), Failure> {
+pub(super) async fn until_stopped(server: &Server, stops: &mut Stops) {
     // Both arms only wait.
     tokio::select! {
-        stop = stop_requested() => {
-            let stop = stop.map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
-            tracing::info!(?stop, "stopping");
-        }
+        stop = stops.requested() => tracing::info!(?stop, "stopping"),
         () = server.broken() => tracing::error!("a part of the server broke; stopping"),
     }
-    Ok(())
 }

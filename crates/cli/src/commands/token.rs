@@ -40,7 +40,9 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> Ended {
 pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> Ended {
     match verb {
         JoinTokenVerb::Create { node, expires_in } => {
-            let request = NewJoinToken { node, expires_in: expires_in.map(|span| span.to_string()) };
+            let namespace = Some(context.namespace.clone());
+            let expires_in = expires_in.map(|span| span.to_string());
+            let request = NewJoinToken { namespace, node, expires_in };
             let made = context.client.create_join_token(&request).await?;
             context.show.data(&made, || vec![made.secret.clone()], |_| made.secret.clone())?;
             tell("it is shown only this once, and lets one machine in, once");

@@ -214,8 +214,11 @@ fn below(dir: &Path) -> Vec<Pid> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let found = entries.filter_map(|entry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        String::from_utf8_lossy(&line).contains(&needle).then(|| Pid::from_raw(pid))?
+        // A service is told its place by its environment, everything else by its arguments.
+        let mut said = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        said.extend(std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default());
+        let own = u32::try_from(pid).is_ok_and(|pid| pid == std::process::id());
+        (!own && text(&said).contains(&needle)).then(|| Pid::from_raw(pid))?
     });
     found.collect()
 }

@@ -18,7 +18,7 @@ fn sections(place: &Place, name: &str, port: u16) -> String {
     format!(
         "[entity.web]\nstatic = [\"/bin/sh\", \"-c\", {mark:?}]\n\n\
          [entity.web.process]\nargv = [{PROGRAM:?}, \"demo-service\", \"--port\", \"{port}\", \
-         \"--version-served\", \"{{version}}\"]\n\n\
+         \"--version-served\", \"{{version}}\"]\nenv = {{ PLACE = {marks:?} }}\n\n\
          [[entity.web.check]]\nname = \"health\"\nhttp = \"http://127.0.0.1:{port}/health\"\ninterval = \"200ms\"\n"
     )
 }

@@ -154,6 +154,9 @@ impl Policy {
         } else if shares > 100 {
             let left = 100_u8.saturating_sub(self.success.get());
             Some(("failures", alloc::format!("success {} leaves at most {left}% to fail", self.success)))
+        } else if self.success == Percent::ALL && self.failures.is_some_and(|failures| !failures.is_zero()) {
+            let reason = "success 100% leaves nothing to fail; ask for less success, or leave failures out";
+            Some(("failures", reason.to_string()))
         } else if self.soak > MAX_SPAN {
             Some(("soak", alloc::format!("{} is over a year", self.soak)))
         } else if self.deadline > MAX_SPAN {
@@ -170,7 +173,12 @@ impl Policy {
         }
     }
 
-    /// The draft that means exactly this policy, every default written out.
+    const fn said_deadline(&self) -> Option<Span> {
+        let default = DEFAULT_APPLY_TIME.plus(self.soak).as_millis();
+        if self.deadline.as_millis() == default { None } else { Some(self.deadline) }
+    }
+
+    /// The draft that means exactly this policy: every default written out, but for a deadline that follows the soak.
     #[must_use]
     pub const fn to_draft(&self) -> Draft {
         Draft {
@@ -179,7 +187,8 @@ impl Policy {
             failures: self.failures,
             unreachable: Some(self.unreachable),
             soak: Some(self.soak),
-            deadline: Some(self.deadline),
+            // A deadline that was never said goes on following the soak.
+            deadline: self.said_deadline(),
             fail_fast: Some(self.fail_fast),
             retries: Some(self.retries),
             on_failure: Some(self.on_failure),

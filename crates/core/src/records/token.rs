@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use crate::access::Role;
-use crate::words::name::{Actor, NodeName};
+use crate::words::name::{Actor, Namespace, NodeName};
 use crate::words::time::Timestamp;
 
 /// A person's or program's token.
@@ -26,6 +26,8 @@ pub struct Token {
 pub struct JoinToken {
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
+    /// The namespace it lets into.
+    pub namespace: Namespace,
     /// The one name it may join under; any free one, if absent.
     pub node: Option<NodeName>,
     /// Who made it.

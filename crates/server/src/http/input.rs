@@ -54,8 +54,11 @@ impl FromRequestParts<App> for Ns {
         if app.known(&namespace) {
             return Ok(Self(namespace));
         }
-        let known: Vec<_> = app.world().fleets.keys().map(ToString::to_string).collect();
-        let hint = format!("there are: default {}", known.join(" "));
+        let mut known: Vec<String> = app.world().fleets.keys().map(ToString::to_string).collect();
+        known.push("default".to_owned());
+        known.sort();
+        known.dedup();
+        let hint = format!("there are: {}", known.join(", "));
         Err(Failure::new(Code::NotFound, format!("could not find namespace {namespace}")).hint(hint))
     }
 }

@@ -45,8 +45,7 @@ fn status(code: Code) -> StatusCode {
         Code::Conflict => StatusCode::PRECONDITION_FAILED,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::Timeout => StatusCode::REQUEST_TIMEOUT,
-        Code::Overloaded | Code::Store => StatusCode::SERVICE_UNAVAILABLE,
-        Code::Gone => StatusCode::GONE,
+        Code::Store => StatusCode::SERVICE_UNAVAILABLE,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

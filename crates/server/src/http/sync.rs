@@ -25,7 +25,7 @@ pub(crate) async fn sync(
     Node(name): Node,
     query: Query,
 ) -> Result<Answer<Sync>, Failure> {
-    query.only(&["generation", "wait", "reported"])?;
+    query.only(&["generation", "wait"])?;
     let known = Generation::new(query.get("generation")?.unwrap_or_default());
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     let _session = app.sessions.open(&namespace, &name);

@@ -1,5 +1,7 @@
 //! Entities: setting and deleting. What their versions are is the rollouts' business.
 
+use std::time::Duration;
+
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_core::records::entity::Entity;
@@ -11,6 +13,9 @@ use bellwether_core::words::selector::Selector;
 
 use super::{OpError, event};
 use crate::desk::Desk;
+
+/// How long making an entity waits for the removal of a deleted one of its name.
+const FORGET_WITHIN: Duration = Duration::from_secs(5);
 
 /// Makes an entity, or changes the selector and policy of one. Answers whether it is new.
 ///
@@ -25,14 +30,21 @@ pub async fn set(
 ) -> Result<bool, OpError> {
     let selector: Selector = read("selector", &spec.selector)?;
     let policy = Policy::try_from(&spec.policy).map_err(|error: ShapeError| error.within("policy"))?;
+    forgotten(desk, namespace, name).await;
     desk.change(namespace, actor, |_, fleet, _| {
+        if fleet.orphans.contains(name) {
+            let reason = format!(
+                "make entity {name}: what is left of the one that was deleted is still being removed"
+            );
+            return Err(OpError::Refused { reason, hint: Some("try again in a moment".to_owned()) });
+        }
         let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
         let new = match &old {
             Some(old) => Entity { selector: selector.clone(), policy, ..old.clone() },
             None => Entity::new(name.clone(), selector.clone(), policy),
         };
         if old.as_ref() == Some(&new) {
-            return Ok::<_, OpError>((None, false));
+            return Ok((None, false));
         }
         let kind = if old.is_some() { "entity.changed" } else { "entity.created" };
         let event = event(kind, format!("entity/{name}"), format!("it picks {selector}"));
@@ -40,6 +52,16 @@ pub async fn set(
         Ok((Some(atom), old.is_none()))
     })
     .await
+}
+
+/// Waits, within reason, until nothing is left of a deleted entity of this name: a new one must not inherit its memory.
+async fn forgotten(desk: &Desk, namespace: &Namespace, name: &EntityName) {
+    let mut worlds = desk.follow();
+    let gone = worlds
+        .wait_for(|world| world.fleets.get(namespace).is_none_or(|fleet| !fleet.orphans.contains(name)));
+    if tokio::time::timeout(FORGET_WITHIN, gone).await.is_err() {
+        tracing::warn!(%namespace, %name, "a deleted entity is not forgotten yet");
+    }
 }
 
 /// Removes an entity. Its targets stay at what they run; its history goes.

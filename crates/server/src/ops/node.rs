@@ -4,11 +4,11 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::node::labels_in;
 use bellwether_core::records::event::Draft;
-use bellwether_core::records::key::Record;
+use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::{Marked, Node};
 use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::label::Label;
-use bellwether_core::words::name::{Actor, Namespace, NodeName};
+use bellwether_core::words::name::{Actor, Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::{Kept, World};
@@ -33,7 +33,7 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
         .map_err(|error| ShapeError::at("certificate_request", error))?;
     let actor = bellwether_core::access::Identity::Node(name.clone()).actor();
     desk.change(&namespace, &actor, |world, fleet, now| {
-        let token = usable(world, &hash, &name, now)?;
+        let token = usable(world, &hash, (&namespace, &name), now)?;
         let other = |node: &&Kept<Node>| node.value.key_fingerprint != issued.key_fingerprint;
         if fleet.active_node(&name).filter(other).is_some() {
             return Err(OpError::Exists {
@@ -50,7 +50,8 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
             decommissioned: None,
         };
         let used = bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
-        let writes = vec![Write::put(Record::JoinToken(used)), Write::put(Record::Node(node))];
+        let mut writes = vec![Write::put(Record::JoinToken(used)), Write::put(Record::Node(node))];
+        writes.extend(predecessor(fleet, &name));
         let event = event("node.joined", format!("node/{name}"), "it showed a join token");
         Ok((Some(Atom { writes, events: vec![event] }), ()))
     })
@@ -61,7 +62,7 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
 fn usable(
     world: &World,
     hash: &str,
-    name: &NodeName,
+    (namespace, name): (&Namespace, &NodeName),
     now: Timestamp,
 ) -> Result<bellwether_core::records::token::JoinToken, OpError> {
     let token =
@@ -76,7 +77,29 @@ fn usable(
     if token.node.as_ref().is_some_and(|only| only != name) {
         return Err(OpError::JoinToken("the join token is for another name"));
     }
+    if token.namespace != *namespace {
+        return Err(OpError::JoinToken("the join token is for another namespace"));
+    }
     Ok(token.clone())
+}
+
+/// What is left of a decommissioned machine of this name: none of it is true of the one that joins now.
+fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
+    if fleet.nodes.get(name).is_none_or(|kept| kept.value.decommissioned.is_none()) {
+        return Vec::new();
+    }
+    let target = TargetName::from(name);
+    let told = fleet
+        .entities
+        .keys()
+        .filter(|entity| fleet.targets.contains_key(&((*entity).clone(), target.clone())));
+    let told = told.map(|entity| Key::Target(entity.clone(), target.clone()));
+    let kept = [
+        fleet.reports.get(name).map(|_| Key::Report(name.clone())),
+        fleet.presences.get(name).map(|_| Key::Presence(name.clone())),
+        fleet.orders.get(name).map(|_| Key::Order(name.clone())),
+    ];
+    kept.into_iter().flatten().chain(told).map(Write::Delete).collect()
 }
 
 /// Makes a node a fresh certificate for the key it has.

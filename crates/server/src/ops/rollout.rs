@@ -99,7 +99,6 @@ fn find(
 
 fn policy(entity: &Entity, over: &v1::policy::Policy) -> Result<Policy, ShapeError> {
     let now = v1::policy::Policy::from(&entity.policy);
-    // A deadline that was only ever the default follows a new soak.
     Policy::try_from(&now.overlaid(over.clone())).map_err(|error| error.within("policy"))
 }
 

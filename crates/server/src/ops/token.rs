@@ -77,6 +77,7 @@ pub async fn create_join(
     request: &NewJoinToken,
 ) -> Result<Secret, OpError> {
     let node: Option<NodeName> = read_some("node", request.node.as_deref())?;
+    let namespace: Namespace = read("namespace", request.namespace.as_deref().unwrap_or("default"))?;
     let life = read_some("expires_in", request.expires_in.as_deref())?.unwrap_or(JOIN_TOKEN_LIFE);
     if life > JOIN_TOKEN_LIFE || life == Span::ZERO {
         return Err(
@@ -88,6 +89,7 @@ pub async fn create_join(
     desk.change(&home()?, actor, |_, _, now| {
         let token = JoinToken {
             secret_hash: secret_hash.clone(),
+            namespace: namespace.clone(),
             node: node.clone(),
             created_by: actor.clone(),
             expires_at: now.plus(life),

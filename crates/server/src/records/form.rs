@@ -15,8 +15,13 @@ struct Out<'a, T> {
 
 #[derive(Deserialize)]
 struct In<T> {
-    schema: String,
     record: T,
+}
+
+/// What is read first: a newer shape may not parse at all.
+#[derive(Deserialize)]
+struct Schema {
+    schema: String,
 }
 
 /// A record's bytes.
@@ -94,13 +99,11 @@ fn put<T: Serialize>(schema: &str, record: T) -> Result<Bytes, ShapeError> {
 }
 
 fn get<T: DeserializeOwned>(schema: &str, bytes: &[u8]) -> Result<T, ShapeError> {
-    let envelope: In<T> = serde_json::from_slice(bytes).map_err(|error| ShapeError::at(schema, error))?;
-    if envelope.schema == schema {
-        Ok(envelope.record)
-    } else {
-        Err(ShapeError::at(
-            "schema",
-            format!("{:?} is not {schema:?}: another release wrote it", envelope.schema),
-        ))
+    let found: Schema = serde_json::from_slice(bytes).map_err(|error| ShapeError::at(schema, error))?;
+    if found.schema != schema {
+        let reason = format!("{:?} is not {schema:?}: another release wrote it", found.schema);
+        return Err(ShapeError::at("schema", reason));
     }
+    let envelope: In<T> = serde_json::from_slice(bytes).map_err(|error| ShapeError::at(schema, error))?;
+    Ok(envelope.record)
 }

@@ -1,11 +1,12 @@
 //! Joining, tokens and certificates.
 
 use bellwether_api::client::secret::Secret;
-use bellwether_api::client::{Client, Identity};
+use bellwether_api::client::{Access, Client, Identity};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::{NewJoinToken, NewToken, Renew};
+use bellwether_api::v1::report::Health;
 
-use crate::harness::{Installation, join_request, problem};
+use crate::harness::{Installation, join_request, policy, problem, set_entity, until, version};
 
 #[tokio::test]
 async fn a_join_token_lets_one_machine_in_once() {
@@ -25,7 +26,7 @@ async fn a_join_token_lets_one_machine_in_once() {
 async fn an_expired_or_foreign_or_revoked_join_token_opens_nothing() {
     let installation = Installation::new().await;
     let (admin, nobody) = (installation.admin(), installation.client(Identity::Nobody));
-    let short = NewJoinToken { node: None, expires_in: Some("1ms".to_owned()) };
+    let short = NewJoinToken { namespace: None, node: None, expires_in: Some("1ms".to_owned()) };
     let expired = admin.create_join_token(&short).await.unwrap().secret;
     let bound = installation.join_token(Some("db-1")).await;
     let revoked = installation.join_token(None).await;
@@ -109,4 +110,44 @@ async fn tokens_are_unique_by_name_expire_and_the_last_admin_stays() {
     let (code, detail) = problem(admin.delete_token("admin").await);
     assert_eq!(code, Code::Refused, "{detail}");
     admin.delete_token("kim").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_machine_that_takes_a_dead_ones_name_inherits_nothing_of_it() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let old = installation.node("web-1").await;
+    set_entity(&admin, policy("1", "0s")).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let number = old.told("v1").await;
+    old.runs("v1", number, Health::Healthy).await;
+    until(&admin, |view| view.progress.last_known_good.is_some()).await;
+    admin.decommission_node("default", "web-1", "disk died").await.unwrap();
+    let new = installation.node("web-1").await;
+    let view = admin.node("default", "web-1").await.unwrap();
+    assert!(view.running.is_empty() && view.reported_at_ms.is_none(), "{view:?}");
+    // It is told the known good version afresh, and not taken for one that has it.
+    assert_eq!(new.told("v1").await, 1);
+}
+
+#[tokio::test]
+async fn a_join_token_is_for_one_namespace() {
+    let installation = Installation::new().await;
+    let token = installation.join_token(None).await;
+    let (_, mut request) = join_request(&token, "web-1");
+    request.namespace = "staging".to_owned();
+    let (code, detail) = problem(installation.client(Identity::Nobody).join(&request).await);
+    assert_eq!(code, Code::JoinToken);
+    assert!(detail.contains("another namespace"), "{detail}");
+}
+
+#[tokio::test]
+async fn a_token_is_never_sent_in_clear_to_another_machine() {
+    let token = Identity::Token(Secret::new("bwt_x"));
+    let access = |server: &str| Access { server: server.to_owned(), ca: None, identity: token.clone() };
+    let error = Client::new(&access("http://192.0.2.1:7421")).unwrap_err().to_string();
+    assert!(error.contains("in clear"), "{error}");
+    for server in ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1"] {
+        Client::new(&access(server)).unwrap();
+    }
 }

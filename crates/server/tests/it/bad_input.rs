@@ -29,6 +29,7 @@ async fn entities_and_policies_are_refused_with_the_field() {
             json!({"selector": "all", "policy": {"soak": "2m", "deadline": "1m"}}),
             "could not read policy.deadline",
         ),
+        (json!({"selector": "all", "policy": {"failures": "3"}}), "success 100% leaves nothing to fail"),
         (json!({"selector": "all", "policy": {"success": "101%"}}), "over 100%"),
         (json!({"selector": "all", "policy": {"batch": "a few"}}), "could not read policy.batch"),
         (json!({"selector": "all", "policy": {"on_failure": "explode"}}), "rollback, pause, continue"),

@@ -83,3 +83,40 @@ async fn a_plain_listener_is_for_loopback_alone() {
     let error = Server::start(&installation.config, Clock::system()).await.unwrap_err();
     assert!(matches!(error, RunError::Plain { .. }), "{error}");
 }
+
+#[tokio::test]
+async fn an_init_that_was_interrupted_is_finished_by_the_next_one() {
+    let mut installation = Installation::new().await;
+    let old = installation.admin_token.clone();
+    installation.server.take().unwrap().stop().await.unwrap();
+    // As if the process had died before it made the authority.
+    std::fs::remove_dir_all(installation.config.data_dir.join("pki")).unwrap();
+    installation.admin_token = init(&installation.config).await.unwrap().token;
+    installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
+    assert_eq!(installation.admin().who_am_i().await.unwrap().actor, "admin");
+    let shown_to_nobody = installation.client(bellwether_api::client::Identity::Token(old));
+    assert!(shown_to_nobody.who_am_i().await.is_err());
+}
+
+#[tokio::test]
+async fn a_long_event_log_is_read_from_where_it_begins_to_where_it_ends() {
+    let mut installation = Installation::new().await;
+    let admin = installation.admin();
+    for number in 0..2_200 {
+        set_entity(&admin, policy(&format!("{}", 1 + number % 2), "0s")).await;
+    }
+    installation.node("web-1").await;
+    for number in 0..1_100 {
+        admin.pause_node("default", "web-1", &format!("{number}")).await.unwrap();
+        admin.resume_node("default", "web-1").await.unwrap();
+    }
+    let last = installation.admin().overview("default").await.unwrap().last_event;
+    assert!(last > 4_300, "{last}");
+    installation.restart().await;
+    let admin = installation.admin();
+    assert_eq!(admin.overview("default").await.unwrap().last_event, last);
+    let oldest = admin.events("default", Some(0), 2, Duration::ZERO).await.unwrap().items;
+    assert_eq!(oldest.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2]);
+    let newest = admin.events("default", None, 3, Duration::ZERO).await.unwrap().items;
+    assert_eq!(newest.last().unwrap().seq, last);
+}

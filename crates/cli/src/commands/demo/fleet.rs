@@ -104,7 +104,8 @@ impl Fleet {
         let home = self.directory.join(name);
         std::fs::create_dir(&home)
             .map_err(|error| Failure::new(Exit::No, format!("make {}: {error}", home.display())))?;
-        let request = NewJoinToken { node: Some(name.to_owned()), expires_in: Some("5m".to_owned()) };
+        let request =
+            NewJoinToken { namespace: None, node: Some(name.to_owned()), expires_in: Some("5m".to_owned()) };
         let token = context.client.create_join_token(&request).await?;
         let token_file = home.join("join-token");
         write(&token_file, &token.secret)?;

@@ -11,7 +11,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 
-use bellwether_rt::signal::stop_requested;
+use bellwether_rt::signal::Stops;
 use bellwether_rt::tasks::Tasks;
 
 use crate::args::DemoService;
@@ -27,12 +27,13 @@ pub(crate) async fn run(args: &DemoService) -> Ended {
         Failure::new(Exit::Unavailable, format!("listen on 127.0.0.1:{}: {error}", args.port))
     })?;
     let tasks = Tasks::new();
+    let mut stops = Stops::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
     let version = args.version_served.clone();
     loop {
         // accept is cancel safe; the other arm only waits.
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop_requested() => return Ok(Exit::Yes),
+            _ = stops.requested() => return Ok(Exit::Yes),
         };
         if let Ok((stream, _)) = accepted {
             tasks.spawn("connection", serve(stream, version.clone()));

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bellwether_api::v1::rollout::{RolloutView, State};
+use bellwether_api::v1::progress::Course;
+use bellwether_api::v1::rollout::RolloutView;
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
@@ -17,7 +18,7 @@ use crate::show::{print, tree};
 /// How long one request for a change hangs: short, so that ages on the screen move.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Follows the entity's rollout after number `after` until it rests, and says how it ended by the exit code.
+/// Follows the entity until request number `after` was heeded and what it led to rests, and says how it ended by the exit code.
 pub(crate) async fn follow(context: &Context, entity: &str, timeout: Option<Span>, after: u64) -> Ended {
     let drawn = context.show.terminal && !context.is_data();
     let mut screen = Screen::default();
@@ -41,7 +42,7 @@ pub(crate) async fn follow(context: &Context, entity: &str, timeout: Option<Span
     )
 }
 
-/// Calls `each` with every state seen, until the rollout after number `after` rests; none when the time is over.
+/// Calls `each` with every state seen, until request number `after` was heeded and what it led to rests; none when the time is over.
 pub(crate) async fn until_rest(
     context: &Context,
     entity: &str,
@@ -68,18 +69,13 @@ async fn next(context: &Context, entity: &str, index: Option<u64>) -> Result<Rol
     Ok(context.client.current_rollout(&context.namespace, entity, index, WAIT).await?)
 }
 
-/// Whether nothing more happens without a person or a new request.
+/// Whether nothing more happens without a person or a new request. Not every request makes a rollout of its own: asking for
+/// last known good turns the one under way around.
 fn rests(view: &RolloutView, after: u64) -> bool {
-    let Some(rollout) = view.rollout.as_ref().filter(|rollout| rollout.number > after) else { return false };
     let asked = view.entity.wanted.as_ref().map_or(0, |wanted| wanted.request);
-    let heeded = view.progress.handled >= asked;
-    let paused = matches!(
-        rollout.state,
-        State::PausedByPerson { .. }
-            | State::PausedTooManyFailed { .. }
-            | State::PausedNothingToRollBackTo { .. }
-    );
-    heeded && (rollout.ended_ms.is_some() || paused)
+    let heeded = view.progress.handled >= asked.max(after);
+    let under_way = matches!(view.progress.course, Course::Forward { .. } | Course::Back { .. });
+    heeded && (!under_way || exit(view) == Exit::NeedsPerson)
 }
 
 /// All targets of an entity, page by page.

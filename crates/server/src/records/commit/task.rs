@@ -66,9 +66,8 @@ impl Writer {
                     Ok(members) if members.is_empty() => {}
                     Ok(members) => {
                         let txn = group.close();
-                        for (namespace, (_, after)) in &group.sequences {
-                            self.last.insert(namespace.clone(), *after);
-                        }
+                        self.last
+                            .extend(group.sequences.iter().map(|(name, (_, after))| (name.clone(), *after)));
                         groups.push((txn, group, members));
                     }
                     Err(error) => {
