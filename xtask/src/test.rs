@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 1] = [("nginx-light", "/usr/sbin/nginx", "-v")];
+const PACKAGES: [(&str, &str, &str); 2] =
+    [("nginx-light", "/usr/sbin/nginx", "-v"), ("curl", "curl", "--version")];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     install(root)?;

@@ -9,7 +9,8 @@
 
 mod commands;
 mod demo;
+mod guide;
 mod place;
-mod readme;
+
 mod story_cut_off;
 mod story_nginx;

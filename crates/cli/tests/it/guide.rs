@@ -1,0 +1,107 @@
+//! The README and the guide, followed by a machine: every shell block is run as it stands, on ports and in a home of its own.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::place::{PROGRAM, free_port, text};
+
+/// The shell blocks of a document, or of one section of it.
+fn blocks(document: &str, heading: Option<&str>) -> String {
+    let path = format!("{}/../../{document}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let section = match heading {
+        Some(heading) => text.split(heading).nth(1).unwrap().split("\n##").next().unwrap(),
+        None => &text,
+    };
+    let blocks = section.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap());
+    blocks.collect::<Vec<_>>().join("\n")
+}
+
+/// Runs a script in a home of its own, with its well-known ports and places replaced by free ones. The first command that
+/// fails ends it; whatever it started ends with it.
+fn follow(script: &str, home: &tempfile::TempDir) -> Output {
+    let here = home.path().display().to_string();
+    let script = script
+        .replace("7420", &free_port().to_string())
+        .replace("7421", &free_port().to_string())
+        .replace("/tmp/bellwether-dev", &format!("{here}/dev"))
+        .replace("/tmp/join-token", &format!("{here}/join-token"))
+        .replace("/tmp/web-7", &format!("{here}/web-7"));
+    let script = format!(
+        "set -e\ntrap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\nmkdir -p \"$HOME/bellwether\"\n{script}"
+    );
+    let bin = std::path::Path::new(PROGRAM).parent().unwrap().display().to_string();
+    let output = Command::new("timeout")
+        .args(["-s", "TERM", "120", "bash", "-c", &script])
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", format!("{bin}:/usr/local/bin:/usr/bin:/bin"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{script}\n{}\n{}", text(&output.stdout), text(&output.stderr));
+    output
+}
+
+/// Starts `dev` as the README does, waits until it answers, then runs the script.
+fn follow_beside_dev(script: &str) -> Output {
+    let home = tempfile::tempdir().unwrap();
+    let start = "bellwether dev --data-dir /tmp/bellwether-dev --listen 127.0.0.1:7420 --plain 127.0.0.1:7421 &\n\
+                 until test -s /tmp/bellwether-dev/server/admin-token && \
+                 BELLWETHER_SERVER=http://127.0.0.1:7421 \
+                 BELLWETHER_TOKEN=$(cat /tmp/bellwether-dev/server/admin-token) \
+                 bellwether node get dev-1 >/dev/null 2>&1; do sleep 0.1; done\n";
+    follow(&format!("{start}{script}"), &home)
+}
+
+fn dev_section() -> String {
+    let script = blocks("README.md", Some("### A server and a node in one terminal"));
+    assert!(script.starts_with("bellwether dev --data-dir /tmp/bellwether-dev\n"), "{script}");
+    script.lines().skip(1).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_installation_in_the_readme_works_as_it_stands() {
+    let home = tempfile::tempdir().unwrap();
+    let script = blocks("README.md", Some("### An installation"));
+    assert!(script.contains("bellwether rollout start web broken"), "the section lost its point");
+    let script = script.replace("bellwether server run ", "bellwether server run --listen 127.0.0.1:7420 ");
+    let output = follow(&script, &home);
+    let said = text(&output.stdout);
+    assert!(said.contains("exit code 1"), "the broken version was not refused:\n{said}");
+    let version = std::fs::read_to_string(home.path().join("bellwether/web.version")).unwrap();
+    assert_eq!(version.trim(), "v1", "{said}");
+}
+
+#[test]
+fn the_first_steps_in_the_readme_work_as_they_stand() {
+    let said = text(&follow_beside_dev(&dev_section()).stdout);
+    assert!(said.contains("v1 is last known good"), "{said}");
+}
+
+#[test]
+fn the_page_on_rollouts_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/rollouts.md", None)).stdout);
+    assert!(said.contains("v3 is last known good"), "{said}");
+}
+
+#[test]
+fn the_page_on_nodes_works_as_it_stands() {
+    let script = format!("{}\n{}", dev_section(), blocks("docs/guide/nodes.md", None));
+    let said = text(&follow_beside_dev(&script).stdout);
+    assert!(said.contains("web-7") && said.contains("disk is full"), "{said}");
+}
+
+#[test]
+fn the_page_on_the_api_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/api.md", None)).stdout);
+    assert!(said.contains("\"code\":\"not_found\""), "{said}");
+}
+
+#[test]
+fn the_page_on_the_server_works_as_it_stands() {
+    let home = tempfile::tempdir().unwrap();
+    let script = blocks("docs/guide/server.md", None);
+    let script = script.replace("bellwether server run ", "bellwether server run --listen 127.0.0.1:7420 ");
+    let said = text(&follow(&script, &home).stdout);
+    assert!(said.contains("bellwether_leading 1"), "{said}");
+}
