@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_core::records::key::Key;
 use bellwether_core::verdict::Atom;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Actor, Namespace};
@@ -27,6 +28,40 @@ pub struct Desk {
     world: watch::Receiver<Arc<World>>,
     committer: Committer,
     clock: Clock,
+}
+
+/// On whose behalf something is committed, and on what grounds.
+#[derive(Debug, Clone)]
+pub struct By {
+    /// Who; events name them.
+    pub actor: Actor,
+    /// The leadership it was decided under, for deciders.
+    pub term: Option<Term>,
+    /// A record that must not have changed since it was looked at, besides those that are written.
+    pub seen: Option<Key>,
+}
+
+impl By {
+    /// A person, a program or a node.
+    #[must_use]
+    pub const fn person(actor: Actor) -> Self {
+        Self { actor, term: None, seen: None }
+    }
+
+    fn propose(self, world: &World, namespace: &Namespace) -> Proposal {
+        let seen = self.seen.into_iter().map(|key| {
+            let revision = world.revision(namespace, &key);
+            (key, revision)
+        });
+        Proposal {
+            namespace: namespace.clone(),
+            seen: seen.collect(),
+            actor: self.actor,
+            term: self.term,
+            writes: Vec::new(),
+            events: Vec::new(),
+        }
+    }
 }
 
 impl Desk {
@@ -73,12 +108,10 @@ impl Desk {
         &self,
         world: &World,
         namespace: &Namespace,
-        by: (Actor, Option<Term>),
+        by: By,
         atoms: Vec<Atom>,
     ) -> Result<Revision, CommitError> {
-        let (actor, term) = by;
-        let mut proposal =
-            Proposal { namespace: namespace.clone(), actor, term, writes: Vec::new(), events: Vec::new() };
+        let mut proposal = by.propose(world, namespace);
         for atom in atoms {
             let guarded = atom.writes.into_iter().map(|write| {
                 let revision = world.revision(namespace, &write.key());
@@ -111,7 +144,7 @@ impl Desk {
             let (atom, answer) = decide(&world, fleet, self.now())?;
             let Some(atom) = atom else { return Ok(answer) };
             tries += 1;
-            match self.commit(&world, namespace, (actor.clone(), None), vec![atom]).await {
+            match self.commit(&world, namespace, By::person(actor.clone()), vec![atom]).await {
                 Ok(_) => return Ok(answer),
                 Err(CommitError::Conflict) if tries < TRIES => {
                     self.shown(world.revision.next()).await;

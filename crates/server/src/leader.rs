@@ -37,10 +37,10 @@ pub async fn run(
 ) {
     while !stop.is_cancelled() {
         match acquire(&store, &name, sole).await {
-            Ok(Some((lease, term))) => {
+            Ok(Some((lease, term, since))) => {
                 tracing::info!(%term, "leading");
                 out.send_replace(Some(term));
-                hold(&store, lease, &stop).await;
+                hold(&store, lease, since, &stop).await;
                 out.send_replace(None);
                 tracing::info!(%term, "no longer leading");
                 if let Err(error) = store.revoke(lease).await {
@@ -56,7 +56,11 @@ pub async fn run(
     }
 }
 
-async fn acquire(store: &Store, name: &str, sole: bool) -> Result<Option<(LeaseId, Term)>, StoreError> {
+async fn acquire(
+    store: &Store,
+    name: &str,
+    sole: bool,
+) -> Result<Option<(LeaseId, Term, Instant)>, StoreError> {
     if let Some(entry) = store.get(keys::LEADER.into()).await? {
         if !sole {
             return Ok(None);
@@ -64,11 +68,13 @@ async fn acquire(store: &Store, name: &str, sole: bool) -> Result<Option<(LeaseI
         let compare = Compare::Modified { key: entry.key.clone(), revision: entry.modified };
         store.commit(Txn { compares: vec![compare], ops: vec![Op::Delete { key: entry.key }] }).await?;
     }
+    // Counted from before the lease: whatever the commit takes is time that the lease has lived.
+    let since = Instant::now();
     let lease = store.grant(TTL).await?;
     let put = Op::Put { key: keys::LEADER.into(), value: name.to_owned().into(), lease: Some(lease) };
     let txn = Txn { compares: vec![Compare::Absent { key: keys::LEADER.into() }], ops: vec![put] };
     match store.commit(txn).await? {
-        Outcome::Committed(revision) => Ok(Some((lease, Term::new(revision.0)))),
+        Outcome::Committed(revision) => Ok(Some((lease, Term::new(revision.0), since))),
         Outcome::Conflict { .. } => {
             store.revoke(lease).await?;
             Ok(None)
@@ -77,8 +83,8 @@ async fn acquire(store: &Store, name: &str, sole: bool) -> Result<Option<(LeaseI
 }
 
 /// Renews until asked to stop, or until the last renewal is too old.
-async fn hold(store: &Store, lease: LeaseId, stop: &CancellationToken) {
-    let mut renewed = Instant::now();
+async fn hold(store: &Store, lease: LeaseId, since: Instant, stop: &CancellationToken) {
+    let mut renewed = since;
     loop {
         pause(RENEW_EVERY.min(STOP_AFTER.saturating_sub(renewed.elapsed())), stop).await;
         if stop.is_cancelled() {

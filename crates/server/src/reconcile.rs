@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::decide::{liveness, order, retention, rollout};
+use bellwether_core::records::key::Key;
 use bellwether_core::verdict::{Atom, Verdict, of_rollout};
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Actor, Namespace};
@@ -15,7 +16,7 @@ use bellwether_core::world::World;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::Desk;
+use crate::desk::{By, Desk};
 use crate::metrics::Metrics;
 use crate::records::commit::CommitError;
 use crate::sessions::Sessions;
@@ -58,6 +59,7 @@ impl Reconciler {
             self.desk.shown(Revision::new(term.get())).await;
             self.sessions.expect_all(&self.desk.world());
             self.lead(term, &stop).await;
+            self.let_go(term, &stop).await;
         }
     }
 
@@ -66,6 +68,15 @@ impl Reconciler {
         tokio::select! {
             () = stop.cancelled() => None,
             term = self.term.wait_for(Option::is_some) => term.ok().and_then(|term| *term),
+        }
+    }
+
+    /// Waits until a term that ended is no longer taken for the present one: its loss shows in a commit first.
+    async fn let_go(&mut self, term: Term, stop: &CancellationToken) {
+        // Both arms only wait.
+        tokio::select! {
+            () = stop.cancelled() => {}
+            gone = self.term.wait_for(|present| *present != Some(term)) => drop(gone),
         }
     }
 
@@ -119,7 +130,7 @@ impl Reconciler {
             contacts.settle(fleet, limits.suspect, now);
             liveness::decide(fleet, contacts, limits, now)
         });
-        self.commit(&world, namespace, term, verdict).await
+        self.commit(&world, namespace, decider(term), verdict).await
     }
 
     async fn rollouts(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
@@ -128,7 +139,9 @@ impl Reconciler {
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
         for (name, board) in &fleet.boards {
             let verdict = of_rollout(name, rollout::decide(board, now));
-            pass.add(self.commit(&world, namespace, term, verdict).await?);
+            // A person who pauses, aborts or deletes in the middle of a long verdict stops the rest of it.
+            let by = By { seen: Some(Key::Entity(name.clone())), ..decider(term) };
+            pass.add(self.commit(&world, namespace, by, verdict).await?);
         }
         Ok(pass)
     }
@@ -136,26 +149,26 @@ impl Reconciler {
     async fn orders(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {
         let world = self.desk.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
-        self.commit(&world, namespace, term, order::decide(fleet, term)).await
+        self.commit(&world, namespace, decider(term), order::decide(fleet, term)).await
     }
 
     async fn retention(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {
         let world = self.desk.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
         let verdict = retention::decide(fleet, self.settings.events_kept);
-        self.commit(&world, namespace, term, verdict).await
+        self.commit(&world, namespace, decider(term), verdict).await
     }
 
     async fn commit(
         &self,
         world: &World,
         namespace: &Namespace,
-        term: Term,
+        by: By,
         verdict: Verdict,
     ) -> Result<Pass, CommitError> {
         let wrote = !verdict.atoms.is_empty();
         for slice in slices(verdict.atoms) {
-            self.desk.commit(world, namespace, (decider(), Some(term)), slice).await?;
+            self.desk.commit(world, namespace, by.clone(), slice).await?;
         }
         Ok(Pass { wrote, wake: verdict.wake })
     }
@@ -195,9 +208,10 @@ fn slices(atoms: Vec<Atom>) -> Vec<Vec<Atom>> {
     slices
 }
 
-/// Who deciders are in events.
-fn decider() -> Actor {
-    Actor::parse("bellwether").expect("plain letters are an actor")
+/// Who deciders are in events, under a term.
+fn decider(term: Term) -> By {
+    let actor = Actor::parse("bellwether").expect("plain letters are an actor");
+    By { actor, term: Some(term), seen: None }
 }
 
 async fn sleep_or_never(how_long: Option<Duration>) {

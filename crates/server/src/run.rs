@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::Config;
-use crate::desk::Desk;
+use crate::desk::{By, Desk};
 use crate::http::{self, App, Parts};
 use crate::metrics::Metrics;
 use crate::pki::{Pki, PkiError};
@@ -113,6 +113,8 @@ pub struct Server {
     app: App,
     tasks: Tasks,
     store: Store,
+    /// What requests in flight and deciders still need when the listeners have stopped: the world and the committer.
+    inner_tasks: Tasks,
     /// The store's own level: it outlives everything that uses it.
     store_tasks: Tasks,
 }
@@ -176,7 +178,7 @@ async fn first_token(
     let mut writes: Vec<Write> =
         world.tokens.keys().map(|hash| Write::Delete(Key::Token(hash.clone()))).collect();
     writes.push(Write::put(record));
-    desk.commit(world, &home, (name, None), vec![Atom { writes, events: vec![] }]).await?;
+    desk.commit(world, &home, By::person(name), vec![Atom { writes, events: vec![] }]).await?;
     Ok(())
 }
 
@@ -207,13 +209,14 @@ impl Server {
         let plain_address =
             plain.as_ref().zip(config.plain_listen).map(|(socket, asked)| local(socket, asked));
         let ca_pem = pki.ca_pem().to_owned();
-        let (tasks, store_tasks) = (Tasks::new(), Tasks::new());
+        let (tasks, inner_tasks, store_tasks) = (Tasks::new(), Tasks::new(), Tasks::new());
         let store = Store::embedded(&config.data_dir.join("store"), &store_tasks)?;
-        let app = match build(config, &store, &tasks, (clock, pki)).await {
+        let app = match build(config, &store, (&tasks, &inner_tasks), (clock, pki)).await {
             Ok(app) => app,
             Err(error) => {
                 store.close().await;
                 tasks.cancel();
+                inner_tasks.cancel();
                 return Err(error);
             }
         };
@@ -222,7 +225,7 @@ impl Server {
         if let Some(plain) = plain {
             tasks.spawn("http", http::serve(plain, None, router, tasks.child()));
         }
-        Ok(Self { address, plain_address, ca_pem, app, tasks, store, store_tasks })
+        Ok(Self { address, plain_address, ca_pem, app, tasks, store, inner_tasks, store_tasks })
     }
 
     /// Every route it serves, and what each needs.
@@ -246,7 +249,11 @@ impl Server {
 
     /// Waits until the server stops by itself, which it only does when a task of it broke.
     pub async fn broken(&self) {
-        self.tasks.cancelled().await;
+        // Both arms only wait.
+        tokio::select! {
+            () = self.tasks.cancelled() => {}
+            () = self.inner_tasks.cancelled() => {}
+        }
     }
 
     /// Stops: no new connections, requests in flight finish, leadership is given back, the store is flushed.
@@ -254,21 +261,26 @@ impl Server {
     /// # Errors
     /// [`StopError`] when something did not end in time or had broken.
     pub async fn stop(self) -> Result<(), StopError> {
-        self.tasks.cancel();
         let stopped = self.tasks.stop(GRACE).await;
+        let settled = self.inner_tasks.stop(GRACE).await;
         self.store.close().await;
         let closed = self.store_tasks.stop(GRACE).await;
-        stopped.and(closed)
+        stopped.and(settled).and(closed)
     }
 }
 
 /// Reads the world and starts everything that works on it.
-async fn build(config: &Config, store: &Store, tasks: &Tasks, parts: (Clock, Pki)) -> Result<App, RunError> {
+async fn build(
+    config: &Config,
+    store: &Store,
+    (tasks, inner): (&Tasks, &Tasks),
+    parts: (Clock, Pki),
+) -> Result<App, RunError> {
     let (clock, pki) = parts;
     let first = world::load(store).await?;
     let (sender, worlds) = watch::channel(Arc::new(first.clone()));
-    tasks.spawn("world", world::follow(store.clone(), first, sender, tasks.token()));
-    let committer = Committer::start(store.clone(), clock.clone(), tasks);
+    inner.spawn("world", world::follow(store.clone(), first, sender, inner.token()));
+    let committer = Committer::start(store.clone(), clock.clone(), inner);
     let desk = Desk::new(worlds, committer, clock.clone());
     let sessions = Sessions::new(clock.clone());
     let metrics = Metrics::default();

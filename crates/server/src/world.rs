@@ -65,7 +65,7 @@ pub async fn load(store: &Store) -> Result<World, WorldError> {
             records.push((namespace, record, Revision::new(entry.modified.0)));
             // Of a long event log only the oldest is needed, to know where it begins, and the newest.
             if let Some(namespace) = event.filter(|namespace| skipped.insert(namespace.clone())) {
-                last = last.max(before_newest(store, &namespace).await?);
+                last = last.max(before_newest(store, &namespace, revision).await?);
                 break;
             }
         }
@@ -79,8 +79,13 @@ pub async fn load(store: &Store) -> Result<World, WorldError> {
 }
 
 /// The key behind which the newest events of a namespace begin, if there are more than are kept in memory.
-async fn before_newest(store: &Store, namespace: &Namespace) -> Result<Option<Bytes>, StoreError> {
-    let entry = store.get(keys::sequence(namespace)).await?;
+async fn before_newest(
+    store: &Store,
+    namespace: &Namespace,
+    at: bellwether_store::Revision,
+) -> Result<Option<Bytes>, StoreError> {
+    // At the revision that everything else is read at: a later number would leave a hole in memory.
+    let entry = store.list(Range::one(keys::sequence(namespace)), Some(at), 1).await?.entries.pop();
     let last = entry.and_then(|entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok());
     let before = last.and_then(|last| last.checked_sub(EVENTS_IN_MEMORY as u64));
     Ok(before.map(|before| keys::of(namespace, &Key::Event(Sequence::new(before)))))

@@ -34,6 +34,7 @@ pub(super) async fn run(global: &Global, args: &Demo) -> Ended {
     let mut fleet = Fleet::new(args)?;
     // The play is dropped where it stands when a signal comes; the fleet is taken down either way.
     let ended = tokio::select! {
+        biased;
         ended = play(global, args, &mut fleet) => ended,
         stop = stop_requested() => {
             stop.map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;

@@ -1,6 +1,7 @@
 //! `dev`: a server and an agent in one process, on loopback, to try things.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,6 +36,11 @@ pub(super) async fn run(args: &Dev) -> Ended {
         Some(dir) => (absolute(dir)?, false),
         None => (std::env::temp_dir().join(format!("bellwether-dev-{}", std::process::id())), true),
     };
+    if temporary {
+        // A fresh directory of our own: one that is there already is somebody else's.
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&dir);
+        made.map_err(|error| Failure::new(Exit::Refused, format!("make {}: {error}", dir.display())))?;
+    }
     let ended = live(args, &dir).await;
     if temporary && let Err(error) = std::fs::remove_dir_all(&dir) {
         tell(&format!("could not remove {}: {error}", dir.display()));

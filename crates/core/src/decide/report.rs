@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::records::event::Draft;
 use crate::records::key::Record;
 use crate::records::report::Report;
+use crate::records::status::MAX_CATEGORIES;
 use crate::verdict::{Atom, Write};
 use crate::words::time::Timestamp;
 
@@ -25,7 +26,9 @@ pub fn absorb(last: Option<&Report>, mut new: Report, now: Timestamp) -> Option<
     if let Some(last) = last {
         // A status set by hand is not the agent's to forget.
         for (category, status) in &last.statuses {
-            new.statuses.entry(category.clone()).or_insert_with(|| status.clone());
+            if new.statuses.len() < MAX_CATEGORIES {
+                new.statuses.entry(category.clone()).or_insert_with(|| status.clone());
+            }
         }
         steady(last, &mut new);
         let unchanged = Report { received_at: last.received_at, ..new.clone() } == *last;

@@ -1,4 +1,4 @@
-//! What may be forgotten: old events, records of removed entities, old rollouts beyond the history kept.
+//! What may be forgotten: old events, and records of removed entities. The history of an entity that is there is kept.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -11,6 +11,7 @@ use bellwether_api::v1::page::Page;
 use bellwether_core::records::key::Record;
 use bellwether_core::words::counter::Sequence;
 use bellwether_core::words::name::Namespace;
+use bellwether_core::words::time::{Span, Timestamp};
 use futures_util::Stream;
 use http::HeaderMap;
 
@@ -21,6 +22,9 @@ use crate::records::{form, keys};
 
 /// Events read at once for a stream.
 const STREAM_PAGE: usize = 256;
+
+/// How long one stream lives before the client has to show its token again.
+const STREAM_LIFE: Span = Span::from_secs(300);
 
 /// How often an idle stream says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -59,7 +63,9 @@ pub(crate) async fn stream(
         Some(number) => Sequence::new(number),
         None => query.after()?.unwrap_or_else(|| last(&app, &namespace)),
     };
-    let pages = futures_util::stream::unfold((app, namespace, after), next_page);
+    // A stream ends after a while, and the client resumes: a token that was deleted meanwhile is then nobody's.
+    let end = app.clock.now().plus(STREAM_LIFE);
+    let pages = futures_util::stream::unfold((app, namespace, after), move |place| next_page(place, end));
     let events = futures_util::StreamExt::flat_map(pages, |page| {
         futures_util::stream::iter(page.into_iter().map(|event| {
             let data = serde_json::to_string(&event).unwrap_or_default();
@@ -72,9 +78,10 @@ pub(crate) async fn stream(
 type Place = (App, Namespace, Sequence);
 
 /// The next events after a place; ends when the server stops or the store cannot be read, and the client resumes.
-async fn next_page((app, namespace, after): Place) -> Option<(Vec<Event>, Place)> {
+async fn next_page((app, namespace, after): Place, end: Timestamp) -> Option<(Vec<Event>, Place)> {
     loop {
-        if app.stop.is_cancelled() {
+        let left = end.since(app.clock.now());
+        if app.stop.is_cancelled() || left == Span::ZERO {
             return None;
         }
         let events = read(&app, &namespace, after, STREAM_PAGE).await.ok()?;
@@ -82,7 +89,7 @@ async fn next_page((app, namespace, after): Place) -> Option<(Vec<Event>, Place)
             let place = (app, namespace, Sequence::new(last.seq));
             return Some((events, place));
         }
-        wait_for_more(&app, &namespace, after, super::MAX_WAIT).await;
+        wait_for_more(&app, &namespace, after, left.to_duration()).await;
     }
 }
 
@@ -111,8 +118,8 @@ async fn read(
 ) -> Result<Vec<Event>, Failure> {
     let world = app.world();
     let Some(fleet) = world.fleets.get(namespace) else { return Ok(Vec::new()) };
-    let in_memory = fleet.events.first().map(|(first, _)| *first);
-    if in_memory.is_none_or(|first| first <= after.next()) {
+    let in_memory = fleet.events.range(after.next()..).next().map(|(first, _)| *first);
+    if in_memory.is_none_or(|first| first == after.next()) {
         let newer = fleet.events.range(after.next()..).take(limit);
         return Ok(newer.map(|(_, event)| (&**event).into()).collect());
     }

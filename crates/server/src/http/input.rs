@@ -27,7 +27,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let mut reader = serde_json::Deserializer::from_slice(bytes);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let place = error.path().to_string();
-            let place = if place == "." { "the body" } else { &place };
+            let place = if matches!(place.as_str(), "." | "?") { "the body" } else { &place };
             Failure::from(ShapeError::at(place, error.inner()))
         })?;
         reader.end().map_err(|error| Failure::from(ShapeError::at("the body", error)))?;

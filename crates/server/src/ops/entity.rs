@@ -8,6 +8,7 @@ use bellwether_core::records::entity::Entity;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::policy::Policy;
 use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::words::counter::RequestNumber;
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::selector::Selector;
 
@@ -78,9 +79,12 @@ pub async fn delete(
         if !fleet.entities.contains_key(name) {
             return Err(OpError::NotFound(format!("entity {name}")));
         }
-        let active = fleet.progresses.get(name).and_then(|kept| kept.value.active());
-        if let Some(number) = active {
-            let reason = format!("delete entity {name}: its rollout {number} is under way");
+        let progress = fleet.progresses.get(name).map(|kept| &kept.value);
+        let asked = fleet.entities.get(name).map(|kept| kept.value.last_request());
+        let active = progress.is_some_and(|progress| progress.active().is_some());
+        if active || asked > progress.map(|progress| progress.handled).or(asked.map(|_| RequestNumber::ZERO))
+        {
+            let reason = format!("delete entity {name}: a rollout of it is under way");
             let hint = format!("end it first: bellwether rollout abort {name}");
             return Err(OpError::Refused { reason, hint: Some(hint) });
         }

@@ -33,6 +33,9 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
         .map_err(|error| ShapeError::at("certificate_request", error))?;
     let actor = bellwether_core::access::Identity::Node(name.clone()).actor();
     desk.change(&namespace, &actor, |world, fleet, now| {
+        if again(world, fleet, &hash, (&name, &issued.key_fingerprint)) {
+            return Ok((None, ()));
+        }
         let token = usable(world, &hash, (&namespace, &name), now)?;
         let other = |node: &&Kept<Node>| node.value.key_fingerprint != issued.key_fingerprint;
         if fleet.active_node(&name).filter(other).is_some() {
@@ -46,7 +49,8 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
             labels: labels.clone(),
             joined_at: now,
             key_fingerprint: issued.key_fingerprint.clone(),
-            pause: None,
+            // A pause is the operator's: a machine that joins again does not end it.
+            pause: fleet.active_node(&name).and_then(|kept| kept.value.pause.clone()),
             decommissioned: None,
         };
         let used = bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
@@ -57,6 +61,14 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
     })
     .await?;
     Ok(issued)
+}
+
+/// Whether this very machine has joined with this token already, and only the answer was lost.
+fn again(world: &World, fleet: &Fleet, hash: &str, (name, fingerprint): (&NodeName, &str)) -> bool {
+    let used = world.join_tokens.get(hash).and_then(|token| token.value.used.as_ref());
+    let same =
+        fleet.active_node(name).is_some_and(|node| secret::same(&node.value.key_fingerprint, fingerprint));
+    same && used.is_some_and(|(node, _)| node == name)
 }
 
 fn usable(

@@ -8,6 +8,7 @@ use bellwether_core::records::token::{JoinToken, Token};
 use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::time::Span;
+use bellwether_core::world::Kept;
 
 use super::{OpError, event};
 use crate::desk::Desk;
@@ -50,12 +51,13 @@ pub async fn create(desk: &Desk, actor: &Actor, request: &NewToken) -> Result<Se
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] for the last admin token.
 pub async fn delete(desk: &Desk, actor: &Actor, name: &str) -> Result<(), OpError> {
-    desk.change(&home()?, actor, |world, _, _| {
+    desk.change(&home()?, actor, |world, _, now| {
         let found = world.tokens.values().find(|token| token.value.name.as_str() == name);
         let token = found.ok_or_else(|| OpError::NotFound(format!("token {name}")))?;
         let admin = bellwether_core::access::Role::Admin;
-        let admins = world.tokens.values().filter(|token| token.value.role == admin).count();
-        if token.value.role == admin && admins == 1 {
+        let alive = |token: &&Kept<Token>| token.value.expires_at.is_none_or(|end| end > now);
+        let others = world.tokens.values().filter(alive).filter(|other| other.value.name.as_str() != name);
+        if token.value.role == admin && !others.map(|other| other.value.role).any(|role| role == admin) {
             let reason = "delete the last admin token: nobody could make another".to_owned();
             return Err(OpError::Refused { reason, hint: Some("make another admin token first".to_owned()) });
         }

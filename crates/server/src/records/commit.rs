@@ -8,6 +8,7 @@ mod task;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_core::records::event::Draft;
+use bellwether_core::records::key::Key;
 use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Actor, Namespace};
@@ -28,6 +29,8 @@ pub struct Proposal {
     pub actor: Actor,
     /// The leadership it was decided under, for deciders.
     pub term: Option<Term>,
+    /// Records that were looked at and must not have changed since, each with its revision.
+    pub seen: Vec<(Key, Revision)>,
     /// What changes, each with the revision it was decided on; zero for "it must not be there yet".
     pub writes: Vec<(Write, Revision)>,
     /// What is told about it.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -45,7 +46,9 @@ impl Fleet {
         let program =
             std::env::current_exe().map_err(|error| Failure::ours(format!("find this program: {error}")))?;
         let directory = std::env::temp_dir().join(format!("bellwether-demo-{}", std::process::id()));
-        std::fs::create_dir(&directory)
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&directory)
             .map_err(|error| Failure::new(Exit::No, format!("make {}: {error}", directory.display())))?;
         let mut free = free_ports(usize::from(args.nodes) + 1)?.into_iter();
         let server = SocketAddr::from((Ipv4Addr::LOCALHOST, free.next().unwrap_or_default()));

@@ -43,6 +43,21 @@ fn a_status_that_somebody_else_set_survives_the_agents_next_report() {
 }
 
 #[test]
+fn a_node_that_keeps_inventing_categories_never_outgrows_its_record() {
+    let named = |prefix: &str| {
+        let mut many = report(State::Success);
+        let status = many.statuses.values().next().unwrap().clone();
+        many.statuses = (0..MAX_CATEGORIES)
+            .map(|number| (Category::parse(&alloc::format!("{prefix}-{number}")).unwrap(), status.clone()))
+            .collect();
+        many
+    };
+    let first = absorb(None, named("a"), Timestamp::from_millis(5)).unwrap();
+    let second = absorb(Some(written(&first)), named("b"), Timestamp::from_millis(7)).unwrap();
+    assert_eq!(written(&second).statuses.len(), MAX_CATEGORIES);
+}
+
+#[test]
 fn a_state_keeps_its_since_until_it_changes_and_the_change_is_told_once() {
     let first = absorb(None, report(State::Running), Timestamp::from_millis(5)).unwrap();
     assert_eq!(first.events.len(), 1);

@@ -122,6 +122,9 @@ struct Part {
 impl Part {
     fn new(proposal: &Proposal) -> Result<Self, CommitError> {
         let mut part = Self { compares: Vec::new(), ops: Vec::new(), keys: BTreeSet::new(), bytes: 0 };
+        for (key, revision) in &proposal.seen {
+            part.compares.push(unchanged(&keys::of(&proposal.namespace, key), *revision));
+        }
         for (write, revision) in &proposal.writes {
             let key = keys::of(&proposal.namespace, &write.key());
             part.compares.extend(guard(&key, write, *revision));
@@ -178,12 +181,16 @@ impl Part {
 fn guard(key: &Bytes, write: &Write, revision: Revision) -> Option<Compare> {
     match write {
         Write::Delete(Key::Event(_)) => None,
-        Write::Put(_) | Write::Delete(_) if revision == Revision::ZERO => {
-            Some(Compare::Absent { key: key.clone() })
-        }
-        Write::Put(_) | Write::Delete(_) => {
-            let revision = bellwether_store::Revision(revision.get());
-            Some(Compare::Modified { key: key.clone(), revision })
+        Write::Put(_) | Write::Delete(_) => Some(unchanged(key, revision)),
+    }
+}
+
+/// A record is as it was at `revision`; not there, if that is zero.
+fn unchanged(key: &Bytes, revision: Revision) -> Compare {
+    match revision {
+        Revision::ZERO => Compare::Absent { key: key.clone() },
+        revision => {
+            Compare::Modified { key: key.clone(), revision: bellwether_store::Revision(revision.get()) }
         }
     }
 }

@@ -22,6 +22,7 @@ fn presence(name: &str, based_on: Revision, events: usize) -> Proposal {
         namespace: namespace(),
         actor: Actor::parse("test").unwrap(),
         term: None,
+        seen: vec![],
         writes: vec![(Write::put(record), based_on)],
         events: vec![event; events],
     }
@@ -91,6 +92,21 @@ async fn a_decider_that_lost_its_term_writes_nothing() {
     fresh.unwrap();
     let all = store.list(Range::prefix(keys::ROOT), None, 100).await.unwrap().entries;
     assert_eq!(all.len(), 3, "one record, one event, one number");
+}
+
+#[tokio::test]
+async fn what_was_decided_on_a_record_that_changed_since_is_not_handed_out() {
+    let tasks = Tasks::new();
+    let store = Store::memory(&tasks);
+    let committer = Committer::start(store.clone(), Clock::system(), &tasks);
+    let revision = committer.commit(presence("looked-at", Revision::ZERO, 0)).await.unwrap();
+    let key = Key::Presence(NodeName::parse("looked-at").unwrap());
+    let based =
+        |name: &str| Proposal { seen: vec![(key.clone(), revision)], ..presence(name, Revision::ZERO, 1) };
+    committer.commit(based("n-1")).await.unwrap();
+    committer.commit(presence("looked-at", revision, 0)).await.unwrap();
+    let late = committer.commit(based("n-2")).await;
+    assert!(matches!(late, Err(CommitError::Conflict)), "{late:?}");
 }
 
 #[tokio::test]
