@@ -172,7 +172,8 @@ async fn first_token(
         expires_at: None,
     });
     let (sender, receiver) = watch::channel(Arc::new(world.clone()));
-    tasks.spawn("world", world::follow(store.clone(), world.clone(), sender, tasks.token()));
+    let sessions = Sessions::new(clock.clone());
+    tasks.spawn("world", world::follow(store.clone(), (world.clone(), sender), sessions, tasks.token()));
     let committer = Committer::start(store.clone(), clock.clone(), tasks);
     let desk = Desk::new(receiver, committer, clock.clone());
     let mut writes: Vec<Write> =
@@ -279,10 +280,11 @@ async fn build(
     let (clock, pki) = parts;
     let first = world::load(store).await?;
     let (sender, worlds) = watch::channel(Arc::new(first.clone()));
-    inner.spawn("world", world::follow(store.clone(), first, sender, inner.token()));
+    let sessions = Sessions::new(clock.clone());
+    let follow = world::follow(store.clone(), (first, sender), sessions.clone(), inner.token());
+    inner.spawn("world", follow);
     let committer = Committer::start(store.clone(), clock.clone(), inner);
     let desk = Desk::new(worlds, committer, clock.clone());
-    let sessions = Sessions::new(clock.clone());
     let metrics = Metrics::default();
     let (terms, term) = watch::channel::<Option<Term>>(None);
     let name = format!("pid-{}", std::process::id());

@@ -18,12 +18,16 @@ struct Shared {
     clock: Clock,
     // A std mutex: held for a map update, never across an await.
     contacts: Mutex<BTreeMap<Namespace, Contacts>>,
+    // Who hangs for which node's order: a new order wakes those, and nobody else.
+    bells: Mutex<BTreeMap<(Namespace, NodeName), watch::Sender<u64>>>,
     changes: watch::Sender<u64>,
 }
 
 /// One open session; dropping it ends it.
 #[derive(Debug)]
 pub struct Session {
+    /// Changes when the node's order may be a new one.
+    pub bell: watch::Receiver<u64>,
     sessions: Sessions,
     namespace: Namespace,
     node: NodeName,
@@ -34,7 +38,7 @@ impl Sessions {
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let changes = watch::Sender::new(0);
-        Self(Arc::new(Shared { clock, contacts: Mutex::default(), changes }))
+        Self(Arc::new(Shared { clock, contacts: Mutex::default(), bells: Mutex::default(), changes }))
     }
 
     /// Opens a session for a node.
@@ -43,7 +47,26 @@ impl Sessions {
         if self.with(namespace, |contacts| contacts.opened(node)) {
             self.0.changes.send_modify(|count| *count = count.wrapping_add(1));
         }
-        Session { sessions: self.clone(), namespace: namespace.clone(), node: node.clone() }
+        let mut bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        let bell = bells.entry((namespace.clone(), node.clone())).or_insert_with(|| watch::Sender::new(0));
+        let bell = bell.subscribe();
+        Session { bell, sessions: self.clone(), namespace: namespace.clone(), node: node.clone() }
+    }
+
+    /// Wakes whoever hangs for this node's order.
+    pub fn ring(&self, namespace: &Namespace, node: &NodeName) {
+        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = bells.get(&(namespace.clone(), node.clone())) {
+            bell.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
+    /// Wakes everybody: after a gap nobody knows which orders are new.
+    pub fn ring_all(&self) {
+        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        for bell in bells.values() {
+            bell.send_modify(|count| *count = count.wrapping_add(1));
+        }
     }
 
     /// Sees every opening and closing that may matter.
@@ -78,6 +101,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         let now = self.sessions.0.clock.now();
         if self.sessions.with(&self.namespace, |contacts| contacts.closed(&self.node, now)) {
+            let mut bells = self.sessions.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+            let key = (self.namespace.clone(), self.node.clone());
+            // This session's own receiver is still there; another's would be a second.
+            if bells.get(&key).is_some_and(|bell| bell.receiver_count() <= 1) {
+                bells.remove(&key);
+            }
+            drop(bells);
             self.sessions.0.changes.send_modify(|count| *count = count.wrapping_add(1));
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bellwether_api::shape::ShapeError;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::words::counter::{Revision, Sequence};
-use bellwether_core::words::name::Namespace;
+use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::EVENTS_IN_MEMORY;
 use bellwether_store::{Batch, Change, Range, Store, StoreError, Watch, WatchError};
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::records::form;
 use crate::records::keys::{self, Place};
+use crate::sessions::Sessions;
 
 /// Entries per page of the first list.
 const PAGE: usize = 1_000;
@@ -100,13 +101,19 @@ fn parse(key: &[u8], value: &[u8]) -> Result<Option<(Option<Namespace>, Record)>
 }
 
 /// Follows the store from `world` on, publishing a snapshot after each stretch of changes, until asked to stop.
-pub async fn follow(store: Store, world: World, out: watch::Sender<Arc<World>>, stop: CancellationToken) {
-    let mut world = world;
+pub async fn follow(
+    store: Store,
+    (mut world, out): (World, watch::Sender<Arc<World>>),
+    sessions: Sessions,
+    stop: CancellationToken,
+) {
     loop {
         let after = bellwether_store::Revision(world.revision.get());
         match store.watch(Range::prefix(keys::ROOT), after).await {
             Ok(watch) => {
-                let Some(error) = follow_watch(watch, &mut world, &out, &stop).await else { return };
+                let Some(error) = follow_watch(watch, &mut world, (&out, &sessions), &stop).await else {
+                    return;
+                };
                 tracing::warn!(%error, "listing everything again");
             }
             Err(error) => tracing::warn!(%error, "could not watch the store; listing everything again"),
@@ -120,6 +127,7 @@ pub async fn follow(store: Store, world: World, out: watch::Sender<Arc<World>>, 
             Ok(fresh) => {
                 world = fresh;
                 out.send_replace(Arc::new(world.clone()));
+                sessions.ring_all();
             }
             Err(error) => tracing::error!(%error, "could not read the world"),
         }
@@ -130,7 +138,7 @@ pub async fn follow(store: Store, world: World, out: watch::Sender<Arc<World>>, 
 async fn follow_watch(
     mut watch: Watch,
     world: &mut World,
-    out: &watch::Sender<Arc<World>>,
+    (out, sessions): (&watch::Sender<Arc<World>>, &Sessions),
     stop: &CancellationToken,
 ) -> Option<WatchError> {
     loop {
@@ -142,9 +150,10 @@ async fn follow_watch(
         let mut ended = None;
         let mut next = Some(batch);
         let mut folded = 0;
+        let mut ordered = Vec::new();
         while let Some(batch) = next.take() {
             match batch {
-                Ok(batch) => fold(world, batch),
+                Ok(batch) => fold(world, batch, &mut ordered),
                 Err(error) => ended = Some(error),
             }
             folded += 1;
@@ -153,18 +162,25 @@ async fn follow_watch(
             }
         }
         out.send_replace(Arc::new(world.clone()));
+        for (namespace, node) in ordered {
+            sessions.ring(&namespace, &node);
+        }
         if ended.is_some() {
             return ended;
         }
     }
 }
 
-fn fold(world: &mut World, batch: Batch) {
+/// Folds a batch, and collects the nodes whose order was written in it.
+fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)>) {
     let revision = Revision::new(batch.revision.0);
     if revision <= world.revision {
         return;
     }
     for change in batch.changes {
+        if let Some(Place::Record(Some(namespace), Key::Order(node))) = keys::read(&change.key) {
+            ordered.push((namespace, node));
+        }
         if let Err(error) = fold_change(world, &change, revision) {
             tracing::error!(%error, "ignoring a change that does not parse");
         }

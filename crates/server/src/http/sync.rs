@@ -28,13 +28,19 @@ pub(crate) async fn sync(
     query.only(&["generation", "wait"])?;
     let known = Generation::new(query.get("generation")?.unwrap_or_default());
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
-    let _session = app.sessions.open(&namespace, &name);
-    let mut worlds = app.desk.follow();
+    // Opened before the world is looked at: an order that comes in between rings the bell.
+    let mut session = app.sessions.open(&namespace, &name);
     let wait = if lacks_report(&app.world(), &namespace, &name) { wait.min(UNREPORTED_WAIT) } else { wait };
-    let news = worlds.wait_for(|world| newer(world, &namespace, &name, known).is_some());
+    let news = async {
+        while newer(&app.world(), &namespace, &name, known).is_none() {
+            if session.bell.changed().await.is_err() {
+                return;
+            }
+        }
+    };
     // All arms only wait; the world is looked at again below.
     tokio::select! {
-        _ = news => {}
+        () = news => {}
         () = tokio::time::sleep(wait) => {}
         () = app.stop.cancelled() => {}
     }
