@@ -136,3 +136,28 @@ pub(crate) async fn nowhere(uri: http::Uri) -> Failure {
 pub(crate) async fn no_such_method(method: http::Method, uri: http::Uri) -> Failure {
     Failure::new(Code::NotFound, format!("could not find {method} {}", uri.path()))
 }
+
+#[cfg(test)]
+mod tests {
+    use bellwether_store::StoreError;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_said_as_such_with_its_place_and_is_never_a_no() {
+        let full = StoreError::DiskFull { place: "/var/lib/bellwether".to_owned() };
+        let Failure(problem) = OpError::from(CommitError::Store(full)).into();
+        assert_eq!((problem.status, problem.code), (503, Code::Store));
+        assert!(problem.detail.contains("/var/lib/bellwether: no space is left"), "{}", problem.detail);
+        assert_eq!(problem.hint.as_deref(), Some("nothing was changed; try again"));
+        assert!(problem.retry_after_ms.is_some());
+    }
+
+    #[test]
+    fn a_store_that_does_not_answer_is_never_not_found() {
+        for error in [StoreError::Closed, StoreError::Broken { reason: "a sync failed".to_owned() }] {
+            let Failure(problem) = CommitError::Store(error).into();
+            assert_eq!((problem.status, problem.code), (503, Code::Store));
+        }
+    }
+}
