@@ -13,10 +13,12 @@ use bellwether_core::records::entity::Entity;
 use bellwether_core::records::policy::{Draft, Policy};
 use bellwether_core::records::progress::Progress;
 use bellwether_core::records::rollout::Rollout;
+use bellwether_core::rollout::around::Around;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::operate::{self, Intent};
 use bellwether_core::rollout::sighting::{Contact, Doing, Health, Sighting};
 use bellwether_core::words::counter::AssignmentNumber;
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -53,20 +55,20 @@ fn main() {
         }
         world.pass_time(60);
         let pass = median(|| {
-            let (time, verdict) = timed(|| decide(&world.board, world.now));
+            let (time, verdict) = timed(|| decide(&world.board, &Around::default(), world.now));
             assert_eq!(verdict.targets.len(), targets / 10, "a batch succeeds and a batch is told");
             time
         });
         print(targets, "full_pass", pass);
         let fresh = median(|| {
             let copied: Vec<_> = members(&world.board);
-            timed(|| decide(&build(&world, copied), world.now)).0
+            timed(|| decide(&build(&world, copied), &Around::default(), world.now)).0
         });
         print(targets, "build_and_full_pass", fresh);
-        let verdict = decide(&world.board, world.now);
+        let verdict = decide(&world.board, &Around::default(), world.now);
         world.apply(verdict);
         print(targets, "pass_after_one_report", one_report(&mut world, &names));
-        print(targets, "idle_pass", median(|| timed(|| decide(&world.board, world.now)).0));
+        print(targets, "idle_pass", median(|| timed(|| decide(&world.board, &Around::default(), world.now)).0));
     }
 }
 
@@ -81,7 +83,7 @@ fn one_report(world: &mut World, names: &[TargetName]) -> Duration {
         let published = Arc::new(world.board.clone());
         let (time, verdict) = timed(|| {
             world.board.fold_sighting(name, Some(sighting));
-            decide(&world.board, world.now)
+            decide(&world.board, &Around::default(), world.now)
         });
         times.push(time);
         world.apply(verdict);
@@ -97,7 +99,7 @@ impl World {
         let version: Version = version.parse().unwrap();
         self.entity = operate::start(&self.entity, &self.progress, version, intent).unwrap();
         self.board.fold_entity(Arc::new(self.entity.clone()));
-        let verdict = decide(&self.board, self.now);
+        let verdict = decide(&self.board, &Around::default(), self.now);
         self.apply(verdict.clone());
         verdict
     }
@@ -159,6 +161,8 @@ fn world(names: &[TargetName]) -> World {
         reported_at: now,
         contact: Contact::Up,
         held: None,
+        labels: Labels::default(),
+        word: None,
     };
     let board = Board::build(
         Arc::new(entity.clone()),

@@ -1,8 +1,10 @@
 //! What is remembered, one record per file. Each record has one writer, named in its file's header.
 
+pub mod answers;
 pub mod entity;
 pub mod event;
 pub mod evidence;
+pub mod freeze;
 pub mod key;
 pub mod node;
 pub mod order;

@@ -7,3 +7,4 @@ pub mod percent;
 pub mod selector;
 pub mod time;
 pub mod version;
+pub mod window;

@@ -10,10 +10,12 @@ use alloc::sync::Arc;
 
 use rpds::RedBlackTreeMapSync;
 
+use crate::records::freeze::Freeze;
 use crate::records::key::Key;
 use crate::records::token::{JoinToken, Token};
+use crate::rollout::around::Around;
 use crate::words::counter::Revision;
-use crate::words::name::Namespace;
+use crate::words::name::{EntityName, FreezeName, Namespace};
 use fleet::Fleet;
 
 /// An ordered map that shares what did not change between its copies.
@@ -35,6 +37,8 @@ pub struct World {
     pub revision: Revision,
     /// By namespace.
     pub fleets: Map<Namespace, Fleet>,
+    /// What is not to be changed in any namespace.
+    pub freezes: Map<FreezeName, Kept<Freeze>>,
     /// By the secret's hash.
     pub tokens: Map<String, Kept<Token>>,
     /// By the secret's hash.
@@ -58,6 +62,21 @@ impl World {
             (_, None) => Revision::ZERO,
         }
     }
+
+    /// What a decision about an entity takes into account besides its board.
+    #[must_use]
+    pub fn around(&self, namespace: &Namespace, entity: &EntityName) -> Around {
+        let Some(fleet) = self.fleets.get(namespace) else { return Around::default() };
+        let policy = fleet.entities.get(entity).map(|kept| &kept.value.policy);
+        let needs = policy.into_iter().flat_map(|policy| &policy.needs);
+        let offered = |service: &EntityName| Some((service.clone(), fleet.boards.get(service)?.functional()));
+        let freezes = self.freezes.values().chain(fleet.freezes.values());
+        Around {
+            freezes: freezes.map(|kept| kept.value.clone()).collect(),
+            services: needs.filter_map(|need| offered(&need.service)).collect(),
+            answers: fleet.answers.get(entity).map(|kept| kept.value.clone()).unwrap_or_default(),
+        }
+    }
 }
 
 impl Fleet {
@@ -73,6 +92,8 @@ impl Fleet {
             Key::Target(entity, target) => {
                 self.targets.get(&(entity.clone(), target.clone())).copied().unwrap_or_default()
             }
+            Key::Answers(name) => revision_of(self.answers.get(name)),
+            Key::Freeze(name) => revision_of(self.freezes.get(name)),
             Key::Event(_) | Key::Token(_) | Key::JoinToken(_) => Revision::ZERO,
         }
     }

@@ -1,17 +1,24 @@
 //! The rollout decider: from an entity's board and the time to what is written next. Owns the verdict and the rounds in
 //! which it is reached; never asks what changed.
 //!
-//! A round heeds what people asked, settles what reports and time have brought, judges the rollout and hands out what
-//! there is room for. Rounds go on, on a copy of the board, until one changes nothing: so the verdict of one pass leaves
+//! A round heeds what people asked, settles what reports and time have brought, judges the rollout, hands out what
+//! there is room for and says what it waits for. Rounds go on, on a copy of the board, until one changes nothing: so the verdict of one pass leaves
 //! nothing for a second.
 
+mod gate;
 mod hand_out;
 mod head;
 mod heed;
+mod hooked;
 mod judge;
+mod line;
 mod pass;
+mod questions;
+mod rest;
 mod settle;
+mod stage;
 mod tell;
+mod watch;
 
 use alloc::vec::Vec;
 
@@ -19,7 +26,9 @@ use crate::records::event::Draft;
 use crate::records::progress::Progress;
 use crate::records::rollout::Rollout;
 use crate::records::target::TargetState;
+use crate::rollout::around::Around;
 use crate::rollout::board::Board;
+use crate::rollout::question::Question;
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
@@ -39,6 +48,8 @@ pub struct Verdict {
     pub events: Vec<Draft>,
     /// Targets that changed: those that free a place first, those that take one last.
     pub targets: Vec<Change>,
+    /// What the policy's controllers would be asked now, so that a later decision can go on. Nothing that is written.
+    pub questions: Vec<Question>,
     /// When to decide again even if nothing changes.
     pub wake: Option<Timestamp>,
 }
@@ -62,16 +73,21 @@ impl Verdict {
     }
 }
 
-/// Decides what is written next for one entity.
+/// Decides what is written next for one entity. It is decided again whenever its board or what is around it changes.
 #[must_use]
-pub fn decide(board: &Board, now: Timestamp) -> Verdict {
-    let mut pass = pass::Pass::new(board, now);
+pub fn decide(board: &Board, around: &Around, now: Timestamp) -> Verdict {
+    let mut pass = pass::Pass::new(board, around, now);
     let done = (0..MAX_ROUNDS).any(|_| !round(&mut pass));
+    questions::ask(&mut pass);
     let verdict = pass.verdict(board);
     if done { verdict } else { Verdict { wake: Some(now), ..verdict } }
 }
 
 /// One round; says whether it changed anything.
-fn round(pass: &mut pass::Pass) -> bool {
-    heed::heed(pass) || settle::settle(pass) || judge::judge(pass) || hand_out::hand_out(pass)
+fn round(pass: &mut pass::Pass<'_>) -> bool {
+    heed::heed(pass)
+        || settle::settle(pass)
+        || judge::judge(pass)
+        || hand_out::hand_out(pass)
+        || rest::rest(pass)
 }

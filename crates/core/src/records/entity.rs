@@ -4,7 +4,7 @@
 use alloc::string::String;
 
 use super::policy::Policy;
-use crate::words::counter::RequestNumber;
+use crate::words::counter::{RequestNumber, RolloutNumber};
 use crate::words::name::{Actor, EntityName};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
@@ -29,6 +29,8 @@ pub struct Entity {
     pub resumes: u64,
     /// The last abort; older requests than it names are over.
     pub abort: Option<Abort>,
+    /// The last approval of a stage.
+    pub approval: Option<Approval>,
 }
 
 /// What changes on the targets.
@@ -91,6 +93,21 @@ pub struct Abort {
     pub at: Timestamp,
 }
 
+/// A person's approval of a stage of a rollout, and of those before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// Which rollout.
+    pub rollout: RolloutNumber,
+    /// Which stage, from 1.
+    pub stage: u32,
+    /// Who approved.
+    pub by: Actor,
+    /// Why, in their words; may be empty.
+    pub why: String,
+    /// When.
+    pub at: Timestamp,
+}
+
 impl Entity {
     /// An entity that nobody has asked anything of yet.
     #[must_use]
@@ -104,6 +121,7 @@ impl Entity {
             hold: None,
             resumes: 0,
             abort: None,
+            approval: None,
         }
     }
 

@@ -18,3 +18,11 @@ pub struct Evidence {
     /// Names of the checks that fail, in order.
     pub failing_checks: Vec<String>,
 }
+
+impl Evidence {
+    /// Evidence of which nothing is known but this line.
+    #[must_use]
+    pub fn of(summary: String) -> Self {
+        Self { summary, ..Self::default() }
+    }
+}

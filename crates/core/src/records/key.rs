@@ -1,7 +1,9 @@
 //! Which record: the typed key, and the record with it. How a key reads as text is the store's business elsewhere.
 
+use super::answers::Answers;
 use super::entity::Entity;
 use super::event::Event;
+use super::freeze::Freeze;
 use super::node::{Node, Presence};
 use super::order::Order;
 use super::progress::Progress;
@@ -10,7 +12,7 @@ use super::rollout::Rollout;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
 use crate::words::counter::{RolloutNumber, Sequence};
-use crate::words::name::{EntityName, NodeName, TargetName};
+use crate::words::name::{EntityName, FreezeName, NodeName, TargetName};
 
 use alloc::string::String;
 
@@ -33,6 +35,10 @@ pub enum Key {
     Rollout(EntityName, RolloutNumber),
     /// One of an entity's targets.
     Target(EntityName, TargetName),
+    /// What an entity's controllers answered.
+    Answers(EntityName),
+    /// A freeze; one without a namespace holds in all of them.
+    Freeze(FreezeName),
     /// An event.
     Event(Sequence),
     /// A token, by its secret's hash.
@@ -60,6 +66,10 @@ pub enum Record {
     Rollout(EntityName, Rollout),
     /// One of an entity's targets.
     Target(EntityName, TargetName, TargetState),
+    /// What an entity's controllers answered.
+    Answers(EntityName, Answers),
+    /// A freeze.
+    Freeze(Freeze),
     /// An event.
     Event(Event),
     /// A token.
@@ -81,6 +91,8 @@ impl Record {
             Self::Progress(entity, _) => Key::Progress(entity.clone()),
             Self::Rollout(entity, rollout) => Key::Rollout(entity.clone(), rollout.number),
             Self::Target(entity, target, _) => Key::Target(entity.clone(), target.clone()),
+            Self::Answers(entity, _) => Key::Answers(entity.clone()),
+            Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::Event(event) => Key::Event(event.sequence),
             Self::Token(token) => Key::Token(token.secret_hash.clone()),
             Self::JoinToken(token) => Key::JoinToken(token.secret_hash.clone()),

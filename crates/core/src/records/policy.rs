@@ -1,17 +1,31 @@
-//! The policy of an entity: how carefully its targets change. Owns defaults and contradictions; decides nothing.
+//! The policy of an entity: how carefully its targets change. Owns the fields and their defaults; decides nothing.
 //! Written by people, as part of the entity.
 
+pub mod choice;
+mod contradiction;
+pub mod hook;
+pub mod line;
+
 use alloc::string::String;
-use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::ops::Deref;
+
+pub use choice::{OnFailure, Supersede};
+use hook::{Hooks, Monitor};
+use line::{Domain, Need, Order, Stage};
 
 use crate::words::percent::{Amount, Percent};
 use crate::words::time::Span;
+use crate::words::window::Window;
 
 /// Most apply attempts that may be asked for: beyond this a retry is a loop.
 pub const MAX_RETRIES: u32 = 100;
 
 /// Longest soak or deadline: a year. Longer is a typing error.
 pub const MAX_SPAN: Span = Span::from_secs(31_536_000);
+
+/// Most stages, windows or needs of one policy: more cannot be read by a person.
+pub const MAX_LISTED: usize = 32;
 
 /// Most targets in flight at once, unless said: a mistake costs a twentieth of the fleet.
 const DEFAULT_BATCH: Amount = Amount::Share(percent(5));
@@ -25,27 +39,72 @@ const DEFAULT_SOAK: Span = Span::from_secs(60);
 /// Time for the change itself, before the soak, unless a deadline is said.
 const DEFAULT_APPLY_TIME: Span = Span::from_secs(120);
 
-/// How carefully an entity's targets change. Made by [`Policy::new`], which fills in the defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    batch: Amount,
-    success: Percent,
-    failures: Option<Amount>,
-    unreachable: Amount,
-    soak: Span,
-    deadline: Span,
-    fail_fast: bool,
-    retries: u32,
-    on_failure: OnFailure,
-    rollback: Amount,
-    supersede: Supersede,
+/// How long failures of a good version are still told as belonging to its rollout, unless said.
+const DEFAULT_SETTLE: Span = Span::from_secs(900);
+
+/// How carefully an entity's targets change: [`Values`] that do not contradict each other. Made by [`Policy::new`],
+/// which fills in the defaults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy(Values);
+
+/// The fields of a policy, every default filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Values {
+    /// As in [`Draft::batch`].
+    pub batch: Amount,
+    /// As in [`Draft::stages`]; none means one stage of everything.
+    pub stages: Vec<Stage>,
+    /// As in [`Draft::max_unavailable`].
+    pub max_unavailable: Option<Amount>,
+    /// As in [`Draft::success`].
+    pub success: Percent,
+    /// As in [`Draft::failures`].
+    pub failures: Option<Amount>,
+    /// As in [`Draft::unreachable`].
+    pub unreachable: Amount,
+    /// As in [`Draft::soak`].
+    pub soak: Span,
+    /// As in [`Draft::deadline`].
+    pub deadline: Span,
+    /// As in [`Draft::progress`].
+    pub progress: Option<Span>,
+    /// As in [`Draft::fail_fast`].
+    pub fail_fast: bool,
+    /// As in [`Draft::retries`].
+    pub retries: u32,
+    /// As in [`Draft::domain`].
+    pub domain: Option<Domain>,
+    /// As in [`Draft::order`].
+    pub order: Order,
+    /// As in [`Draft::windows`].
+    pub windows: Vec<Window>,
+    /// As in [`Draft::needs`].
+    pub needs: Vec<Need>,
+    /// As in [`Draft::monitor`].
+    pub monitor: Option<Monitor>,
+    /// As in [`Draft::hooks`].
+    pub hooks: Hooks,
+    /// As in [`Draft::on_failure`].
+    pub on_failure: OnFailure,
+    /// As in [`Draft::rollback`].
+    pub rollback: Amount,
+    /// As in [`Draft::supersede`].
+    pub supersede: Supersede,
+    /// As in [`Draft::settle`].
+    pub settle: Span,
 }
 
 /// A policy as a person writes it: what is `None` takes its default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Draft {
     /// Most targets in flight at once, a count or a share rounded up; zero holds. Default 5 %.
     pub batch: Option<Amount>,
+    /// How far it goes before the next stage begins, each further than the one before, the last 100 %. Default: none,
+    /// which is one stage of everything.
+    pub stages: Option<Vec<Stage>>,
+    /// Most targets that may be in flight, broken or not heard from together before another is touched, a count or a
+    /// share rounded up; with `domain`, of each domain too. Default: no limit.
+    pub max_unavailable: Option<Amount>,
     /// Share of targets that must succeed for the version to become last known good. 1 to 100 %, default 100 %.
     pub success: Option<Percent>,
     /// Failures tolerated, a count or a share rounded down. Default: what `success` leaves over.
@@ -56,40 +115,34 @@ pub struct Draft {
     pub soak: Option<Span>,
     /// From assignment to success, else failed. Above `soak`, up to a year; default 120 s and the soak.
     pub deadline: Option<Span>,
+    /// Within this the rollout must gain a target, else its version is bad; waiting for a need, a window, a freeze or a
+    /// person does not count. Above `soak`, up to a year. Default: no limit.
+    pub progress: Option<Span>,
     /// Whether an error report or a failed check fails a target at once. Default yes.
     pub fail_fast: Option<bool>,
     /// Apply attempts after the first before a target has failed. 0 to 100, default 0.
     pub retries: Option<u32>,
+    /// The label whose values change one after the other. Default: none.
+    pub domain: Option<Domain>,
+    /// In which order targets take their turn, within a domain. Default: by name.
+    pub order: Option<Order>,
+    /// When turns are handed out: while one of those for every target is open, and for targets that have some of their
+    /// own, one of these too. Default: always.
+    pub windows: Option<Vec<Window>>,
+    /// Services that must be functional before another turn is handed out. Default: none.
+    pub needs: Option<Vec<Need>>,
+    /// What judges the rollout as a whole, beside its targets. Default: nothing.
+    pub monitor: Option<Monitor>,
+    /// Controllers that are asked. Default: none.
+    pub hooks: Option<Hooks>,
     /// What to do when the version is bad. Default: roll back.
     pub on_failure: Option<OnFailure>,
     /// Most targets in flight at once while rolling back; never zero. Default 100 %.
     pub rollback: Option<Amount>,
     /// What a new version does to a rollout that is under way. Default: replace it.
     pub supersede: Option<Supersede>,
-}
-
-/// What happens when more targets failed than the policy tolerates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnFailure {
-    /// Every target that was moved goes back to last known good.
-    #[default]
-    Rollback,
-    /// Nothing more is handed out until a person decides.
-    Pause,
-    /// The rollout goes on to its end; the version does not become last known good.
-    Continue,
-}
-
-/// What a new target version does to a rollout that is under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Supersede {
-    /// The old version is no longer handed out, neither good nor bad; the new one starts at once.
-    #[default]
-    Replace,
-    /// The rollout under way ends first.
-    Finish,
-    /// The new version is refused.
-    Refuse,
+    /// How long after its success a target's failure is still told as the version's. 0 s to a year, default 15 min.
+    pub settle: Option<Span>,
 }
 
 /// Why a draft is not a policy.
@@ -104,163 +157,102 @@ pub struct PolicyError {
 
 impl Policy {
     /// The policy of an empty draft.
-    pub const DEFAULT: Self = Self {
+    pub const DEFAULT: Self = Self(Values {
         batch: DEFAULT_BATCH,
+        stages: Vec::new(),
+        max_unavailable: None,
         success: Percent::ALL,
         failures: None,
         unreachable: DEFAULT_UNREACHABLE,
         soak: DEFAULT_SOAK,
         deadline: DEFAULT_APPLY_TIME.plus(DEFAULT_SOAK),
+        progress: None,
         fail_fast: true,
         retries: 0,
+        domain: None,
+        order: Order::Name,
+        windows: Vec::new(),
+        needs: Vec::new(),
+        monitor: None,
+        hooks: Hooks::NONE,
         on_failure: OnFailure::Rollback,
         rollback: Amount::Share(Percent::ALL),
         supersede: Supersede::Replace,
-    };
+        settle: DEFAULT_SETTLE,
+    });
 
     /// The policy a draft means.
     ///
     /// # Errors
     /// [`PolicyError`] naming the first field that is out of range or contradicts another.
     pub fn new(draft: Draft) -> Result<Self, PolicyError> {
-        let usual = Self::DEFAULT;
+        let Self(usual) = Self::DEFAULT;
         let soak = draft.soak.unwrap_or(usual.soak);
-        let policy = Self {
+        let values = Values {
             batch: draft.batch.unwrap_or(usual.batch),
+            stages: draft.stages.unwrap_or_default(),
+            max_unavailable: draft.max_unavailable,
             success: draft.success.unwrap_or(usual.success),
             failures: draft.failures,
             unreachable: draft.unreachable.unwrap_or(usual.unreachable),
             soak,
             deadline: draft.deadline.unwrap_or(DEFAULT_APPLY_TIME.plus(soak)),
+            progress: draft.progress,
             fail_fast: draft.fail_fast.unwrap_or(usual.fail_fast),
             retries: draft.retries.unwrap_or(usual.retries),
+            domain: draft.domain,
+            order: draft.order.unwrap_or(usual.order),
+            windows: draft.windows.unwrap_or_default(),
+            needs: draft.needs.unwrap_or_default(),
+            monitor: draft.monitor,
+            hooks: draft.hooks.unwrap_or(usual.hooks),
             on_failure: draft.on_failure.unwrap_or(usual.on_failure),
             rollback: draft.rollback.unwrap_or(usual.rollback),
             supersede: draft.supersede.unwrap_or(usual.supersede),
+            settle: draft.settle.unwrap_or(usual.settle),
         };
-        match policy.contradiction() {
-            None => Ok(policy),
+        match contradiction::of(&values) {
+            None => Ok(Self(values)),
             Some((field, reason)) => Err(PolicyError { field, reason }),
         }
     }
 
-    fn contradiction(&self) -> Option<(&'static str, String)> {
-        let shares = match self.failures {
-            Some(Amount::Share(share)) => share.get().saturating_add(self.success.get()),
-            Some(Amount::Count(_)) | None => 0,
-        };
-        if self.success == Percent::NONE {
-            Some(("success", "a version that nobody must run cannot be good; use 1% or more".to_string()))
-        } else if shares > 100 {
-            let left = 100_u8.saturating_sub(self.success.get());
-            Some(("failures", alloc::format!("success {} leaves at most {left}% to fail", self.success)))
-        } else if self.success == Percent::ALL && self.failures.is_some_and(|failures| !failures.is_zero()) {
-            let reason = "success 100% leaves nothing to fail; ask for less success, or leave failures out";
-            Some(("failures", reason.to_string()))
-        } else if self.soak > MAX_SPAN {
-            Some(("soak", alloc::format!("{} is over a year", self.soak)))
-        } else if self.deadline > MAX_SPAN {
-            Some(("deadline", alloc::format!("{} is over a year", self.deadline)))
-        } else if self.deadline <= self.soak {
-            let (deadline, soak) = (self.deadline, self.soak);
-            Some(("deadline", alloc::format!("{deadline} does not exceed the soak of {soak}")))
-        } else if self.retries > MAX_RETRIES {
-            Some(("retries", alloc::format!("{} is over {MAX_RETRIES}", self.retries)))
-        } else if self.rollback.is_zero() {
-            Some(("rollback", "a rollback cannot hold; use 1 or more".to_string()))
-        } else {
-            None
-        }
-    }
-
-    const fn said_deadline(&self) -> Option<Span> {
-        let default = DEFAULT_APPLY_TIME.plus(self.soak).as_millis();
-        if self.deadline.as_millis() == default { None } else { Some(self.deadline) }
-    }
-
     /// The draft that means exactly this policy: every default written out, but for a deadline that follows the soak.
     #[must_use]
-    pub const fn to_draft(&self) -> Draft {
+    pub fn to_draft(&self) -> Draft {
+        let values = self.0.clone();
+        // A deadline that was never said goes on following the soak.
+        let said_deadline = (values.deadline != DEFAULT_APPLY_TIME.plus(values.soak)).then_some(values.deadline);
         Draft {
-            batch: Some(self.batch),
-            success: Some(self.success),
-            failures: self.failures,
-            unreachable: Some(self.unreachable),
-            soak: Some(self.soak),
-            // A deadline that was never said goes on following the soak.
-            deadline: self.said_deadline(),
-            fail_fast: Some(self.fail_fast),
-            retries: Some(self.retries),
-            on_failure: Some(self.on_failure),
-            rollback: Some(self.rollback),
-            supersede: Some(self.supersede),
+            batch: Some(values.batch),
+            stages: some_listed(values.stages),
+            max_unavailable: values.max_unavailable,
+            success: Some(values.success),
+            failures: values.failures,
+            unreachable: Some(values.unreachable),
+            soak: Some(values.soak),
+            deadline: said_deadline,
+            progress: values.progress,
+            fail_fast: Some(values.fail_fast),
+            retries: Some(values.retries),
+            domain: values.domain,
+            order: Some(values.order),
+            windows: some_listed(values.windows),
+            needs: some_listed(values.needs),
+            monitor: values.monitor,
+            hooks: (values.hooks != Hooks::NONE).then_some(values.hooks),
+            on_failure: Some(values.on_failure),
+            rollback: Some(values.rollback),
+            supersede: Some(values.supersede),
+            settle: Some(values.settle),
         }
     }
+}
 
-    /// As in [`Draft::batch`].
-    #[must_use]
-    pub const fn batch(&self) -> Amount {
-        self.batch
-    }
-
-    /// As in [`Draft::success`].
-    #[must_use]
-    pub const fn success(&self) -> Percent {
-        self.success
-    }
-
-    /// As in [`Draft::failures`].
-    #[must_use]
-    pub const fn failures(&self) -> Option<Amount> {
-        self.failures
-    }
-
-    /// As in [`Draft::unreachable`].
-    #[must_use]
-    pub const fn unreachable(&self) -> Amount {
-        self.unreachable
-    }
-
-    /// As in [`Draft::soak`].
-    #[must_use]
-    pub const fn soak(&self) -> Span {
-        self.soak
-    }
-
-    /// As in [`Draft::deadline`].
-    #[must_use]
-    pub const fn deadline(&self) -> Span {
-        self.deadline
-    }
-
-    /// As in [`Draft::fail_fast`].
-    #[must_use]
-    pub const fn fail_fast(&self) -> bool {
-        self.fail_fast
-    }
-
-    /// As in [`Draft::retries`].
-    #[must_use]
-    pub const fn retries(&self) -> u32 {
-        self.retries
-    }
-
-    /// As in [`Draft::on_failure`].
-    #[must_use]
-    pub const fn on_failure(&self) -> OnFailure {
-        self.on_failure
-    }
-
-    /// As in [`Draft::rollback`].
-    #[must_use]
-    pub const fn rollback(&self) -> Amount {
-        self.rollback
-    }
-
-    /// As in [`Draft::supersede`].
-    #[must_use]
-    pub const fn supersede(&self) -> Supersede {
-        self.supersede
+impl Deref for Policy {
+    type Target = Values;
+    fn deref(&self) -> &Values {
+        &self.0
     }
 }
 
@@ -268,6 +260,10 @@ impl Default for Policy {
     fn default() -> Self {
         Self::DEFAULT
     }
+}
+
+fn some_listed<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
 }
 
 const fn percent(number: u8) -> Percent {
@@ -278,60 +274,4 @@ const fn percent(number: u8) -> Percent {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused(draft: Draft) -> String {
-        Policy::new(draft).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn the_defaults_are_conservative() {
-        let policy = Policy::new(Draft::default()).unwrap();
-        assert_eq!(policy.batch(), "5%".parse().unwrap());
-        assert_eq!((policy.success(), policy.failures()), (Percent::ALL, None));
-        assert_eq!((policy.soak(), policy.deadline()), (Span::from_secs(60), Span::from_secs(180)));
-        assert_eq!((policy.fail_fast(), policy.retries()), (true, 0));
-        assert_eq!(Policy::new(policy.to_draft()).unwrap(), policy);
-        assert_eq!(policy, Policy::DEFAULT);
-    }
-
-    #[test]
-    fn the_default_deadline_grows_with_the_soak() {
-        let draft = Draft { soak: Some(Span::from_secs(600)), ..Draft::default() };
-        assert_eq!(Policy::new(draft).unwrap().deadline(), Span::from_secs(720));
-    }
-
-    #[test]
-    fn a_contradiction_is_refused_with_its_field() {
-        let soak = Some(Span::from_secs(30));
-        let cases = [
-            (
-                Draft { soak, deadline: soak, ..Draft::default() },
-                "deadline: 30s does not exceed the soak of 30s",
-            ),
-            (Draft { retries: Some(101), ..Draft::default() }, "retries: 101 is over 100"),
-            (
-                Draft { success: "90%".parse().ok(), failures: "11%".parse().ok(), ..Draft::default() },
-                "failures: success 90% leaves at most 10% to fail",
-            ),
-            (
-                Draft { success: Some(Percent::NONE), ..Draft::default() },
-                "success: a version that nobody must run cannot be good; use 1% or more",
-            ),
-            (
-                Draft { rollback: Some(Amount::Count(0)), ..Draft::default() },
-                "rollback: a rollback cannot hold; use 1 or more",
-            ),
-        ];
-        for (draft, expected) in cases {
-            assert_eq!(refused(draft), alloc::format!("use the policy: {expected}"));
-        }
-    }
-
-    #[test]
-    fn a_batch_of_zero_holds_and_a_soak_of_zero_is_allowed() {
-        let draft = Draft { batch: Some(Amount::Count(0)), soak: Some(Span::ZERO), ..Draft::default() };
-        assert!(Policy::new(draft).is_ok());
-    }
-}
+mod tests;

@@ -7,11 +7,13 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::answers::Asked;
 use super::entity::How;
 use super::evidence::Evidence;
 use super::policy::Policy;
+use super::policy::line::Need;
 use crate::words::counter::{RequestNumber, RolloutNumber};
-use crate::words::name::{Actor, TargetName};
+use crate::words::name::{Actor, FreezeName, TargetName};
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
@@ -52,6 +54,10 @@ pub struct Rollout {
     pub judgement: Judgement,
     /// What a person let pass by resuming.
     pub waived: Waived,
+    /// How far through the policy's stages it is.
+    pub stage: Stage,
+    /// The most targets it ever had gained at once, and when; kept only for a policy with `progress`.
+    pub gain: Option<Gain>,
     /// The figures when the record was last written; the live ones come from the board.
     pub figures: Figures,
     /// The batches opened, oldest first, the last [`MAX_BATCHES`].
@@ -100,7 +106,7 @@ pub enum State {
 }
 
 /// What a rollout waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wait {
     /// Nothing matches the selector, and no controller reported a target.
     NoTargets,
@@ -112,6 +118,54 @@ pub enum Wait {
     OnlyQuiet,
     /// No target at all can be reached.
     OnlyUnreachable,
+    /// No target carries the label of the policy's domain.
+    NoDomain {
+        /// The label's key.
+        key: Arc<str>,
+    },
+    /// A freeze is in force.
+    Frozen {
+        /// Its name.
+        freeze: FreezeName,
+        /// Whose it is.
+        by: Actor,
+        /// Why, in their words.
+        why: String,
+        /// When it ends by itself.
+        until: Option<Timestamp>,
+    },
+    /// The policy's windows are closed.
+    Window {
+        /// When the next one opens.
+        opens: Timestamp,
+    },
+    /// Every target that is left is frozen, or outside its own window.
+    Shut {
+        /// When that changes by itself for one of them.
+        until: Option<Timestamp>,
+    },
+    /// A person has to approve the next stage.
+    Approval {
+        /// Which, from 1.
+        stage: u32,
+    },
+    /// A service is not functional.
+    Need {
+        /// What is needed.
+        need: Need,
+    },
+    /// As many targets are unavailable as may be.
+    Unavailable {
+        /// The domain in which, if it is not all of them together.
+        domain: Option<Arc<str>>,
+    },
+    /// A controller has not answered yet, or not agreed.
+    Hook {
+        /// Which.
+        asked: Asked,
+        /// What it said, or what happens instead; may be empty.
+        reason: String,
+    },
 }
 
 /// Why a rollout stands still.
@@ -123,6 +177,12 @@ pub enum Pause {
         by: Actor,
         /// Why, in their words.
         why: String,
+    },
+    /// The version is bad for another reason than its failures, and the policy says to pause or there is nothing to go
+    /// back to; a `resume` lets that pass.
+    Bad {
+        /// Why it is bad.
+        reason: String,
     },
     /// The version is bad and the policy says to pause; a `resume` lets these failures pass.
     TooManyFailed {
@@ -137,6 +197,20 @@ pub enum Pause {
         failed: u64,
         /// Failures tolerated.
         tolerated: u64,
+    },
+    /// A stop is in force; ends with it.
+    Stopped {
+        /// Its name.
+        freeze: FreezeName,
+        /// Whose it is.
+        by: Actor,
+        /// Why, in their words.
+        why: String,
+    },
+    /// What judges the rollout as a whole does not answer; ends by itself when it does.
+    MonitorSilent {
+        /// What happens instead.
+        reason: String,
     },
     /// Too many targets are silent; ends by itself when enough are heard from, or by `resume`.
     TooManyUnreachable {
@@ -189,6 +263,26 @@ pub struct Waived {
     pub failed: u64,
     /// So many silent targets are tolerated, whatever the policy says.
     pub unreachable: u64,
+    /// What the monitor says does not count any more.
+    pub monitor: bool,
+}
+
+/// How far through the policy's stages a rollout is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stage {
+    /// The stage it is in, from 0.
+    pub at: u32,
+    /// Stages before this one need no approval any more, from 0.
+    pub approved: u32,
+}
+
+/// The most targets a rollout ever had gained at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gain {
+    /// How many had succeeded.
+    pub best: u64,
+    /// Since when, on the entity's pause clock; later than that by whatever time did not count.
+    pub at: Timestamp,
 }
 
 /// How a rollout's targets stand.

@@ -4,14 +4,19 @@
 pub(crate) mod frame;
 pub(crate) mod lane;
 pub(crate) mod member;
+pub(crate) mod rank;
 pub(crate) mod tally;
-mod tree;
+pub(crate) mod tree;
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use frame::{Frame, Stage};
 use lane::Lane;
 use member::Member;
+use rank::Rank;
+use rpds::RedBlackTreeMapSync;
 use tree::Tree;
 
 use crate::records::entity::Entity;
@@ -32,6 +37,8 @@ pub struct Board {
     rollout: Option<Arc<Rollout>>,
     frame: Frame,
     tree: Tree,
+    /// By name: the targets' ranks; empty when the line goes by name alone.
+    ranks: RedBlackTreeMapSync<TargetName, Arc<Rank>>,
 }
 
 /// One target as the board has it.
@@ -62,25 +69,29 @@ impl Board {
     ) -> Self {
         let frame = Frame::of(&entity, &progress, rollout.as_deref());
         let known = targets.filter(|(_, sighting, state)| sighting.is_some() || state.is_some());
-        let tree = Tree::from_sorted(
-            known.map(|(name, sighting, state)| Member::new(&frame, name, sighting, state)),
-        );
-        Self { entity, progress, rollout, frame, tree }
+        let members = known.map(|(name, sighting, state)| Member::new(&frame, name, sighting, state));
+        let (tree, ranks) = if frame.line.is_by_name() {
+            (Tree::from_sorted(members), RedBlackTreeMapSync::default())
+        } else {
+            lined_up(members.collect())
+        };
+        Self { entity, progress, rollout, frame, tree, ranks }
     }
 
     /// Takes in what is seen of a target; `None` when it left.
     pub fn fold_sighting(&mut self, target: &TargetName, sighting: Option<Sighting>) {
-        let state = self.tree.get(target).and_then(|member| member.state.clone());
+        let state = self.member(target).and_then(|member| member.state.clone());
         self.put(target, sighting, state);
     }
 
     /// Takes in what a target was told; `None` when that was removed.
     pub fn fold_state(&mut self, target: &TargetName, state: Option<TargetState>) {
-        let sighting = self.tree.get(target).and_then(|member| member.sighting.clone());
+        let sighting = self.member(target).and_then(|member| member.sighting.clone());
         self.put(target, sighting, state);
     }
 
-    /// Takes in a changed entity. Costs as much as all targets when soak, retries or fail-fast changed.
+    /// Takes in a changed entity. Costs as much as all targets when soak, retries, fail-fast, domain
+    /// or order changed.
     pub fn fold_entity(&mut self, entity: Arc<Entity>) {
         self.entity = entity;
         self.reframe();
@@ -95,20 +106,42 @@ impl Board {
     }
 
     fn put(&mut self, target: &TargetName, sighting: Option<Sighting>, state: Option<TargetState>) {
+        let rank = self.ranks.get(target).cloned();
         if sighting.is_none() && state.is_none() {
-            self.tree.remove(target);
-        } else {
-            self.tree.put(Member::new(&self.frame, target.clone(), sighting, state));
+            self.ranks.remove_mut(target);
+            return self.tree.remove((rank.as_deref(), target));
         }
+        let member = Member::new(&self.frame, target.clone(), sighting, state);
+        if member.rank != rank {
+            self.tree.remove((rank.as_deref(), target));
+            if let Some(rank) = &member.rank {
+                self.ranks.insert_mut(target.clone(), rank.clone());
+            }
+        }
+        self.tree.put(member);
     }
 
     fn reframe(&mut self) {
         let frame = Frame::of(&self.entity, &self.progress, self.rollout.as_deref());
-        if frame != self.frame {
-            self.frame = frame;
-            let frame = &self.frame;
-            self.tree.change_all(|member| member.replace(frame));
+        if frame == self.frame {
+            return;
         }
+        let same_line = frame.line == self.frame.line;
+        self.frame = frame;
+        let frame = &self.frame;
+        if same_line {
+            self.tree.change_all(|member| member.replace(frame));
+        } else {
+            let anew = |member: &Member| {
+                Member::new(frame, member.name.clone(), member.sighting.clone(), member.state.clone())
+            };
+            (self.tree, self.ranks) = lined_up(self.tree.iter().map(anew).collect());
+        }
+    }
+
+    /// One target with its place on the board.
+    pub(crate) fn member(&self, name: &TargetName) -> Option<&Member> {
+        self.tree.get((self.ranks.get(name).map(|rank| &**rank), name))
     }
 
     /// The entity.
@@ -132,19 +165,30 @@ impl Board {
     /// One target.
     #[must_use]
     pub fn target(&self, name: &TargetName) -> Option<Target<'_>> {
-        self.tree.get(name).map(Target::from)
+        self.member(name).map(Target::from)
     }
 
     /// All targets in name order, former ones of which something is kept included.
     pub fn targets(&self) -> impl Iterator<Item = Target<'_>> {
-        self.tree.iter().map(Target::from)
+        let names: Box<dyn Iterator<Item = &Member>> = if self.ranks.is_empty() {
+            Box::new(self.tree.iter())
+        } else {
+            Box::new(self.ranks.keys().filter_map(|name| self.member(name)))
+        };
+        names.map(Target::from)
+    }
+
+    /// How many of its targets serve: run something, are heard from and fail nothing.
+    #[must_use]
+    pub fn functional(&self) -> u64 {
+        u64::from(self.tree.tally().functional)
     }
 
     /// What a target is to be at, and the number its reports must answer; `None` when it was told nothing and stays as
     /// it is.
     #[must_use]
     pub fn expected(&self, name: &TargetName) -> Option<(&Version, AssignmentNumber)> {
-        let state = self.tree.get(name)?.state.as_ref()?;
+        let state = self.member(name)?.state.as_ref()?;
         Some((&state.version, state.assignment))
     }
 
@@ -190,6 +234,14 @@ impl Board {
     pub(crate) fn shared_rollout(&self) -> Option<Arc<Rollout>> {
         self.rollout.clone()
     }
+}
+
+/// These targets in line, and their ranks by name.
+fn lined_up(mut members: Vec<Member>) -> (Tree, RedBlackTreeMapSync<TargetName, Arc<Rank>>) {
+    members.sort_unstable_by(|a, b| a.spot().cmp(&b.spot()));
+    let ranked = members.iter().filter_map(|member| Some((member.name.clone(), member.rank.clone()?)));
+    let ranks = ranked.collect();
+    (Tree::from_sorted(members.into_iter()), ranks)
 }
 
 impl<'a> From<&'a Member> for Target<'a> {

@@ -6,10 +6,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::answer::{Answer, absorb};
+use super::around::Around;
 use super::board::Board;
 use super::operate::{self, Intent, Refusal};
+use super::question::Question;
 use super::sighting::{Contact, Doing, Health, Sighting};
 use crate::decide::rollout::{Verdict, decide};
+use crate::records::answers::Answers;
 use crate::records::entity::Entity;
 use crate::records::event::Draft;
 use crate::records::evidence::Evidence;
@@ -17,6 +21,7 @@ use crate::records::policy::Policy;
 use crate::records::progress::Progress;
 use crate::records::rollout::Rollout;
 use crate::words::counter::{AssignmentNumber, RolloutNumber};
+use crate::words::label::Labels;
 use crate::words::name::{Actor, EntityName, Namespace, TargetName};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
@@ -34,6 +39,8 @@ struct World {
     history: BTreeMap<RolloutNumber, Rollout>,
     told: BTreeMap<TargetName, AssignmentNumber>,
     events: Vec<Draft>,
+    around: Around,
+    questions: Vec<Question>,
 }
 
 /// What a controller saw of one target.
@@ -115,6 +122,68 @@ impl Engine {
         reports.iter().map(|report| (report.target.clone(), world.expect(&report.target))).collect()
     }
 
+    /// What the entity's controllers are to be asked, so that its rollout can go on; see [`Engine::answer`].
+    #[must_use]
+    pub fn questions(&self, namespace: &Namespace, entity: &EntityName) -> &[Question] {
+        let world = self.entities.get(&(namespace.clone(), entity.clone()));
+        world.map(|world| &*world.questions).unwrap_or_default()
+    }
+
+    /// Takes in what a controller answered. Targets that it took away leave.
+    pub fn answer(
+        &mut self,
+        (namespace, entity): (&Namespace, &EntityName),
+        question: &Question,
+        answer: Answer,
+        now: Timestamp,
+    ) {
+        let world = self.world(namespace, entity);
+        let gone = match &answer {
+            Answer::Removed(gone) => gone.clone(),
+            Answer::Selected(_)
+            | Answer::Approved { .. }
+            | Answer::Judged(_)
+            | Answer::Watched { .. }
+            | Answer::Silent { .. } => Vec::new(),
+        };
+        let answers = absorb(&world.board, &world.around.answers, question, answer, now);
+        let removed = !answers.troubles.contains_key(&question.asked());
+        world.heard(answers);
+        for target in gone.iter().filter(|_| removed) {
+            world.told.remove(target);
+            world.board.fold_sighting(target, None);
+        }
+        world.decide(now);
+    }
+
+    /// Changes what is around an entity, besides its own targets: freezes and the services it needs.
+    pub fn surround(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        now: Timestamp,
+        change: impl FnOnce(&mut Around),
+    ) {
+        let world = self.world(namespace, entity);
+        change(&mut world.around);
+        world.decide(now);
+    }
+
+    /// Sets what selectors, domains and orders see of a target besides its name; unknown targets have none.
+    pub fn set_labels(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        target: &TargetName,
+        labels: Labels,
+    ) {
+        let board = &mut self.world(namespace, entity).board;
+        if let Some(sighting) = board.target(target).and_then(|target| target.sighting) {
+            let sighting = Sighting { labels, ..sighting.clone() };
+            board.fold_sighting(target, Some(sighting));
+        }
+    }
+
     /// Takes a target away.
     pub fn remove(
         &mut self,
@@ -175,7 +244,14 @@ impl World {
     fn new(name: EntityName) -> Self {
         let entity = Entity::new(name, Selector::all(), Policy::default());
         let board = Board::new(Arc::new(entity), Arc::default(), None);
-        Self { board, history: BTreeMap::new(), told: BTreeMap::new(), events: Vec::new() }
+        Self {
+            board,
+            history: BTreeMap::new(),
+            told: BTreeMap::new(),
+            events: Vec::new(),
+            around: Around::default(),
+            questions: Vec::new(),
+        }
     }
 
     fn report(&mut self, report: &Report, now: Timestamp) {
@@ -205,8 +281,22 @@ impl World {
             reported_at: now,
             contact: Contact::Up,
             held: None,
+            labels: before.map(|before| before.labels.clone()).unwrap_or_default(),
+            word: before.and_then(|before| before.word.clone()),
         };
         self.board.fold_sighting(&report.target, Some(sighting));
+    }
+
+    /// Remembers answers, and what they say of single targets with those targets.
+    fn heard(&mut self, answers: Answers) {
+        for (target, word) in &answers.words {
+            let sighting = self.board.target(target).and_then(|target| target.sighting);
+            if let Some(sighting) = sighting.filter(|sighting| sighting.word.as_ref() != Some(word)) {
+                let sighting = Sighting { word: Some(word.clone()), ..sighting.clone() };
+                self.board.fold_sighting(target, Some(sighting));
+            }
+        }
+        self.around.answers = Arc::new(answers);
     }
 
     fn expect(&mut self, target: &TargetName) -> Option<Version> {
@@ -217,7 +307,9 @@ impl World {
     }
 
     fn decide(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let Verdict { rollouts, progress, events, targets, wake } = decide(&self.board, now);
+        let verdict = decide(&self.board, &self.around, now);
+        let Verdict { rollouts, progress, events, targets, questions, wake } = verdict;
+        self.questions = questions;
         self.events.extend(events);
         let progress = progress.unwrap_or_else(|| self.board.progress().clone());
         self.history.extend(rollouts.into_iter().map(|rollout| (rollout.number, rollout)));

@@ -3,9 +3,10 @@
 
 use alloc::string::String;
 
-use crate::records::entity::{Abort, Entity, Hold, How, Wanted};
+use crate::records::entity::{Abort, Approval, Entity, Hold, How, Wanted};
 use crate::records::policy::Supersede;
 use crate::records::progress::{Course, Progress};
+use crate::records::rollout::{Rollout, State, Wait};
 use crate::words::name::Actor;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -67,6 +68,17 @@ pub enum Refusal {
     /// It stands still already.
     #[error("pause: the rollout is paused already; see 'rollout status' for who and why")]
     AlreadyPaused,
+    /// No stage waits for a person.
+    #[error("approve: no stage waits for approval; see 'rollout status' for what it waits for")]
+    NothingToApprove,
+    /// Another stage waits.
+    #[error("approve stage {asked}: it is stage {stage} that waits for approval")]
+    OtherStage {
+        /// The one that was named.
+        asked: u32,
+        /// The one that waits.
+        stage: u32,
+    },
     /// Nothing is paused.
     #[error("resume: nothing is paused")]
     NothingPaused,
@@ -102,7 +114,7 @@ pub fn start(
     if asked && is_under_way(entity, progress) {
         return Err(Refusal::AlreadyRolling { version });
     }
-    if entity.policy.supersede() == Supersede::Refuse
+    if entity.policy.supersede == Supersede::Refuse
         && let Some(rolling) = unjudged(progress)
         && *rolling != version
         && progress.last_known_good.as_ref() != Some(&version)
@@ -190,6 +202,30 @@ pub fn resume(entity: &Entity, progress: &Progress) -> Result<Entity, Refusal> {
         return Err(Refusal::NothingPaused);
     }
     Ok(Entity { hold: None, resumes: entity.resumes.saturating_add(1), ..entity.clone() })
+}
+
+/// Approves the stage that `rollout`, the one under way, waits to begin; `stage` names it, from 1, so that no other is
+/// approved by mistake.
+///
+/// # Errors
+/// [`Refusal`] when no stage waits for approval, or another one than named.
+pub fn approve(
+    entity: &Entity,
+    rollout: Option<&Rollout>,
+    stage: Option<u32>,
+    intent: Intent,
+) -> Result<Entity, Refusal> {
+    let Some((number, waits)) = rollout.and_then(|rollout| match rollout.state {
+        State::Waiting(Wait::Approval { stage }) => Some((rollout.number, stage)),
+        _ => None,
+    }) else {
+        return Err(Refusal::NothingToApprove);
+    };
+    if let Some(asked) = stage.filter(|asked| *asked != waits) {
+        return Err(Refusal::OtherStage { asked, stage: waits });
+    }
+    let Intent { by, why, at } = intent;
+    Ok(Entity { approval: Some(Approval { rollout: number, stage: waits, by, why, at }), ..entity.clone() })
 }
 
 fn want(entity: &Entity, version: Version, how: How, intent: Intent) -> Entity {

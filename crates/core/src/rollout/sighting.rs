@@ -8,6 +8,7 @@ use crate::records::evidence::Evidence;
 pub use crate::records::node::Contact;
 use crate::records::target::{Outcome, TargetState};
 use crate::words::counter::AssignmentNumber;
+use crate::words::label::Labels;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
@@ -31,6 +32,21 @@ pub struct Sighting {
     pub contact: Contact,
     /// An operator's pause or cordon on the target, with its reason.
     pub held: Option<Arc<str>>,
+    /// What selectors see of it besides its name.
+    pub labels: Labels,
+    /// What the monitoring hook last said of it, if there is one.
+    pub word: Option<Word>,
+}
+
+/// What the monitoring hook said of a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// The assignment it judges; words on older ones do not count.
+    pub assignment: AssignmentNumber,
+    /// Whether the target does well.
+    pub well: bool,
+    /// One line: why, as the hook put it; may be empty.
+    pub reason: Arc<str>,
 }
 
 /// What a target is doing about its assignment.

@@ -16,6 +16,8 @@ pub struct Thresholds {
     pub tolerated: u64,
     /// Silent targets tolerated.
     pub unreachable: u64,
+    /// Most targets that may be in flight, broken or not heard from; none without a limit.
+    pub max_unavailable: Option<u64>,
 }
 
 impl Thresholds {
@@ -24,16 +26,17 @@ impl Thresholds {
     /// Never more failures are tolerated than leave room for the successes that are needed.
     #[must_use]
     pub fn of(policy: &Policy, targets: u64, waived: Waived) -> Self {
-        let share = policy.success().of_rounded_up(targets).max(1);
+        let share = policy.success.of_rounded_up(targets).max(1);
         let left_over = targets.saturating_sub(share);
-        let allowed = policy.failures().map_or(left_over, |failures| failures.of_at_most(targets));
+        let allowed = policy.failures.map_or(left_over, |failures| failures.of_at_most(targets));
         let tolerated = allowed.min(left_over).max(waived.failed);
         Self {
-            batch: policy.batch().of_at_least_one(targets),
-            rollback: policy.rollback().of_at_least_one(targets),
+            batch: policy.batch.of_at_least_one(targets),
+            rollback: policy.rollback.of_at_least_one(targets),
             needed: share.min(targets.saturating_sub(tolerated)).max(1),
             tolerated,
-            unreachable: policy.unreachable().of_at_most(targets).max(waived.unreachable),
+            unreachable: policy.unreachable.of_at_most(targets).max(waived.unreachable),
+            max_unavailable: policy.max_unavailable.map(|most| most.of_at_least_one(targets)),
         }
     }
 }
@@ -68,7 +71,7 @@ mod tests {
     #[test]
     fn what_a_person_let_pass_lowers_what_is_needed() {
         let policy = Policy::new(Draft::default()).unwrap();
-        let waived = Waived { failed: 3, unreachable: 4 };
+        let waived = Waived { failed: 3, unreachable: 4, monitor: false };
         let thresholds = Thresholds::of(&policy, 10, waived);
         assert_eq!((thresholds.needed, thresholds.tolerated, thresholds.unreachable), (7, 3, 4));
     }

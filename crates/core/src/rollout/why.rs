@@ -18,7 +18,7 @@ use crate::words::time::{Span, Timestamp};
 #[must_use]
 pub fn why(board: &Board, target: &TargetName, now: Timestamp) -> String {
     let entity = &board.entity().name;
-    let line = match board.tree().get(target) {
+    let line = match board.member(target) {
         None => {
             format!("it is no target of {entity}: nothing reported it, and the selector does not pick it")
         }
@@ -35,7 +35,7 @@ fn why_member(board: &Board, member: &Member, now: Timestamp) -> String {
         Lane::Rest | Lane::Succeeded | Lane::Adopted | Lane::Failed | Lane::Lost => why_told(member, now),
         Lane::InFlight | Lane::HeldFlight | Lane::Settling | Lane::Carried => why_flying(board, member, now),
         Lane::Adopting => format!("runs {} without being told; counts after the soak", rolling(board)),
-        Lane::Ready => why_waiting(board, "waits for its turn"),
+        Lane::Ready | Lane::Sick => why_waiting(board, "waits for its turn"),
         Lane::Passing => why_waiting(board, "waits to be told the newer version"),
         Lane::Newcomer => why_waiting(board, &format!("waits to be brought to {}", known_good(board))),
         Lane::Moved | Lane::MovedFlight | Lane::MovedAway => {
@@ -78,7 +78,7 @@ fn why_flying(board: &Board, member: &Member, now: Timestamp) -> String {
         Phase::Idle | Phase::Assigned => format!("told {version}, no answer yet"),
         Phase::Applying { attempt } => format!("applying {version}, attempt {attempt}"),
         Phase::Soaking { since } => {
-            let soak = board.entity().policy.soak();
+            let soak = board.entity().policy.soak;
             format!("on {version}, healthy for {} of {soak}", now.since(since))
         }
         Phase::Settling => format!("on {version}, not healthy yet"),
@@ -94,7 +94,7 @@ fn why_flying(board: &Board, member: &Member, now: Timestamp) -> String {
 fn deadline_left(board: &Board, member: &Member, state: &TargetState, now: Timestamp) -> Option<Span> {
     let clock = board.progress().clock;
     let counts = clock.since.is_none() && member.place.clock_from != tally::NEVER && state.is_in_flight();
-    counts.then(|| member.place.clock_from.plus(board.entity().policy.deadline()).since(clock.at(now)))
+    counts.then(|| member.place.clock_from.plus(board.entity().policy.deadline).since(clock.at(now)))
 }
 
 /// Why a target that could be told something is not.

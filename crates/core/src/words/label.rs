@@ -30,9 +30,9 @@ pub struct LabelError {
     pub reason: &'static str,
 }
 
-/// A node's labels, by key.
+/// A node's labels, by key. Copies are cheap and share one map.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Labels(BTreeMap<Arc<str>, Arc<str>>);
+pub struct Labels(Arc<BTreeMap<Arc<str>, Arc<str>>>);
 
 impl Label {
     /// Reads the two parts, or says which rule they break.
@@ -81,13 +81,19 @@ impl Labels {
             let text = alloc::format!("{}={}", label.key, label.value);
             return Err(LabelError { text, reason: "a node has at most 64 labels" });
         }
-        self.0.insert(label.key, label.value);
+        Arc::make_mut(&mut self.0).insert(label.key, label.value);
         Ok(())
     }
 
     /// Removes a key; says whether it was there.
     pub fn remove(&mut self, key: &str) -> bool {
-        self.0.remove(key).is_some()
+        self.0.contains_key(key) && Arc::make_mut(&mut self.0).remove(key).is_some()
+    }
+
+    /// The value under a key, shared.
+    #[must_use]
+    pub fn shared(&self, key: &str) -> Option<Arc<str>> {
+        self.0.get(key).cloned()
     }
 
     /// All labels in key order.

@@ -69,6 +69,8 @@ names! {
     NodeName: "node name", label;
     /// Something that changes on many targets. A DNS label.
     EntityName: "entity name", label;
+    /// A freeze. A DNS label.
+    FreezeName: "freeze name", label;
     /// One thing an entity changes on: a node's name, or a name an external controller reports.
     /// 1 to 253 bytes of letters, digits and `. _ : / -`; case-sensitive; `group/name` names a target in a group.
     TargetName: "target name", target;

@@ -5,8 +5,10 @@ use alloc::sync::Arc;
 use rpds::RedBlackTreeSetSync;
 
 use super::{Kept, Map};
+use crate::records::answers::Answers;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
+use crate::records::freeze::Freeze;
 use crate::records::node::{Node, Presence};
 use crate::records::order::{Content, Order};
 use crate::records::progress::Progress;
@@ -14,7 +16,7 @@ use crate::records::report::Report;
 use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
 use crate::words::counter::{Revision, RolloutNumber, Sequence};
-use crate::words::name::{EntityName, NodeName, TargetName};
+use crate::words::name::{EntityName, FreezeName, NodeName, TargetName};
 
 /// Newest events kept in memory; older ones are read from the store.
 pub const EVENTS_IN_MEMORY: usize = 4_096;
@@ -37,6 +39,10 @@ pub struct Fleet {
     pub entities: Map<EntityName, Kept<Entity>>,
     /// Where that stands.
     pub progresses: Map<EntityName, Kept<Progress>>,
+    /// What controllers answered about the rollouts under way.
+    pub answers: Map<EntityName, Kept<Answers>>,
+    /// What is not to be changed.
+    pub freezes: Map<FreezeName, Kept<Freeze>>,
     /// Every rollout.
     pub rollouts: Map<(EntityName, RolloutNumber), Kept<Rollout>>,
     /// Revisions of what targets were told; what they were told is on the entity's board.

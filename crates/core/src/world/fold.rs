@@ -66,6 +66,9 @@ impl World {
                 self.join_tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
             }
             (Some(namespace), record) => self.in_fleet(namespace, |fleet| fleet.put(record, revision)),
+            (None, Record::Freeze(freeze)) => {
+                self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
+            }
             (None, _) => {}
         }
     }
@@ -81,6 +84,9 @@ impl World {
                 self.join_tokens.remove_mut(hash);
             }
             (Some(namespace), key) => self.in_fleet(namespace, |fleet| fleet.delete(key, revision)),
+            (None, Key::Freeze(name)) => {
+                self.freezes.remove_mut(name);
+            }
             (None, _) => {}
         }
     }
@@ -139,6 +145,14 @@ impl Fleet {
                 self.targets.insert_mut((entity.clone(), target.clone()), revision);
                 self.target_changed(&entity, &target, Some(state), revision);
             }
+            Record::Answers(name, answers) => {
+                let before = self.answers.get(&name).cloned();
+                self.answers.insert_mut(name.clone(), kept(answers, revision));
+                self.answers_changed(&name, before.as_ref(), revision);
+            }
+            Record::Freeze(freeze) => {
+                self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
+            }
             Record::Event(event) => {
                 if self.oldest_event.get() == 0 {
                     self.oldest_event = event.sequence;
@@ -192,6 +206,14 @@ impl Fleet {
             Key::Target(entity, target) => {
                 self.targets.remove_mut(&(entity.clone(), target.clone()));
                 self.target_changed(entity, target, None, revision);
+            }
+            Key::Answers(name) => {
+                let before = self.answers.get(name).cloned();
+                self.answers.remove_mut(name);
+                self.answers_changed(name, before.as_ref(), revision);
+            }
+            Key::Freeze(name) => {
+                self.freezes.remove_mut(name);
             }
             Key::Event(sequence) => {
                 self.events.remove_mut(sequence);

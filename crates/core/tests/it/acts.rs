@@ -107,6 +107,7 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
             on_failure: Some(on_failure),
             rollback: Some(rollback),
             supersede: Some(supersede),
+            ..Draft::default()
         })
         .unwrap()
     })
@@ -141,7 +142,7 @@ impl World {
                 self.person(|world| operate::pause(&world.entity, &world.progress, world.intent("")))
             }
             Act::Resume => self.person(|world| operate::resume(&world.entity, &world.progress)),
-            Act::Policy(policy) => self.set_policy(*policy),
+            Act::Policy(policy) => self.set_policy(policy.clone()),
             Act::Restart | Act::Crash(_) => self.board = self.rebuilt(),
             Act::Join(target, number) => {
                 let running = (*number > 0).then(|| version(*number));

@@ -34,9 +34,9 @@ impl World {
     /// Failures that the policy tolerates among this world's targets, reckoned without the engine.
     fn tolerated(&self) -> u64 {
         let targets = self.sightings.len() as u64;
-        let needed = (targets * u64::from(self.entity.policy.success().get())).div_ceil(100).max(1);
+        let needed = (targets * u64::from(self.entity.policy.success.get())).div_ceil(100).max(1);
         let left = targets.saturating_sub(needed);
-        match self.entity.policy.failures() {
+        match self.entity.policy.failures {
             Some(Amount::Count(count)) => left.min(u64::from(count)),
             Some(Amount::Share(_)) | None => left,
         }
@@ -65,8 +65,8 @@ fn check_any(before: &World, after: &World) {
     let told = handed_out(before, after);
     let fresh = told.iter().any(|(_, state, was_flying)| state.is_in_flight() && !was_flying);
     let back = told.iter().any(|(_, state, _)| state.purpose == Purpose::Rollback);
-    let batch = policy.batch().of_at_least_one(targets);
-    let most = if back { batch.max(policy.rollback().of_at_least_one(targets)) } else { batch };
+    let batch = policy.batch.of_at_least_one(targets);
+    let most = if back { batch.max(policy.rollback.of_at_least_one(targets)) } else { batch };
     assert!(!fresh || after.flying() <= most, "{} in flight, {most} at once", after.flying());
     for (name, state, _) in &told {
         let version = Some(&state.version);
@@ -96,7 +96,7 @@ fn check_pass(before: &World, after: &World) {
     }));
     if let Some(rollout) = after.active()
         && matches!(after.progress.course, Course::Forward(_))
-        && after.entity.policy.on_failure() != OnFailure::Continue
+        && after.entity.policy.on_failure != OnFailure::Continue
         && !matches!(rollout.judgement, Judgement::Good { .. })
     {
         let (failed, tolerated) = (after.failed(&rollout), after.tolerated().max(rollout.waived.failed));
@@ -127,7 +127,7 @@ fn check_promotion(after: &World) {
 pub(crate) fn check_fold(world: &World) {
     let rebuilt = world.rebuilt();
     assert_eq!(world.board.figures(), rebuilt.figures());
-    assert_eq!(decide(&world.board, world.now), decide(&rebuilt, world.now));
+    assert_eq!(decide(&world.board, &world.around, world.now), decide(&rebuilt, &world.around, world.now));
     assert_eq!(why_rollout(&world.board), why_rollout(&rebuilt));
     assert!(world.board.targets().eq(rebuilt.targets()));
     for target in rebuilt.targets() {
@@ -153,7 +153,7 @@ fn cut_short(before: &World, verdict: &Verdict, writes: usize) -> World {
 fn step(world: &mut World, act: &Act) {
     world.act(act);
     let before = world.clone();
-    let verdict = decide(&world.board, world.now);
+    let verdict = decide(&world.board, &world.around, world.now);
     let all = verdict.rollouts.len() + usize::from(verdict.progress.is_some()) + verdict.targets.len();
     for writes in 1..all {
         cut_short(&before, &verdict, writes);

@@ -106,7 +106,7 @@ impl Stage {
             self.happen(part.trim())?;
         }
         if let Some(writes) = self.dies_after.take() {
-            let verdict = decide(&self.world.board, self.world.now);
+            let verdict = decide(&self.world.board, &self.world.around, self.world.now);
             self.world.apply_first(verdict, writes);
             self.world.board = self.world.rebuilt();
             return Ok(());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_core::decide::rollout::{Verdict, decide};
+use bellwether_core::records::answers::Asked;
 use bellwether_core::records::entity::Entity;
 use bellwether_core::records::event::Draft;
 use bellwether_core::records::evidence::Evidence;
@@ -11,10 +12,14 @@ use bellwether_core::records::policy::Policy;
 use bellwether_core::records::progress::Progress;
 use bellwether_core::records::rollout::Rollout;
 use bellwether_core::records::target::TargetState;
+use bellwether_core::rollout::answer::{Answer, absorb};
+use bellwether_core::rollout::around::Around;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::operate::{Intent, Refusal};
+use bellwether_core::rollout::question::Question;
 use bellwether_core::rollout::sighting::{Contact, Doing, Health, Sighting};
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -31,6 +36,8 @@ pub(crate) struct World {
     pub(crate) sightings: BTreeMap<TargetName, Sighting>,
     pub(crate) board: Board,
     pub(crate) events: Vec<Draft>,
+    pub(crate) around: Around,
+    pub(crate) questions: Vec<Question>,
 }
 
 impl World {
@@ -46,6 +53,8 @@ impl World {
             sightings: BTreeMap::new(),
             board,
             events: Vec::new(),
+            around: Around::default(),
+            questions: Vec::new(),
         }
     }
 
@@ -164,12 +173,28 @@ impl World {
 
     /// One pass. Deciding again must write nothing.
     pub(crate) fn decide(&mut self) -> Verdict {
-        let verdict = decide(&self.board, self.now);
+        let verdict = decide(&self.board, &self.around, self.now);
         self.apply(verdict.clone());
-        let again = decide(&self.board, self.now);
+        let again = decide(&self.board, &self.around, self.now);
         assert!(again.is_empty(), "deciding again writes {again:#?}\nafter {verdict:#?}");
         assert_eq!(again.wake, verdict.wake, "deciding again wakes at another time");
+        assert_eq!(again.questions, verdict.questions, "deciding again asks something else");
+        self.questions.clone_from(&verdict.questions);
         verdict
+    }
+
+    /// A controller answers the question it was asked last.
+    pub(crate) fn answer(&mut self, asked: Asked, answer: Answer) -> Option<()> {
+        let question = self.questions.iter().find(|question| question.asked() == asked)?.clone();
+        let gone = if let Answer::Removed(gone) = &answer { gone.clone() } else { Vec::new() };
+        let answers = absorb(&self.board, &self.around.answers, &question, answer, self.now);
+        for (name, word) in &answers.words {
+            self.change(name, |sighting| sighting.word = Some(word.clone()));
+        }
+        let trouble = answers.troubles.contains_key(&asked);
+        gone.iter().filter(|_| !trouble).for_each(|name| self.see(name, None));
+        self.around.answers = Arc::new(answers);
+        Some(())
     }
 
     /// The board as a server that has just started would build it.
@@ -199,5 +224,7 @@ pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Sighting {
         reported_at: now,
         contact: Contact::Up,
         held: None,
+        labels: Labels::default(),
+        word: None,
     }
 }

@@ -1,21 +1,28 @@
-//! Handing out: who is told what next. Never more at once than the batch, never while anything is paused.
+//! Handing out: who is told what next. Never more at once than the batch, never while anything is paused or frozen.
 
 use alloc::format;
 use alloc::vec::Vec;
 
+use super::gate::{self, Gate, Shutters};
+use super::line::{self, NoRoom};
 use super::pass::Pass;
-use crate::records::rollout::{Batch, MAX_BATCHES, State};
+use super::{hooked, stage};
+use crate::records::rollout::{Batch, MAX_BATCHES, State, Wait};
 use crate::records::target::{DeadlineClock, Outcome, Purpose, TargetState};
 use crate::rollout::board::frame::Stage;
-use crate::rollout::board::lane::{Lane, LaneSet, TURNED};
+use crate::rollout::board::lane::{IN_LINE, Lane, LaneSet, TURNED};
 use crate::rollout::board::member::Member;
+use crate::rollout::board::tree::Wanted;
 use crate::words::name::TargetName;
 use crate::words::version::Version;
 
 /// Tells as many targets as there is room for; says whether it told any.
-pub(super) fn hand_out(pass: &mut Pass) -> bool {
+pub(super) fn hand_out(pass: &mut Pass<'_>) -> bool {
+    pass.shut = None;
+    pass.questions.clear();
     let paused = pass.board.rollout().is_some_and(|rollout| matches!(rollout.state, State::Paused(_)));
-    if paused || pass.board.entity().hold.is_some() {
+    let stopped = pass.around.stop(&pass.board.entity().name, pass.now).is_some();
+    if paused || stopped || pass.board.entity().hold.is_some() {
         return false;
     }
     let frame = pass.board.frame();
@@ -36,45 +43,97 @@ pub(super) fn hand_out(pass: &mut Pass) -> bool {
 }
 
 /// Brings newcomers to last known good, within the batch.
-fn bring_to(pass: &mut Pass, good: &Version) -> bool {
-    let names = names_in(pass, Lane::Newcomer, room(pass));
+fn bring_to(pass: &mut Pass<'_>, good: &Version) -> bool {
+    let newcomers = LaneSet::of(&[Lane::Newcomer]);
+    if pass.board.tree().tally().count(newcomers) == 0 {
+        return false;
+    }
+    if let Some(freeze) = pass.around.freeze(&pass.board.entity().name, pass.now) {
+        let until = freeze.until;
+        pass.look_again(until);
+        return false;
+    }
+    let shutters = Shutters::for_known_good(pass);
+    let (names, until) = (open_names(pass, newcomers, line::room_for_newcomers(pass), &shutters), shutters.until());
+    pass.look_again(until);
     tell(pass, &names, good, Purpose::KnownGood)
 }
 
-/// How many more may be in flight.
-fn room(pass: &Pass) -> u64 {
-    let flying = u64::from(pass.board.tree().tally().flying);
-    pass.board.thresholds().batch.saturating_sub(flying)
-}
-
-fn hand_out_turns(pass: &mut Pass, rolling: &Version) -> bool {
-    let batch = pass.board.thresholds().batch;
-    let flying = u64::from(pass.board.tree().tally().flying);
-    if batch == 0 || flying > batch {
-        return false;
-    }
-    let mut names = names_in(pass, Lane::Passing, u64::MAX);
-    names.extend(next_in_line(pass, batch - flying));
-    open_batch(pass, &names, batch);
-    tell(pass, &names, rolling, Purpose::Turn)
-}
-
-/// The next targets by name after the last one whose turn it was, then those that were passed over.
-fn next_in_line(pass: &Pass, room: u64) -> Vec<TargetName> {
-    let tree = pass.board.tree();
-    let ready = LaneSet::of(&[Lane::Ready]);
-    let last = tree.last_in(TURNED);
-    let mut names = tree.names_in(ready, last, room);
-    let left = room.saturating_sub(u64::try_from(names.len()).unwrap_or(u64::MAX));
-    if let Some(last) = last.filter(|_| left > 0) {
-        let passed_over = tree.names_in(ready, None, left);
-        names.extend(passed_over.into_iter().take_while(|name| name <= last));
+/// At most so many names in these lanes whose targets nothing shuts out.
+fn open_names(pass: &Pass<'_>, lanes: LaneSet, limit: u64, shutters: &Shutters<'_>) -> Vec<TargetName> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut names = Vec::new();
+    if limit > 0 {
+        pass.board.tree().walk(&Wanted::all(lanes), &mut |member| {
+            if !shutters.are_shut_for(member) {
+                names.push(member.name.clone());
+            }
+            names.len() < limit
+        });
     }
     names
 }
 
+fn hand_out_turns(pass: &mut Pass<'_>, rolling: &Version) -> bool {
+    let (batch, tally) = (pass.board.thresholds().batch, pass.board.tree().tally());
+    let waiting = tally.count(IN_LINE) + tally.of(Lane::Passing);
+    if batch == 0 || u64::from(tally.flying) > batch || waiting == 0 {
+        return false;
+    }
+    match choose(pass) {
+        Ok(names) => {
+            open_batch(pass, &names, batch);
+            tell(pass, &names, rolling, Purpose::Turn)
+        }
+        Err(gate) => {
+            pass.shut = Some(gate);
+            false
+        }
+    }
+}
+
+/// Whose turn it is, or what keeps everyone in line from taking one.
+fn choose(pass: &mut Pass<'_>) -> Result<Vec<TargetName>, Gate> {
+    if let Some(gate) = gate::shut(pass).or_else(|| stage::lacks_approval(&pass.board)) {
+        return Err(gate);
+    }
+    if pass.board.frame().stage == Stage::Finishing && pass.board.entity().policy.hooks.removal.is_some() {
+        return Err(hooked::removal(pass));
+    }
+    let tally = pass.board.tree().tally();
+    let (in_line, flying) = (tally.count(IN_LINE), tally.flying);
+    let stage_room = stage::room(&pass.board);
+    let mut names = pass.board.tree().names(&Wanted::all(LaneSet::of(&[Lane::Passing])), stage_room);
+    let shutters = Shutters::for_turns(pass);
+    let until = shutters.until();
+    let gate = match line::room(pass, &shutters) {
+        Ok(mut room) => {
+            let passing = u64::try_from(names.len()).unwrap_or(u64::MAX);
+            room.turns = room.turns.min(stage_room.saturating_sub(passing));
+            let next = hooked::next(pass, &room, &shutters)?;
+            let empty = next.is_empty() && names.is_empty() && room.turns > 0 && in_line > 0;
+            let gate = if empty && room.spare == 0 {
+                let domain = room.domain.filter(|_| room.domain_is_short).map(|(_, value)| value);
+                Some(Gate::of(Wait::Unavailable { domain }))
+            } else {
+                (empty && flying == 0).then_some(Gate { wait: Wait::Shut { until }, until })
+            };
+            names.extend(next);
+            gate
+        }
+        Err(NoRoom::Nobody) => None,
+        Err(NoRoom::NoDomain(key)) => Some(Gate::of(Wait::NoDomain { key })),
+        Err(NoRoom::Shut) => Some(Gate { wait: Wait::Shut { until }, until }),
+    };
+    pass.look_again(until);
+    match gate.filter(|_| names.is_empty()) {
+        Some(gate) => Err(gate),
+        None => hooked::approved(pass, names),
+    }
+}
+
 /// Opens the next batch when the one before is full.
-fn open_batch(pass: &mut Pass, names: &[TargetName], size: u64) {
+fn open_batch(pass: &mut Pass<'_>, names: &[TargetName], size: u64) {
     let before = pass.board.tree().tally().count(TURNED);
     let after = before + u64::try_from(names.len()).unwrap_or(u64::MAX);
     let Some(rollout) = pass.board.rollout() else { return };
@@ -98,11 +157,13 @@ fn open_batch(pass: &mut Pass, names: &[TargetName], size: u64) {
 
 /// Takes back what was moved. Whoever is in flight turns round at once: that needs no more room. Whoever is silent is
 /// told without taking a place, so that it does not come back to the version it was taken from.
-fn hand_out_returns(pass: &mut Pass, good: &Version) -> bool {
-    let turning = names_in(pass, Lane::MovedFlight, u64::MAX);
-    let silent = names_in(pass, Lane::MovedAway, u64::MAX);
+fn hand_out_returns(pass: &mut Pass<'_>, good: &Version) -> bool {
+    let shutters = Shutters::for_returns(pass);
+    let turning = open_names(pass, LaneSet::of(&[Lane::MovedFlight]), u64::MAX, &shutters);
+    let silent = open_names(pass, LaneSet::of(&[Lane::MovedAway]), u64::MAX, &shutters);
+    let until = shutters.until();
     for name in &silent {
-        if let Some(member) = pass.board.tree().get(name) {
+        if let Some(member) = pass.board.member(name) {
             let mut state = pass.assignment(member, good.clone(), Purpose::Rollback);
             state.outcome = Outcome::Unreachable { at: pass.now };
             pass.put(name, Some(state), None);
@@ -110,19 +171,16 @@ fn hand_out_returns(pass: &mut Pass, good: &Version) -> bool {
     }
     let flying = u64::from(pass.board.tree().tally().flying);
     let room = pass.board.thresholds().rollback.saturating_sub(flying);
-    let moved = names_in(pass, Lane::Moved, room);
+    let moved = open_names(pass, LaneSet::of(&[Lane::Moved]), room, &Shutters::for_returns(pass));
+    pass.look_again(until);
     let turned = tell(pass, &turning, good, Purpose::Rollback);
     let told = tell(pass, &moved, good, Purpose::Rollback);
     turned || told || !silent.is_empty()
 }
 
-fn names_in(pass: &Pass, lane: Lane, limit: u64) -> Vec<TargetName> {
-    pass.board.tree().names_in(LaneSet::of(&[lane]), None, limit)
-}
-
-fn tell(pass: &mut Pass, names: &[TargetName], version: &Version, purpose: Purpose) -> bool {
+fn tell(pass: &mut Pass<'_>, names: &[TargetName], version: &Version, purpose: Purpose) -> bool {
     for name in names {
-        if let Some(member) = pass.board.tree().get(name) {
+        if let Some(member) = pass.board.member(name) {
             let state = pass.assignment(member, version.clone(), purpose);
             pass.put(name, Some(state), None);
         }
@@ -130,7 +188,7 @@ fn tell(pass: &mut Pass, names: &[TargetName], version: &Version, purpose: Purpo
     !names.is_empty()
 }
 
-impl Pass {
+impl Pass<'_> {
     /// A new assignment of a target, in flight. Its number is above everything the target was told or claims to answer.
     pub(super) fn assignment(&self, member: &Member, version: Version, purpose: Purpose) -> TargetState {
         let told = member.state.as_ref().map(|state| state.assignment).unwrap_or_default();

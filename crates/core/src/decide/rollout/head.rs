@@ -10,7 +10,7 @@ use crate::records::entity::{How, Wanted};
 use crate::records::event::Draft;
 use crate::records::policy::Policy;
 use crate::records::progress::{BadVersion, Course, MAX_BAD, Progress};
-use crate::records::rollout::{Figures, Heading, Judgement, Rollout, State, Waived};
+use crate::records::rollout::{Figures, Heading, Judgement, Rollout, Stage, State, Waived};
 use crate::rollout::board::Board;
 use crate::words::name::EntityName;
 use crate::words::time::Timestamp;
@@ -141,6 +141,8 @@ impl Head {
             heading: if undo { heading } else { Heading::Forward },
             judgement: if is_good { Judgement::Good { at: self.now } } else { Judgement::Open },
             waived: Waived::default(),
+            stage: Stage::default(),
+            gain: None,
             figures: Figures::default(),
             batches: Vec::new(),
             failures: Vec::new(),

@@ -6,19 +6,23 @@ use super::head::Head;
 use super::pass::Pass;
 use super::tell::said;
 use crate::records::entity::{Entity, How, Wanted};
+use crate::records::freeze::Freeze;
 use crate::records::policy::Supersede;
 use crate::records::rollout::{Heading, Judgement, Pause, Rollout, State};
 use crate::rollout::board::lane::Lane;
 
 /// Heeds what people asked for; says whether that changed anything.
-pub(super) fn heed(pass: &mut Pass) -> bool {
+pub(super) fn heed(pass: &mut Pass<'_>) -> bool {
     let mut head = pass.head();
     let entity = pass.board.entity();
     heed_abort(&mut head, entity);
     heed_request(&mut head, entity);
+    heed_approval(&mut head, entity);
     let tally = pass.board.tree().tally();
     heed_resume(&mut head, entity, tally.of(Lane::Lost) + tally.of(Lane::Away));
-    heed_pause(&mut head, entity);
+    heed_pause(&mut head, entity, pass.around.stop(&entity.name, pass.now));
+    let stop_ends = pass.around.stop(&entity.name, pass.now).and_then(|stop| stop.until);
+    pass.look_again(stop_ends);
     pass.take(head)
 }
 
@@ -85,7 +89,7 @@ fn ask(head: &Head, wanted: &Wanted, entity: &Entity, rollout: &Rollout) -> Answ
         Heading::BackFromBad | Heading::BackByUndo { .. } => Answer::Later,
         Heading::Forward if same && !bad => Answer::Done,
         Heading::Forward if to_good => Answer::Back,
-        Heading::Forward => match entity.policy.supersede() {
+        Heading::Forward => match entity.policy.supersede {
             Supersede::Replace => replace_or_refuse(head, wanted),
             Supersede::Finish | Supersede::Refuse if bad => replace_or_refuse(head, wanted),
             Supersede::Finish | Supersede::Refuse => Answer::Later,
@@ -108,7 +112,7 @@ fn begin(head: &mut Head, wanted: &Wanted, entity: &Entity) {
         head.tell_refused(wanted, cause);
         done(head, wanted);
     } else {
-        head.start(wanted, entity.policy);
+        head.start(wanted, entity.policy.clone());
     }
 }
 
@@ -124,8 +128,16 @@ fn heed_resume(head: &mut Head, entity: &Entity, silent: u64) {
     head.change_progress(|progress| progress.resumes = entity.resumes);
     let Some(rollout) = head.rollout.clone() else { return };
     let State::Paused(pause) = &rollout.state else { return };
+    let clock = head.progress.clock.at(head.now);
     match pause {
-        Pause::Person { .. } => return,
+        Pause::Person { .. } | Pause::Stopped { .. } => return,
+        Pause::Bad { .. } | Pause::MonitorSilent { .. } => head.change_rollout(|rollout| {
+            rollout.waived.monitor = true;
+            rollout.judgement = Judgement::Open;
+            if let Some(gain) = &mut rollout.gain {
+                gain.at = clock;
+            }
+        }),
         Pause::TooManyFailed { failed, .. } | Pause::NothingToRollBackTo { failed, .. } => {
             let failed = *failed;
             head.change_rollout(|rollout| {
@@ -142,14 +154,33 @@ fn heed_resume(head: &mut Head, entity: &Entity, silent: u64) {
     head.turn_to(moving(&rollout), format!("a person let it pass: {pause}"));
 }
 
-fn heed_pause(head: &mut Head, entity: &Entity) {
+/// A person's approval of a stage.
+fn heed_approval(head: &mut Head, entity: &Entity) {
+    let Some(approval) = &entity.approval else { return };
+    let lacks = head.rollout.as_ref().is_some_and(|rollout| {
+        rollout.number == approval.rollout && rollout.stage.approved < approval.stage
+    });
+    if lacks {
+        let what = format!("stage {} approved", approval.stage);
+        head.tell("rollout.approved", said(&what, &approval.by, &approval.why));
+        head.change_rollout(|rollout| rollout.stage.approved = approval.stage);
+    }
+}
+
+/// A stop stands above a person's pause; both end with what made them.
+fn heed_pause(head: &mut Head, entity: &Entity, stop: Option<&Freeze>) {
     let Some(rollout) = head.rollout.clone() else { return };
+    if let Some(Freeze { name, by, why, .. }) = stop {
+        let pause = Pause::Stopped { freeze: name.clone(), by: by.clone(), why: why.clone() };
+        head.turn_to(State::Paused(pause), said(&format!("stopped by {name},"), by, why));
+        return;
+    }
     match (&entity.hold, &rollout.state) {
         (Some(hold), _) => {
             let pause = Pause::Person { by: hold.by.clone(), why: hold.why.clone() };
             head.turn_to(State::Paused(pause), said("paused", &hold.by, &hold.why));
         }
-        (None, State::Paused(pause @ Pause::Person { .. })) => {
+        (None, State::Paused(pause @ (Pause::Person { .. } | Pause::Stopped { .. }))) => {
             head.turn_to(moving(&rollout), format!("no longer paused {pause}"));
         }
         (

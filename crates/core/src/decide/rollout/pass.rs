@@ -5,31 +5,59 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::head::Head;
+use super::gate::Gate;
 use super::{Change, Verdict};
 use crate::records::event::Draft;
 use crate::records::evidence::Evidence;
 use crate::records::rollout::{Failure, MAX_FAILURES, Rollout};
 use crate::records::target::TargetState;
+use crate::rollout::around::Around;
 use crate::rollout::board::Board;
 use crate::rollout::board::tally::NEVER;
+use crate::rollout::question::Question;
 use crate::words::counter::RolloutNumber;
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
 /// A pass under way.
-pub(super) struct Pass {
+pub(super) struct Pass<'a> {
     pub(super) now: Timestamp,
     pub(super) board: Board,
+    pub(super) around: &'a Around,
+    /// Whether the rollout goes on as far as its figures say.
+    pub(super) going: bool,
+    /// Why nobody takes a turn, though some could.
+    pub(super) shut: Option<Gate>,
+    /// What would be asked.
+    pub(super) questions: Vec<Question>,
+    /// When something around changes by itself.
+    alarm: Option<Timestamp>,
     rollouts: BTreeMap<RolloutNumber, Arc<Rollout>>,
     events: Vec<Draft>,
     targets: BTreeMap<TargetName, Vec<Draft>>,
 }
 
-impl Pass {
+impl<'a> Pass<'a> {
     /// A pass that has changed nothing yet.
-    pub(super) fn new(board: &Board, now: Timestamp) -> Self {
-        let board = board.clone();
-        Self { now, board, rollouts: BTreeMap::new(), events: Vec::new(), targets: BTreeMap::new() }
+    pub(super) fn new(board: &Board, around: &'a Around, now: Timestamp) -> Self {
+        Self {
+            now,
+            board: board.clone(),
+            around,
+            going: false,
+            shut: None,
+            questions: Vec::new(),
+            alarm: None,
+            rollouts: BTreeMap::new(),
+            events: Vec::new(),
+            targets: BTreeMap::new(),
+        }
+    }
+
+    /// Looks again at this time.
+    pub(super) fn look_again(&mut self, at: Option<Timestamp>) {
+        let later = at.filter(|at| *at > self.now && *at != NEVER);
+        self.alarm = [self.alarm, later].into_iter().flatten().min();
     }
 
     /// The records at the head of the board, to be changed and given to [`Pass::take`].
@@ -84,6 +112,7 @@ impl Pass {
     /// What the rounds changed, in the order in which it is safe to write.
     pub(super) fn verdict(self, before: &Board) -> Verdict {
         let wake = self.wake();
+        let questions = self.questions;
         let progress = (*self.board.progress() != *before.progress()).then(|| self.board.progress().clone());
         let rollouts = self.rollouts.into_values().map(Arc::unwrap_or_clone).collect();
         let mut targets = Vec::with_capacity(self.targets.len());
@@ -95,7 +124,7 @@ impl Pass {
             if takes { taking.push(change) } else { targets.push(change) }
         }
         targets.append(&mut taking);
-        Verdict { rollouts, progress, events: self.events, targets, wake }
+        Verdict { rollouts, progress, events: self.events, targets, questions, wake }
     }
 
     /// When time alone will bring something.
@@ -103,8 +132,8 @@ impl Pass {
         let tally = self.board.tree().tally();
         let due = (tally.due != NEVER).then_some(tally.due);
         let deadline = (tally.clock_from != NEVER)
-            .then(|| tally.clock_from.plus(self.board.entity().policy.deadline()))
+            .then(|| tally.clock_from.plus(self.board.entity().policy.deadline))
             .and_then(|deadline| self.board.progress().clock.when(deadline));
-        [due, deadline].into_iter().flatten().min().map(|wake| wake.max(self.now))
+        [due, deadline, self.alarm].into_iter().flatten().min().map(|wake| wake.max(self.now))
     }
 }

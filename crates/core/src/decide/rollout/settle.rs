@@ -17,11 +17,11 @@ use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
 /// Settles every target that is due; says whether any was.
-pub(super) fn settle(pass: &mut Pass) -> bool {
+pub(super) fn settle(pass: &mut Pass<'_>) -> bool {
     let started_by = deadline_limit(pass);
     let due = pass.board.tree().due(pass.now, started_by);
     for name in &due {
-        if let Some(member) = pass.board.tree().get(name).cloned() {
+        if let Some(member) = pass.board.member(name).cloned() {
             settle_one(pass, &member);
         }
     }
@@ -29,12 +29,12 @@ pub(super) fn settle(pass: &mut Pass) -> bool {
 }
 
 /// A deadline clock that started by this time has run out; `None` when none can have.
-fn deadline_limit(pass: &Pass) -> Option<Timestamp> {
+fn deadline_limit(pass: &Pass<'_>) -> Option<Timestamp> {
     let shown = pass.board.progress().clock.at(pass.now).as_millis();
-    shown.checked_sub(pass.board.entity().policy.deadline().as_millis()).map(Timestamp::from_millis)
+    shown.checked_sub(pass.board.entity().policy.deadline.as_millis()).map(Timestamp::from_millis)
 }
 
-fn settle_one(pass: &mut Pass, member: &Member) {
+fn settle_one(pass: &mut Pass<'_>, member: &Member) {
     let now = pass.now;
     match (member.coming(pass.board.frame()), &member.state) {
         (Coming::Removal, _) => pass.put(&member.name, None, None),
@@ -64,7 +64,7 @@ fn settle_one(pass: &mut Pass, member: &Member) {
     }
 }
 
-fn turn_clock(pass: &mut Pass, member: &Member, state: &TargetState) {
+fn turn_clock(pass: &mut Pass<'_>, member: &Member, state: &TargetState) {
     let shown = pass.board.progress().clock.at(pass.now);
     let clock = match state.clock {
         DeadlineClock::Running { from } => DeadlineClock::Stopped { spent: shown.since(from) },
@@ -73,15 +73,15 @@ fn turn_clock(pass: &mut Pass, member: &Member, state: &TargetState) {
     pass.put(&member.name, Some(TargetState { clock, ..state.clone() }), None);
 }
 
-fn succeed(pass: &mut Pass, name: &TargetName, state: &TargetState) {
-    let soaked = pass.board.entity().policy.soak();
+fn succeed(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState) {
+    let soaked = pass.board.entity().policy.soak;
     let event = (state.purpose == Purpose::Turn)
         .then(|| event(pass, "target.succeeded", name, &state.version, format!("healthy for {soaked}")));
     let outcome = Outcome::Succeeded { at: pass.now, failed_later: None };
     pass.put(name, Some(TargetState { outcome, ..state.clone() }), event);
 }
 
-fn fail(pass: &mut Pass, member: &Member, state: &TargetState, evidence: Arc<Evidence>) {
+fn fail(pass: &mut Pass<'_>, member: &Member, state: &TargetState, evidence: Arc<Evidence>) {
     let counts = [Lane::InFlight, Lane::HeldFlight, Lane::Succeeded, Lane::Adopted];
     if counts.contains(&member.place.lane) {
         pass.keep_failure(&member.name, &evidence);
@@ -91,22 +91,25 @@ fn fail(pass: &mut Pass, member: &Member, state: &TargetState, evidence: Arc<Evi
     pass.put(&member.name, Some(TargetState { outcome, ..state.clone() }), Some(event));
 }
 
-fn fail_later(pass: &mut Pass, name: &TargetName, state: &TargetState) {
+fn fail_later(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState) {
     if let Outcome::Succeeded { at, .. } = state.outcome {
-        let cause = format!("failing, {} after it had succeeded; not rolled back", pass.now.since(at));
-        let event = event(pass, "target.late_failure", name, &state.version, cause);
+        // A failure long after is not the version's doing: it is kept, but not told.
+        let late = pass.now.since(at);
+        let cause = format!("failing, {late} after it had succeeded; not rolled back");
+        let event = (late <= pass.board.entity().policy.settle)
+            .then(|| event(pass, "target.late_failure", name, &state.version, cause));
         let outcome = Outcome::Succeeded { at, failed_later: Some(pass.now) };
-        pass.put(name, Some(TargetState { outcome, ..state.clone() }), Some(event));
+        pass.put(name, Some(TargetState { outcome, ..state.clone() }), event);
     }
 }
 
 /// The deadline has passed: a target that is heard from has failed, a silent one counts on its own budget.
-fn run_out(pass: &mut Pass, member: &Member, state: &TargetState) {
+fn run_out(pass: &mut Pass<'_>, member: &Member, state: &TargetState) {
     let Some(sighting) = &member.sighting else { return };
     if !state.is_in_flight() {
         return;
     }
-    let deadline = pass.board.entity().policy.deadline();
+    let deadline = pass.board.entity().policy.deadline;
     match sighting.contact {
         Contact::Up => {
             let summary = overdue(sighting, state, deadline);
@@ -137,7 +140,7 @@ fn overdue(sighting: &Sighting, state: &TargetState, deadline: Span) -> String {
 }
 
 /// Someone brought the target to the rolling version by hand, or an older rollout did.
-fn adopt(pass: &mut Pass, member: &Member) {
+fn adopt(pass: &mut Pass<'_>, member: &Member) {
     let Some(version) = pass.board.frame().rolling.clone() else { return };
     let told = member.state.as_ref().is_some_and(|state| state.version == version);
     let cause = "runs the version without being told".into();
@@ -148,13 +151,13 @@ fn adopt(pass: &mut Pass, member: &Member) {
 }
 
 /// A newcomer runs last known good already.
-fn rest_on_good(pass: &mut Pass, member: &Member) {
+fn rest_on_good(pass: &mut Pass<'_>, member: &Member) {
     let Some(version) = pass.board.frame().good.clone() else { return };
     let mut state = pass.assignment(member, version, Purpose::KnownGood);
     state.outcome = Outcome::Succeeded { at: pass.now, failed_later: None };
     pass.put(&member.name, Some(state), None);
 }
 
-fn event(pass: &Pass, kind: &'static str, target: &TargetName, version: &Version, cause: String) -> Draft {
+fn event(pass: &Pass<'_>, kind: &'static str, target: &TargetName, version: &Version, cause: String) -> Draft {
     tell::target(kind, &pass.board.entity().name, target, version, cause)
 }

@@ -26,13 +26,28 @@ impl Display for State {
 
 impl Display for Wait {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoTargets => "no targets match",
-            Self::BatchIsZero => "the policy's batch is 0, which holds",
-            Self::OnlyHeld => "the targets that are left are held by an operator",
-            Self::OnlyQuiet => "the targets that are left have just become quiet",
-            Self::OnlyUnreachable => "no target can be reached",
-        })
+        match self {
+            Self::NoTargets => f.write_str("no targets match"),
+            Self::BatchIsZero => f.write_str("the policy's batch is 0, which holds"),
+            Self::OnlyHeld => f.write_str("the targets that are left are held by an operator"),
+            Self::OnlyQuiet => f.write_str("the targets that are left have just become quiet"),
+            Self::OnlyUnreachable => f.write_str("no target can be reached"),
+            Self::NoDomain { key } => write!(f, "no target carries the label {key}, the policy's domain"),
+            Self::Frozen { freeze, by, why, .. } => {
+                write!(f, "frozen by {freeze}, ")?;
+                said(f, by.as_str(), why)
+            }
+            Self::Window { .. } => f.write_str("no window is open"),
+            Self::Shut { .. } => f.write_str("the targets that are left are frozen or outside their window"),
+            Self::Approval { stage } => write!(f, "stage {stage} needs a person's approval"),
+            Self::Need { need } => write!(f, "{need} has to be functional"),
+            Self::Unavailable { domain: None } => f.write_str("as many are unavailable as may be"),
+            Self::Unavailable { domain: Some(domain) } => {
+                write!(f, "as many are unavailable in {domain} as may be")
+            }
+            Self::Hook { asked, reason } if reason.is_empty() => write!(f, "the {asked} hook has not answered"),
+            Self::Hook { asked, reason } => write!(f, "the {asked} hook: {reason}"),
+        }
     }
 }
 
@@ -40,6 +55,12 @@ impl Display for Pause {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Person { by, why } => said(f, by.as_str(), why),
+            Self::Stopped { freeze, by, why } => {
+                write!(f, "by the stop {freeze}, ")?;
+                said(f, by.as_str(), why)
+            }
+            Self::MonitorSilent { reason } => write!(f, "by the engine: the monitor does not answer: {reason}"),
+            Self::Bad { reason } => write!(f, "by the engine: {reason}"),
             Self::TooManyFailed { failed, tolerated } => {
                 write!(f, "by the engine: {failed} failed, {tolerated} tolerated")
             }

@@ -1,7 +1,8 @@
 //! The frame: what a target's place depends on beside the target itself. When it changes, every target is placed anew.
 
 use super::lane::Lane;
-use super::member::is_well;
+use super::member::{is_broken, is_well};
+use super::rank::Line;
 use crate::records::entity::Entity;
 use crate::records::progress::{Course, Progress};
 use crate::records::rollout::{Judgement, Rollout};
@@ -24,6 +25,10 @@ pub(crate) struct Frame {
     pub(crate) soak: Span,
     pub(crate) fail_fast: bool,
     pub(crate) retries: u32,
+    /// Whether a monitoring hook has to say that a target does well.
+    pub(crate) monitored: bool,
+    /// The line in which targets take their turn.
+    pub(crate) line: Line,
 }
 
 /// Which rules hold.
@@ -61,9 +66,11 @@ impl Frame {
             rollout: progress.last,
             rolling: rollout.map(|rollout| rollout.version.clone()),
             good: progress.last_known_good.clone(),
-            soak: entity.policy.soak(),
-            fail_fast: entity.policy.fail_fast(),
-            retries: entity.policy.retries(),
+            soak: entity.policy.soak,
+            fail_fast: entity.policy.fail_fast,
+            retries: entity.policy.retries,
+            monitored: entity.policy.hooks.monitoring.is_some(),
+            line: Line::of(&entity.policy),
         }
     }
 
@@ -125,7 +132,7 @@ impl Frame {
         } else if joined && self.good.as_ref().is_some_and(|good| good != rolling) {
             tellable(sighting, Lane::Newcomer)
         } else {
-            tellable(sighting, Lane::Ready)
+            tellable(sighting, if is_broken(sighting) { Lane::Sick } else { Lane::Ready })
         }
     }
 

@@ -17,6 +17,8 @@ pub(crate) enum Lane {
     Passing,
     /// Can be told now, when there is room.
     Ready,
+    /// Can be told now, when there is room; is broken already, so that telling it makes nothing worse.
+    Sick,
     /// Belongs on last known good first, and can be told so now.
     Newcomer,
     /// In flight to last known good, before its turn.
@@ -86,13 +88,20 @@ pub(crate) const OPEN: LaneSet = LaneSet::of(&[
     Lane::Carried,
     Lane::Passing,
     Lane::Ready,
+    Lane::Sick,
     Lane::Newcomer,
     Lane::Settling,
     Lane::InFlight,
 ]);
 
 /// Can be told something now.
-pub(crate) const TELLABLE: LaneSet = LaneSet::of(&[Lane::Passing, Lane::Ready, Lane::Newcomer]);
+pub(crate) const TELLABLE: LaneSet = LaneSet::of(&[Lane::Passing, Lane::Ready, Lane::Sick, Lane::Newcomer]);
+
+/// Wait for their turn.
+pub(crate) const IN_LINE: LaneSet = LaneSet::of(&[Lane::Ready, Lane::Sick]);
+
+/// Told by the rollout, without a verdict.
+pub(crate) const FLYING: LaneSet = LaneSet::of(&[Lane::InFlight, Lane::HeldFlight]);
 
 /// Have to go back.
 pub(crate) const MOVED: LaneSet = LaneSet::of(&[Lane::Moved, Lane::MovedFlight, Lane::MovedAway]);

@@ -1,13 +1,15 @@
 //! One target on the board, and what its sighting brings: the rules that turn a report into a verdict.
 
+use alloc::format;
 use alloc::sync::Arc;
 
 use super::frame::{Frame, Stage};
 use super::lane::Lane;
+use super::rank::Rank;
 use super::tally::{NEVER, Place};
 use crate::records::evidence::Evidence;
 use crate::records::target::{DeadlineClock, Outcome, Purpose, TargetState};
-use crate::rollout::sighting::{Contact, Doing, Health, Sighting};
+use crate::rollout::sighting::{Contact, Doing, Health, Sighting, Word};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
@@ -16,6 +18,8 @@ use crate::words::version::Version;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) name: TargetName,
+    /// Where it stands in line before its name is looked at.
+    pub(crate) rank: Option<Arc<Rank>>,
     /// What is seen of it; `None` when it is no target any more.
     pub(crate) sighting: Option<Sighting>,
     /// What it was told.
@@ -72,7 +76,8 @@ impl Member {
         state: Option<TargetState>,
     ) -> Self {
         let place = place(frame, sighting.as_ref(), state.as_ref());
-        Self { name, sighting, state, place }
+        let rank = frame.line.rank(&name, sighting.as_ref().map(|sighting| &sighting.labels));
+        Self { name, rank, sighting, state, place }
     }
 
     /// Finds its place again after the frame changed.
@@ -94,7 +99,16 @@ fn place(frame: &Frame, sighting: Option<&Sighting>, state: Option<&TargetState>
         Some(DeadlineClock::Stopped { .. }) | None => NEVER,
     };
     let due = coming(frame, lane, sighting, state).due();
-    Place { lane, member: sighting.is_some(), flying: flight.is_some(), due, clock_from }
+    let broken = sighting.is_some_and(is_broken);
+    Place {
+        lane,
+        member: sighting.is_some(),
+        flying: flight.is_some(),
+        unavailable: flight.is_some() || broken,
+        functional: sighting.is_some() && !broken,
+        due,
+        clock_from,
+    }
 }
 
 fn coming(frame: &Frame, lane: Lane, sighting: Option<&Sighting>, state: Option<&TargetState>) -> Coming {
@@ -124,7 +138,7 @@ fn coming(frame: &Frame, lane: Lane, sighting: Option<&Sighting>, state: Option<
 /// What comes of an assignment without a verdict. Only a report that answers it counts.
 fn in_flight(frame: &Frame, sighting: &Sighting, state: &TargetState) -> Coming {
     let stopped = matches!(state.clock, DeadlineClock::Stopped { .. });
-    if stopped != sighting.held.is_some() {
+    if stopped != stands_still(frame, sighting, state) {
         return Coming::ClockTurn;
     }
     if sighting.answering != state.assignment {
@@ -135,12 +149,36 @@ fn in_flight(frame: &Frame, sighting: &Sighting, state: &TargetState) -> Coming 
     {
         return Coming::Failure(evidence);
     }
+    let needs_word = frame.monitored && state.purpose == Purpose::Turn;
+    let word = word_on(frame, sighting, state);
+    if let Some(Word { well: false, reason, .. }) = word {
+        return Coming::Failure(Arc::new(Evidence::of(format!("the monitoring hook: {reason}"))));
+    }
     match sighting.healthy_since {
-        Some(since) if is_well(sighting, &state.version) => {
+        Some(since) if is_well(sighting, &state.version) && (!needs_word || word.is_some()) => {
             Coming::Success(since.max(state.assigned_at).plus(soak_for(frame, state.purpose)))
         }
         Some(_) | None => Coming::Nothing,
     }
+}
+
+/// Whether the target's deadline stands still: an operator holds it, it waits for something else, or the monitoring hook
+/// has not said how it does.
+pub(crate) fn stands_still(frame: &Frame, sighting: &Sighting, state: &TargetState) -> bool {
+    let answers = sighting.answering == state.assignment;
+    let waits = answers && matches!(sighting.doing, Doing::Waiting { .. });
+    let unjudged = answers
+        && frame.monitored
+        && state.purpose == Purpose::Turn
+        && is_well(sighting, &state.version)
+        && word_on(frame, sighting, state).is_none();
+    sighting.held.is_some() || waits || unjudged
+}
+
+/// What the monitoring hook said of this assignment, if it is asked.
+fn word_on<'a>(frame: &Frame, sighting: &'a Sighting, state: &TargetState) -> Option<&'a Word> {
+    let word = sighting.word.as_ref().filter(|word| frame.monitored && word.assignment == state.assignment);
+    word.filter(|_| state.purpose == Purpose::Turn)
 }
 
 /// What comes of a target that had succeeded: until the version is good its failure counts, later it is only told.
@@ -179,6 +217,18 @@ fn trouble(retries: u32, sighting: &Sighting, state: &TargetState) -> Option<Arc
             Health::NoChecks | Health::Healthy | Health::Failing { .. },
         ) => None,
     }
+}
+
+/// Whether it does not serve: it is not heard from, runs nothing, failed or fails its checks.
+pub(crate) fn is_broken(sighting: &Sighting) -> bool {
+    let away = match sighting.contact {
+        Contact::Unreachable | Contact::Never => true,
+        Contact::Up | Contact::Suspect => false,
+    };
+    away
+        || sighting.running.is_none()
+        || matches!(sighting.health, Health::Failing { .. })
+        || matches!(sighting.doing, Doing::Failed { .. })
 }
 
 /// Whether it is heard from, runs the version, has nothing left to do and is healthy.

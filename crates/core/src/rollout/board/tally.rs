@@ -15,6 +15,10 @@ pub(crate) struct Place {
     pub(crate) member: bool,
     /// Whether it has an assignment without a verdict.
     pub(crate) flying: bool,
+    /// Whether it is in flight, broken or not heard from.
+    pub(crate) unavailable: bool,
+    /// Whether it serves: it runs something, is heard from and is not failing.
+    pub(crate) functional: bool,
     /// When its sighting, unchanged, brings something; [`NEVER`] if nothing.
     pub(crate) due: Timestamp,
     /// Since when its deadline counts, on the entity's pause clock; [`NEVER`] if none counts.
@@ -28,6 +32,10 @@ pub(crate) struct Tally {
     pub(crate) members: u32,
     /// Those with an assignment without a verdict.
     pub(crate) flying: u32,
+    /// Those that are in flight, broken or not heard from.
+    pub(crate) unavailable: u32,
+    /// Those that serve.
+    pub(crate) functional: u32,
     /// The earliest of their due times.
     pub(crate) due: Timestamp,
     /// The earliest of their deadline clocks.
@@ -38,12 +46,14 @@ pub(crate) struct Tally {
 impl Tally {
     /// Of no targets.
     pub(crate) const EMPTY: Self =
-        Self { members: 0, flying: 0, due: NEVER, clock_from: NEVER, lanes: [0; LANES] };
+        Self { members: 0, flying: 0, unavailable: 0, functional: 0, due: NEVER, clock_from: NEVER, lanes: [0; LANES] };
 
     /// Counts one more target.
     pub(crate) fn add(&mut self, place: &Place) {
         self.members += u32::from(place.member);
         self.flying += u32::from(place.flying);
+        self.unavailable += u32::from(place.unavailable);
+        self.functional += u32::from(place.functional);
         self.due = self.due.min(place.due);
         self.clock_from = self.clock_from.min(place.clock_from);
         if let Some(count) = self.lanes.get_mut(place.lane as usize) {
@@ -60,6 +70,8 @@ impl Tally {
                 || old.clock_from == self.clock_from && new.clock_from > old.clock_from;
             self.members -= u32::from(old.member);
             self.flying -= u32::from(old.flying);
+            self.unavailable -= u32::from(old.unavailable);
+            self.functional -= u32::from(old.functional);
             if let Some(count) = self.lanes.get_mut(old.lane as usize) {
                 *count -= 1;
             }
@@ -72,6 +84,8 @@ impl Tally {
     pub(crate) fn join(&mut self, other: &Self) {
         self.members += other.members;
         self.flying += other.flying;
+        self.unavailable += other.unavailable;
+        self.functional += other.functional;
         self.due = self.due.min(other.due);
         self.clock_from = self.clock_from.min(other.clock_from);
         for (count, more) in self.lanes.iter_mut().zip(&other.lanes) {

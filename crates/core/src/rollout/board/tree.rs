@@ -1,23 +1,26 @@
-//! The board's shelf: targets in name order, in a tree whose every branch knows its tally. A copy shares everything with
+//! The board's shelf: targets in line, in a tree whose every branch knows its tally. A copy shares everything with
 //! the original; a change copies one path. Knows nothing of rollouts.
 //!
 //! Persistent ordered maps (rpds) were measured first: a change costs the same, but one map and one lane's set of names take
 //! 1.9 s to build for a million targets, this tree with all lanes and clocks 0.16 s; a full pass may take one second.
 
+mod walk;
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::lane::LaneSet;
 use super::member::Member;
+use super::rank::{Rank, Spot};
 use super::tally::{NEVER, Place, Tally};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
+pub(crate) use walk::Wanted;
 
 /// Most entries of a leaf and branches of a node. A change copies one leaf: fewer make it cheaper, more make the tree
 /// smaller. 32 was the best of 16 to 256 for a change at 100,000 targets.
 const WIDTH: usize = 32;
 
-/// Targets in name order.
+/// Targets in line.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
     root: Arc<Node>,
@@ -32,7 +35,7 @@ enum Node {
 
 #[derive(Debug, Clone)]
 struct Branch {
-    first: TargetName,
+    first: Key,
     tally: Tally,
     node: Arc<Node>,
 }
@@ -45,15 +48,21 @@ struct Put {
     right: Option<Node>,
 }
 
-/// Which targets a walk is after.
-struct Wanted<'a> {
-    lanes: LaneSet,
-    after: Option<&'a TargetName>,
-    limit: usize,
+/// A place in line, kept.
+#[derive(Debug, Clone)]
+struct Key {
+    rank: Option<Arc<Rank>>,
+    name: TargetName,
+}
+
+impl Key {
+    fn spot(&self) -> Spot<'_> {
+        (self.rank.as_deref(), &self.name)
+    }
 }
 
 impl Tree {
-    /// Targets that come in name order, each once.
+    /// Targets that come in line, each once.
     pub(crate) fn from_sorted(members: impl Iterator<Item = Member>) -> Self {
         let mut level: Vec<Branch> = Vec::new();
         let mut leaf = Vec::with_capacity(WIDTH);
@@ -88,18 +97,18 @@ impl Tree {
         &self.tally
     }
 
-    /// The target of this name.
-    pub(crate) fn get(&self, name: &TargetName) -> Option<&Member> {
+    /// The target at this place.
+    pub(crate) fn get(&self, spot: Spot<'_>) -> Option<&Member> {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(members) => return members.get(find(members, name).ok()?),
-                Node::Inner(branches) => node = &branches.get(branch_for(branches, name))?.node,
+                Node::Leaf(members) => return members.get(find(members, spot).ok()?),
+                Node::Inner(branches) => node = &branches.get(branch_for(branches, spot))?.node,
             }
         }
     }
 
-    /// Puts a target in its place, over a former one of its name.
+    /// Puts a target in its place, over a former one at the same.
     pub(crate) fn put(&mut self, member: Member) {
         let new = member.place;
         let Put { old, right } = Arc::make_mut(&mut self.root).put(member);
@@ -117,9 +126,9 @@ impl Tree {
     }
 
     /// Takes a target away.
-    pub(crate) fn remove(&mut self, name: &TargetName) {
-        if self.get(name).is_some() {
-            Arc::make_mut(&mut self.root).remove(name);
+    pub(crate) fn remove(&mut self, spot: Spot<'_>) {
+        if self.get(spot).is_some() {
+            Arc::make_mut(&mut self.root).remove(spot);
             if self.root.first().is_none() {
                 self.root = Arc::new(Node::Leaf(Vec::new()));
             }
@@ -132,33 +141,6 @@ impl Tree {
         Arc::make_mut(&mut self.root).change_all(&mut change);
         self.tally = self.root.count();
     }
-
-    /// At most `limit` names in these lanes, in order, beginning after `after`.
-    pub(crate) fn names_in(&self, lanes: LaneSet, after: Option<&TargetName>, limit: u64) -> Vec<TargetName> {
-        let wanted = Wanted { lanes, after, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
-        let mut found = Vec::new();
-        self.root.find_in(&wanted, &mut found);
-        found
-    }
-
-    /// The last name in these lanes.
-    pub(crate) fn last_in(&self, lanes: LaneSet) -> Option<&TargetName> {
-        self.root.last_in(lanes)
-    }
-
-    /// Names that are due by `now`, or whose deadline clock started at `clock_from` or before.
-    pub(crate) fn due(&self, now: Timestamp, clock_from: Option<Timestamp>) -> Vec<TargetName> {
-        let mut found = Vec::new();
-        self.root.find_due(now, clock_from, &mut found);
-        found
-    }
-
-    /// All targets in name order.
-    pub(crate) fn iter(&self) -> Iter<'_> {
-        let mut iter = Iter { stack: Vec::new(), leaf: [].iter() };
-        iter.enter(&self.root);
-        iter
-    }
 }
 
 impl Branch {
@@ -167,15 +149,15 @@ impl Branch {
     }
 
     fn above(node: Arc<Node>) -> Option<Self> {
-        Some(Self { first: node.first()?.clone(), tally: node.count(), node })
+        Some(Self { first: node.first()?.key(), tally: node.count(), node })
     }
 }
 
 impl Node {
-    fn first(&self) -> Option<&TargetName> {
+    fn first(&self) -> Option<&Member> {
         match self {
-            Self::Leaf(members) => members.first().map(|member| &member.name),
-            Self::Inner(branches) => branches.first().map(|branch| &branch.first),
+            Self::Leaf(members) => members.first(),
+            Self::Inner(branches) => branches.first()?.node.first(),
         }
     }
 
@@ -205,7 +187,7 @@ impl Node {
 
     fn put(&mut self, member: Member) -> Put {
         match self {
-            Self::Leaf(members) => match find(members, &member.name) {
+            Self::Leaf(members) => match find(members, member.spot()) {
                 Ok(index) => {
                     let place = members.get_mut(index);
                     let old = place.map(|place| core::mem::replace(place, member).place);
@@ -218,7 +200,7 @@ impl Node {
                 }
             },
             Self::Inner(branches) => {
-                let index = branch_for(branches, &member.name);
+                let index = branch_for(branches, member.spot());
                 let Some(branch) = branches.get_mut(index) else { return Put { old: None, right: None } };
                 let (old, right) = branch.put(member);
                 if let Some(right) = right {
@@ -230,17 +212,17 @@ impl Node {
         }
     }
 
-    fn remove(&mut self, name: &TargetName) {
+    fn remove(&mut self, spot: Spot<'_>) {
         match self {
             Self::Leaf(members) => {
-                if let Ok(index) = find(members, name) {
+                if let Ok(index) = find(members, spot) {
                     members.remove(index);
                 }
             }
             Self::Inner(branches) => {
-                let index = branch_for(branches, name);
+                let index = branch_for(branches, spot);
                 let Some(branch) = branches.get_mut(index) else { return };
-                Arc::make_mut(&mut branch.node).remove(name);
+                Arc::make_mut(&mut branch.node).remove(spot);
                 branch.refresh();
                 if branch.node.first().is_none() {
                     branches.remove(index);
@@ -256,55 +238,6 @@ impl Node {
                 for branch in branches {
                     Arc::make_mut(&mut branch.node).change_all(change);
                     branch.tally = branch.node.count();
-                }
-            }
-        }
-    }
-
-    fn find_in(&self, wanted: &Wanted<'_>, found: &mut Vec<TargetName>) {
-        match self {
-            Self::Leaf(members) => {
-                let late = |member: &&Member| wanted.after.is_none_or(|after| member.name > *after);
-                let room = wanted.limit.saturating_sub(found.len());
-                let fitting =
-                    members.iter().filter(|member| wanted.lanes.has(member.place.lane)).filter(late);
-                found.extend(fitting.take(room).map(|member| member.name.clone()));
-            }
-            Self::Inner(branches) => {
-                let skipped = wanted.after.map_or(0, |after| branch_for(branches, after));
-                for branch in branches.iter().skip(skipped) {
-                    if found.len() >= wanted.limit {
-                        break;
-                    }
-                    if branch.tally.count(wanted.lanes) > 0 {
-                        branch.node.find_in(wanted, found);
-                    }
-                }
-            }
-        }
-    }
-
-    fn last_in(&self, lanes: LaneSet) -> Option<&TargetName> {
-        match self {
-            Self::Leaf(members) => {
-                members.iter().rev().find(|member| lanes.has(member.place.lane)).map(|member| &member.name)
-            }
-            Self::Inner(branches) => {
-                branches.iter().rev().find(|branch| branch.tally.count(lanes) > 0)?.node.last_in(lanes)
-            }
-        }
-    }
-
-    fn find_due(&self, now: Timestamp, clock_from: Option<Timestamp>, found: &mut Vec<TargetName>) {
-        let is_due = |due, from| due <= now || clock_from.is_some_and(|limit| from <= limit);
-        match self {
-            Self::Leaf(members) => {
-                let due = members.iter().filter(|member| is_due(member.place.due, member.place.clock_from));
-                found.extend(due.map(|member| member.name.clone()));
-            }
-            Self::Inner(branches) => {
-                for branch in branches.iter().filter(|b| is_due(b.tally.due, b.tally.clock_from)) {
-                    branch.node.find_due(now, clock_from, found);
                 }
             }
         }
@@ -328,50 +261,30 @@ impl Branch {
     /// Reads name and tally again from a node that changed.
     fn refresh(&mut self) {
         if let Some(first) = self.node.first()
-            && *first != self.first
+            && first.spot() != self.first.spot()
         {
-            self.first = first.clone();
+            self.first = first.key();
         }
         self.tally = self.node.count();
     }
 }
 
-/// All targets of a tree, in name order.
-pub(crate) struct Iter<'a> {
-    stack: Vec<core::slice::Iter<'a, Branch>>,
-    leaf: core::slice::Iter<'a, Member>,
-}
+impl Member {
+    /// Its place in line.
+    pub(crate) fn spot(&self) -> Spot<'_> {
+        (self.rank.as_deref(), &self.name)
+    }
 
-impl<'a> Iter<'a> {
-    fn enter(&mut self, node: &'a Node) {
-        match node {
-            Node::Leaf(members) => self.leaf = members.iter(),
-            Node::Inner(branches) => self.stack.push(branches.iter()),
-        }
+    fn key(&self) -> Key {
+        Key { rank: self.rank.clone(), name: self.name.clone() }
     }
 }
 
-impl<'a> Iterator for Iter<'a> {
-    type Item = &'a Member;
-
-    fn next(&mut self) -> Option<&'a Member> {
-        loop {
-            if let Some(member) = self.leaf.next() {
-                return Some(member);
-            }
-            match self.stack.last_mut()?.next() {
-                Some(branch) => self.enter(&branch.node),
-                None => drop(self.stack.pop()),
-            }
-        }
-    }
+fn find(members: &[Member], spot: Spot<'_>) -> Result<usize, usize> {
+    members.binary_search_by(|member| member.spot().cmp(&spot))
 }
 
-fn find(members: &[Member], name: &TargetName) -> Result<usize, usize> {
-    members.binary_search_by(|member| member.name.cmp(name))
-}
-
-/// The branch in which a name is, or would be.
-fn branch_for(branches: &[Branch], name: &TargetName) -> usize {
-    branches.partition_point(|branch| branch.first <= *name).saturating_sub(1)
+/// The branch in which a target is, or would be.
+fn branch_for(branches: &[Branch], spot: Spot<'_>) -> usize {
+    branches.partition_point(|branch| branch.first.spot() <= spot).saturating_sub(1)
 }

@@ -1,9 +1,12 @@
 //! What follows from a change: boards, order contents, who is present. Each costs what the change touches.
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::super::Kept;
 use super::super::fleet::Fleet;
+use crate::records::answers::Answers;
 use crate::records::node::{Contact, Presence};
 use crate::records::order::{Assignment, Content};
 use crate::records::target::TargetState;
@@ -91,6 +94,29 @@ impl Fleet {
             self.touched.insert_mut(name.clone(), revision);
         }
         self.note_orphans(name);
+    }
+
+    /// What an entity's controllers answered changed: what they say of single targets is seen with those targets.
+    pub(super) fn answers_changed(
+        &mut self,
+        name: &EntityName,
+        before: Option<&Kept<Answers>>,
+        revision: Revision,
+    ) {
+        if self.loading {
+            return;
+        }
+        self.touched.insert_mut(name.clone(), revision);
+        let old = before.into_iter().flat_map(|kept| kept.value.words.keys());
+        let new = self.answers.get(name).into_iter().flat_map(|kept| kept.value.words.keys());
+        let targets: BTreeSet<TargetName> = old.chain(new).cloned().collect();
+        for target in targets {
+            let Ok(node) = NodeName::parse(target.as_str()) else { continue };
+            let sighting = self.sighting(name, &node);
+            if let Some(board) = self.boards.get_mut(name) {
+                board.fold_sighting(&target, sighting);
+            }
+        }
     }
 
     /// What a target was told changed.
@@ -194,6 +220,9 @@ impl Fleet {
         let contact = presence.map_or(Contact::Never, |Presence { contact, .. }| contact);
         let pause = self.nodes.get(name).and_then(|node| node.value.pause.as_ref());
         let held = pause.map(|mark| Arc::from(reason_of(mark.by.as_str(), &mark.why).as_str()));
+        let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
+        let answers = self.answers.get(entity).map(|kept| &kept.value);
+        let word = answers.and_then(|answers| answers.words.get(&TargetName::from(name)).cloned());
         let report = self.reports.get(name).map(|kept| &kept.value);
         let said = report.and_then(|report| report.entities.get(entity));
         Sighting {
@@ -205,6 +234,8 @@ impl Fleet {
             reported_at: report.map_or(Timestamp::EPOCH, |report| report.received_at),
             contact,
             held,
+            labels,
+            word,
         }
     }
 

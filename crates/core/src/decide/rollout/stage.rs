@@ -1,0 +1,53 @@
+//! Stages: how far a rollout may go before the next one begins, and whose approval that takes.
+
+use alloc::format;
+
+use super::gate::Gate;
+use super::pass::Pass;
+use crate::records::policy::line::Stage;
+use crate::records::rollout::{Rollout, Wait};
+use crate::rollout::board::Board;
+use crate::rollout::board::lane::{FLYING, Lane, TURNED};
+
+/// How many targets have had their turn, or needed none.
+fn reached(board: &Board) -> u64 {
+    let tally = board.tree().tally();
+    tally.count(TURNED) + tally.of(Lane::Adopted)
+}
+
+/// The stage a rollout is in, and its place; none when the policy has none.
+fn present<'a>(board: &'a Board, rollout: &Rollout) -> Option<(u32, &'a Stage)> {
+    let stages = &board.entity().policy.stages;
+    let last = u32::try_from(stages.len()).unwrap_or(u32::MAX).checked_sub(1)?;
+    let at = rollout.stage.at.min(last);
+    Some((at, stages.get(usize::try_from(at).ok()?)?))
+}
+
+/// How many more may take their turn in the present stage.
+pub(super) fn room(board: &Board) -> u64 {
+    let Some((_, stage)) = board.rollout().and_then(|rollout| present(board, rollout)) else { return u64::MAX };
+    stage.upto.of_at_least_one(u64::from(board.tree().tally().members)).saturating_sub(reached(board))
+}
+
+/// The approval that the present stage lacks.
+pub(super) fn lacks_approval(board: &Board) -> Option<Gate> {
+    let rollout = board.rollout()?;
+    let (at, stage) = present(board, rollout)?;
+    let lacks = stage.approve && rollout.stage.approved <= at;
+    lacks.then(|| Gate::of(Wait::Approval { stage: at + 1 }))
+}
+
+/// Goes on to the next stage once everyone in the present one has had a verdict; says whether it did.
+pub(super) fn advance(pass: &mut Pass<'_>) -> bool {
+    let board = &pass.board;
+    let Some((at, stage)) = board.rollout().and_then(|rollout| present(board, rollout)) else { return false };
+    let last = usize::try_from(at).is_ok_and(|at| at + 1 >= board.entity().policy.stages.len());
+    if last || room(board) > 0 || board.tree().tally().count(FLYING) > 0 {
+        return false;
+    }
+    let cause = format!("stage {} of {} is done: {} had their turn", at + 1, stage.upto, reached(board));
+    let mut head = pass.head();
+    head.tell("rollout.stage", cause);
+    head.change_rollout(|rollout| rollout.stage.at = at + 1);
+    pass.take(head)
+}

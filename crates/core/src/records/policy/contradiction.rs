@@ -1,0 +1,112 @@
+//! What a policy may not say: fields out of range, and fields that contradict each other. Owns the words of the refusal.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::line::Stage;
+use super::{MAX_LISTED, MAX_RETRIES, MAX_SPAN, Values};
+use crate::words::percent::{Amount, Percent};
+use crate::words::time::{Span, Timestamp};
+
+/// A field to change, and why.
+type Contradiction = Option<(&'static str, String)>;
+
+/// From when windows are compared: any year with both changes of the clocks will do. 1 January 2026.
+const COMPARED_FROM: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+
+/// The first contradiction in these values.
+pub(super) fn of(values: &Values) -> Contradiction {
+    in_thresholds(values)
+        .or_else(|| in_times(values))
+        .or_else(|| in_lists(values))
+        .or_else(|| in_stages(&values.stages))
+        .or_else(|| in_windows(values))
+        .or_else(|| values.monitor.as_ref().and_then(|monitor| Some(("monitor", monitor.trouble()?))))
+        .or_else(|| Some(("hooks", values.hooks.trouble()?)))
+}
+
+fn in_thresholds(values: &Values) -> Contradiction {
+    let shares = match values.failures {
+        Some(Amount::Share(share)) => share.get().saturating_add(values.success.get()),
+        Some(Amount::Count(_)) | None => 0,
+    };
+    if values.success == Percent::NONE {
+        Some(("success", "a version that nobody must run cannot be good; use 1% or more".to_string()))
+    } else if shares > 100 {
+        let left = 100_u8.saturating_sub(values.success.get());
+        Some(("failures", format!("success {} leaves at most {left}% to fail", values.success)))
+    } else if values.success == Percent::ALL && values.failures.is_some_and(|failures| !failures.is_zero()) {
+        let reason = "success 100% leaves nothing to fail; ask for less success, or leave failures out";
+        Some(("failures", reason.to_string()))
+    } else if values.retries > MAX_RETRIES {
+        Some(("retries", format!("{} is over {MAX_RETRIES}", values.retries)))
+    } else if values.rollback.is_zero() {
+        Some(("rollback", "a rollback cannot hold; use 1 or more".to_string()))
+    } else if values.max_unavailable.is_some_and(Amount::is_zero) {
+        Some(("max_unavailable", "nothing could ever change; use 1 or more, or batch 0 to hold".to_string()))
+    } else {
+        None
+    }
+}
+
+fn in_times(values: &Values) -> Contradiction {
+    let too_long = [
+        ("soak", values.soak),
+        ("deadline", values.deadline),
+        ("settle", values.settle),
+        ("progress", values.progress.unwrap_or(Span::ZERO)),
+    ];
+    if let Some((field, span)) = too_long.into_iter().find(|(_, span)| *span > MAX_SPAN) {
+        return Some((field, format!("{span} is over a year")));
+    }
+    let (soak, deadline) = (values.soak, values.deadline);
+    match values.progress {
+        _ if deadline <= soak => Some(("deadline", format!("{deadline} does not exceed the soak of {soak}"))),
+        Some(progress) if progress <= soak => {
+            Some(("progress", format!("{progress} does not exceed the soak of {soak}: no target could be gained")))
+        }
+        Some(_) | None => None,
+    }
+}
+
+fn in_lists(values: &Values) -> Contradiction {
+    let lists = [
+        ("stages", values.stages.len()),
+        ("windows", values.windows.len()),
+        ("needs", values.needs.len()),
+    ];
+    let long = lists.into_iter().find(|(_, length)| *length > MAX_LISTED);
+    long.map(|(field, length)| (field, format!("{length} are over {MAX_LISTED}")))
+}
+
+fn in_stages(stages: &[Stage]) -> Contradiction {
+    let wrong = |reason: String| Some(("stages", reason));
+    let (mut count, mut share) = (0, 0);
+    for stage in stages {
+        let grows = match stage.upto {
+            Amount::Count(upto) => core::mem::replace(&mut count, upto) < upto,
+            Amount::Share(upto) => core::mem::replace(&mut share, upto.get()) < upto.get(),
+        };
+        if !grows {
+            return wrong(format!("{} does not go further than the stage before it", stage.upto));
+        }
+    }
+    match stages.last() {
+        Some(last) if last.upto != Amount::Share(Percent::ALL) => {
+            wrong(format!("the last one is {}, where the rollout would stop; end with 100%", last.upto))
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// A target with windows of its own needs one of these and one of those for everybody open at once.
+fn in_windows(values: &Values) -> Contradiction {
+    let (own, general): (alloc::vec::Vec<_>, alloc::vec::Vec<_>) =
+        values.windows.iter().partition(|window| window.is_for_some());
+    if general.is_empty() {
+        return None;
+    }
+    let never = |own: &&&super::Window| !general.iter().any(|general| own.ever_meets(general, COMPARED_FROM));
+    let shut = own.iter().find(never)?;
+    Some(("windows", format!("\"{shut}\" is never open together with one of those for every target")))
+}

@@ -1,0 +1,207 @@
+//! Walks over the tree: to the targets in some lanes, in line, all of them or those of one domain, passing over every
+//! branch that has none of them.
+
+use core::cmp::Ordering;
+
+use alloc::vec::Vec;
+
+use super::{Branch, Node, Tree, branch_for};
+use crate::rollout::board::lane::LaneSet;
+use crate::rollout::board::member::Member;
+use crate::rollout::board::rank::{DomainPlace, Spot, side};
+use crate::rollout::board::tally::Tally;
+use crate::words::name::TargetName;
+use crate::words::time::Timestamp;
+
+/// Which targets a walk is after.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// In these lanes.
+    pub(crate) lanes: LaneSet,
+    /// Behind this place.
+    pub(crate) after: Option<Spot<'a>>,
+    /// Of this domain.
+    pub(crate) within: Option<&'a DomainPlace>,
+}
+
+impl Wanted<'_> {
+    /// All targets in these lanes.
+    pub(crate) const fn all(lanes: LaneSet) -> Self {
+        Self { lanes, after: None, within: None }
+    }
+
+    fn wants(&self, member: &Member) -> bool {
+        self.lanes.has(member.place.lane)
+            && self.after.is_none_or(|after| member.spot() > after)
+            && self.within.is_none_or(|domain| side(member.rank.as_deref(), domain) == Ordering::Equal)
+    }
+
+    /// The branches in which there may be some.
+    fn among<'a>(&self, branches: &'a [Branch]) -> &'a [Branch] {
+        let after = self.after.map_or(0, |after| branch_for(branches, after));
+        let (first, end) = match self.within {
+            None => (0, branches.len()),
+            Some(domain) => domain_branches(branches, domain),
+        };
+        branches.get(after.max(first)..end).unwrap_or_default()
+    }
+}
+
+impl Tree {
+    /// Goes to the wanted targets in line, until `visit` says that it has seen enough.
+    pub(crate) fn walk<'a>(&'a self, wanted: &Wanted<'_>, visit: &mut impl FnMut(&'a Member) -> bool) {
+        self.root.walk(wanted, visit);
+    }
+
+    /// At most `limit` names of the wanted targets, in line.
+    pub(crate) fn names(&self, wanted: &Wanted<'_>, limit: u64) -> Vec<TargetName> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut found = Vec::new();
+        if limit > 0 {
+            self.walk(wanted, &mut |member| {
+                found.push(member.name.clone());
+                found.len() < limit
+            });
+        }
+        found
+    }
+
+    /// The first of the wanted targets.
+    pub(crate) fn first(&self, wanted: &Wanted<'_>) -> Option<&Member> {
+        let mut found = None;
+        self.walk(wanted, &mut |member| {
+            found = Some(member);
+            false
+        });
+        found
+    }
+
+    /// The last of the wanted targets.
+    pub(crate) fn last(&self, wanted: &Wanted<'_>) -> Option<&Member> {
+        self.root.last(wanted)
+    }
+
+    /// The tally of one domain.
+    pub(crate) fn tally_of(&self, domain: &DomainPlace) -> Tally {
+        let mut tally = Tally::EMPTY;
+        self.root.tally_of(domain, &mut tally);
+        tally
+    }
+
+    /// Names that are due by `now`, or whose deadline clock started at `clock_from` or before.
+    pub(crate) fn due(&self, now: Timestamp, clock_from: Option<Timestamp>) -> Vec<TargetName> {
+        let mut found = Vec::new();
+        self.root.find_due(now, clock_from, &mut found);
+        found
+    }
+
+    /// All targets in line.
+    pub(crate) fn iter(&self) -> Iter<'_> {
+        let mut iter = Iter { stack: Vec::new(), leaf: [].iter() };
+        iter.enter(&self.root);
+        iter
+    }
+}
+
+impl Node {
+    /// Says whether the walk goes on.
+    fn walk<'a>(&'a self, wanted: &Wanted<'_>, visit: &mut impl FnMut(&'a Member) -> bool) -> bool {
+        match self {
+            Self::Leaf(members) => members.iter().filter(|member| wanted.wants(member)).all(visit),
+            Self::Inner(branches) => wanted
+                .among(branches)
+                .iter()
+                .filter(|branch| branch.tally.count(wanted.lanes) > 0)
+                .all(|branch| branch.node.walk(wanted, visit)),
+        }
+    }
+
+    fn last(&self, wanted: &Wanted<'_>) -> Option<&Member> {
+        match self {
+            Self::Leaf(members) => members.iter().rev().find(|member| wanted.wants(member)),
+            Self::Inner(branches) => {
+                let among = wanted.among(branches).iter().rev();
+                among.filter(|branch| branch.tally.count(wanted.lanes) > 0).find_map(|b| b.node.last(wanted))
+            }
+        }
+    }
+
+    fn tally_of(&self, domain: &DomainPlace, tally: &mut Tally) {
+        match self {
+            Self::Leaf(members) => {
+                let of = |member: &&Member| side(member.rank.as_deref(), domain) == Ordering::Equal;
+                members.iter().filter(of).for_each(|member| tally.add(&member.place));
+            }
+            Self::Inner(branches) => {
+                let (first, end) = domain_branches(branches, domain);
+                for index in first..end {
+                    let Some(branch) = branches.get(index) else { continue };
+                    // A branch whose first target is of the domain, and the next one's too, has no others.
+                    let begins = side(branch.first.rank.as_deref(), domain) == Ordering::Equal;
+                    let whole = branches
+                        .get(index + 1)
+                        .is_some_and(|next| side(next.first.rank.as_deref(), domain) == Ordering::Equal);
+                    if begins && whole {
+                        tally.join(&branch.tally);
+                    } else {
+                        branch.node.tally_of(domain, tally);
+                    }
+                }
+            }
+        }
+    }
+
+    fn find_due(&self, now: Timestamp, clock_from: Option<Timestamp>, found: &mut Vec<TargetName>) {
+        let is_due = |due, from| due <= now || clock_from.is_some_and(|limit| from <= limit);
+        match self {
+            Self::Leaf(members) => {
+                let due = members.iter().filter(|member| is_due(member.place.due, member.place.clock_from));
+                found.extend(due.map(|member| member.name.clone()));
+            }
+            Self::Inner(branches) => {
+                for branch in branches.iter().filter(|b| is_due(b.tally.due, b.tally.clock_from)) {
+                    branch.node.find_due(now, clock_from, found);
+                }
+            }
+        }
+    }
+}
+
+/// From and to which branch a domain may reach.
+fn domain_branches(branches: &[Branch], domain: &DomainPlace) -> (usize, usize) {
+    let before = |branch: &Branch| side(branch.first.rank.as_deref(), domain) == Ordering::Less;
+    let behind = |branch: &Branch| side(branch.first.rank.as_deref(), domain) != Ordering::Greater;
+    let first = branches.partition_point(before).saturating_sub(1);
+    (first, branches.partition_point(behind))
+}
+
+/// All targets of a tree, in line.
+pub(crate) struct Iter<'a> {
+    stack: Vec<core::slice::Iter<'a, Branch>>,
+    leaf: core::slice::Iter<'a, Member>,
+}
+
+impl<'a> Iter<'a> {
+    fn enter(&mut self, node: &'a Node) {
+        match node {
+            Node::Leaf(members) => self.leaf = members.iter(),
+            Node::Inner(branches) => self.stack.push(branches.iter()),
+        }
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a Member;
+
+    fn next(&mut self) -> Option<&'a Member> {
+        loop {
+            if let Some(member) = self.leaf.next() {
+                return Some(member);
+            }
+            match self.stack.last_mut()?.next() {
+                Some(branch) => self.enter(&branch.node),
+                None => drop(self.stack.pop()),
+            }
+        }
+    }
+}

