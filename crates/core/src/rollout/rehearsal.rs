@@ -226,6 +226,7 @@ impl Rehearsal {
             self.board.fold_sighting(&name, Some(sighting));
             let Some(actor) = self.cast.actors.get_mut(cue.actor) else { continue };
             actor.sick = cue.shows == Shows::Sick;
+            actor.silent |= cue.shows == Shows::Silence;
             match (runs, rehearsed, actor.since) {
                 (true, true, None) => {
                     actor.since = Some(now);

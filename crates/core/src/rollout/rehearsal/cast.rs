@@ -35,6 +35,8 @@ pub(super) struct Actor {
     pub(super) succeeded: bool,
     /// Whether its check fails by now.
     pub(super) sick: bool,
+    /// Whether it is not heard from, and so does nothing about what it is told.
+    pub(super) silent: bool,
 }
 
 /// What one target shows at a time.
@@ -170,8 +172,9 @@ impl Cast {
 impl Actor {
     fn of(target: Target<'_>) -> Self {
         let told = target.state.map(|state| state.assignment).unwrap_or_default();
+        let silent = target.sighting.is_none_or(|sighting| sighting.contact != Contact::Up);
         let (since, touched, succeeded, sick) = (None, false, false, false);
-        Self { name: target.name.clone(), assignment: told, since, touched, succeeded, sick }
+        Self { name: target.name.clone(), assignment: told, since, touched, succeeded, sick, silent }
     }
 }
 
