@@ -141,7 +141,8 @@ impl Rehearsal {
     /// How things stand after the last pass.
     #[must_use]
     pub fn sample(&self) -> Sample {
-        let figures = self.board.figures();
+        // A board without a rollout under way no longer says how the last one stood.
+        let figures = self.notes.over.unwrap_or_else(|| self.board.figures());
         Sample {
             at: self.now,
             told: self.notes.touched,
@@ -165,8 +166,17 @@ impl Rehearsal {
         }
         self.notes.finish(ended);
         let (blast, late) = (self.notes.blast(), self.cast.late());
-        let Notes { version, passes, batches_opened, batches, samples, most_in_flight, good_at, .. } =
-            self.notes;
+        let Notes {
+            version,
+            passes,
+            batches_opened,
+            batches,
+            samples,
+            most_in_flight,
+            most_returning,
+            good_at,
+            ..
+        } = self.notes;
         Timeline {
             began: self.start,
             ended,
@@ -178,6 +188,7 @@ impl Rehearsal {
             batches,
             samples,
             most_in_flight,
+            most_returning,
             late,
             good_at,
             blast,

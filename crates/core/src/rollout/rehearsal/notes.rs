@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::behaviour::Behaviour;
 use super::timeline::{Batch, Blast, Sample};
-use crate::records::rollout::{Judgement, Rollout, State};
+use crate::records::rollout::{Figures, Heading, Judgement, Rollout, State};
 use crate::words::counter::RolloutNumber;
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
@@ -24,6 +24,11 @@ pub(super) struct Notes {
     pub(super) batches: Vec<Batch>,
     pub(super) samples: Vec<Sample>,
     pub(super) most_in_flight: u64,
+    /// The same, on the way back.
+    pub(super) most_returning: u64,
+    /// How the rollout stood when it ended.
+    pub(super) over: Option<Figures>,
+    back: bool,
     pub(super) passes: u64,
     /// Targets that were ever told the version, or ran it.
     pub(super) touched: u64,
@@ -61,6 +66,9 @@ impl Notes {
             batches: Vec::new(),
             samples: Vec::new(),
             most_in_flight: 0,
+            most_returning: 0,
+            over: None,
+            back: false,
             passes: 0,
             touched: 0,
             running: 0,
@@ -83,6 +91,8 @@ impl Notes {
         if self.version.as_ref() != Some(&rollout.version) {
             return;
         }
+        self.back = rollout.heading != Heading::Forward;
+        self.over = rollout.is_over().then_some(rollout.figures);
         match &rollout.judgement {
             Judgement::Open => {}
             Judgement::Good { at } => self.good_at = self.good_at.or(Some(*at)),
@@ -126,7 +136,8 @@ impl Notes {
 
     /// Notes how things stand after a pass.
     pub(super) fn sample(&mut self, sample: Sample) {
-        self.most_in_flight = self.most_in_flight.max(sample.in_flight);
+        let most = if self.back { &mut self.most_returning } else { &mut self.most_in_flight };
+        *most = sample.in_flight.max(*most);
         let same = self.last.is_some_and(|last| Sample { at: last.at, ..sample } == last);
         if !same {
             if self.changes.is_multiple_of(self.stride) {

@@ -31,8 +31,10 @@ pub struct Timeline {
     pub batches: Vec<Batch>,
     /// How things stood over time: the first pass, the last one, and some between, never more than were to be kept.
     pub samples: Vec<Sample>,
-    /// Most targets in flight after any pass.
+    /// Most targets in flight after any pass on the way forward.
     pub most_in_flight: u64,
+    /// Most targets in flight after any pass on the way back.
+    pub most_returning: u64,
     /// Targets that counted as succeeded and failed later, seen or not.
     pub late: u64,
     /// When the version was called good.
