@@ -251,7 +251,7 @@ fn sentence(run: &Timeline) -> String {
     match &run.end {
         End::Over(_) | End::Nothing => String::new(),
         End::NeedsPerson(state) => format!("{state}; it goes on when a person says so"),
-        End::Stuck(state) => format!("{state}; time alone ends that for nobody"),
+        End::Stuck(state) => format!("{state}; time alone does not end that"),
         End::Horizon(state) => {
             format!("still {state} after {}; --until looks further", length(took(run).as_millis()))
         }
