@@ -4,6 +4,7 @@
 pub(crate) mod frame;
 pub(crate) mod lane;
 pub(crate) mod member;
+pub(crate) mod revise;
 pub(crate) mod tally;
 mod tree;
 

@@ -26,7 +26,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use behaviour::{Behaviour, Told};
-use cast::{Cast, Shows};
+use cast::{Cast, Cue};
 use chance::Chance;
 pub use notes::Keep;
 use notes::Notes;
@@ -35,9 +35,11 @@ use timeline::{End, Sample, Timeline};
 use crate::decide::rollout::{Change, Verdict, decide};
 use crate::records::rollout::{Rollout, State};
 use crate::records::target::{Outcome, Purpose, TargetState};
+use crate::rollout::board::revise::Revision;
 use crate::rollout::board::{Board, Target};
 use crate::rollout::sighting::{Contact, Doing};
 use crate::rollout::thresholds::Thresholds;
+use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 
 /// What is rehearsed.
@@ -60,7 +62,9 @@ pub struct Scene {
 /// A rollout in virtual time, under way.
 pub struct Rehearsal {
     board: Board,
+    /// When the next pass is, and when the last one was.
     now: Timestamp,
+    passed: Timestamp,
     start: Timestamp,
     until: Timestamp,
     grain: Span,
@@ -105,10 +109,10 @@ impl Rehearsal {
         let version = wanted.or_else(|| board.rollout().map(|rollout| rollout.version.clone()));
         let (cast, notes) = (Cast::of(&board), Notes::new(version, keep));
         let (thresholds, until) = (board.thresholds(), start.plus(horizon));
-        let (now, moved, end) = (start, start, None);
+        let (now, passed, moved, end) = (start, start, start, None);
         let grain = grain.max(Span::from_millis(1));
         let mut rehearsal =
-            Self { board, now, start, until, grain, seed, cast, notes, thresholds, moved, end };
+            Self { board, now, passed, start, until, grain, seed, cast, notes, thresholds, moved, end };
         if let Some(rollout) = rehearsal.board.shared_rollout() {
             rehearsal.notes.rollout(&rollout);
         }
@@ -122,6 +126,7 @@ impl Rehearsal {
             return false;
         }
         self.notes.passes += 1;
+        self.passed = self.now;
         self.show();
         let verdict = decide(&self.board, self.now);
         let (idle, wake) = (verdict.is_empty(), verdict.wake);
@@ -144,7 +149,7 @@ impl Rehearsal {
         // A board without a rollout under way no longer says how the last one stood.
         let figures = self.notes.over.unwrap_or_else(|| self.board.figures());
         Sample {
-            at: self.now,
+            at: self.passed,
             told: self.notes.touched,
             running: self.notes.running,
             in_flight: figures.in_flight,
@@ -154,11 +159,15 @@ impl Rehearsal {
         }
     }
 
-    /// What it has brought so far.
+    /// What it has brought; stopped on the way, its horizon is the last pass.
     #[must_use]
     pub fn timeline(mut self) -> Timeline {
-        let end = self.end.unwrap_or(End::Horizon(State::Running));
-        let ended = if matches!(end, End::Horizon(_)) { self.until } else { self.moved };
+        let state = self.notes.newest.as_ref().map(|(_, state)| state.clone());
+        let (end, ended) = match self.end {
+            Some(End::Horizon(state)) => (End::Horizon(state), self.until),
+            Some(end) => (end, self.moved),
+            None => (state.map_or(End::Nothing, End::Horizon), self.passed),
+        };
         for actor in &self.cast.actors {
             if let Some(since) = actor.since {
                 self.notes.ran(ended.since(since));
@@ -222,35 +231,30 @@ impl Rehearsal {
 
     /// Lets targets show what is due.
     fn show(&mut self) {
-        let now = self.now;
-        for cue in self.cast.due(now) {
-            let Some(name) = self.cast.actors.get(cue.actor).map(|actor| actor.name.clone()) else {
-                continue;
-            };
-            let Some(Target { sighting: Some(before), state: Some(state), .. }) = self.board.target(&name)
-            else {
-                continue;
-            };
-            let sighting = self.cast.sighting(cue.shows, before, state, now);
-            let rehearsed = Some(&state.version) == self.notes.version.as_ref();
-            let runs = matches!(cue.shows, Shows::Well | Shows::Sick);
-            self.board.fold_sighting(&name, Some(sighting));
-            let Some(actor) = self.cast.actors.get_mut(cue.actor) else { continue };
-            actor.sick = cue.shows == Shows::Sick;
-            actor.silent |= cue.shows == Shows::Silence;
-            match (runs, rehearsed, actor.since) {
-                (true, true, None) => {
-                    actor.since = Some(now);
-                    self.notes.running += 1;
+        let Self { board, cast, notes, now, .. } = self;
+        let due = cast.due(*now);
+        let named = |cue: Cue| cast.actors.get(cue.actor).map(|actor| (actor.name.clone(), cue));
+        let due: Vec<_> = due.into_iter().filter_map(named).collect();
+        board.revise(due.into_iter(), |cue, target| {
+            let (Some(before), Some(state)) = (target.sighting, target.state) else { return None };
+            let sighting = cast.sighting(cue.shows, before, state, *now);
+            if let Some(actor) = cast.actors.get_mut(cue.actor) {
+                let rehearsed = Some(&state.version) == notes.version.as_ref();
+                match (actor.show(cue.shows), rehearsed, actor.since) {
+                    (true, true, None) => {
+                        actor.since = Some(*now);
+                        notes.running += 1;
+                    }
+                    (true, false, Some(since)) => {
+                        actor.since = None;
+                        notes.running -= 1;
+                        notes.ran(now.since(since));
+                    }
+                    (true, true, Some(_)) | (true, false, None) | (false, _, _) => {}
                 }
-                (true, false, Some(since)) => {
-                    actor.since = None;
-                    self.notes.running -= 1;
-                    self.notes.ran(now.since(since));
-                }
-                (true, true, Some(_)) | (true, false, None) | (false, _, _) => {}
             }
-        }
+            Some(Revision::Sighting(sighting))
+        });
     }
 
     /// Brings a verdict onto the board, and asks who was told something what it does about it.
@@ -267,14 +271,27 @@ impl Rehearsal {
             self.board.fold_progress(progress, changed.or(kept));
         }
         let mut hint = 0;
+        let mut run: Vec<(TargetName, TargetState)> = Vec::new();
         for Change { target, state, .. } in verdict.targets {
-            let told = self.cast.find(hint, &target);
-            if let (Some(place), Some(state)) = (told, &state) {
+            let Some(state) = state else {
+                self.board.fold_state(&target, None);
+                continue;
+            };
+            if let Some(place) = self.cast.find(hint, &target) {
                 hint = place;
-                self.heed(place, state, behaviour);
+                self.heed(place, &state, behaviour);
             }
-            self.board.fold_state(&target, state);
+            if run.last().is_some_and(|(last, _)| *last >= target) {
+                self.fold_states(core::mem::take(&mut run));
+            }
+            run.push((target, state));
         }
+        self.fold_states(run);
+    }
+
+    /// Brings what targets were told onto the board; they come in name order.
+    fn fold_states(&mut self, run: Vec<(TargetName, TargetState)>) {
+        self.board.revise(run.into_iter(), |state, _| Some(Revision::State(state)));
     }
 
     /// Notes what became of a target's state, and what it will do about it if it was told something.
@@ -301,10 +318,7 @@ impl Rehearsal {
     /// Asks a target what it does about what it was told. A silent one does nothing.
     fn ask(&mut self, place: usize, state: &TargetState, behaviour: &impl Behaviour) {
         let Some(actor) = self.cast.actors.get(place) else { return };
-        let Some(sighting) = self.board.target(&actor.name).and_then(|target| target.sighting) else {
-            return;
-        };
-        if sighting.contact != Contact::Up {
+        if actor.silent {
             return;
         }
         let told = Told {
@@ -339,10 +353,10 @@ impl Rehearsal {
         };
         match (active, next, &state) {
             (None, _, _) => Some(End::Over(state)),
-            (Some(_), None, State::Paused(_)) => Some(End::NeedsPerson(state)),
+            (Some(_), Some(next), _) if next <= self.until => None,
+            (Some(_), _, State::Paused(_)) => Some(End::NeedsPerson(state)),
             (Some(_), None, _) => Some(End::Stuck(state)),
-            (Some(_), Some(next), _) if next > self.until => Some(End::Horizon(state)),
-            (Some(_), Some(_), _) => None,
+            (Some(_), Some(_), _) => Some(End::Horizon(state)),
         }
     }
 }

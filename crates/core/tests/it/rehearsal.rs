@@ -1,8 +1,10 @@
 //! Rollouts in virtual time: the laws that every timeline obeys, and the cases whose figures are known beforehand.
 
+use bellwether_core::decide::rollout::decide;
 use bellwether_core::records::node::Contact;
 use bellwether_core::records::policy::{Draft, Policy};
 use bellwether_core::records::rollout::{State, Wait};
+use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::rehearsal::behaviour::{Answer, Behaviour, Everybody, Told};
 use bellwether_core::rollout::rehearsal::chance::Chance;
 use bellwether_core::rollout::rehearsal::fleet::Fleet;
@@ -112,14 +114,14 @@ proptest! {
     ) {
         let failures = (tolerated > 0).then_some(Amount::Count(tolerated));
         let success = (tolerated > 0).then(|| "1%".parse().unwrap());
-        let policy = Draft { failures, success, ..draft(batch, 30) };
+        let policy = || Draft { failures, success, ..draft(batch, 30) };
         let apply = Span::from_secs(10);
         let everybody = if late {
-            Everybody::fails_at_last(apply, &Policy::new(policy).unwrap())
+            Everybody::fails_at_last(apply, &Policy::new(policy()).unwrap())
         } else {
             Everybody::fails_at_once(apply)
         };
-        let timeline = Rehearsal::run(scene(policy, targets, None), &everybody);
+        let timeline = Rehearsal::run(scene(policy(), targets, None), &everybody);
         prop_assert_eq!(&timeline.end, &End::Over(State::RolledBack));
         let blast = timeline.blast.unwrap();
         prop_assert!(blast.touched <= u64::from(batch + tolerated), "{:?}", blast);
@@ -163,6 +165,41 @@ fn what_waits_for_a_person_or_for_nothing_ends_and_says_so() {
     assert_eq!((&short.end, lasted(&short)), (&End::Horizon(State::Running), 100));
     let silent = end(scene(draft(5, 60), 10, Some(2)));
     assert!(matches!(silent, End::NeedsPerson(State::Paused(_))), "{silent:?}");
+}
+
+#[test]
+fn a_rehearsal_that_is_stopped_says_how_far_it_got() {
+    let everybody = Everybody::succeeds(Span::from_secs(10));
+    let mut rehearsal = Rehearsal::begin(scene(draft(5, 60), 20, None), &everybody);
+    for _ in 0..3 {
+        assert!(rehearsal.step(&everybody));
+    }
+    assert_eq!((rehearsal.sample().told, rehearsal.sample().succeeded), (10, 5));
+    let timeline = rehearsal.timeline();
+    assert_eq!((&timeline.end, lasted(&timeline)), (&End::Horizon(State::Running), 70));
+}
+
+#[test]
+fn a_rollout_that_is_under_way_goes_on_where_it_is() {
+    let everybody = Everybody::succeeds(Span::from_secs(10));
+    let scene = scene(draft(5, 60), 20, None);
+    let board = begun(&scene.board);
+    let timeline = Rehearsal::run(Scene { board, ..scene.clone() }, &everybody);
+    let whole = Rehearsal::run(scene, &everybody);
+    assert_eq!((&timeline.end, lasted(&timeline)), (&whole.end, lasted(&whole)));
+    assert_eq!(timeline.samples.last(), whole.samples.last());
+}
+
+/// The board after the first pass: a batch is told and nobody has answered.
+fn begun(board: &Board) -> Board {
+    let verdict = decide(board, Timestamp::EPOCH);
+    let mut board = board.clone();
+    let rollout = verdict.rollouts.into_iter().next_back().map(std::sync::Arc::new);
+    board.fold_progress(std::sync::Arc::new(verdict.progress.unwrap()), rollout);
+    for change in verdict.targets {
+        board.fold_state(&change.target, change.state);
+    }
+    board
 }
 
 #[test]

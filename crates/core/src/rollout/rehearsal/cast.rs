@@ -176,6 +176,13 @@ impl Actor {
         let (since, touched, succeeded, sick) = (None, false, false, false);
         Self { name: target.name.clone(), assignment: told, since, touched, succeeded, sick, silent }
     }
+
+    /// Notes what it shows; says whether it runs what it was told.
+    pub(super) fn show(&mut self, shows: Shows) -> bool {
+        self.sick = shows == Shows::Sick;
+        self.silent |= shows == Shows::Silence;
+        matches!(shows, Shows::Well | Shows::Sick)
+    }
 }
 
 fn said(summary: &str) -> Arc<Evidence> {
