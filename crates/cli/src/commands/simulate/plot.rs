@@ -23,6 +23,9 @@ const RIGHT: f64 = WIDTH - 32.0;
 const TOP: f64 = 88.0;
 const BOTTOM: f64 = TOP + PLOT_HEIGHT;
 
+/// The height of a line of small text.
+const LINE: f64 = 16.0;
+
 /// The height of a line of the legend.
 const ROW: f64 = 24.0;
 
@@ -118,19 +121,22 @@ fn axes(svg: &mut Svg, scale: &Scale) {
 fn thresholds(svg: &mut Svg, scale: &Scale, curves: &[Curve]) {
     let mut needed: Vec<f64> = curves.iter().map(|curve| curve.needed).collect();
     needed.retain(|share| *share <= scale.shares.0);
-    needed.sort_by(f64::total_cmp);
+    needed.sort_by(|one, other| other.total_cmp(one));
     needed.dedup_by(|one, other| (*one - *other).abs() < 0.05);
-    for share in needed {
-        let y = scale.y(share);
-        svg.stroke(
-            (LEFT, y),
-            (RIGHT, y),
-            "stroke=\"#59636e\" stroke-dasharray=\"5 4\" stroke-opacity=\"0.8\"",
-        );
-        let word = format!("{}% needed to be good", svg::number(share));
-        let style =
-            format!("font-size=\"11\" {FAINT} paint-order=\"stroke\" stroke=\"#fdfdfc\" stroke-width=\"4\"");
-        svg.text((RIGHT - 6.0, y - 6.0), Anchor::End, &style, &word);
+    let style = format!(
+        "font-size=\"11\" {FAINT} paint-order=\"stroke\" stroke=\"#fdfdfc\" stroke-width=\"4\" stroke-linejoin=\"round\""
+    );
+    for near in needed.chunk_by(|above, below| scale.y(*below) - scale.y(*above) < LINE) {
+        for share in near {
+            let y = scale.y(*share);
+            let dashed = "stroke=\"#59636e\" stroke-dasharray=\"5 4\" stroke-opacity=\"0.8\"";
+            svg.stroke((LEFT, y), (RIGHT, y), dashed);
+        }
+        // Lines too close for a word each share one.
+        let shares: Vec<_> = near.iter().map(|share| format!("{}%", svg::number(*share))).collect();
+        let word = format!("{} needed to be good", shares.join(", "));
+        let top = near.first().map(|share| scale.y(*share)).unwrap_or_default();
+        svg.text((RIGHT - 6.0, top - 6.0), Anchor::End, &style, &word);
     }
 }
 

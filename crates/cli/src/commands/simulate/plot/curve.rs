@@ -7,11 +7,11 @@ use super::svg::{Svg, number, steps};
 use crate::commands::simulate::report::label;
 use crate::commands::simulate::trial::{Trials, took};
 
-/// How many places a band has over the width of the plot.
+/// How many places a band has.
 const BAND: u64 = 160;
 
 /// Marks that would be closer than this are one, in pixels.
-const APART: f64 = 14.0;
+const APART: f64 = 20.0;
 
 /// What is drawn of a policy.
 pub(super) struct Curve {
@@ -125,7 +125,7 @@ impl Curve {
         let rank = |percent: usize| (self.runs.len() * percent).div_ceil(100).max(1) - 1;
         let (mut low, mut high) = (Vec::new(), Vec::new());
         for place in 0..=BAND {
-            let at = scale.longest * place / BAND;
+            let at = self.longest() * place / BAND;
             let mut shares: Vec<f64> = self.runs.iter().map(|run| share_at(run, at)).collect();
             shares.sort_by(f64::total_cmp);
             let y = |percent| scale.y(shares.get(rank(percent)).copied().unwrap_or_default());
