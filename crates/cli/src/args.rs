@@ -2,6 +2,7 @@
 
 mod fleet;
 mod nouns;
+mod simulate;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ pub(crate) use nouns::{
     Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeVerb, PolicyFlags, RolloutVerb, ServerConfig,
     ServerVerb, StartRollout, TokenVerb, Wait,
 };
+pub(crate) use simulate::Simulate;
 
 /// One tool for fleets of machines: say what should be true, every machine decides, every wait has a why.
 #[derive(Debug, Parser)]
@@ -117,6 +119,8 @@ pub(crate) enum Command {
     /// Moving an entity's targets to a version
     #[command(subcommand)]
     Rollout(RolloutVerb),
+    /// Try policies on a made-up fleet in virtual time: how long it takes, what a bad version does; asks no server
+    Simulate(Box<Simulate>),
     /// Why something waits: NAME, node/NAME, entity/NAME or target/ENTITY/NAME
     Why {
         /// What to ask about

@@ -12,6 +12,7 @@ mod node;
 mod overview;
 mod rollout;
 mod server;
+pub(crate) mod simulate;
 mod token;
 
 use crate::args::{Args, Command, Global};
@@ -30,6 +31,7 @@ pub(crate) async fn run(args: Args) -> Ended {
         Command::Context(verb) => contexts::run(&global, verb),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
+        Command::Simulate(simulate) => simulate::run(&global, &simulate),
         Command::Fleet(verb) => fleet::run(&global, verb).await,
         Command::Status => overview::status(&context(&global)?).await,
         Command::Why { subject } => overview::why(&context(&global)?, &subject).await,

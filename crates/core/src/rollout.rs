@@ -7,6 +7,7 @@ pub mod board;
 pub mod engine;
 pub mod operate;
 pub mod question;
+pub mod rehearsal;
 pub mod sighting;
 pub mod thresholds;
 pub mod why;

@@ -15,6 +15,22 @@ pub(crate) fn ago(now_ms: u64, then_ms: u64) -> String {
     }
 }
 
+/// A length of time, in the largest unit and the next: `250ms`, `45s`, `3m12s`, `1h30m`, `2d4h`.
+pub(crate) fn length(millis: u64) -> String {
+    let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+    let Some(largest) = units.iter().position(|(_, unit)| millis >= *unit) else { return "0s".to_owned() };
+    let mut rest = millis;
+    let mut text = String::new();
+    for (name, unit) in units.iter().skip(largest).take(2) {
+        // Beside whole seconds, parts of one say nothing.
+        if rest >= *unit && (*name != "ms" || text.is_empty()) {
+            text.push_str(&format!("{}{name}", rest / unit));
+        }
+        rest %= unit;
+    }
+    text
+}
+
 /// The time of day, in this machine's zone.
 pub(crate) fn clock(at_ms: u64) -> String {
     show(at_ms, "%H:%M:%S")
@@ -33,6 +49,13 @@ fn show(at_ms: u64, form: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_have_two_units() {
+        let lengths: Vec<String> =
+            [0, 250, 1_250, 60_000, 192_000, 5_400_000, 3_601_000, 187_200_000].map(length).into();
+        assert_eq!(lengths, ["0s", "250ms", "1s", "1m", "3m12s", "1h30m", "1h", "2d4h"]);
+    }
 
     #[test]
     fn ages_are_short() {

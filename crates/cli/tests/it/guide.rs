@@ -25,9 +25,10 @@ fn follow(script: &str, home: &tempfile::TempDir) -> Output {
         .replace("7421", &free_port().to_string())
         .replace("/tmp/bellwether-dev", &format!("{here}/dev"))
         .replace("/tmp/join-token", &format!("{here}/join-token"))
-        .replace("/tmp/web-7", &format!("{here}/web-7"));
+        .replace("/tmp/web-7", &format!("{here}/web-7"))
+        .replace("/tmp/simulate", &format!("{here}/simulate"));
     let script = format!(
-        "set -e\ntrap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\nmkdir -p \"$HOME/bellwether\"\n{script}"
+        "set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\nmkdir -p \"$HOME/bellwether\"\n{script}"
     );
     let bin = std::path::Path::new(PROGRAM).parent().unwrap().display().to_string();
     let output = Command::new("timeout")
@@ -104,4 +105,15 @@ fn the_page_on_the_server_works_as_it_stands() {
     let script = script.replace("bellwether server run ", "bellwether server run --listen 127.0.0.1:7420 ");
     let said = text(&follow(&script, &home).stdout);
     assert!(said.contains("bellwether_leading 1"), "{said}");
+}
+
+#[test]
+fn the_page_on_simulate_works_as_it_stands_and_shows_what_it_draws() {
+    let home = tempfile::tempdir().unwrap();
+    let said = text(&follow(&blocks("docs/guide/simulate.md", None), &home).stdout);
+    assert!(said.contains("patient") && said.contains("rolled back"), "{said}");
+    let drawn = std::fs::read_to_string(home.path().join("simulate.svg")).unwrap();
+    let shown = format!("{}/../../docs/guide/simulate.svg", env!("CARGO_MANIFEST_DIR"));
+    let shown = std::fs::read_to_string(shown).unwrap();
+    assert!(drawn == shown, "docs/guide/simulate.svg is not what the page's command draws; draw it again");
 }

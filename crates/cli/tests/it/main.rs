@@ -11,6 +11,7 @@ mod commands;
 mod demo;
 mod guide;
 mod place;
+mod simulate;
 
 mod story_cut_off;
 mod story_nginx;

@@ -5,6 +5,7 @@ pub(crate) mod frame;
 pub(crate) mod lane;
 pub(crate) mod member;
 pub(crate) mod rank;
+pub(crate) mod revise;
 pub(crate) mod tally;
 pub(crate) mod tree;
 

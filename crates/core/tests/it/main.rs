@@ -12,4 +12,5 @@ mod laws;
 mod library;
 mod play;
 mod plays;
+mod rehearsal;
 mod world;

@@ -4,6 +4,7 @@
 //! Persistent ordered maps (rpds) were measured first: a change costs the same, but one map and one lane's set of names take
 //! 1.9 s to build for a million targets, this tree with all lanes and clocks 0.16 s; a full pass may take one second.
 
+mod revise;
 mod walk;
 
 use alloc::sync::Arc;
@@ -11,9 +12,10 @@ use alloc::vec::Vec;
 
 use super::member::Member;
 use super::rank::{Rank, Spot};
-use super::tally::{NEVER, Place, Tally};
+use super::tally::{self, NEVER, Tally};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
+pub(crate) use revise::Place;
 pub(crate) use walk::Wanted;
 
 /// Most entries of a leaf and branches of a node. A change copies one leaf: fewer make it cheaper, more make the tree
@@ -43,7 +45,7 @@ struct Branch {
 /// What putting a target in did to a node.
 struct Put {
     /// The place of the one it took the name of.
-    old: Option<Place>,
+    old: Option<tally::Place>,
     /// The right half, if the node became too wide.
     right: Option<Node>,
 }
@@ -246,7 +248,7 @@ impl Node {
 
 impl Branch {
     /// Puts a target in; gives back the place it had and the right half, if this one became too wide.
-    fn put(&mut self, member: Member) -> (Option<Place>, Option<Self>) {
+    fn put(&mut self, member: Member) -> (Option<tally::Place>, Option<Self>) {
         let new = member.place;
         let Put { old, right } = Arc::make_mut(&mut self.node).put(member);
         let replaced = old.is_some() && right.is_none();

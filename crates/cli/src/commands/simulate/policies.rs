@@ -1,0 +1,253 @@
+//! The policies to compare: read from flags and files into the API's shape. Owns how a policy is written on one line;
+//! what a policy means is core's.
+
+use std::path::Path;
+
+use bellwether_api::v1::policy::Policy as Shape;
+use bellwether_core::records::policy::Policy;
+use serde::de::value::Error as ValueError;
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use serde_json::{Map, Value};
+
+use crate::exit::Failure;
+
+/// Most policies of one comparison: a plot of more cannot be read.
+const MAX_POLICIES: usize = 12;
+
+/// A policy with the name it is shown by.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) policy: Policy,
+}
+
+/// Reads `batch=5% soak=60s`, with a name before a colon if there is one. Nothing at all is the default policy.
+pub(crate) fn named(text: &str) -> Result<Named, String> {
+    let before_fields = text.split('=').next().unwrap_or_default();
+    let (name, fields) = match before_fields.find(':') {
+        Some(colon) => {
+            (text.get(..colon).unwrap_or_default().trim(), text.get(colon + 1..).unwrap_or_default())
+        }
+        None => ("", text),
+    };
+    let mut table = Map::new();
+    for field in fields.split_whitespace() {
+        let Some((key, value)) = field.split_once('=') else {
+            return Err(format!("{field:?} is no field: write FIELD=VALUE, like batch=5%"));
+        };
+        let key = key.replace('-', "_");
+        if table.insert(key.clone(), Value::String(value.to_owned())).is_some() {
+            return Err(format!("{key} is there twice: write it once, like {key}={value}"));
+        }
+    }
+    let name = match (name, fields.trim()) {
+        ("", "") => "default",
+        ("", fields) => fields,
+        (name, _) => name,
+    };
+    Ok(Named { name: name.to_owned(), policy: policy(table)? })
+}
+
+/// All that were given; the default policy when none was.
+pub(super) fn all(given: &[Named], files: &[impl AsRef<Path>]) -> Result<Vec<Named>, Failure> {
+    let mut all = given.to_vec();
+    for path in files {
+        let path = path.as_ref();
+        let found = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let read = found.and_then(|text| in_file(path, &text)).map_err(|reason| {
+            Failure::usage(format!("use --policy-file {}: {reason}", path.display()))
+                .hint("a policy in TOML is lines like: batch = \"5%\"; several are sections like: [careful]")
+        });
+        all.extend(read?);
+    }
+    if all.is_empty() {
+        all.push(Named { name: "default".to_owned(), policy: Policy::default() });
+    }
+    if all.len() > MAX_POLICIES {
+        let what = format!("compare {} policies with --policy: {MAX_POLICIES} at most", all.len());
+        return Err(Failure::usage(what).hint("compare a few, like: --policy batch=5% --policy batch=10%"));
+    }
+    let twice = all
+        .iter()
+        .enumerate()
+        .find(|(place, one)| all.iter().take(*place).any(|earlier| earlier.name == one.name));
+    match twice {
+        Some((_, one)) => {
+            Err(Failure::usage(format!("compare two policies called {:?} with --policy", one.name))
+                .hint("name them, like: --policy first:'batch=5%' --policy second:'batch=10%'"))
+        }
+        None => Ok(all),
+    }
+}
+
+/// The policies of a file: one, called as the file, or several by name.
+fn in_file(path: &Path, text: &str) -> Result<Vec<Named>, String> {
+    let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    let table: Map<String, Value> = match end {
+        "yaml" | "yml" => serde_norway::from_str(text).map_err(|error| error.to_string())?,
+        "json" => serde_json::from_str(text).map_err(|error| error.to_string())?,
+        "toml" => toml::from_str(text).map_err(|error| error.message().to_owned())?,
+        _ => return Err("its name ends in none of .toml, .yaml, .json".to_owned()),
+    };
+    let several = !table.is_empty()
+        && table.iter().all(|(key, value)| value.is_object() && !known_fields().contains(&key.as_str()));
+    if !several {
+        let name =
+            path.file_stem().map_or_else(|| "policy".to_owned(), |name| name.to_string_lossy().into_owned());
+        return Ok(vec![Named { name, policy: policy(table)? }]);
+    }
+    let one = |(name, value): (String, Value)| {
+        let Value::Object(fields) = value else { return Err(format!("{name} is no policy")) };
+        let policy = policy(fields).map_err(|reason| format!("{name}: {reason}"))?;
+        Ok(Named { name, policy })
+    };
+    table.into_iter().map(one).collect()
+}
+
+/// The policy that these fields say.
+fn policy(fields: Map<String, Value>) -> Result<Policy, String> {
+    let known = known_fields();
+    let mut table = Map::new();
+    for (key, value) in fields {
+        if !known.contains(&key.as_str()) {
+            return Err(unknown(&key, known));
+        }
+        table.insert(key.clone(), fitting(&key, value)?);
+    }
+    let shape: Shape = serde_json::from_value(Value::Object(table)).map_err(|error| error.to_string())?;
+    Policy::try_from(&shape).map_err(|error| format!("{}: {}", error.place, error.reason))
+}
+
+/// The value in the form its field wants: as it stands, as the number, truth or list that it spells, or as text.
+fn fitting(key: &str, value: Value) -> Result<Value, String> {
+    let mut forms = vec![value.clone()];
+    match &value {
+        Value::String(text) => {
+            forms.extend(serde_json::from_str(text));
+            forms.push(text.split(',').map(|part| Value::String(part.to_owned())).collect());
+        }
+        Value::Number(number) => forms.push(Value::String(number.to_string())),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {}
+    }
+    let fits = |form: &Value| {
+        let alone = Map::from_iter([(key.to_owned(), form.clone())]);
+        serde_json::from_value::<Shape>(Value::Object(alone)).map(drop)
+    };
+    let refused = fits(&value).err();
+    match (forms.into_iter().find(|form| fits(form).is_ok()), refused) {
+        (Some(form), _) => Ok(form),
+        (None, refused) => {
+            let reason = refused.map(|error| error.to_string()).unwrap_or_default();
+            Err(format!("{key}: {}", reason.split(" at line").next().unwrap_or_default()))
+        }
+    }
+}
+
+fn unknown(key: &str, known: &[&str]) -> String {
+    let nearest = known.iter().map(|field| (distance(key, field), *field)).min();
+    match nearest {
+        Some((far, field)) if far <= 3 && far < field.len() => {
+            format!("{key:?} is no field of a policy; did you mean {field}?")
+        }
+        Some(_) | None => format!("{key:?} is no field of a policy; there are {}", known.join(", ")),
+    }
+}
+
+/// How many letters have to change, come or go to make one word the other.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (place, letter) in one.chars().enumerate() {
+        let mut diagonal = place;
+        let mut left = place + 1;
+        for (above, wanted) in row.iter_mut().skip(1).zip(other.chars()) {
+            let changed = diagonal + usize::from(letter != wanted);
+            diagonal = *above;
+            left = changed.min(left + 1).min(*above + 1);
+            *above = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = place + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+/// The fields of a policy, read from the shape itself, so that a new one needs no line here.
+fn known_fields() -> &'static [&'static str] {
+    let mut asked = Fields(&[]);
+    // It answers with its fields and then refuses, which is all that is wanted of it.
+    drop(Shape::deserialize(&mut asked));
+    asked.0
+}
+
+/// Asks a shape for its fields.
+struct Fields(&'static [&'static str]);
+
+impl<'de> Deserializer<'de> for &mut Fields {
+    type Error = ValueError;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, ValueError> {
+        self.0 = fields;
+        Err(ValueError::custom("only asked"))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ValueError> {
+        Err(ValueError::custom("no struct"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        named(text).unwrap_err()
+    }
+
+    #[test]
+    fn a_policy_on_one_line_has_fields_and_maybe_a_name() {
+        let careful = named("careful: batch=1% soak=10m retries=2 fail-fast=false").unwrap();
+        assert_eq!(careful.name, "careful");
+        assert_eq!((careful.policy.retries(), careful.policy.fail_fast()), (2, false));
+        assert_eq!(careful.policy.batch(), "1%".parse().unwrap());
+        assert_eq!(named("batch=3").unwrap().name, "batch=3");
+        let nothing = named("").unwrap();
+        assert_eq!((nothing.name.as_str(), &nothing.policy), ("default", &Policy::default()));
+    }
+
+    #[test]
+    fn what_is_no_policy_is_refused_with_what_is_right() {
+        assert_eq!(refused("batsh=5%"), "\"batsh\" is no field of a policy; did you mean batch?");
+        assert!(refused("colour=5%").starts_with("\"colour\" is no field of a policy; there are batch, "));
+        assert_eq!(refused("careful"), "\"careful\" is no field: write FIELD=VALUE, like batch=5%");
+        assert_eq!(refused("batch=5% batch=6%"), "batch is there twice: write it once, like batch=6%");
+        assert!(refused("success=100% failures=1").starts_with("failures: "));
+        assert!(refused("soak=60s deadline=60s").contains("does not exceed the soak"));
+        assert!(refused("batch=five").contains("write a count like 3 or a share like 5%"));
+        assert!(refused("retries=many").starts_with("retries: "));
+        assert!(refused("on_failure=explode").contains("rollback, pause, continue"));
+    }
+
+    #[test]
+    fn files_hold_one_policy_or_several() {
+        let read = |name: &str, text: &str| in_file(Path::new(name), text);
+        let one = read("quick.toml", "batch = \"25%\"\nretries = 1\n").unwrap();
+        assert_eq!((one.len(), one[0].name.as_str(), one[0].policy.retries()), (1, "quick", 1));
+        let two =
+            read("both.yaml", "careful:\n  batch: 1%\nquick:\n  batch: 5\n  fail_fast: false\n").unwrap();
+        assert_eq!(two.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["careful", "quick"]);
+        assert_eq!(two[1].policy.batch(), "5".parse().unwrap());
+        assert!(read("x.ini", "").unwrap_err().contains(".toml"));
+        assert!(read("x.toml", "[careful]\nbatsh = 1\n").unwrap_err().starts_with("careful: \"batsh\""));
+    }
+}

@@ -1,0 +1,157 @@
+//! Trials: a policy played again and again on a made-up fleet. Owns the fleet's names and the luck of each run; what
+//! happens is the real decider's.
+
+use std::io::{IsTerminal, Write};
+
+use bellwether_core::records::node::Contact;
+use bellwether_core::rollout::rehearsal::chance::Chance;
+use bellwether_core::rollout::rehearsal::fleet::Fleet;
+use bellwether_core::rollout::rehearsal::timeline::Timeline;
+use bellwether_core::rollout::rehearsal::{Keep, Rehearsal, Scene};
+use bellwether_core::words::label::{Label, Labels};
+use bellwether_core::words::name::TargetName;
+use bellwether_core::words::time::{Span, Timestamp};
+
+use super::luck::Luck;
+use super::policies::Named;
+use crate::args::Simulate;
+use crate::exit::Failure;
+
+/// Most samples of one run: more than a plot has room for. Many runs share what would be a hundred times that.
+const SAMPLES: usize = 400;
+
+/// Most batches kept of one run, or of all runs together.
+const BATCHES: usize = 1_000;
+
+/// When the made-up fleet is asked: late enough for everybody to have been well for long.
+const START: Timestamp = Timestamp::from_millis(86_400_000);
+
+/// A policy with what it brought, run by run.
+#[derive(Debug)]
+pub(super) struct Trials {
+    pub(super) named: Named,
+    /// By how long they took, shortest first.
+    pub(super) runs: Vec<Timeline>,
+}
+
+impl Trials {
+    /// The run of median length.
+    pub(super) fn typical(&self) -> Option<&Timeline> {
+        self.runs.get(self.runs.len().saturating_sub(1) / 2)
+    }
+}
+
+/// How long a run took, in the fleet's time.
+pub(super) fn took(timeline: &Timeline) -> Span {
+    timeline.ended.since(timeline.began)
+}
+
+/// A made-up fleet.
+pub(super) struct Stage<'a> {
+    args: &'a Simulate,
+    names: Vec<TargetName>,
+    fleet: Fleet,
+    luck: Luck,
+    line: Line,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(args: &'a Simulate) -> Result<Self, Failure> {
+        let ours = |error: &dyn std::fmt::Display| Failure::ours(format!("make up a fleet: {error}"));
+        let width = args.nodes.to_string().len();
+        let names = (1..=args.nodes).map(|number| TargetName::parse(&format!("node-{number:0width$}")));
+        let names = names.collect::<Result<_, _>>().map_err(|error| ours(&error))?;
+        let version = |text: &str| text.parse().map_err(|error| ours(&error));
+        let fleet = Fleet {
+            entity: "simulated".parse().map_err(|error| ours(&error))?,
+            by: "simulate".parse().map_err(|error| ours(&error))?,
+            good: version("v1")?,
+            wanted: version("v2")?,
+            at: START,
+        };
+        let luck = Luck {
+            apply: args.apply_time,
+            unlucky: args.failure_rate,
+            bad: args.bad,
+            mix: args.failure_mode.clone(),
+            late: args.late,
+            zones: args.zones,
+        };
+        Ok(Self { args, names, fleet, luck, line: Line::new() })
+    }
+
+    /// Plays a policy as often as was asked for.
+    pub(super) fn play(&mut self, named: &Named) -> Trials {
+        let mut runs: Vec<Timeline> = (1..=self.args.runs).map(|run| self.run(named, run)).collect();
+        self.line.clear();
+        runs.sort_by_key(took);
+        Trials { named: named.clone(), runs }
+    }
+
+    fn run(&mut self, named: &Named, run: u32) -> Timeline {
+        let seed = Chance::for_one(self.args.seed, "run", u64::from(run)).draw();
+        let silent = self.args.unreachable_rate.parts();
+        let heard = |name: &TargetName| {
+            if Chance::for_one(seed, name.as_str(), 0).happens(silent) {
+                Contact::Unreachable
+            } else {
+                Contact::Up
+            }
+        };
+        let zoned: Vec<Labels> = (1..=self.args.zones.max(1)).map(|zone| in_zone(&format!("z{zone}"))).collect();
+        let labels = |name: &TargetName| {
+            let zone = self.luck.domain(name)?;
+            zoned.iter().find(|labels| labels.get("zone") == Some(&*zone)).cloned()
+        };
+        let targets =
+            self.names.iter().map(|name| (name.clone(), heard(name), labels(name).unwrap_or_default()));
+        let runs = usize::try_from(self.args.runs).unwrap_or(usize::MAX);
+        let keep =
+            Keep { samples: (SAMPLES * 100 / runs).clamp(64, SAMPLES), batches: BATCHES.div_ceil(runs) };
+        let board = self.fleet.board(&named.policy, targets);
+        let scene = Scene { start: START, horizon: self.args.until, seed, keep, ..Scene::of(board) };
+        let mut rehearsal = Rehearsal::begin(scene, &self.luck);
+        while rehearsal.step(&self.luck) {
+            let told = rehearsal.sample().told * 100 / u64::from(self.args.nodes);
+            self.line.draw(|| format!("{}: run {run} of {runs}, {told}% told", named.name), (run, told));
+        }
+        rehearsal.timeline()
+    }
+}
+
+/// The labels of a node in a zone.
+fn in_zone(zone: &str) -> Labels {
+    let mut labels = Labels::default();
+    if let Ok(label) = Label::new("zone", zone) {
+        // One label always fits.
+        drop(labels.set(label));
+    }
+    labels
+}
+
+/// One line on the terminal that says how far it is, drawn again only when it says something else.
+struct Line {
+    terminal: bool,
+    drawn: Option<(u32, u64)>,
+}
+
+impl Line {
+    fn new() -> Self {
+        Self { terminal: std::io::stderr().is_terminal(), drawn: None }
+    }
+
+    fn draw(&mut self, text: impl FnOnce() -> String, means: (u32, u64)) {
+        if self.terminal && self.drawn != Some(means) {
+            self.drawn = Some(means);
+            let line = crate::show::screen::cut(&text(), crate::show::screen::size().0.saturating_sub(1));
+            // A terminal that has gone away leaves nobody to tell.
+            drop(write!(std::io::stderr(), "\r\x1b[K{line}"));
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.drawn.take().is_some() {
+            drop(write!(std::io::stderr(), "\r\x1b[K"));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Many changes in one walk: each branch on the way is entered, copied and counted once, however many of its targets
+//! change. Knows nothing of rollouts.
+
+use alloc::sync::Arc;
+use core::iter::Peekable;
+
+use super::{Node, Tree, branch_for, find};
+use crate::rollout::board::member::Member;
+use crate::rollout::board::rank::{Rank, Spot};
+use crate::words::name::TargetName;
+
+/// A place in line, as changes name it.
+pub(crate) type Place = (Option<Arc<Rank>>, TargetName);
+
+impl Tree {
+    /// Changes the targets at these places, which come in line. A place with nobody is passed over.
+    pub(crate) fn change_some<T>(
+        &mut self,
+        changes: impl Iterator<Item = (Place, T)>,
+        mut change: impl FnMut(&mut Member, T),
+    ) {
+        let mut changes = changes.peekable();
+        if changes.peek().is_some() {
+            Arc::make_mut(&mut self.root).change_some(&mut changes, None, &mut change);
+            self.tally = self.root.count();
+        }
+    }
+}
+
+impl Node {
+    /// Makes the changes before `until`.
+    fn change_some<T>(
+        &mut self,
+        changes: &mut Peekable<impl Iterator<Item = (Place, T)>>,
+        until: Option<Spot<'_>>,
+        change: &mut impl FnMut(&mut Member, T),
+    ) {
+        let ours = |place: &Place| until.is_none_or(|until| spot(place) < until);
+        let mut from = 0;
+        match self {
+            Self::Leaf(members) => {
+                while let Some((place, with)) = changes.next_if(|(place, _)| ours(place)) {
+                    let rest = members.get_mut(from..).unwrap_or_default();
+                    if let Ok(index) = find(rest, spot(&place))
+                        && let Some(member) = rest.get_mut(index)
+                    {
+                        change(member, with);
+                        from += index;
+                    }
+                }
+            }
+            Self::Inner(branches) => {
+                while let Some((place, _)) = changes.peek().filter(|(place, _)| ours(place)) {
+                    let rest = branches.get_mut(from..).unwrap_or_default();
+                    let index = branch_for(rest, spot(place));
+                    let (before, after) = rest.split_at_mut_checked(index + 1).unwrap_or_default();
+                    let Some(branch) = before.last_mut() else { return };
+                    let until = after.first().map(|next| next.first.spot()).or(until);
+                    Arc::make_mut(&mut branch.node).change_some(changes, until, change);
+                    branch.tally = branch.node.count();
+                    from += index;
+                }
+            }
+        }
+    }
+}
+
+fn spot((rank, name): &Place) -> Spot<'_> {
+    (rank.as_deref(), name)
+}
