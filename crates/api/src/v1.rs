@@ -9,6 +9,7 @@ pub mod order;
 pub mod overview;
 pub mod page;
 pub mod policy;
+pub mod profile;
 pub mod progress;
 pub mod report;
 pub mod rollout;

@@ -4,6 +4,7 @@
 pub mod board;
 pub mod engine;
 pub mod operate;
+pub mod shelf;
 pub mod sighting;
 pub mod thresholds;
 pub mod why;

@@ -73,6 +73,8 @@ impl Fleet {
             Key::Target(entity, target) => {
                 self.targets.get(&(entity.clone(), target.clone())).copied().unwrap_or_default()
             }
+            Key::Profile(name) => revision_of(self.profiles.get(name)),
+            Key::Edition(name, number) => revision_of(self.editions.get(&(name.clone(), *number))),
             Key::Event(_) | Key::Token(_) | Key::JoinToken(_) => Revision::ZERO,
         }
     }

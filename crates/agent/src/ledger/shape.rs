@@ -35,6 +35,8 @@ struct EntityFile {
     setback: Option<SetbackShape>,
     process: Option<MarkShape>,
     run: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ran: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -88,6 +90,7 @@ pub(super) fn entity(text: &str) -> Result<(EntityName, Entry), String> {
         failed_attempts: file.failed_attempts,
         retry_at: file.retry_at_ms.map(Timestamp::from_millis),
         setback: file.setback.map(Into::into),
+        ran: version(file.ran).map_err(|error| error.to_string())?,
     };
     let process = file.process.map(|mark| Mark {
         pid: mark.pid,
@@ -117,6 +120,7 @@ pub(super) fn entity_text(name: &EntityName, entry: &Entry) -> Result<String, St
         setback: memory.setback.as_ref().map(Into::into),
         process,
         run: entry.run.clone(),
+        ran: memory.ran.as_ref().map(ToString::to_string),
     })
 }
 

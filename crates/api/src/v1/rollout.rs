@@ -20,14 +20,25 @@ use crate::shape::{ShapeError, read, read_some};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRollout {
-    /// The version every target is to be at.
-    pub version: String,
+    /// The version every target is to be at. With a profile, `profile@revision`, or its newest if absent; with an action,
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Why, for whoever reads the history.
     #[serde(default)]
     pub why: String,
     /// Policy fields to change with it; they stay changed.
     #[serde(default)]
     pub policy: Policy,
+}
+
+/// A rollout that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Started {
+    /// The version that was meant.
+    pub version: String,
+    /// The request's number; the rollout that answers it bears it.
+    pub request: u64,
 }
 
 /// Asks for something to be done to the current rollout.

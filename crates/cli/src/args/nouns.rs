@@ -219,6 +219,12 @@ pub(crate) enum EntityVerb {
         /// Which nodes are its targets, like role=web; `all` for every node
         #[arg(long)]
         selector: Option<String>,
+        /// The profile whose revisions are its versions; only for a new one
+        #[arg(long, conflicts_with = "action")]
+        profile: Option<String>,
+        /// The action that its versions are runs of; only for a new one
+        #[arg(long)]
+        action: Option<String>,
         #[command(flatten)]
         policy: Box<PolicyFlags>,
     },
@@ -275,8 +281,8 @@ pub(crate) struct PolicyFlags {
 pub(crate) struct StartRollout {
     /// The entity
     pub(crate) entity: String,
-    /// The version
-    pub(crate) version: String,
+    /// The version; with a profile, PROFILE@REVISION, or its newest if absent; with an action, absent
+    pub(crate) version: Option<String>,
     /// Why, for whoever reads the history
     #[arg(long, default_value = "")]
     pub(crate) why: String,

@@ -32,16 +32,12 @@ pub(super) async fn run(context: &Context, verb: RolloutVerb) -> Ended {
 
 async fn begin(context: &Context, start: StartRollout) -> Ended {
     let new = NewRollout { version: start.version, why: start.why, policy: start.policy.into() };
-    let before =
-        context.client.current_rollout(&context.namespace, &start.entity, None, Duration::ZERO).await?;
-    context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
+    let started = context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
     if start.wait.watch {
-        return {
-            let asked = before.entity.wanted.map_or(0, |wanted| wanted.request) + 1;
-            follow::follow(context, &start.entity, start.wait.timeout, asked).await
-        };
+        return follow::follow(context, &start.entity, start.wait.timeout, started.request).await;
     }
-    crate::show::tell(&format!("started; watch it with: bellwether rollout get {} -w", start.entity));
+    let (version, entity) = (started.version, start.entity);
+    crate::show::tell(&format!("started {version}; watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)
 }
 

@@ -29,6 +29,8 @@ pub struct Memory {
     pub retry_at: Option<Timestamp>,
     /// Why the last attempt is not, or no longer, a success.
     pub setback: Option<Setback>,
+    /// For an entity of an action: the newest run that was begun here. None older is ever begun.
+    pub ran: Option<Version>,
 }
 
 /// Why an attempt is not a success.
@@ -82,6 +84,11 @@ impl Memory {
     pub fn told(&mut self, wanted: Assignment) -> bool {
         if self.wanted.as_ref() == Some(&wanted) {
             return false;
+        }
+        if self.ran.as_ref() == Some(&wanted.version) {
+            // A run that was begun is not begun anew by being told again.
+            self.wanted = Some(wanted);
+            return true;
         }
         let here = self.touched.as_ref() == Some(&wanted.version) && self.progress == Progress::Validated;
         if !here || self.setback.is_some() {

@@ -4,13 +4,14 @@ use super::entity::Entity;
 use super::event::Event;
 use super::node::{Node, Presence};
 use super::order::Order;
+use super::profile::{Edition, Profile};
 use super::progress::Progress;
 use super::report::Report;
 use super::rollout::Rollout;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
-use crate::words::counter::{RolloutNumber, Sequence};
-use crate::words::name::{EntityName, NodeName, TargetName};
+use crate::words::counter::{EditionNumber, RolloutNumber, Sequence};
+use crate::words::name::{EntityName, NodeName, ProfileName, TargetName};
 
 use alloc::string::String;
 
@@ -33,6 +34,10 @@ pub enum Key {
     Rollout(EntityName, RolloutNumber),
     /// One of an entity's targets.
     Target(EntityName, TargetName),
+    /// A profile.
+    Profile(ProfileName),
+    /// One of a profile's revisions.
+    Edition(ProfileName, EditionNumber),
     /// An event.
     Event(Sequence),
     /// A token, by its secret's hash.
@@ -60,6 +65,10 @@ pub enum Record {
     Rollout(EntityName, Rollout),
     /// One of an entity's targets.
     Target(EntityName, TargetName, TargetState),
+    /// A profile.
+    Profile(Profile),
+    /// One of a profile's revisions.
+    Edition(Edition),
     /// An event.
     Event(Event),
     /// A token.
@@ -81,6 +90,8 @@ impl Record {
             Self::Progress(entity, _) => Key::Progress(entity.clone()),
             Self::Rollout(entity, rollout) => Key::Rollout(entity.clone(), rollout.number),
             Self::Target(entity, target, _) => Key::Target(entity.clone(), target.clone()),
+            Self::Profile(profile) => Key::Profile(profile.name.clone()),
+            Self::Edition(edition) => Key::Edition(edition.profile.clone(), edition.number),
             Self::Event(event) => Key::Event(event.sequence),
             Self::Token(token) => Key::Token(token.secret_hash.clone()),
             Self::JoinToken(token) => Key::JoinToken(token.secret_hash.clone()),

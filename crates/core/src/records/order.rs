@@ -3,6 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
+use super::entity::Kind;
+use super::target::Purpose;
 use crate::words::counter::{AssignmentNumber, Generation, Term};
 use crate::words::name::EntityName;
 use crate::words::version::Version;
@@ -34,4 +36,33 @@ pub struct Assignment {
     pub version: Version,
     /// Which telling this is; reports answer it by this number.
     pub number: AssignmentNumber,
+    /// By which means.
+    pub means: Means,
+}
+
+/// By which means a node gets to a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Means {
+    /// Its own apply for the entity.
+    #[default]
+    Apply,
+    /// Rendering the files of the entity from the profile's revision.
+    Render,
+    /// Running the action once: it is the node's turn.
+    Run,
+    /// None: the action ran elsewhere, before the node's time; it is only reported.
+    Acknowledge,
+}
+
+impl Means {
+    /// The means to a version of an entity of this kind, told for this purpose.
+    #[must_use]
+    pub const fn of(kind: &Kind, purpose: Purpose) -> Self {
+        match (kind, purpose) {
+            (Kind::Version, _) => Self::Apply,
+            (Kind::Profile(_), _) => Self::Render,
+            (Kind::Action(_), Purpose::Turn) => Self::Run,
+            (Kind::Action(_), Purpose::Adopted | Purpose::Rollback | Purpose::KnownGood) => Self::Acknowledge,
+        }
+    }
 }

@@ -69,6 +69,10 @@ names! {
     NodeName: "node name", label;
     /// Something that changes on many targets. A DNS label.
     EntityName: "entity name", label;
+    /// A named bag of params. A DNS label.
+    ProfileName: "profile name", label;
+    /// Something a node can do, from its own catalogue. A DNS label.
+    ActionName: "action name", label;
     /// One thing an entity changes on: a node's name, or a name an external controller reports.
     /// 1 to 253 bytes of letters, digits and `. _ : / -`; case-sensitive; `group/name` names a target in a group.
     TargetName: "target name", target;

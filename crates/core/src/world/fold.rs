@@ -139,6 +139,13 @@ impl Fleet {
                 self.targets.insert_mut((entity.clone(), target.clone()), revision);
                 self.target_changed(&entity, &target, Some(state), revision);
             }
+            Record::Profile(profile) => {
+                self.profiles.insert_mut(profile.name.clone(), kept(profile, revision));
+            }
+            Record::Edition(edition) => {
+                let key = (edition.profile.clone(), edition.number);
+                self.editions.insert_mut(key, kept(edition, revision));
+            }
             Record::Event(event) => {
                 if self.oldest_event.get() == 0 {
                     self.oldest_event = event.sequence;
@@ -192,6 +199,12 @@ impl Fleet {
             Key::Target(entity, target) => {
                 self.targets.remove_mut(&(entity.clone(), target.clone()));
                 self.target_changed(entity, target, None, revision);
+            }
+            Key::Profile(name) => {
+                self.profiles.remove_mut(name);
+            }
+            Key::Edition(name, number) => {
+                self.editions.remove_mut(&(name.clone(), *number));
             }
             Key::Event(sequence) => {
                 self.events.remove_mut(sequence);

@@ -5,7 +5,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView};
+use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::records::target::Outcome;
 use bellwether_core::rollout::board::{Board, Target};
@@ -31,9 +31,9 @@ pub(crate) async fn start(
     Ns(namespace): Ns,
     Entity(name): Entity,
     Body(request): Body<NewRollout>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::rollout::start(&app.desk, &namespace, &caller.actor(), &name, request).await?;
-    Ok(Answer(Nothing {}))
+) -> Result<Answer<Started>, Failure> {
+    let wanted = ops::rollout::start(&app.desk, &namespace, &caller.actor(), &name, request).await?;
+    Ok(Answer(Started { version: wanted.version.to_string(), request: wanted.request.get() }))
 }
 
 pub(crate) async fn act(

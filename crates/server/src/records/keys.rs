@@ -9,12 +9,14 @@
 //! /bw/ns/NS/entity/NAME         …/progress/NAME
 //! /bw/ns/NS/rollout/NAME/00000000000000000007
 //! /bw/ns/NS/target/ENTITY/TARGET
+//! /bw/ns/NS/profile/NAME
+//! /bw/ns/NS/profile-revision/NAME/00000000000000000007
 //! /bw/ns/NS/event/00000000000000000042
 //! ```
 
 use bellwether_core::records::key::Key;
-use bellwether_core::words::counter::{RolloutNumber, Sequence};
-use bellwether_core::words::name::{EntityName, Namespace, TargetName};
+use bellwether_core::words::counter::{EditionNumber, RolloutNumber, Sequence};
+use bellwether_core::words::name::{EntityName, Namespace, ProfileName, TargetName};
 use bellwether_store::Range;
 use bytes::Bytes;
 
@@ -49,6 +51,8 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Progress(name) => ns("progress", name.as_str()),
         Key::Rollout(name, number) => ns("rollout", &format!("{name}/{number:020}")),
         Key::Target(entity, target) => ns("target", &format!("{entity}/{target}")),
+        Key::Profile(name) => ns("profile", name.as_str()),
+        Key::Edition(name, number) => ns("profile-revision", &format!("{name}/{number:020}")),
         Key::Event(sequence) => ns("event", &format!("{sequence:020}")),
         Key::Token(hash) => format!("/bw/token/{hash}"),
         Key::JoinToken(hash) => format!("/bw/join-token/{hash}"),
@@ -98,6 +102,11 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "entity" => Key::Entity(name.parse().ok()?),
         "progress" => Key::Progress(name.parse().ok()?),
         "event" => Key::Event(Sequence::new(name.parse().ok()?)),
+        "profile" => Key::Profile(name.parse().ok()?),
+        "profile-revision" => {
+            let (profile, number) = name.split_once('/')?;
+            Key::Edition(ProfileName::parse(profile).ok()?, EditionNumber::new(number.parse().ok()?))
+        }
         "rollout" => {
             let (entity, number) = name.split_once('/')?;
             Key::Rollout(EntityName::parse(entity).ok()?, RolloutNumber::new(number.parse().ok()?))
@@ -128,6 +137,8 @@ mod tests {
             Key::Progress(entity.clone()),
             Key::Rollout(entity.clone(), RolloutNumber::new(7)),
             Key::Target(entity, TargetName::parse("rack/web-1").unwrap()),
+            Key::Profile("web".parse().unwrap()),
+            Key::Edition("web".parse().unwrap(), EditionNumber::new(7)),
             Key::Event(Sequence::new(42)),
         ];
         for key in keys {

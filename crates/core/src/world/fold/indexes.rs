@@ -4,8 +4,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::super::fleet::Fleet;
+use crate::records::entity::Kind;
 use crate::records::node::{Contact, Presence};
-use crate::records::order::{Assignment, Content};
+use crate::records::order::{Assignment, Content, Means};
 use crate::records::target::TargetState;
 use crate::rollout::board::Board;
 use crate::rollout::sighting::{Doing, Health, Sighting};
@@ -105,9 +106,12 @@ impl Fleet {
             return;
         }
         if let Ok(node) = NodeName::parse(target.as_str()) {
-            let told = state
-                .as_ref()
-                .map(|state| Assignment { version: state.version.clone(), number: state.assignment });
+            let kind = self.entities.get(entity).map(|kept| &kept.value.kind);
+            let told = state.as_ref().map(|state| Assignment {
+                version: state.version.clone(),
+                number: state.assignment,
+                means: Means::of(kind.unwrap_or(&Kind::Version), state.purpose),
+            });
             self.tell(&node, entity, told);
         }
         if let Some(board) = self.boards.get_mut(entity) {
