@@ -40,6 +40,8 @@ pub(crate) fn stage(file: &Managed, text: &str) -> Result<Option<Staged>, String
         && file.mode.is_none_or(|mode| mode == old.mode)
         && is_same(path, text).map_err(|error| said("read", path, &error))?
     {
+        // What an agent that was killed left beside is not wanted any more.
+        drop(fs::remove_file(beside(path, "new")));
         return Ok(None);
     }
     let beside = beside(path, "new");

@@ -12,5 +12,7 @@ mod demo;
 mod guide;
 mod place;
 
+mod profiles;
 mod story_cut_off;
 mod story_nginx;
+mod story_profile;
