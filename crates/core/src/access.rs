@@ -190,6 +190,8 @@ mod tests {
         assert!(authorise(&node, Need::OwnNode, Some(&own)).is_ok());
         assert!(authorise(&node, Need::OwnNode, Some(&other)).is_err());
         assert!(authorise(&node, Need::OwnNodeOrRead, Some(&other)).is_err());
+        assert!(authorise(&node, Need::NodeOrRead, Some(&own)).is_ok());
+        assert!(authorise(&node, Need::NodeOrRead, None).is_err());
         for need in [Need::Read, Need::Operate, Need::Administer] {
             assert!(authorise(&node, need, Some(&own)).is_err());
         }

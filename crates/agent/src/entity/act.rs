@@ -46,8 +46,8 @@ impl Entity {
             ended = run(&action.command, &facts, action.timeout.to_duration(), Some(&mut log)) => ended,
             () = token.cancelled() => return Next::Stop,
         };
-        let (aim, outcome) = match ended.exit {
-            Exit::Done => (Progress::Validated, Outcome::Done),
+        let outcome = match ended.exit {
+            Exit::Done => Outcome::Done,
             exit @ (Exit::NotYet
             | Exit::Code(_)
             | Exit::Signal(_)
@@ -56,13 +56,13 @@ impl Entity {
                 let summary = format!("action {name}: {exit}");
                 let (exit_code, tail) = (exit.code(), ended.tail);
                 let evidence = Evidence { summary, exit_code, tail, failing_checks: Vec::new() };
-                (Progress::Dynamic, Outcome::Failed(evidence))
+                Outcome::Failed(evidence)
             }
         };
         self.entry.run = None;
-        self.log_outcome(version, aim, &outcome);
+        self.log_outcome(version, Progress::Dynamic, &outcome);
         let (now, seed) = (self.now(), self.seed());
-        self.entry.memory.ended(aim, outcome, now, seed);
+        self.entry.memory.finished(outcome, now, seed);
         Next::Look
     }
 }

@@ -9,6 +9,7 @@ use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::counter::EditionNumber;
 use bellwether_core::words::name::ProfileName;
 use bellwether_core::words::version::Version;
+use tokio::time::Instant;
 
 use super::Entity;
 use crate::apply::Facts;
@@ -54,6 +55,7 @@ impl Entity {
         let scene = self.scene(version).await?;
         let (all, at) = (managed.to_vec(), self.journal());
         let staged = self.off(move || stage_all(&all, &scene)).await?;
+        let ends = Instant::now() + recipe.timeout.to_duration();
         let checks = staged.iter().filter_map(|each| {
             let file = managed.iter().find(|file| file.path == each.path)?;
             Some((file, for_path(file.check.as_ref()?, &each.beside.display().to_string())))
@@ -61,8 +63,8 @@ impl Entity {
         for (file, command) in checks.collect::<Vec<_>>() {
             let what = format!("check of {}", file.path.display());
             let mut log = self.log();
-            let deadline = recipe.timeout.to_duration();
-            match run_all(&what, &[command], facts, deadline, &mut log).await {
+            let left = ends.saturating_duration_since(Instant::now());
+            match run_all(&what, &[command], facts, left, &mut log).await {
                 Outcome::Done => {}
                 other @ (Outcome::NotYet(_) | Outcome::Failed(_)) => {
                     self.off(move || {

@@ -1,4 +1,4 @@
-use bellwether_core::local::memory::{Progress, Setback};
+use bellwether_core::local::memory::{Fate, Progress, Ran, Setback};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::{Assignment, Content, Means};
 use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
@@ -56,9 +56,10 @@ fn every_form_ever_written_reads_for_ever() {
     assert_eq!(shape::entity(first), Ok((name(), entry())));
     let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"means":"run"},
         "running":null,"touched":"restart@7","progress":"begun","failed_attempts":0,"retry_at_ms":null,"setback":null,
-        "process":null,"run":"web-1","ran":"restart@7"}"#;
+        "process":null,"run":"web-1","ran":{"version":"restart@7","fate":"begun"}}"#;
     let (_, entry) = shape::entity(of_an_action).unwrap();
-    assert_eq!(entry.memory.ran, Version::parse("restart@7").ok());
+    let version = Version::parse("restart@7").unwrap();
+    assert_eq!(entry.memory.ran, Some(Ran { version, fate: Fate::Begun }));
     assert_eq!(entry.memory.wanted.unwrap().means, Means::Run);
 }
 

@@ -58,6 +58,29 @@ async fn an_action_runs_once_per_version_and_not_again_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_forgot_everything_does_not_run_what_is_over() {
+    let bench = Bench::new().await;
+    let sections = bench.catalogue("true", "");
+    let agent = bench.agent(&sections).await;
+    bench.set_action().await;
+    let version = bench.run_action().await;
+    bench.runs(&version).await;
+    bench
+        .until("the verdict", async || bench.target().await.filter(|target| target.phase == "succeeded"))
+        .await;
+    agent.stop().await;
+    fs::remove_dir_all(bench.data_dir().join("ledger")).unwrap();
+    let agent = bench.agent_again(&sections);
+    bench
+        .says("the run as done", |status| {
+            status.entities.get("web").is_some_and(|web| web.running.as_deref() == Some(&version))
+        })
+        .await;
+    agent.stop().await;
+    assert_eq!(bench.trace(), [version]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_joins_later_takes_the_last_run_as_done_and_runs_the_next() {
     let bench = Bench::new().await;
     let sections = bench.catalogue("true", "");

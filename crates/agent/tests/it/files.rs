@@ -226,6 +226,66 @@ async fn a_recipe_of_another_kind_is_said_and_nothing_is_done() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_vanishes_is_rendered_again_without_the_control_plane() {
+    let mut bench = bench().await;
+    let path = bench.path("app/a");
+    let check = format!(
+        "[[entity.web.check]]\nname = \"file\"\nexec = [\"test\", \"-e\", {:?}]\ninterval = \"100ms\"\nfall = 1\nrise = 1\n",
+        path.display().to_string()
+    );
+    let sections = format!("{}{check}", bench.app_file("a", "a {{ params.word }}\n", &bench.reload("a")));
+    bench.params(json!({"word": "one"})).await;
+    let agent = bench.agent(&sections).await;
+    bench.roll_profile("web@1").await;
+    bench.runs("web@1").await;
+    bench.stop_server().await;
+    fs::remove_file(&path).unwrap();
+    bench
+        .says("the file again", |status| {
+            bench.app_text("a").is_some()
+                && status.entities.get("web").is_some_and(|web| web.healthy_since_ms.is_some())
+        })
+        .await;
+    assert_eq!((bench.app_text("a").as_deref(), bench.trace().len()), (Some("a one\n"), 2));
+    agent.stop().await;
+    bench.start_server().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_killed_while_it_puts_files_back_goes_on_with_that() {
+    let bench = bench().await;
+    bench.join().await.unwrap();
+    // Reads a bad file as an error, and then takes its time over the good one that is back.
+    let (file, trace, go) = (bench.path("app/a"), bench.path("trace"), bench.path("go"));
+    let (file, trace, go) = (file.display(), trace.display(), go.display());
+    let script = format!(
+        "cat {file} >> {trace}; grep -q bad {file} && exit 3; test $(grep -c . {trace}) -lt 3 && exit 0; \
+         while ! test -e {go}; do sleep 0.05; done"
+    );
+    let reload = format!("reload = [\"/bin/sh\", \"-c\", {script:?}]\n");
+    let config = bench.configure(&bench.app_file("a", "a {{ params.word }}\n", &reload));
+    bench.params(json!({"word": "good"})).await;
+    bench.params(json!({"word": "bad"})).await;
+    let mut first = child::agent(&config);
+    bench.roll_profile("web@1").await;
+    bench.runs("web@1").await;
+    bench.roll_profile("web@2").await;
+    bench.until("the good one read again", async || (bench.trace().len() == 3).then_some(())).await;
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(bench.app_text("a").as_deref(), Some("a good\n"));
+    std::fs::write(bench.path("go"), "").unwrap();
+    let mut second = child::agent(&config);
+    let evidence = bench.failure().await;
+    let wanted =
+        "reload: it failed before the agent was stopped; the files before were put back and are read again";
+    assert_eq!(evidence.summary, wanted);
+    assert_eq!(bench.node().await.running["web"], "web@1");
+    second.kill().unwrap();
+    second.wait().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_killed_between_the_move_and_the_reload_reloads_when_it_is_back() {
     let bench = bench().await;
     bench.join().await.unwrap();

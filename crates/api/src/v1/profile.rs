@@ -13,6 +13,9 @@ use crate::shape::{ShapeError, read};
 /// Longest key of a param, in bytes.
 const MAX_KEY_BYTES: usize = 128;
 
+/// Deepest nesting of a param's value: what is kept and sent wraps it further, and must still be read by everybody.
+const MAX_DEPTH: usize = 32;
+
 /// Params by key; a value is any JSON.
 pub type Params = BTreeMap<String, Value>;
 
@@ -101,7 +104,11 @@ pub fn params(text: &str) -> Result<Params, ShapeError> {
 /// # Errors
 /// [`ShapeError`] naming the key that is none, or when they are too long together.
 pub fn canonical(params: &Params) -> Result<String, ShapeError> {
-    for key in params.keys() {
+    for (key, value) in params {
+        if depth(value) > MAX_DEPTH {
+            let reason = format!("the value of {key:?} is nested more than {MAX_DEPTH} deep");
+            return Err(ShapeError::at("params", reason));
+        }
         let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
         if key.is_empty() || key.len() > MAX_KEY_BYTES || !key.bytes().all(inner) {
             let reason = format!("{key:?} is no key: 1 to {MAX_KEY_BYTES} letters, digits and '_ - . /'");
@@ -115,6 +122,16 @@ pub fn canonical(params: &Params) -> Result<String, ShapeError> {
         return Err(ShapeError::at("params", reason));
     }
     Ok(text)
+}
+
+/// How deep a value is nested; a plain one is 1. What came in as JSON is at most 128, so this cannot exhaust the stack.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        Value::Array(items) => items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(fields) => fields.values().map(depth).max().unwrap_or_default(),
+    };
+    inner + 1
 }
 
 impl From<&core::Profile> for Profile {
@@ -188,6 +205,11 @@ mod tests {
             let error = canonical(&Params::from([(bad.to_owned(), Value::Null)])).unwrap_err();
             assert!(error.to_string().contains("letters, digits"), "{error}");
         }
+        let nested =
+            |levels: usize| params(&format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels)));
+        assert!(canonical(&nested(MAX_DEPTH).unwrap()).is_ok());
+        let error = canonical(&nested(MAX_DEPTH + 1).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("nested more than 32 deep"), "{error}");
         let long = Value::String("x".repeat(core::MAX_PARAMS_BYTES));
         let error = canonical(&Params::from([("a".to_owned(), long)])).unwrap_err().to_string();
         assert!(error.contains("65536"), "{error}");

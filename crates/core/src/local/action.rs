@@ -3,7 +3,7 @@
 
 use alloc::string::ToString;
 
-use super::memory::{Memory, Outcome, Progress};
+use super::memory::{Fate, Memory, Outcome, Progress, Ran};
 use super::plan::Rest;
 use crate::records::evidence::Evidence;
 use crate::records::order::Means;
@@ -29,16 +29,15 @@ pub fn next(memory: &Memory, paused: bool) -> Step {
     if memory.settled() == Some(&version) {
         return Step::Rest(Rest::Right);
     }
-    let begun = memory.ran.as_ref() == Some(&version);
-    if begun && memory.setback.is_some() {
-        return Step::Rest(Rest::Spent);
+    let ran = memory.ran.as_ref();
+    match ran.filter(|ran| ran.version == version).map(|ran| ran.fate) {
+        Some(Fate::Failed) => return Step::Rest(Rest::Spent),
+        Some(Fate::Begun | Fate::Again) | None => {}
+        // Something else was taken as run meanwhile.
+        Some(Fate::Done) => return Step::Acknowledge(version),
     }
     match wanted.means {
-        // What was begun and is neither done nor failed was cut short, and may run again.
-        Means::Run
-            if begun && memory.touched.as_ref() == Some(&version)
-                || is_newer(&version, memory.ran.as_ref()) =>
-        {
+        Means::Run if ran.is_none_or(|ran| may_run(&version, ran)) => {
             if paused {
                 Step::Rest(Rest::Paused)
             } else {
@@ -49,16 +48,27 @@ pub fn next(memory: &Memory, paused: bool) -> Step {
     }
 }
 
-fn is_newer(version: &Version, ran: Option<&Version>) -> bool {
+/// Whether a version may run after the newest that was begun: it is newer, or that very one, which is to run again.
+fn may_run(version: &Version, newest: &Ran) -> bool {
     let number = |version: &Version| version.as_numbered().map(|(_, number)| number);
-    ran.is_none_or(|ran| number(version) > number(ran))
+    *version == newest.version || number(version) > number(&newest.version)
 }
 
 impl Memory {
     /// Before a run begins.
     pub fn runs(&mut self, version: &Version) {
         self.begins(version);
-        self.ran = Some(version.clone());
+        self.ran = Some(Ran { version: version.clone(), fate: Fate::Begun });
+    }
+
+    /// After a run ended.
+    pub fn finished(&mut self, outcome: Outcome, now: Timestamp, seed: u64) {
+        let (fate, aim) = match &outcome {
+            Outcome::Done => (Fate::Done, Progress::Validated),
+            Outcome::NotYet(_) | Outcome::Failed(_) => (Fate::Failed, Progress::Dynamic),
+        };
+        self.end(fate);
+        self.ended(aim, outcome, now, seed);
     }
 
     /// Takes a version as run that ran elsewhere, before this node's time, or is older than what ran here.
@@ -69,10 +79,17 @@ impl Memory {
 
     /// The agent was stopped during a run: how that ended is not known. One that may run again is begun again.
     pub fn cut_short(&mut self, idempotent: bool, now: Timestamp, seed: u64) {
-        if !idempotent {
+        if idempotent {
+            self.end(Fate::Again);
+        } else {
             let summary = "the agent was stopped while it ran; not run again".to_string();
-            let evidence = Evidence { summary, ..Evidence::default() };
-            self.ended(Progress::Dynamic, Outcome::Failed(evidence), now, seed);
+            self.finished(Outcome::Failed(Evidence { summary, ..Evidence::default() }), now, seed);
+        }
+    }
+
+    fn end(&mut self, fate: Fate) {
+        if let Some(ran) = &mut self.ran {
+            ran.fate = fate;
         }
     }
 }

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 
 use super::entity::Kind;
-use super::target::Purpose;
+use super::target::{Outcome, Purpose, TargetState};
 use crate::words::counter::{AssignmentNumber, Generation, Term};
 use crate::words::name::EntityName;
 use crate::words::version::Version;
@@ -55,14 +55,22 @@ pub enum Means {
 }
 
 impl Means {
-    /// The means to a version of an entity of this kind, told for this purpose.
+    /// The means of a target of an entity of this kind. A run that succeeded is not a turn any more: a machine that
+    /// forgot everything does not run it once more.
     #[must_use]
-    pub const fn of(kind: &Kind, purpose: Purpose) -> Self {
-        match (kind, purpose) {
+    pub const fn of(kind: &Kind, state: &TargetState) -> Self {
+        let open = match state.outcome {
+            // One that failed by its deadline may not have begun: it is not to be reported as run.
+            Outcome::InFlight | Outcome::Unreachable { .. } | Outcome::Failed { .. } => true,
+            Outcome::Succeeded { .. } => false,
+        };
+        match (kind, state.purpose) {
             (Kind::Version, _) => Self::Apply,
             (Kind::Profile(_), _) => Self::Render,
-            (Kind::Action(_), Purpose::Turn) => Self::Run,
-            (Kind::Action(_), Purpose::Adopted | Purpose::Rollback | Purpose::KnownGood) => Self::Acknowledge,
+            (Kind::Action(_), Purpose::Turn) if open => Self::Run,
+            (Kind::Action(_), Purpose::Turn | Purpose::Adopted | Purpose::Rollback | Purpose::KnownGood) => {
+                Self::Acknowledge
+            }
         }
     }
 }

@@ -129,8 +129,8 @@ fn resolve_edition(
     Err(Unresolved::NoEdition { asked, profile, oldest, newest: head.newest })
 }
 
-/// A run's number is the place of its request in the namespace's log: it only grows, also past the deletion of an entity,
-/// whose runs a node still remembers when another one of that name comes.
+/// A run's number is beyond every event so far, and its request is one more: it only grows, also past the deletion of an
+/// entity, whose runs a node still remembers when another one of that name comes.
 fn next_run(fleet: &Fleet, action: &ActionName) -> Version {
     let number = fleet.last_event().next().get();
     Version::numbered(action.as_str(), number).expect("a label with a number is a version")
@@ -155,12 +155,13 @@ impl Fleet {
         all.filter(move |entity| matches!(&entity.kind, Kind::Profile(profile) if profile == name))
     }
 
-    /// The revisions of a profile that may be forgotten: older than the newest [`EDITIONS_KEPT`], run by nobody, asked of
-    /// nobody, and not what anybody would be taken back to. Linear in the fleet, if there are any so old.
+    /// The revisions of a profile that may be forgotten when one more is written: older than the newest [`EDITIONS_KEPT`],
+    /// that one among them, run by nobody, asked of nobody, and not what anybody would be taken back to. Linear in the
+    /// fleet, if there are any so old.
     #[must_use]
     pub fn forgettable(&self, name: &ProfileName) -> Vec<EditionNumber> {
         let mut old: Vec<EditionNumber> = self.editions_of(name).map(|edition| edition.number).collect();
-        old.truncate(old.len().saturating_sub(EDITIONS_KEPT));
+        old.truncate((old.len() + 1).saturating_sub(EDITIONS_KEPT));
         if !old.is_empty() {
             let used = self.used(name);
             old.retain(|number| !used.contains(number));

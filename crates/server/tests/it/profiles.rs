@@ -1,6 +1,9 @@
 //! Profiles: every change a revision, one winner of every race, and rollouts of a profile's revisions.
 
+use bellwether_api::client::Identity;
+use bellwether_api::client::secret::Secret;
 use bellwether_api::problem::Code;
+use bellwether_api::v1::access::NewJoinToken;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec};
 use bellwether_api::v1::report::Health;
@@ -8,7 +11,7 @@ use bellwether_api::v1::rollout::NewRollout;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::harness::{Installation, policy, problem, until, version};
+use crate::harness::{Installation, join_request, policy, problem, until, version};
 
 fn params(pairs: &[(&str, u64)]) -> Params {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
@@ -191,6 +194,47 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
 }
 
 #[tokio::test]
+async fn a_node_of_another_namespace_sees_no_profile_of_this_one() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
+    let new = NewJoinToken { namespace: Some("staging".into()), node: None, expires_in: None };
+    let token = admin.create_join_token(&new).await.unwrap().secret;
+    let (key, mut request) = join_request(&token, "web-1");
+    request.namespace = "staging".to_owned();
+    let joined = installation.client(Identity::Nobody).join(&request).await.unwrap();
+    let stranger =
+        installation.client(Identity::Node { certificate: joined.certificate, key: Secret::new(key) });
+    assert_eq!(problem(stranger.edition("default", "web", 1).await).0, Code::Forbidden);
+    assert_eq!(problem(stranger.edition("staging", "web", 1).await).0, Code::NotFound);
+}
+
+#[tokio::test]
+async fn what_is_asked_for_while_it_would_be_forgotten_is_either_kept_or_refused() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    installation.node("web-1").await;
+    for value in 1..=64 {
+        admin.patch_profile("default", "web", &patch(&[("a", value)], None)).await.unwrap();
+    }
+    set_entity_of(&installation, "web").await;
+    // Each write forgets the oldest revision at the very moment at which somebody asks for it.
+    for oldest in 1..=8 {
+        let (write, asked) = (patch(&[("a", 1_000 + oldest)], None), version(&format!("web@{oldest}")));
+        let (written, started) = tokio::join!(
+            admin.patch_profile("default", "web", &write),
+            admin.start_rollout("default", "web", &asked)
+        );
+        written.unwrap();
+        let there = admin.edition("default", "web", oldest).await.is_ok();
+        match started {
+            Ok(started) => assert!(there, "{} was started and is gone", started.version),
+            Err(error) => assert_eq!(problem::<()>(Err(error)).0, Code::Refused),
+        }
+    }
+}
+
+#[tokio::test]
 async fn revisions_in_use_are_kept_however_old_and_the_others_go() {
     let installation = Installation::new().await;
     let admin = installation.admin();
@@ -207,7 +251,7 @@ async fn revisions_in_use_are_kept_however_old_and_the_others_go() {
     }
     let kept = admin.editions("default", "web").await.unwrap().items;
     let kept: Vec<u64> = kept.iter().rev().map(|edition| edition.revision).collect();
-    assert_eq!((kept[0], kept[1], *kept.last().unwrap()), (2, 6, 70));
+    assert_eq!((kept[0], kept[1], *kept.last().unwrap()), (2, 7, 70));
     let gone = problem(admin.start_rollout("default", "web", &version("web@1")).await);
     assert!(gone.1.contains("profile web has revisions 2 to 70"), "{gone:?}");
 }

@@ -15,7 +15,7 @@ fn told(memory: &mut Memory, version: u64, number: u64, means: Means) {
 }
 
 fn done(memory: &mut Memory) {
-    memory.ended(Progress::Validated, Outcome::Done, Timestamp::EPOCH, 7);
+    memory.finished(Outcome::Done, Timestamp::EPOCH, 7);
 }
 
 #[test]
@@ -72,6 +72,20 @@ fn a_run_that_failed_or_was_cut_short_is_not_begun_again_unless_it_may_be() {
     }
 }
 
+#[test]
+fn a_run_that_failed_stays_failed_though_others_were_told_meanwhile() {
+    let mut memory = Memory::default();
+    told(&mut memory, 5, 1, Means::Run);
+    memory.runs(&run(5));
+    memory.finished(Outcome::Failed(Evidence::default()), Timestamp::EPOCH, 7);
+    told(&mut memory, 6, 2, Means::Run);
+    assert_eq!(next(&memory, true), Step::Rest(Rest::Paused));
+    told(&mut memory, 5, 3, Means::Run);
+    assert_eq!(next(&memory, false), Step::Rest(Rest::Spent));
+    let summary = memory.line();
+    assert!(summary.contains("it ran here before and did not go well"), "{summary}");
+}
+
 proptest! {
     #[test]
     fn in_any_history_each_run_is_begun_at_most_once_and_in_order(
@@ -81,6 +95,7 @@ proptest! {
         for (index, (version, turn, fate)) in history.into_iter().enumerate() {
             let means = if turn { Means::Run } else { Means::Acknowledge };
             told(&mut memory, version, index as u64 + 1, means);
+            let failed = memory.ran.as_ref().filter(|ran| ran.fate == super::Fate::Failed).cloned();
             match next(&memory, fate == 3) {
                 Step::Run(version) => {
                     prop_assert!(turn && fate != 3);
@@ -91,10 +106,14 @@ proptest! {
                     memory.runs(&version);
                     match fate {
                         0 => done(&mut memory),
+                        1 => memory.finished(Outcome::Failed(Evidence::default()), Timestamp::EPOCH, 7),
                         _ => memory.cut_short(false, Timestamp::EPOCH, 7),
                     }
                 }
-                Step::Acknowledge(version) => memory.acknowledges(&version),
+                Step::Acknowledge(version) => {
+                    prop_assert!(failed.is_none_or(|failed| failed.version != version));
+                    memory.acknowledges(&version);
+                }
                 Step::Rest(_) => {}
             }
         }

@@ -110,7 +110,7 @@ impl Fleet {
             let told = state.as_ref().map(|state| Assignment {
                 version: state.version.clone(),
                 number: state.assignment,
-                means: Means::of(kind.unwrap_or(&Kind::Version), state.purpose),
+                means: Means::of(kind.unwrap_or(&Kind::Version), state),
             });
             self.tell(&node, entity, told);
         }
