@@ -74,8 +74,9 @@ pub(crate) fn unstage(staged: &[Staged]) {
 /// journal already keeps its copy: that is what was last read.
 ///
 /// # Errors
-/// One line with the file and the reason; everything is as it was then.
+/// One line with the file and the reason; everything is as it was last read then.
 pub(crate) fn place(journal: &mut Journal, staged: &[Staged]) -> Result<(), String> {
+    let all_read = journal.is_empty();
     for each in staged.iter().filter(|each| !journal.names(&each.path)).collect::<Vec<_>>() {
         let existed = copy_aside(&each.path).inspect_err(|_| unstage(staged))?;
         journal.add(&each.path, existed);
@@ -88,6 +89,8 @@ pub(crate) fn place(journal: &mut Journal, staged: &[Staged]) -> Result<(), Stri
         if let Err(error) = fs::rename(&each.beside, &each.path).and_then(|()| sync_dir(&each.path)) {
             let reason = said("replace", &each.path, &error);
             unstage(staged);
+            // What was not read before is still to be read.
+            let settle = |journal: &mut Journal| if all_read { settle(journal) } else { Ok(()) };
             return match put_back(journal).and_then(|()| settle(journal)) {
                 Ok(()) => Err(reason),
                 Err(worse) => Err(format!("{reason}; and {worse}")),

@@ -2,6 +2,7 @@
 //! a step leaves halfway is finished by the next agent.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::PathBuf;
 
 use bellwether_core::local::memory::Outcome;
@@ -105,22 +106,27 @@ impl Entity {
             Outcome::NotYet(_) => return outcome,
             Outcome::Failed(evidence) => evidence,
         };
-        let returned = self.off(move || with(journal, files::put_back)).await;
-        let after = match returned {
+        let after = match self.off(move || with(journal, files::put_back)).await {
             Err(reason) => format!("; and {reason}"),
             Ok(()) => match run_all("reload", &commands, facts, deadline, &mut log).await {
-                Outcome::Done => "; the files before were put back and are read again".to_owned(),
+                Outcome::Done => self.settle_returned().await,
+                // Nobody knows what is read now: the journal stays, so that the next apply has it read, whatever it is.
                 Outcome::NotYet(worse) | Outcome::Failed(worse) => {
                     format!("; the files before were put back, and then {}", worse.summary)
                 }
             },
         };
-        let at = self.journal();
-        if let Err(reason) = self.off(move || files::settle(&mut Journal::read(&at)?)).await {
-            tracing::warn!(entity = %self.name, "{reason}");
-        }
         evidence.summary.push_str(&after);
         Outcome::Failed(evidence)
+    }
+
+    /// Forgets that files were put back, once they are read; says how that ended.
+    async fn settle_returned(&self) -> String {
+        let at = self.journal();
+        match self.off(move || files::settle(&mut Journal::read(&at)?)).await {
+            Ok(()) => "; the files before were put back and are read again".to_owned(),
+            Err(reason) => format!("; the files before were put back and are read again, and {reason}"),
+        }
     }
 
     /// What templates of a version can speak of.
@@ -206,11 +212,12 @@ fn rendered(file: &Managed, scene: &Scene) -> Result<String, String> {
         Template::File(path) => {
             let name = format!("template {}", path.display());
             let failed = |error: std::io::Error| format!("could not read {name}: {error}");
-            let length = std::fs::metadata(path).map_err(failed)?.len();
-            if length > u64::try_from(MAX_TEMPLATE_BYTES).unwrap_or(u64::MAX) {
-                return Err(format!("{name} is longer than {MAX_TEMPLATE_BYTES} bytes"));
-            }
-            render(&name, &std::fs::read_to_string(path).map_err(failed)?, scene)
+            // One byte more than is allowed, so that what is too long is seen to be; a device has no end.
+            let most = u64::try_from(MAX_TEMPLATE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+            let mut text = String::new();
+            let file = std::fs::File::open(path).map_err(failed)?;
+            file.take(most).read_to_string(&mut text).map_err(failed)?;
+            render(&name, &text, scene)
         }
     }
 }

@@ -186,6 +186,39 @@ async fn files_that_are_not_taken_in_are_put_back_and_read_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_were_put_back_and_not_read_are_read_by_the_next_apply() {
+    let bench = bench().await;
+    let (broken, trace) = (bench.path("broken"), bench.path("trace"));
+    let script = format!(
+        "test -e {} && exit 4; cat {} >> {}",
+        broken.display(),
+        bench.path("app/a").display(),
+        trace.display()
+    );
+    let reload = format!("reload = [\"/bin/sh\", \"-c\", {script:?}]\n");
+    bench.params(json!({"word": "one"})).await;
+    bench.params(json!({"word": "two"})).await;
+    let agent = bench.agent(&bench.app_file("a", "{{ params.word }}\n", &reload)).await;
+    bench.roll_profile("web@1").await;
+    bench.runs("web@1").await;
+    fs::write(&broken, "").unwrap();
+    bench.roll_profile("web@2").await;
+    let evidence = bench.failure().await;
+    let wanted = "reload: exit code 4; the files before were put back, and then reload: exit code 4";
+    assert_eq!(evidence.summary, wanted);
+    // The file is as it was, and still the service must read it: nobody knows what it read last.
+    bench.roll_profile("web@1").await;
+    let told = |status: &bellwether_agent::status::Status| {
+        let web = status.entities.get("web");
+        web.is_some_and(|web| web.line.contains("told web@1: reload: exit code 4"))
+    };
+    bench.says("the reload failing for web@1 too", told).await;
+    fs::remove_file(&broken).unwrap();
+    bench.until("web@1 read again", async || (bench.trace() == ["one", "one"]).then_some(())).await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_where_nothing_may_be_written_are_named_and_left_alone() {
     let bench = bench().await;
     fs::write(bench.path("app/real"), "kept\n").unwrap();
