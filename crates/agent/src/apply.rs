@@ -1,11 +1,13 @@
 //! Doing on the host: commands that end, and the process that does not.
 
 pub(crate) mod exec;
+pub(crate) mod files;
 pub(crate) mod leftover;
 pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod part;
 pub(crate) mod process;
+pub(crate) mod render;
 
 use std::collections::BTreeMap;
 

@@ -3,14 +3,15 @@
 pub(crate) mod check;
 mod command;
 mod file;
+mod kinds;
 pub mod recipe;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bellwether_core::words::name::{EntityName, Namespace, NodeName};
+use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
 
-use recipe::Recipe;
+use recipe::{Action, Recipe};
 
 /// Where the agent keeps what it knows when nothing else is said.
 pub const DEFAULT_DATA_DIR: &str = "/var/lib/bellwether/agent";
@@ -30,6 +31,8 @@ pub struct Config {
     pub services_on_exit: OnExit,
     /// How each entity is brought to a version here.
     pub entities: BTreeMap<EntityName, Recipe>,
+    /// What this node can do when it is told to: its catalogue.
+    pub actions: BTreeMap<ActionName, Action>,
 }
 
 /// What happens to supervised processes when the agent ends.
@@ -76,7 +79,7 @@ pub enum ConfigError {
 impl Config {
     /// The configuration in `path`, with every `*.toml` of the directory `conf.d` beside it, in name order.
     ///
-    /// A section (`[agent]`, `[entity.NAME]`) stands in one file; in two it is refused.
+    /// A section (`[agent]`, `[entity.NAME]`, `[action.NAME]`) stands in one file; in two it is refused.
     ///
     /// # Errors
     /// [`ConfigError`] naming the file, the key and the reason.

@@ -2,6 +2,8 @@
 //!
 //! Nothing is begun that is not in the ledger first. Only this task changes its entity's memory and its process.
 
+mod act;
+mod files;
 mod look;
 mod step;
 mod validate;
@@ -15,8 +17,8 @@ use bellwether_core::local::memory::{Memory, Progress, Setback};
 use bellwether_core::local::plan::{self, Rest, Seen, Step};
 use bellwether_core::local::wellness::{Vital, Wellness};
 use bellwether_core::records::evidence::Evidence;
-use bellwether_core::records::order::Order;
-use bellwether_core::words::name::{EntityName, NodeName};
+use bellwether_core::records::order::{Means, Order};
+use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
@@ -29,8 +31,9 @@ use crate::apply::process::Process;
 use crate::board::Board;
 use crate::check::Checks;
 use crate::config::OnExit;
-use crate::config::recipe::Recipe;
+use crate::config::recipe::{Kind, Recipe};
 use crate::ledger::{Entry, Ledger};
+use crate::params::Shelf;
 
 /// A ledger that cannot be written is tried again after this: a full disk is emptied by people.
 const HOLD: Duration = Duration::from_secs(2);
@@ -39,6 +42,8 @@ const HOLD: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub(crate) struct Ground {
     pub(crate) node: NodeName,
+    pub(crate) namespace: Namespace,
+    pub(crate) shelf: Shelf,
     pub(crate) ledger: Ledger,
     pub(crate) logs: PathBuf,
     pub(crate) on_exit: OnExit,
@@ -113,6 +118,13 @@ impl Entity {
             self.say_without_recipe();
             return self.rest(None).await;
         };
+        if let Some(summary) = self.mismatch(&recipe) {
+            self.say_refused(summary);
+            return self.rest(None).await;
+        }
+        if let Kind::Action(name, action) = &recipe.kind {
+            return self.act(name, action).await;
+        }
         let seen = Seen { paused: self.paused.is_some(), unwell: matches!(self.vital, Vital::Unwell(_)) };
         match plan::next(&self.entry.memory, seen, self.now()) {
             Step::Static(version) => {
@@ -121,16 +133,19 @@ impl Entity {
             }
             Step::Dynamic(version) => self.step(&recipe, &version, Progress::Dynamic).await,
             Step::Validate(version) => self.step(&recipe, &version, Progress::Validated).await,
-            Step::Rest(Rest::Paused, until) => {
-                let why = self.paused.as_deref().unwrap_or_default();
-                self.say(&Busy::Held(format!("{}: {why}", Rest::Paused)));
-                self.rest(until).await
-            }
-            Step::Rest(Rest::Right | Rest::ToldNothing | Rest::BackingOff, until) => {
+            Step::Rest(Rest::Paused, until) => self.rest_paused(until).await,
+            Step::Rest(Rest::Right | Rest::ToldNothing | Rest::BackingOff | Rest::Spent, until) => {
                 self.say(&Busy::No);
                 self.rest(until).await
             }
         }
+    }
+
+    /// Says that a person paused the node, and waits.
+    async fn rest_paused(&mut self, until: Option<Timestamp>) -> Next {
+        let why = self.paused.as_deref().unwrap_or_default();
+        self.say(&Busy::Held(format!("{}: {why}", Rest::Paused)));
+        self.rest(until).await
     }
 
     /// Waits for anything that may change the plan.
@@ -191,7 +206,36 @@ impl Entity {
 
     fn say_without_recipe(&self) {
         let name = &self.name;
-        let summary = format!("this node has no recipe for entity {name}; add [entity.{name}] to agent.toml");
+        self.say_refused(format!(
+            "this node has no recipe for entity {name}; add [entity.{name}] to agent.toml"
+        ));
+    }
+
+    /// Why what was told cannot be done by this recipe at all.
+    fn mismatch(&self, recipe: &Recipe) -> Option<String> {
+        let wanted = self.entry.memory.wanted.as_ref()?;
+        let told = wanted.version.as_numbered().map_or("", |(name, _)| name);
+        let here = match &recipe.kind {
+            Kind::Versions => "versions".to_owned(),
+            Kind::Files(_) => "a profile".to_owned(),
+            Kind::Action(name, _) => format!("action {name}"),
+        };
+        let (fits, is) = match (wanted.means, &recipe.kind) {
+            (Means::Apply, kind) => (*kind == Kind::Versions, "versions".to_owned()),
+            (Means::Render, kind) => (matches!(kind, Kind::Files(_)), "a profile".to_owned()),
+            (Means::Run | Means::Acknowledge, Kind::Action(name, _)) => {
+                (name.as_str() == told, format!("action {told}"))
+            }
+            (Means::Run | Means::Acknowledge, Kind::Versions | Kind::Files(_)) => {
+                (false, format!("action {told}"))
+            }
+        };
+        let name = &self.name;
+        (!fits).then(|| format!("this node's recipe for {name} is for {here}, and the entity is for {is}"))
+    }
+
+    /// Says that nothing is done, and why.
+    fn say_refused(&self, summary: String) {
         let evidence = Evidence { summary, ..Evidence::default() };
         let setback = Some(Setback::Failed { aim: Progress::Static, evidence });
         let memory = Memory { failed_attempts: 1, setback, ..self.entry.memory.clone() };

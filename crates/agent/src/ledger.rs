@@ -94,6 +94,11 @@ impl Ledger {
         Ok((Self { dir, tasks }, kept))
     }
 
+    /// Where the journals of rendered files are.
+    pub(crate) fn files(&self) -> PathBuf {
+        self.dir.join("files")
+    }
+
     /// Keeps the order.
     pub(crate) async fn keep_order(&self, order: &Order) -> Result<(), LedgerError> {
         let path = self.dir.join("order.json");

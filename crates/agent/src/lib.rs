@@ -15,5 +15,6 @@ pub mod join;
 pub mod ledger;
 mod link;
 pub mod lock;
+mod params;
 pub mod run;
 pub mod status;

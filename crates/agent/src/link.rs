@@ -7,11 +7,13 @@ pub(crate) mod contact;
 mod line;
 mod renew;
 mod report;
+pub(crate) mod source;
 mod sync;
 
 use std::sync::Arc;
 
 use bellwether_core::records::order::Order;
+use bellwether_core::words::name::NodeName;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
@@ -21,26 +23,31 @@ use crate::identity::Identity;
 use crate::ledger::Ledger;
 use contact::Contact;
 use line::Line;
+use source::Source;
 
 /// What the link works with.
 #[derive(Debug)]
 pub(crate) struct Link {
-    pub(crate) identity: Identity,
-    pub(crate) servers: Vec<String>,
+    pub(crate) source: Source,
+    pub(crate) node: NodeName,
     pub(crate) data_dir: std::path::PathBuf,
     pub(crate) ledger: Ledger,
     pub(crate) orders: watch::Sender<Option<Arc<Order>>>,
     pub(crate) board: watch::Sender<Board>,
-    pub(crate) contact: watch::Sender<Contact>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
+}
+
+/// Where params come from, and what the rest of the link calls by.
+pub(crate) fn source(identity: Identity, servers: Vec<String>, contact: watch::Sender<Contact>) -> Source {
+    let namespace = identity.namespace.clone();
+    Source { line: Line::new(identity, servers, contact), namespace }
 }
 
 impl Link {
     /// Starts the three tasks of the link on `tasks`.
     pub(crate) fn start(self, tasks: &Tasks) {
-        let (node, namespace) = (self.identity.node.clone(), self.identity.namespace.clone());
-        let line = Line::new(self.identity, self.servers, self.contact);
+        let (node, Source { line, namespace }) = (self.node, self.source);
         // Counts how often the server asked for a report, and up to which ask one was delivered.
         let (asked, asks) = watch::channel(0_u64);
         let (delivered, deliveries) = watch::channel(0_u64);

@@ -19,9 +19,10 @@ use crate::disk;
 use crate::entity::{Entity, Ground};
 use crate::identity::{Identity, IdentityError};
 use crate::ledger::{Entry, Kept, Ledger, LedgerError};
-use crate::link::Link;
 use crate::link::contact::Contact;
+use crate::link::{self, Link};
 use crate::lock::{Lock, LockError};
+use crate::params::Shelf;
 use crate::status;
 
 /// Why an agent does not start. Fits after "could not ".
@@ -88,8 +89,12 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         board: board.subscribe(),
         contact: contact.subscribe(),
     };
+    let node = identity.node.clone();
+    let source = link::source(identity.clone(), config.servers.clone(), contact);
     let ground = Ground {
-        node: identity.node.clone(),
+        node: node.clone(),
+        namespace: identity.namespace,
+        shelf: Shelf::new(&config.data_dir, source.clone(), level.clone()),
         ledger: ledger.clone(),
         logs,
         on_exit: config.services_on_exit,
@@ -99,9 +104,9 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         board: board.clone(),
         seed,
     };
-    let (data_dir, servers) = (config.data_dir.clone(), config.servers.clone());
+    let data_dir = config.data_dir.clone();
     level.spawn("status", sources.run(data_dir.clone(), clock.clone(), level.clone()));
-    Link { identity, servers, data_dir, ledger, orders, board, contact, clock, seed }.start(&level);
+    Link { source, node, data_dir, ledger, orders, board, clock, seed }.start(&level);
     Crew { config, kept: entities, ground, working: BTreeMap::new() }.work().await;
     tracing::info!("the agent has ended");
     Ok(())

@@ -57,6 +57,14 @@ pub const ROLLOUT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollouts/{numbe
 pub const ROLLOUT_CURRENT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout";
 /// Something done to the current rollout: pause, resume, abort, undo, retry.
 pub const ROLLOUT_VERB: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout/{verb}";
+/// All profiles.
+pub const PROFILES: &str = "/v1/namespaces/{ns}/profiles";
+/// One profile.
+pub const PROFILE: &str = "/v1/namespaces/{ns}/profiles/{profile}";
+/// A profile's revisions, newest first.
+pub const EDITIONS: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions";
+/// One revision of a profile, with its params.
+pub const EDITION: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions/{number}";
 /// Events; `?after=&wait=&limit=`.
 pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
 /// Events as server-sent events, resumable with `?after=` or `Last-Event-ID`.

@@ -1,14 +1,17 @@
 //! Shapes v1. A shape never changes its meaning; what breaks comes as `v2` beside it.
 
 pub mod access;
+pub mod answers;
 pub mod entity;
 pub mod event;
 pub mod evidence;
+pub mod freeze;
 pub mod node;
 pub mod order;
 pub mod overview;
 pub mod page;
 pub mod policy;
+pub mod profile;
 pub mod progress;
 pub mod report;
 pub mod rollout;

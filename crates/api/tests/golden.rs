@@ -40,6 +40,11 @@ round_trip! {
     "report": v1::report::Report => bellwether_core::records::report::Report;
     "order": v1::order::Order => bellwether_core::records::order::Order;
     "entity": v1::entity::Entity => bellwether_core::records::entity::Entity;
+    "entity_of_profile": v1::entity::Entity => bellwether_core::records::entity::Entity;
+    "entity_of_action": v1::entity::Entity => bellwether_core::records::entity::Entity;
+    "order_of_every_means": v1::order::Order => bellwether_core::records::order::Order;
+    "profile": v1::profile::Profile => bellwether_core::records::profile::Profile;
+    "profile_deleted": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "progress": v1::progress::Progress => bellwether_core::records::progress::Progress;
     "rollout": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
     "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
@@ -49,12 +54,26 @@ round_trip! {
 }
 
 #[test]
+fn a_profiles_revision_survives_its_domain_type() {
+    holds::<v1::profile::Edition>("edition", |shape| {
+        let domain =
+            bellwether_core::records::profile::Edition::try_from(shape).expect("the sample is valid");
+        v1::profile::Edition::try_from(&domain).expect("what is kept is JSON")
+    });
+}
+
+#[test]
 fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
     holds::<v1::order::Sync>("sync", |shape| shape);
     holds::<v1::access::Join>("join", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout", |shape| shape);
+    holds::<v1::rollout::NewRollout>("new_rollout_of_the_newest", |shape| shape);
+    holds::<v1::rollout::Started>("started", |shape| shape);
     holds::<v1::entity::EntitySpec>("entity_spec", |shape| shape);
+    holds::<v1::entity::EntitySpec>("entity_spec_of_profile", |shape| shape);
+    holds::<v1::profile::ProfilePatch>("profile_patch", |shape| shape);
+    holds::<v1::profile::ProfileSpec>("profile_spec", |shape| shape);
     holds::<v1::target::TargetView>("target_view", |shape| shape);
     holds::<v1::rollout::RolloutView>("rollout_view", |shape| shape);
     holds::<v1::overview::Overview>("overview", |shape| shape);

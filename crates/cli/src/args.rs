@@ -2,6 +2,7 @@
 
 mod fleet;
 mod nouns;
+mod profile;
 mod simulate;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ pub(crate) use nouns::{
     Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeVerb, PolicyFlags, RolloutVerb, ServerConfig,
     ServerVerb, StartRollout, TokenVerb, Wait,
 };
+pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
 pub(crate) use simulate::Simulate;
 
 /// One tool for fleets of machines: say what should be true, every machine decides, every wait has a why.
@@ -116,6 +118,12 @@ pub(crate) enum Command {
     /// Things that change on many targets
     #[command(subcommand)]
     Entity(EntityVerb),
+    /// Bags of params that nodes render their files from, every change a revision
+    #[command(subcommand)]
+    Profile(ProfileVerb),
+    /// What this machine's catalogue can do
+    #[command(subcommand)]
+    Action(ActionVerb),
     /// Moving an entity's targets to a version
     #[command(subcommand)]
     Rollout(RolloutVerb),

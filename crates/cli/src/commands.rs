@@ -1,5 +1,6 @@
 //! The commands, one file per noun. Each asks the API and shows the answer; none decides anything about the fleet.
 
+mod action;
 mod agent;
 mod contexts;
 mod demo;
@@ -10,6 +11,7 @@ mod fleet;
 mod manual;
 mod node;
 mod overview;
+mod profile;
 mod rollout;
 mod server;
 pub(crate) mod simulate;
@@ -38,6 +40,8 @@ pub(crate) async fn run(args: Args) -> Ended {
         Command::Events(events) => events::run(&context(&global)?, &events).await,
         Command::Node(verb) => node::run(&context(&global)?, verb).await,
         Command::Entity(verb) => entity::run(&context(&global)?, verb).await,
+        Command::Profile(verb) => profile::run(&context(&global)?, verb).await,
+        Command::Action(verb) => action::run(&global, &verb),
         Command::Rollout(verb) => rollout::run(&context(&global)?, verb).await,
         Command::Token(verb) => token::run(&context(&global)?, verb).await,
         Command::JoinToken(verb) => token::join(&context(&global)?, verb).await,

@@ -68,7 +68,11 @@ fn main() {
         let verdict = decide(&world.board, &Around::default(), world.now);
         world.apply(verdict);
         print(targets, "pass_after_one_report", one_report(&mut world, &names));
-        print(targets, "idle_pass", median(|| timed(|| decide(&world.board, &Around::default(), world.now)).0));
+        print(
+            targets,
+            "idle_pass",
+            median(|| timed(|| decide(&world.board, &Around::default(), world.now)).0),
+        );
     }
 }
 

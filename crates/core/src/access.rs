@@ -48,6 +48,8 @@ pub enum Need {
     OwnNodeOrRead,
     /// To be the very node that the path names, or to change what runs where.
     OwnNodeOrOperate,
+    /// To be a node of the namespace, or to read. What a node is shown is up to what it was told to be at.
+    NodeOrRead,
 }
 
 /// Why something was not allowed.
@@ -95,7 +97,7 @@ impl fmt::Display for Role {
 
 impl Need {
     /// All needs, for tests of every route against every identity.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Open,
         Self::Read,
         Self::Operate,
@@ -103,19 +105,20 @@ impl Need {
         Self::OwnNode,
         Self::OwnNodeOrRead,
         Self::OwnNodeOrOperate,
+        Self::NodeOrRead,
     ];
 
     const fn role(self) -> Option<Role> {
         match self {
             Self::Open | Self::OwnNode => None,
-            Self::Read | Self::OwnNodeOrRead => Some(Role::Viewer),
+            Self::Read | Self::OwnNodeOrRead | Self::NodeOrRead => Some(Role::Viewer),
             Self::Operate | Self::OwnNodeOrOperate => Some(Role::Operator),
             Self::Administer => Some(Role::Admin),
         }
     }
 
     const fn own_node(self) -> bool {
-        matches!(self, Self::OwnNode | Self::OwnNodeOrRead | Self::OwnNodeOrOperate)
+        matches!(self, Self::OwnNode | Self::OwnNodeOrRead | Self::OwnNodeOrOperate | Self::NodeOrRead)
     }
 
     /// What is needed, for a person.
@@ -129,6 +132,7 @@ impl Need {
             Self::OwnNode => "that node's own certificate",
             Self::OwnNodeOrRead => "that node's own certificate, or role viewer, operator or admin",
             Self::OwnNodeOrOperate => "that node's own certificate, or role operator or admin",
+            Self::NodeOrRead => "the certificate of a node in question, or role viewer, operator or admin",
         }
     }
 }
@@ -186,6 +190,8 @@ mod tests {
         assert!(authorise(&node, Need::OwnNode, Some(&own)).is_ok());
         assert!(authorise(&node, Need::OwnNode, Some(&other)).is_err());
         assert!(authorise(&node, Need::OwnNodeOrRead, Some(&other)).is_err());
+        assert!(authorise(&node, Need::NodeOrRead, Some(&own)).is_ok());
+        assert!(authorise(&node, Need::NodeOrRead, None).is_err());
         for need in [Need::Read, Need::Operate, Need::Administer] {
             assert!(authorise(&node, need, Some(&own)).is_err());
         }

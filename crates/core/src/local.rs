@@ -5,6 +5,7 @@
 
 pub mod accept;
 pub mod account;
+pub mod action;
 pub mod delay;
 pub mod health;
 pub mod memory;

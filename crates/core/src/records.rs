@@ -9,6 +9,7 @@ pub mod key;
 pub mod node;
 pub mod order;
 pub mod policy;
+pub mod profile;
 pub mod progress;
 pub mod report;
 pub mod rollout;

@@ -8,6 +8,7 @@ pub mod engine;
 pub mod operate;
 pub mod question;
 pub mod rehearsal;
+pub mod shelf;
 pub mod sighting;
 pub mod thresholds;
 pub mod why;

@@ -58,6 +58,7 @@ impl World {
         match (key, self.fleets.get(namespace)) {
             (Key::Token(hash), _) => revision_of(self.tokens.get(hash)),
             (Key::JoinToken(hash), _) => revision_of(self.join_tokens.get(hash)),
+            (Key::GlobalFreeze(name), _) => revision_of(self.freezes.get(name)),
             (_, Some(fleet)) => fleet.revision(key),
             (_, None) => Revision::ZERO,
         }
@@ -94,7 +95,9 @@ impl Fleet {
             }
             Key::Answers(name) => revision_of(self.answers.get(name)),
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
-            Key::Event(_) | Key::Token(_) | Key::JoinToken(_) => Revision::ZERO,
+            Key::Profile(name) => revision_of(self.profiles.get(name)),
+            Key::Edition(name, number) => revision_of(self.editions.get(&(name.clone(), *number))),
+            Key::Event(_) | Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) => Revision::ZERO,
         }
     }
 }

@@ -9,6 +9,7 @@ mod listen;
 mod nodes;
 mod probes;
 mod problem;
+mod profiles;
 mod reports;
 mod rollouts;
 mod routes;

@@ -3,6 +3,7 @@
 
 pub mod entity;
 pub mod node;
+pub mod profile;
 pub mod report;
 pub mod rollout;
 pub mod token;
@@ -33,6 +34,14 @@ pub enum OpError {
         reason: String,
         /// What to do instead.
         hint: Option<String>,
+    },
+    /// It is not at the revision that was named.
+    #[error("{reason}")]
+    Moved {
+        /// What was to be done, and what is there instead.
+        reason: String,
+        /// What to do next.
+        hint: String,
     },
     /// A value is not allowed.
     #[error("{0}")]

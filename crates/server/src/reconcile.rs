@@ -138,7 +138,7 @@ impl Reconciler {
         let world = self.desk.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
         for (name, board) in &fleet.boards {
-            let verdict = of_rollout(name, rollout::decide(board, now));
+            let verdict = of_rollout(name, rollout::decide(board, &world.around(namespace, name), now));
             // A person who pauses, aborts or deletes in the middle of a long verdict stops the rest of it.
             let by = By { seen: Some(Key::Entity(name.clone())), ..decider(term) };
             pass.add(self.commit(&world, namespace, by, verdict).await?);

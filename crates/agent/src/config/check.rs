@@ -6,40 +6,44 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bellwether_core::local::health::Hysteresis;
-use bellwether_core::words::name::CheckName;
+use bellwether_core::words::name::{ActionName, CheckName};
 use bellwether_core::words::time::Span;
 
 use super::command::{Setting, command, commands, directory, variable};
 use super::file::{self, Whole};
 use super::recipe::{
-    Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, DEFAULT_STOP_TIMEOUT, DEFAULT_TIMEOUT, Probe, Process,
-    Recipe, Validation,
+    Action, Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, DEFAULT_STOP_TIMEOUT, DEFAULT_TIMEOUT, Probe,
+    Process, Recipe, Validation,
 };
-use super::{Config, ConfigError, DEFAULT_DATA_DIR, OnExit};
+use super::{Config, ConfigError, DEFAULT_DATA_DIR, OnExit, kinds};
 
 /// Where a value stands.
 #[derive(Debug, Clone)]
-struct Place<'a> {
+pub(super) struct Place<'a> {
     path: &'a Path,
     key: String,
 }
 
 impl<'a> Place<'a> {
-    fn at(&self, key: &str) -> Place<'a> {
+    pub(super) fn at(&self, key: &str) -> Place<'a> {
         Place { path: self.path, key: format!("{}.{key}", self.key) }
     }
 
-    fn refuse(&self, reason: impl Display) -> ConfigError {
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(super) fn refuse(&self, reason: impl Display) -> ConfigError {
         let (path, key) = (self.path.to_owned(), self.key.clone());
         ConfigError::Value { path, key, reason: reason.to_string() }
     }
 
-    fn read<T: FromStr<Err: Display>>(&self, text: &str) -> Result<T, ConfigError> {
+    pub(super) fn read<T: FromStr<Err: Display>>(&self, text: &str) -> Result<T, ConfigError> {
         text.parse().map_err(|error| self.refuse(error))
     }
 
     /// A length of time, longer than nothing.
-    fn span(&self, text: Option<&str>, otherwise: Span) -> Result<Span, ConfigError> {
+    pub(super) fn span(&self, text: Option<&str>, otherwise: Span) -> Result<Span, ConfigError> {
         let span = text.map_or(Ok(otherwise), |text| self.read(text))?;
         if span == Span::ZERO { Err(self.refuse("it must be longer than nothing")) } else { Ok(span) }
     }
@@ -51,10 +55,18 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
     let (path, agent) = whole.agent.ok_or_else(|| missing.refuse("the section is missing"))?;
     let place = Place { path: &path, key: "agent".to_owned() };
     let name = agent.name.ok_or_else(|| place.at("name").refuse("give this node a name"))?;
+    let mut actions = BTreeMap::new();
+    for (name, (path, action)) in whole.actions {
+        let place = Place { path: &path, key: format!("action.{name}") };
+        actions.insert(place.read(&name)?, kinds::action(&place, &action)?);
+    }
     let mut entities = BTreeMap::new();
+    let mut managed = BTreeMap::new();
     for (name, (path, entity)) in whole.entities {
         let place = Place { path: &path, key: format!("entity.{name}") };
-        entities.insert(place.read(&name)?, recipe(&place, &entity)?);
+        let recipe = recipe(&place, &entity, &actions)?;
+        kinds::apart(&place, &recipe.kind, &mut managed)?;
+        entities.insert(place.read(&name)?, recipe);
     }
     Ok(Config {
         name: place.at("name").read(&name)?,
@@ -63,6 +75,7 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
         data_dir: data_dir(&place.at("data_dir"), agent.data_dir)?,
         services_on_exit: on_exit(&place.at("services_on_exit"), agent.services_on_exit.as_deref())?,
         entities,
+        actions,
     })
 }
 
@@ -108,7 +121,11 @@ pub(crate) fn server(text: &str) -> Result<String, String> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-fn recipe(place: &Place, entity: &file::Entity) -> Result<Recipe, ConfigError> {
+fn recipe(
+    place: &Place,
+    entity: &file::Entity,
+    actions: &BTreeMap<ActionName, Action>,
+) -> Result<Recipe, ConfigError> {
     let setting = setting(place, &entity.env, entity.workdir.as_deref(), None)?;
     let part = |key: &str, value: Option<&toml::Value>| {
         let read = value.map_or(Ok(Vec::new()), |value| commands(value, &setting));
@@ -132,6 +149,7 @@ fn recipe(place: &Place, entity: &file::Entity) -> Result<Recipe, ConfigError> {
     }
     let process = entity.process.as_ref();
     Ok(Recipe {
+        kind: kinds::kind(place, entity, actions, &setting)?,
         statics: part("static", entity.r#static.as_ref())?,
         dynamics: part("dynamic", entity.dynamic.as_ref())?,
         validation,
@@ -141,7 +159,7 @@ fn recipe(place: &Place, entity: &file::Entity) -> Result<Recipe, ConfigError> {
     })
 }
 
-fn setting(
+pub(super) fn setting(
     place: &Place,
     env: &BTreeMap<String, String>,
     workdir: Option<&Path>,

@@ -14,6 +14,8 @@ struct File {
     agent: Option<Agent>,
     #[serde(default)]
     entity: BTreeMap<String, Entity>,
+    #[serde(default)]
+    action: BTreeMap<String, Action>,
 }
 
 /// `[agent]`.
@@ -41,6 +43,34 @@ pub(super) struct Entity {
     pub(super) process: Option<Process>,
     #[serde(default)]
     pub(super) check: Vec<Check>,
+    #[serde(default)]
+    pub(super) file: Vec<Managed>,
+    pub(super) action: Option<String>,
+}
+
+/// `[[entity.NAME.file]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Managed {
+    pub(super) path: PathBuf,
+    pub(super) template: Option<PathBuf>,
+    pub(super) text: Option<String>,
+    pub(super) mode: Option<String>,
+    pub(super) check: Option<Vec<String>>,
+    pub(super) reload: Option<Vec<String>>,
+}
+
+/// `[action.NAME]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Action {
+    pub(super) run: Vec<String>,
+    pub(super) timeout: Option<String>,
+    pub(super) workdir: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) idempotent: bool,
 }
 
 /// `[entity.NAME.process]`.
@@ -74,6 +104,7 @@ pub(super) struct Check {
 pub(super) struct Whole {
     pub(super) agent: Option<(PathBuf, Agent)>,
     pub(super) entities: BTreeMap<String, (PathBuf, Entity)>,
+    pub(super) actions: BTreeMap<String, (PathBuf, Action)>,
 }
 
 impl Whole {
@@ -102,6 +133,12 @@ impl Whole {
                 return Err(twice(format!("entity.{name}"), other));
             }
             self.entities.insert(name, (path.to_owned(), entity));
+        }
+        for (name, action) in file.action {
+            if let Some((other, _)) = self.actions.get(&name) {
+                return Err(twice(format!("action.{name}"), other));
+            }
+            self.actions.insert(name, (path.to_owned(), action));
         }
         Ok(())
     }

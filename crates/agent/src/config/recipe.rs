@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bellwether_core::local::health::Hysteresis;
-use bellwether_core::words::name::CheckName;
+use bellwether_core::words::name::{ActionName, CheckName};
 use bellwether_core::words::time::Span;
 
 /// How long a part may take when nothing else is said: installs from a slow mirror fit.
@@ -22,6 +22,8 @@ pub const DEFAULT_CHECK_TIMEOUT: Span = Span::from_secs(5);
 /// How one entity is brought to a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
+    /// What its versions are, here.
+    pub kind: Kind,
     /// Depends on nothing outside the node.
     pub statics: Vec<Command>,
     /// May depend on services.
@@ -34,6 +36,52 @@ pub struct Recipe {
     pub process: Option<Process>,
     /// What is asked all the time.
     pub checks: BTreeMap<CheckName, Check>,
+}
+
+/// What an entity's versions are on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// Whatever its parts make of them.
+    Versions,
+    /// Revisions of a profile, and these files rendered from them; at least one.
+    Files(Vec<Managed>),
+    /// Runs of this action; its other parts are empty.
+    Action(ActionName, Action),
+}
+
+/// A file that is rendered from a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Managed {
+    /// Where it is. Never a link; its directory must be there.
+    pub path: PathBuf,
+    /// What it is rendered from.
+    pub template: Template,
+    /// Its mode; if none is said, what it had, or 0644 for a new one.
+    pub mode: Option<u32>,
+    /// Says whether the new file may take the old one's place; `{path}` in an argument stands for the new one's.
+    pub check: Option<Command>,
+    /// Makes whoever reads the file read it again.
+    pub reload: Option<Command>,
+}
+
+/// Where a template comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Template {
+    /// It stands in the configuration.
+    Text(String),
+    /// It is a file of its own, read anew for each version.
+    File(PathBuf),
+}
+
+/// Something this machine can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// What runs.
+    pub command: Command,
+    /// How long it may take.
+    pub timeout: Span,
+    /// Whether it may run again when the agent was stopped while it ran.
+    pub idempotent: bool,
 }
 
 /// One command: no shell, no inherited environment.

@@ -74,6 +74,36 @@ fn what_is_wrong_is_refused_with_its_place() {
         let refusal = load(&format!("{AGENT}{text}\n")).unwrap_err().to_string();
         assert!(refusal.contains(reason) && refusal.contains("agent.toml"), "{text}: {refusal}");
     }
+    let files = [
+        ("path = \"etc/a\"\ntext = \"x\"", "does not begin with /"),
+        ("path = \"/etc/../a\"\ntext = \"x\"", "without .. in it"),
+        ("path = \"/etc/\"\ntext = \"x\"", "without .. in it"),
+        ("path = \"/etc/a\"", "say what to render"),
+        ("path = \"/etc/a\"\ntext = \"x\"\ntemplate = \"/t\"", "render one thing"),
+        ("path = \"/etc/a\"\ntemplate = \"t\"", "does not begin with /"),
+        ("path = \"/etc/a\"\ntext = \"x\"\nmode = \"rw\"", "write it in octal"),
+        ("path = \"/etc/a\"\ntext = \"x\"\nreload = []", "a command needs a program"),
+        (
+            "path = \"/etc/a\"\ntext = \"x\"\n[[entity.db.file]]\npath = \"/etc/a\"\ntext = \"\"",
+            "writes it already",
+        ),
+    ];
+    for (text, reason) in files {
+        let refusal = load(&format!("{AGENT}[[entity.web.file]]\n{text}\n")).unwrap_err().to_string();
+        assert!(refusal.contains(reason) && refusal.contains("entity."), "{text}: {refusal}");
+    }
+    let actions = [
+        ("[entity.web]\naction = \"restart\"", "there is no [action.restart]; there are:"),
+        ("[action.restart]\nrun = []", "use action.restart.run in"),
+        (
+            "[action.restart]\nrun = [\"a\"]\n[entity.web]\naction = \"restart\"\nstatic = [\"a\"]",
+            "no other keys",
+        ),
+    ];
+    for (text, reason) in actions {
+        let refusal = load(&format!("{AGENT}{text}\n")).unwrap_err().to_string();
+        assert!(refusal.contains(reason), "{text}: {refusal}");
+    }
     let refusal = load("[agent]\nname = \"a\"\nserver = \"http://x\"").unwrap_err().to_string();
     assert!(refusal.contains("does not begin with https://"), "{refusal}");
     assert!(load("").unwrap_err().to_string().contains("the section is missing"));

@@ -12,6 +12,7 @@ use crate::apply::leftover;
 use crate::apply::process::Process;
 use crate::check::Checks;
 use crate::config::OnExit;
+use crate::config::recipe::Kind;
 
 /// Longer than a program takes to replace itself by another.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -23,6 +24,10 @@ impl Entity {
         self.entry.memory.restarted(now);
         self.end_leftovers(self.check_run()).await;
         if let Some(run) = self.entry.run.take() {
+            if let Some(Kind::Action(_, action)) = self.recipe.as_ref().map(|recipe| &recipe.kind) {
+                let seed = self.seed();
+                self.entry.memory.cut_short(action.idempotent, now, seed);
+            }
             // Twice: a program that is replacing itself at the moment of looking has no environment to see.
             self.end_leftovers(run.clone()).await;
             tokio::time::sleep(BETWEEN_LOOKS).await;

@@ -13,7 +13,7 @@ use super::{Entity, Next};
 use crate::apply::Facts;
 use crate::apply::part::run_all;
 use crate::apply::process::Process;
-use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Recipe};
+use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Kind, Recipe};
 
 /// How a step ended.
 enum Did {
@@ -38,11 +38,11 @@ impl Entity {
         let did = match aim {
             Progress::Begun | Progress::Static => {
                 self.say(&Busy::Step(aim));
-                self.commands("static", &recipe.statics, recipe, &facts).await
+                self.statics(recipe, version, &facts).await
             }
             Progress::Dynamic => {
                 self.say(&Busy::Step(aim));
-                match self.commands("dynamic", &recipe.dynamics, recipe, &facts).await {
+                match self.dynamics(recipe, &facts).await {
                     Did::This(Outcome::Done) => self.replace_process(recipe, &facts).await,
                     other @ (Did::This(_) | Did::Superseded | Did::Stopped) => other,
                 }
@@ -61,7 +61,7 @@ impl Entity {
         Next::Look
     }
 
-    fn log_outcome(&self, version: &Version, aim: Progress, outcome: &Outcome) {
+    pub(super) fn log_outcome(&self, version: &Version, aim: Progress, outcome: &Outcome) {
         let (entity, step) = (&self.name, word(aim));
         match outcome {
             Outcome::Done => tracing::info!(%entity, %version, step, "done"),
@@ -72,6 +72,34 @@ impl Entity {
                 tracing::warn!(%entity, %version, step, reason = evidence.summary, "failed");
             }
         }
+    }
+
+    /// The static part: its commands, then the files, if the recipe has any.
+    async fn statics(&self, recipe: &Recipe, version: &Version, facts: &Facts) -> Did {
+        let did = self.commands("static", &recipe.statics, recipe, facts).await;
+        let (Did::This(Outcome::Done), Kind::Files(files)) = (&did, &recipe.kind) else { return did };
+        let token = self.ground.tasks.token();
+        // Files are put in place by a task that is not cut short; what else is dropped is begun again by the next agent.
+        tokio::select! {
+            outcome = self.install(recipe, files, (version, facts)) => Did::This(outcome),
+            () = token.cancelled() => Did::Stopped,
+        }
+    }
+
+    /// The dynamic part: new files are made to be read, then its commands.
+    async fn dynamics(&self, recipe: &Recipe, facts: &Facts) -> Did {
+        if let Kind::Files(files) = &recipe.kind {
+            let token = self.ground.tasks.token();
+            // Dropping a reload kills it; the journal has the next agent do it again.
+            let outcome = tokio::select! {
+                outcome = self.reload(recipe, files, facts) => outcome,
+                () = token.cancelled() => return Did::Stopped,
+            };
+            if outcome != Outcome::Done {
+                return Did::This(outcome);
+            }
+        }
+        self.commands("dynamic", &recipe.dynamics, recipe, facts).await
     }
 
     /// Runs a part's commands. A new order does not cut them short: half of a part is worse than the wrong whole.

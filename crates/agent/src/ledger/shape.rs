@@ -1,7 +1,7 @@
 //! The ledger's stored form: JSON with its schema; every sample ever written must read for ever.
 
 use bellwether_api::v1;
-use bellwether_core::local::memory::{Memory, Progress, Setback};
+use bellwether_core::local::memory::{Fate, Memory, Progress, Ran, Setback};
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::Timestamp;
@@ -35,6 +35,24 @@ struct EntityFile {
     setback: Option<SetbackShape>,
     process: Option<MarkShape>,
     run: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ran: Option<RanShape>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RanShape {
+    version: String,
+    fate: FateWord,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FateWord {
+    Begun,
+    Done,
+    Failed,
+    Again,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -88,6 +106,7 @@ pub(super) fn entity(text: &str) -> Result<(EntityName, Entry), String> {
         failed_attempts: file.failed_attempts,
         retry_at: file.retry_at_ms.map(Timestamp::from_millis),
         setback: file.setback.map(Into::into),
+        ran: file.ran.map(TryInto::try_into).transpose()?,
     };
     let process = file.process.map(|mark| Mark {
         pid: mark.pid,
@@ -117,6 +136,7 @@ pub(super) fn entity_text(name: &EntityName, entry: &Entry) -> Result<String, St
         setback: memory.setback.as_ref().map(Into::into),
         process,
         run: entry.run.clone(),
+        ran: memory.ran.as_ref().map(Into::into),
     })
 }
 
@@ -130,6 +150,31 @@ fn text<T: Serialize>(file: &T) -> Result<String, String> {
 
 fn known(schema: u32) -> Result<(), String> {
     if schema == SCHEMA { Ok(()) } else { Err(format!("schema {schema} is not one this agent knows")) }
+}
+
+impl TryFrom<RanShape> for Ran {
+    type Error = String;
+    fn try_from(from: RanShape) -> Result<Self, String> {
+        let fate = match from.fate {
+            FateWord::Begun => Fate::Begun,
+            FateWord::Done => Fate::Done,
+            FateWord::Failed => Fate::Failed,
+            FateWord::Again => Fate::Again,
+        };
+        Ok(Self { version: Version::parse(&from.version).map_err(|error| error.to_string())?, fate })
+    }
+}
+
+impl From<&Ran> for RanShape {
+    fn from(from: &Ran) -> Self {
+        let fate = match from.fate {
+            Fate::Begun => FateWord::Begun,
+            Fate::Done => FateWord::Done,
+            Fate::Failed => FateWord::Failed,
+            Fate::Again => FateWord::Again,
+        };
+        Self { version: from.version.to_string(), fate }
+    }
 }
 
 impl From<ProgressWord> for Progress {

@@ -1,6 +1,6 @@
-use bellwether_core::local::memory::{Progress, Setback};
+use bellwether_core::local::memory::{Fate, Progress, Ran, Setback};
 use bellwether_core::records::evidence::Evidence;
-use bellwether_core::records::order::{Assignment, Content};
+use bellwether_core::records::order::{Assignment, Content, Means};
 use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
@@ -16,13 +16,18 @@ fn entry() -> Entry {
     let evidence =
         Evidence { summary: "static: exit code 3".into(), exit_code: Some(3), ..Evidence::default() };
     let memory = Memory {
-        wanted: Some(Assignment { version: version.clone(), number: AssignmentNumber::new(7) }),
+        wanted: Some(Assignment {
+            version: version.clone(),
+            number: AssignmentNumber::new(7),
+            means: Means::Apply,
+        }),
         running: Some(Version::parse("v1").unwrap()),
         touched: Some(version),
         progress: Progress::Static,
         failed_attempts: 2,
         retry_at: Some(Timestamp::from_millis(5)),
         setback: Some(Setback::Failed { aim: Progress::Static, evidence }),
+        ran: None,
     };
     let process = Some(Mark { pid: 12, started_ticks: 34, boot_id: "b".into() });
     Entry { memory, process, run: Some("web-1".into()) }
@@ -49,6 +54,13 @@ fn every_form_ever_written_reads_for_ever() {
         "evidence":{"summary":"static: exit code 3","exit_code":3}},
         "process":{"pid":12,"started_ticks":34,"boot_id":"b"},"run":"web-1"}"#;
     assert_eq!(shape::entity(first), Ok((name(), entry())));
+    let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"means":"run"},
+        "running":null,"touched":"restart@7","progress":"begun","failed_attempts":0,"retry_at_ms":null,"setback":null,
+        "process":null,"run":"web-1","ran":{"version":"restart@7","fate":"begun"}}"#;
+    let (_, entry) = shape::entity(of_an_action).unwrap();
+    let version = Version::parse("restart@7").unwrap();
+    assert_eq!(entry.memory.ran, Some(Ran { version, fate: Fate::Begun }));
+    assert_eq!(entry.memory.wanted.unwrap().means, Means::Run);
 }
 
 #[tokio::test]

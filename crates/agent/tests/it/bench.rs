@@ -132,9 +132,9 @@ impl Bench {
             batch: Some("100%".into()),
             ..Policy::default()
         };
-        let spec = EntitySpec { selector: "all".into(), policy };
+        let spec = EntitySpec { selector: "all".into(), policy, ..EntitySpec::default() };
         self.client.set_entity(NS, "web", &spec).await.unwrap();
-        let new = NewRollout { version: version.into(), why: String::new(), policy: Policy::default() };
+        let new = NewRollout { version: Some(version.into()), why: String::new(), policy: Policy::default() };
         self.client.start_rollout(NS, "web", &new).await.unwrap();
     }
 

@@ -5,10 +5,12 @@
     reason = "a test stops where it is wrong; clippy's own exception knows only functions marked as tests"
 )]
 
+mod actions;
 mod apply;
 mod away;
 mod bench;
 mod child;
+mod files;
 mod joining;
 mod kill;
 mod service;

@@ -3,6 +3,7 @@
 mod access;
 mod entities;
 mod nodes;
+mod profiles;
 mod rollouts;
 
 use std::time::Duration;

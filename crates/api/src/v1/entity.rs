@@ -1,19 +1,26 @@
 //! Entities, as they travel and are kept.
 
 use bellwether_core::records::entity as core;
-use bellwether_core::words::counter::RequestNumber;
+use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::policy::Policy;
 use crate::shape::{ShapeError, read};
 
-/// Asks for an entity to be: which nodes, and how carefully they change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+/// Asks for an entity to be: which nodes, what changes, and how carefully.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntitySpec {
     /// Which nodes are its targets, like `role=web`; `all` for every node.
     pub selector: String,
+    /// The profile whose revisions are its versions. With neither this nor an action, versions are whatever is asked for,
+    /// and an entity that is there stays what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The action, of each node's own catalogue, that its versions are runs of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
     /// How carefully they change.
     #[serde(default)]
     pub policy: Policy,
@@ -26,8 +33,14 @@ pub struct Entity {
     pub name: String,
     /// Which nodes are its targets.
     pub selector: String,
-    /// What changes: `version`.
+    /// What changes: `version`, `profile` or `action`.
     pub kind: String,
+    /// With kind `profile`: which one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// With kind `action`: which one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
     /// How carefully.
     pub policy: Policy,
     /// The last version asked for.
@@ -42,6 +55,9 @@ pub struct Entity {
     /// The last abort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abort: Option<Abort>,
+    /// The last approval of a stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
 }
 
 /// A person's request for a version.
@@ -88,13 +104,35 @@ pub struct Abort {
     pub at_ms: u64,
 }
 
+/// A person's approval of a stage of a rollout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Approval {
+    /// Which rollout.
+    pub rollout: u64,
+    /// Which stage, from 1.
+    pub stage: u32,
+    /// Who.
+    pub by: String,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+    /// When.
+    pub at_ms: u64,
+}
+
 impl From<&core::Entity> for Entity {
     fn from(from: &core::Entity) -> Self {
-        let core::Kind::Version = from.kind;
+        let (kind, profile, action) = match &from.kind {
+            core::Kind::Version => ("version", None, None),
+            core::Kind::Profile(profile) => ("profile", Some(profile.to_string()), None),
+            core::Kind::Action(action) => ("action", None, Some(action.to_string())),
+        };
         Self {
             name: from.name.to_string(),
             selector: from.selector.to_string(),
-            kind: "version".to_owned(),
+            kind: kind.to_owned(),
+            profile,
+            action,
             policy: (&from.policy).into(),
             wanted: from.wanted.as_ref().map(Wanted::from),
             hold: from.hold.as_ref().map(|hold| Hold {
@@ -109,6 +147,13 @@ impl From<&core::Entity> for Entity {
                 why: abort.why.clone(),
                 at_ms: abort.at.as_millis(),
             }),
+            approval: from.approval.as_ref().map(|approval| Approval {
+                rollout: approval.rollout.get(),
+                stage: approval.stage,
+                by: approval.by.to_string(),
+                why: approval.why.clone(),
+                at_ms: approval.at.as_millis(),
+            }),
         }
     }
 }
@@ -116,19 +161,45 @@ impl From<&core::Entity> for Entity {
 impl TryFrom<Entity> for core::Entity {
     type Error = ShapeError;
     fn try_from(from: Entity) -> Result<Self, ShapeError> {
-        if from.kind != "version" {
-            return Err(ShapeError::at("kind", format!("{:?} is not version", from.kind)));
-        }
+        let kind = kind(&from)?;
         Ok(Self {
             name: read("name", &from.name)?,
             selector: read("selector", &from.selector)?,
-            kind: core::Kind::Version,
+            kind,
             policy: (&from.policy).try_into().map_err(|error: ShapeError| error.within("policy"))?,
             wanted: from.wanted.map(TryInto::try_into).transpose()?,
             hold: from.hold.map(TryInto::try_into).transpose()?,
             resumes: from.resumes,
             abort: from.abort.map(TryInto::try_into).transpose()?,
+            approval: from.approval.map(TryInto::try_into).transpose()?,
         })
+    }
+}
+
+fn kind(from: &Entity) -> Result<core::Kind, ShapeError> {
+    match (from.kind.as_str(), &from.profile, &from.action) {
+        ("version", None, None) => Ok(core::Kind::Version),
+        ("profile", Some(profile), None) => Ok(core::Kind::Profile(read("profile", profile)?)),
+        ("action", None, Some(action)) => Ok(core::Kind::Action(read("action", action)?)),
+        (other, _, _) => {
+            let reason = format!("{other:?} is not version, profile with its name, or action with its name");
+            Err(ShapeError::at("kind", reason))
+        }
+    }
+}
+
+impl EntitySpec {
+    /// The kind that is asked for; `None` when the entity is to stay what it is.
+    ///
+    /// # Errors
+    /// [`ShapeError`] naming the field.
+    pub fn kind(&self) -> Result<Option<core::Kind>, ShapeError> {
+        match (&self.profile, &self.action) {
+            (None, None) => Ok(None),
+            (Some(profile), None) => Ok(Some(core::Kind::Profile(read("profile", profile)?))),
+            (None, Some(action)) => Ok(Some(core::Kind::Action(read("action", action)?))),
+            (Some(_), Some(_)) => Err(ShapeError::at("action", "an entity is of a profile or of an action")),
+        }
     }
 }
 
@@ -173,6 +244,19 @@ impl TryFrom<Hold> for core::Hold {
     type Error = ShapeError;
     fn try_from(from: Hold) -> Result<Self, ShapeError> {
         Ok(Self { by: read("by", &from.by)?, why: from.why, at: Timestamp::from_millis(from.at_ms) })
+    }
+}
+
+impl TryFrom<Approval> for core::Approval {
+    type Error = ShapeError;
+    fn try_from(from: Approval) -> Result<Self, ShapeError> {
+        Ok(Self {
+            rollout: RolloutNumber::new(from.rollout),
+            stage: from.stage,
+            by: read("by", &from.by)?,
+            why: from.why,
+            at: Timestamp::from_millis(from.at_ms),
+        })
     }
 }
 

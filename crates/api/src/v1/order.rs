@@ -29,6 +29,17 @@ pub struct Assignment {
     pub version: String,
     /// Which telling this is.
     pub number: u64,
+    /// By which means: `apply`, `render`, `run` or `acknowledge`; `apply` if absent.
+    #[serde(default = "apply", skip_serializing_if = "is_apply")]
+    pub means: String,
+}
+
+fn apply() -> String {
+    "apply".to_owned()
+}
+
+fn is_apply(means: &String) -> bool {
+    means == "apply"
 }
 
 /// The answer to a hanging sync request.
@@ -71,13 +82,30 @@ impl TryFrom<Order> for core::Order {
 
 impl From<&core::Assignment> for Assignment {
     fn from(from: &core::Assignment) -> Self {
-        Self { version: from.version.to_string(), number: from.number.get() }
+        let means = match from.means {
+            core::Means::Apply => "apply",
+            core::Means::Render => "render",
+            core::Means::Run => "run",
+            core::Means::Acknowledge => "acknowledge",
+        };
+        Self { version: from.version.to_string(), number: from.number.get(), means: means.to_owned() }
     }
 }
 
 impl TryFrom<Assignment> for core::Assignment {
     type Error = ShapeError;
     fn try_from(from: Assignment) -> Result<Self, ShapeError> {
-        Ok(Self { version: read("version", &from.version)?, number: AssignmentNumber::new(from.number) })
+        let means = match from.means.as_str() {
+            "apply" => core::Means::Apply,
+            "render" => core::Means::Render,
+            "run" => core::Means::Run,
+            "acknowledge" => core::Means::Acknowledge,
+            other => {
+                let reason = format!("{other:?} is not apply, render, run or acknowledge");
+                return Err(ShapeError::at("means", reason));
+            }
+        };
+        let number = AssignmentNumber::new(from.number);
+        Ok(Self { version: read("version", &from.version)?, number, means })
     }
 }

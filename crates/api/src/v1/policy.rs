@@ -1,10 +1,14 @@
 //! Rollout policies, as people write them and as they are kept: amounts like `5%` or `3`, times like `90s`.
 
+mod hook;
+
 use bellwether_core::records::policy as core;
+use bellwether_core::records::policy::line::Order;
 use bellwether_core::records::policy::{OnFailure, Supersede};
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read_some};
+pub use self::hook::{Hook, Hooks, Monitor};
+use crate::shape::{ShapeError, read, read_some};
 
 /// How carefully an entity's targets change. What is absent takes its default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -13,6 +17,12 @@ pub struct Policy {
     /// Most targets in flight at once, `5%` or a count; `0` holds. Default 5%.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
+    /// How far it goes before the next stage begins: `["1", "5%", "25% approve", "100%"]`; `approve` waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Vec<String>>,
+    /// Most targets in flight, broken or unreachable together before another is touched, per fleet and per domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_unavailable: Option<String>,
     /// Share of targets that must succeed. Default 100%.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<String>,
@@ -28,12 +38,33 @@ pub struct Policy {
     /// From assignment to success, else failed; must exceed `soak`. Default 120s + soak.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
+    /// Within this the rollout must gain a target, else its version is bad.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
     /// Whether an error or failed check fails a target at once. Default true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_fast: Option<bool>,
     /// Apply attempts per target, after the first, before it is failed. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
+    /// The label whose values change one after the other: `zone`, or `zone:b,a` for those that come first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// In which order targets take their turn: `name`, `label:KEY`, `shuffle:SEED`. Default name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
+    /// When turns are handed out: `Mon..Fri 22:00-04:00 Europe/Berlin`, with `for SELECTOR` for some targets only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Vec<String>>,
+    /// Services that must be functional before another turn is handed out: `db`, `2 of db`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Vec<String>>,
+    /// What judges the rollout as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<Monitor>,
+    /// Controllers that are asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Hooks>,
     /// `rollback`, `pause` or `continue`. Default rollback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<String>,
@@ -43,6 +74,9 @@ pub struct Policy {
     /// What a new version does to a rollout under way: `replace`, `finish` or `refuse`. Default replace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersede: Option<String>,
+    /// How long after its success a target's failure is still told as the version's. Default 15m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<String>,
 }
 
 const ON_FAILURE: [(OnFailure, &str); 3] =
@@ -56,16 +90,29 @@ impl From<&core::Policy> for Policy {
         let draft = from.to_draft();
         Self {
             batch: draft.batch.map(|amount| amount.to_string()),
+            stages: draft.stages.map(|stages| texts(&stages)),
+            max_unavailable: draft.max_unavailable.map(|amount| amount.to_string()),
             success: draft.success.map(|share| share.to_string()),
             failures: draft.failures.map(|amount| amount.to_string()),
             unreachable: draft.unreachable.map(|amount| amount.to_string()),
             soak: draft.soak.map(|span| span.to_string()),
             deadline: draft.deadline.map(|span| span.to_string()),
+            progress: draft.progress.map(|span| span.to_string()),
             fail_fast: draft.fail_fast,
             retries: draft.retries,
+            domain: draft.domain.map(|domain| domain.to_string()),
+            order: draft.order.filter(|order| *order != Order::Name).map(|order| order.to_string()),
+            windows: draft.windows.map(|windows| texts(&windows)),
+            needs: draft.needs.map(|needs| texts(&needs)),
+            monitor: draft.monitor.as_ref().map(Monitor::from),
+            hooks: draft.hooks.as_ref().map(Hooks::from),
             on_failure: draft.on_failure.and_then(|value| word(&ON_FAILURE, value)),
             rollback: draft.rollback.map(|amount| amount.to_string()),
             supersede: draft.supersede.and_then(|value| word(&SUPERSEDE, value)),
+            settle: draft
+                .settle
+                .filter(|span| *span != core::Policy::DEFAULT.settle)
+                .map(|span| span.to_string()),
         }
     }
 }
@@ -75,16 +122,26 @@ impl TryFrom<&Policy> for core::Policy {
     fn try_from(from: &Policy) -> Result<Self, ShapeError> {
         Self::new(core::Draft {
             batch: read_some("batch", from.batch.as_deref())?,
+            stages: read_list("stages", from.stages.as_deref())?,
+            max_unavailable: read_some("max_unavailable", from.max_unavailable.as_deref())?,
             success: read_some("success", from.success.as_deref())?,
             failures: read_some("failures", from.failures.as_deref())?,
             unreachable: read_some("unreachable", from.unreachable.as_deref())?,
             soak: read_some("soak", from.soak.as_deref())?,
             deadline: read_some("deadline", from.deadline.as_deref())?,
+            progress: read_some("progress", from.progress.as_deref())?,
             fail_fast: from.fail_fast,
             retries: from.retries,
+            domain: read_some("domain", from.domain.as_deref())?,
+            order: read_some("order", from.order.as_deref())?,
+            windows: read_list("windows", from.windows.as_deref())?,
+            needs: read_list("needs", from.needs.as_deref())?,
+            monitor: from.monitor.as_ref().map(TryInto::try_into).transpose()?,
+            hooks: from.hooks.as_ref().map(TryInto::try_into).transpose()?,
             on_failure: choice("on_failure", &ON_FAILURE, from.on_failure.as_deref())?,
             rollback: read_some("rollback", from.rollback.as_deref())?,
             supersede: choice("supersede", &SUPERSEDE, from.supersede.as_deref())?,
+            settle: read_some("settle", from.settle.as_deref())?,
         })
         .map_err(|error| ShapeError::at(error.field, error.reason))
     }
@@ -96,18 +153,44 @@ impl Policy {
     pub fn overlaid(self, over: Self) -> Self {
         Self {
             batch: over.batch.or(self.batch),
+            stages: over.stages.or(self.stages),
+            max_unavailable: over.max_unavailable.or(self.max_unavailable),
             success: over.success.or(self.success),
             failures: over.failures.or(self.failures),
             unreachable: over.unreachable.or(self.unreachable),
             soak: over.soak.or(self.soak),
             deadline: over.deadline.or(self.deadline),
             fail_fast: over.fail_fast.or(self.fail_fast),
+            progress: over.progress.or(self.progress),
             retries: over.retries.or(self.retries),
+            domain: over.domain.or(self.domain),
+            order: over.order.or(self.order),
+            windows: over.windows.or(self.windows),
+            needs: over.needs.or(self.needs),
+            monitor: over.monitor.or(self.monitor),
+            hooks: over.hooks.or(self.hooks),
             on_failure: over.on_failure.or(self.on_failure),
             rollback: over.rollback.or(self.rollback),
             supersede: over.supersede.or(self.supersede),
+            settle: over.settle.or(self.settle),
         }
     }
+}
+
+/// How a list reads, line by line.
+fn texts<T: ToString>(list: &[T]) -> Vec<String> {
+    list.iter().map(ToString::to_string).collect()
+}
+
+/// Reads a list, each with the word's own parser; an error names the place.
+fn read_list<T>(place: &str, list: Option<&[String]>) -> Result<Option<Vec<T>>, ShapeError>
+where
+    T: std::str::FromStr,
+    T::Err: std::fmt::Display,
+{
+    let Some(list) = list else { return Ok(None) };
+    let read = list.iter().enumerate().map(|(index, text)| read(&format!("{place}[{index}]"), text));
+    read.collect::<Result<_, _>>().map(Some)
 }
 
 /// The word for a value.

@@ -20,14 +20,25 @@ use crate::shape::{ShapeError, read, read_some};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRollout {
-    /// The version every target is to be at.
-    pub version: String,
+    /// The version every target is to be at. With a profile, `profile@revision`, or its newest if absent; with an action,
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Why, for whoever reads the history.
     #[serde(default)]
     pub why: String,
     /// Policy fields to change with it; they stay changed.
     #[serde(default)]
     pub policy: Policy,
+}
+
+/// A rollout that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Started {
+    /// The version that was meant.
+    pub version: String,
+    /// The request's number; the rollout that answers it bears it.
+    pub request: u64,
 }
 
 /// Asks for something to be done to the current rollout.
@@ -80,6 +91,15 @@ pub struct Rollout {
     /// Silent targets a person let pass.
     #[serde(default)]
     pub waived_unreachable: u64,
+    /// Whether a person let pass what its monitor says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waived_monitor: bool,
+    /// How far through the policy's stages it is.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub stage: Stage,
+    /// The most targets it ever had gained at once; kept for a policy with `progress`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gain>,
     /// How its targets stood when this was written.
     pub figures: Figures,
     /// The batches opened, oldest first, the last 64.
@@ -88,6 +108,25 @@ pub struct Rollout {
     /// The first 16 targets that failed.
     #[serde(default)]
     pub failures: Vec<Failure>,
+}
+
+/// How far through the policy's stages a rollout is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Stage {
+    /// The stage it is in, from 0.
+    pub at: u32,
+    /// Stages before this one need no approval any more.
+    #[serde(default)]
+    pub approved: u32,
+}
+
+/// The most targets a rollout ever had gained at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Gain {
+    /// How many had succeeded.
+    pub best: u64,
+    /// Since when, on a clock that stands still while nothing counts.
+    pub at_ms: u64,
 }
 
 /// How a rollout's targets stand.
@@ -182,6 +221,9 @@ impl From<&core::Rollout> for Rollout {
             judgement: (&from.judgement).into(),
             waived_failed: from.waived.failed,
             waived_unreachable: from.waived.unreachable,
+            waived_monitor: from.waived.monitor,
+            stage: Stage { at: from.stage.at, approved: from.stage.approved },
+            gain: from.gain.map(|gain| Gain { best: gain.best, at_ms: gain.at.as_millis() }),
             figures: from.figures.into(),
             batches: from.batches.iter().map(Batch::from).collect(),
             failures: from.failures.iter().map(Failure::from).collect(),
@@ -206,12 +248,26 @@ impl TryFrom<Rollout> for core::Rollout {
             state: from.state.try_into()?,
             heading: from.heading.try_into()?,
             judgement: from.judgement.into(),
-            waived: core::Waived { failed: from.waived_failed, unreachable: from.waived_unreachable },
+            waived: core::Waived {
+                failed: from.waived_failed,
+                unreachable: from.waived_unreachable,
+                monitor: from.waived_monitor,
+            },
+            stage: core::Stage { at: from.stage.at, approved: from.stage.approved },
+            gain: from
+                .gain
+                .map(|gain| core::Gain { best: gain.best, at: Timestamp::from_millis(gain.at_ms) }),
             figures: from.figures.into(),
             batches: from.batches.into_iter().map(Into::into).collect(),
             failures: from.failures.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// Whether a rollout is where every rollout begins.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form in which serde asks")]
+fn is_first(stage: &Stage) -> bool {
+    *stage == Stage::default()
 }
 
 impl From<core::Figures> for Figures {

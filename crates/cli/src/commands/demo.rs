@@ -107,6 +107,7 @@ fn policy(nodes: u16, batch: &str) -> Policy {
         on_failure: text("rollback"),
         rollback: text("100%"),
         supersede: text("replace"),
+        ..Policy::default()
     }
 }
 
@@ -120,7 +121,7 @@ async fn roll(
     let context = fleet.context()?;
     let before = context.client.current_rollout("default", ENTITY, None, Duration::ZERO).await?.progress.last;
     let why = format!("demo: {version}");
-    let new = NewRollout { version: version.to_owned(), why, policy: Policy::default() };
+    let new = NewRollout { version: Some(version.to_owned()), why, policy: Policy::default() };
     context.client.start_rollout("default", ENTITY, &new).await?;
     let mut victim = victim;
     let watched = async {

@@ -20,16 +20,19 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> Ended {
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|entity| {
                     let wanted = entity.wanted.as_ref().map_or("-", |wanted| &wanted.version);
-                    vec![entity.name.clone(), entity.selector.clone(), wanted.to_owned()]
+                    vec![entity.name.clone(), entity.selector.clone(), of(entity), wanted.to_owned()]
                 });
-                table(&["name", "selector", "version"], rows)
+                table(&["name", "selector", "of", "version"], rows)
             })?;
         }
         EntityVerb::Get { name } => {
             let entity = client.entity(namespace, &name).await?;
             context.show.data(&entity, || vec![entity.name.clone()], |_| sheet(&entity))?;
         }
-        EntityVerb::Set { name, selector, policy } => set(context, &name, selector, (*policy).into()).await?,
+        EntityVerb::Set { name, selector, profile, action, policy } => {
+            let spec = Asked { selector, profile, action, policy: (*policy).into() };
+            set(context, &name, spec).await?;
+        }
         EntityVerb::Delete { name, yes } => {
             confirm(&format!("delete entity {name} and its history?"), yes)?;
             client.delete_entity(namespace, &name).await?;
@@ -38,13 +41,23 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> Ended {
     Ok(Exit::Yes)
 }
 
-async fn set(context: &Context, name: &str, selector: Option<String>, over: Policy) -> Result<(), Failure> {
+/// What was said of an entity to be set.
+struct Asked {
+    selector: Option<String>,
+    profile: Option<String>,
+    action: Option<String>,
+    policy: Policy,
+}
+
+async fn set(context: &Context, name: &str, asked: Asked) -> Result<(), Failure> {
+    let Asked { selector, profile, action, policy: over } = asked;
     let spec = match (context.client.entity(&context.namespace, name).await, selector) {
         (Ok(entity), selector) => {
-            EntitySpec { selector: selector.unwrap_or(entity.selector), policy: entity.policy.overlaid(over) }
+            let (selector, policy) = (selector.unwrap_or(entity.selector), entity.policy.overlaid(over));
+            EntitySpec { selector, profile, action, policy }
         }
         (Err(CallError::Problem(problem)), Some(selector)) if problem.code == Code::NotFound => {
-            EntitySpec { selector, policy: over }
+            EntitySpec { selector, profile, action, policy: over }
         }
         (Err(CallError::Problem(problem)), None) if problem.code == Code::NotFound => {
             return Err(Failure::usage(format!("make entity {name} without knowing its targets"))
@@ -55,11 +68,23 @@ async fn set(context: &Context, name: &str, selector: Option<String>, over: Poli
     Ok(context.client.set_entity(&context.namespace, name, &spec).await?)
 }
 
+/// What changes.
+fn of(entity: &Entity) -> String {
+    match (&entity.profile, &entity.action) {
+        (Some(profile), _) => format!("profile {profile}"),
+        (None, Some(action)) => format!("action {action}"),
+        (None, None) => "versions".to_owned(),
+    }
+}
+
 fn sheet(entity: &Entity) -> String {
     let policy = &entity.policy;
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
-    let mut lines =
-        vec![format!("name         {}", entity.name), format!("selector     {}", entity.selector)];
+    let mut lines = vec![
+        format!("name         {}", entity.name),
+        format!("selector     {}", entity.selector),
+        format!("of           {}", of(entity)),
+    ];
     if let Some(wanted) = &entity.wanted {
         lines.push(format!(
             "version      {} ({} by {}) {}",
@@ -90,16 +115,26 @@ impl From<PolicyFlags> for Policy {
     fn from(from: PolicyFlags) -> Self {
         Self {
             batch: from.batch,
+            stages: from.stages,
+            max_unavailable: from.max_unavailable,
             success: from.success,
             failures: from.failures,
             unreachable: from.unreachable,
             soak: from.soak,
             deadline: from.deadline,
             fail_fast: from.fail_fast,
+            progress: from.progress,
             retries: from.retries,
+            domain: from.domain,
+            order: from.order,
+            windows: from.windows,
+            needs: from.needs,
+            monitor: None,
+            hooks: None,
             on_failure: from.on_failure,
             rollback: from.rollback,
             supersede: from.supersede,
+            settle: from.settle,
         }
     }
 }

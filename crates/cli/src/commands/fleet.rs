@@ -52,12 +52,12 @@ async fn trigger_update(context: &Context, trigger: Trigger) -> Ended {
     match client.entity(namespace, entity).await {
         Ok(_) => {}
         Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
-            let spec = EntitySpec { selector: "all".to_owned(), policy: at_once() };
+            let spec = EntitySpec { selector: "all".to_owned(), policy: at_once(), ..EntitySpec::default() };
             client.set_entity(namespace, entity, &spec).await?;
         }
         Err(error) => return Err(error.into()),
     }
-    let new = NewRollout { version: trigger.version, why: trigger.why, policy: Policy::default() };
+    let new = NewRollout { version: Some(trigger.version), why: trigger.why, policy: Policy::default() };
     client.start_rollout(namespace, entity, &new).await?;
     tell(&format!("asked for; watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)

@@ -32,16 +32,12 @@ pub(super) async fn run(context: &Context, verb: RolloutVerb) -> Ended {
 
 async fn begin(context: &Context, start: StartRollout) -> Ended {
     let new = NewRollout { version: start.version, why: start.why, policy: start.policy.into() };
-    let before =
-        context.client.current_rollout(&context.namespace, &start.entity, None, Duration::ZERO).await?;
-    context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
+    let started = context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
     if start.wait.watch {
-        return {
-            let asked = before.entity.wanted.map_or(0, |wanted| wanted.request) + 1;
-            follow::follow(context, &start.entity, start.wait.timeout, asked).await
-        };
+        return follow::follow(context, &start.entity, start.wait.timeout, started.request).await;
     }
-    crate::show::tell(&format!("started; watch it with: bellwether rollout get {} -w", start.entity));
+    let (version, entity) = (started.version, start.entity);
+    crate::show::tell(&format!("started {version}; watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)
 }
 
@@ -85,11 +81,24 @@ async fn status(
 pub(super) const fn exit(view: &RolloutView) -> Exit {
     let Some(rollout) = &view.rollout else { return Exit::No };
     match rollout.state {
-        State::Running | State::Waiting { .. } | State::Succeeded => Exit::Yes,
+        State::Running
+        | State::Waiting { .. }
+        | State::WaitingNoDomain { .. }
+        | State::WaitingFrozen { .. }
+        | State::WaitingWindow { .. }
+        | State::WaitingShut { .. }
+        | State::WaitingNeed { .. }
+        | State::WaitingUnavailable { .. }
+        | State::WaitingHook { .. }
+        | State::Succeeded => Exit::Yes,
         State::PausedByPerson { .. }
         | State::PausedTooManyFailed { .. }
         | State::PausedNothingToRollBackTo { .. }
-        | State::PausedTooManyUnreachable { .. } => Exit::NeedsPerson,
+        | State::PausedTooManyUnreachable { .. }
+        | State::PausedStopped { .. }
+        | State::PausedMonitorSilent { .. }
+        | State::PausedBad { .. }
+        | State::WaitingApproval { .. } => Exit::NeedsPerson,
         State::SucceededPartly { .. } => Exit::Partly,
         State::RollingBack
         | State::RolledBack

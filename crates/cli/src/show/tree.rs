@@ -56,11 +56,22 @@ fn head(view: &RolloutView, paint: Paint) -> String {
 pub(crate) const fn state(state: &State) -> (&'static str, Tone) {
     match state {
         State::Running => ("running", Tone::Busy),
-        State::Waiting { .. } => ("waiting", Tone::Busy),
+        State::Waiting { .. }
+        | State::WaitingNoDomain { .. }
+        | State::WaitingFrozen { .. }
+        | State::WaitingWindow { .. }
+        | State::WaitingShut { .. }
+        | State::WaitingNeed { .. }
+        | State::WaitingUnavailable { .. }
+        | State::WaitingHook { .. } => ("waiting", Tone::Busy),
+        State::WaitingApproval { .. } => ("needs approval", Tone::Busy),
         State::PausedByPerson { .. }
         | State::PausedTooManyFailed { .. }
         | State::PausedNothingToRollBackTo { .. }
-        | State::PausedTooManyUnreachable { .. } => ("paused", Tone::Busy),
+        | State::PausedTooManyUnreachable { .. }
+        | State::PausedStopped { .. }
+        | State::PausedMonitorSilent { .. }
+        | State::PausedBad { .. } => ("paused", Tone::Busy),
         State::RollingBack => ("rolling back", Tone::Bad),
         State::Succeeded => ("succeeded", Tone::Good),
         State::SucceededPartly { .. } => ("succeeded in part", Tone::Busy),

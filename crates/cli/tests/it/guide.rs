@@ -46,12 +46,16 @@ fn follow(script: &str, home: &tempfile::TempDir) -> Output {
 /// Starts `dev` as the README does, waits until it answers, then runs the script.
 fn follow_beside_dev(script: &str) -> Output {
     let home = tempfile::tempdir().unwrap();
-    let start = "bellwether dev --data-dir /tmp/bellwether-dev --listen 127.0.0.1:7420 --plain 127.0.0.1:7421 &\n\
+    follow(&format!("{}{script}", dev()), &home)
+}
+
+/// Starts `dev` as the README does, and waits until it answers.
+fn dev() -> &'static str {
+    "bellwether dev --data-dir /tmp/bellwether-dev --listen 127.0.0.1:7420 --plain 127.0.0.1:7421 &\n\
                  until test -s /tmp/bellwether-dev/server/admin-token && \
                  BELLWETHER_SERVER=http://127.0.0.1:7421 \
                  BELLWETHER_TOKEN=$(cat /tmp/bellwether-dev/server/admin-token) \
-                 bellwether node get dev-1 >/dev/null 2>&1; do sleep 0.1; done\n";
-    follow(&format!("{start}{script}"), &home)
+                 bellwether node get dev-1 >/dev/null 2>&1; do sleep 0.1; done\n"
 }
 
 fn dev_section() -> String {
@@ -83,6 +87,19 @@ fn the_first_steps_in_the_readme_work_as_they_stand() {
 fn the_page_on_rollouts_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/rollouts.md", None)).stdout);
     assert!(said.contains("v3 is last known good"), "{said}");
+}
+
+#[test]
+fn the_page_on_configuration_works_as_it_stands() {
+    let script = blocks("docs/guide/configuration.md", None);
+    let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout);
+    assert!(said.contains("greeting@2 is last known good") && said.contains("exit code 6"), "{said}");
+    let hellos = std::fs::read_to_string(home.path().join("dev/etc/hellos")).unwrap();
+    assert_eq!(hellos, "hello from dev-1\nhello from dev-1\n", "{said}");
+    let file = std::fs::read_to_string(home.path().join("dev/etc/greeting.conf")).unwrap();
+    assert_eq!(file, "# greeting@2 on dev-1\ngreeting = good day\nworkers = 4\n", "{said}");
 }
 
 #[test]

@@ -13,5 +13,7 @@ mod guide;
 mod place;
 mod simulate;
 
+mod profiles;
 mod story_cut_off;
 mod story_nginx;
+mod story_profile;

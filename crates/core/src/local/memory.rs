@@ -29,6 +29,30 @@ pub struct Memory {
     pub retry_at: Option<Timestamp>,
     /// Why the last attempt is not, or no longer, a success.
     pub setback: Option<Setback>,
+    /// For an entity of an action: the newest run that was begun here. None older is ever begun.
+    pub ran: Option<Ran>,
+}
+
+/// A run of an action that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// Which.
+    pub version: Version,
+    /// What came of it.
+    pub fate: Fate,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing yet: it is under way, or about to be.
+    Begun,
+    /// It succeeded.
+    Done,
+    /// It failed, or nobody knows how it ended.
+    Failed,
+    /// It was cut short, and may run again.
+    Again,
 }
 
 /// Why an attempt is not a success.
@@ -82,6 +106,17 @@ impl Memory {
     pub fn told(&mut self, wanted: Assignment) -> bool {
         if self.wanted.as_ref() == Some(&wanted) {
             return false;
+        }
+        if let Some(ran) = self.ran.as_ref().filter(|ran| ran.version == wanted.version) {
+            // A run that was begun is not begun anew by being told again, and one that failed has failed for good.
+            if ran.fate == Fate::Failed && self.setback.is_none() {
+                let summary = "it ran here before and did not go well; not run again".to_string();
+                let evidence = Evidence { summary, ..Evidence::default() };
+                self.setback = Some(Setback::Failed { aim: Progress::Dynamic, evidence });
+                self.failed_attempts = self.failed_attempts.max(1);
+            }
+            self.wanted = Some(wanted);
+            return true;
         }
         let here = self.touched.as_ref() == Some(&wanted.version) && self.progress == Progress::Validated;
         if !here || self.setback.is_some() {

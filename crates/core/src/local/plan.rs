@@ -32,6 +32,9 @@ pub enum Rest {
     /// The last attempt did not go well; the next one comes later.
     #[error("the last attempt did not go well; trying again")]
     BackingOff,
+    /// An action ran, did not go well, and is not run again.
+    #[error("it ran once and did not go well; it is not run again")]
+    Spent,
 }
 
 /// What is true around the entity right now.

@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use super::policy::Policy;
 use crate::words::counter::{RequestNumber, RolloutNumber};
-use crate::words::name::{Actor, EntityName};
+use crate::words::name::{ActionName, Actor, EntityName, ProfileName};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -17,7 +17,7 @@ pub struct Entity {
     pub name: EntityName,
     /// Which nodes are its targets; an external controller reports its own targets whatever this says.
     pub selector: Selector,
-    /// What changes.
+    /// What changes; it never turns into another kind.
     pub kind: Kind,
     /// How carefully.
     pub policy: Policy,
@@ -34,11 +34,15 @@ pub struct Entity {
 }
 
 /// What changes on the targets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Kind {
     /// The version, through the node's own `apply` for the entity.
     #[default]
     Version,
+    /// Files that the node renders from this profile; a version is `profile@revision`.
+    Profile(ProfileName),
+    /// The node runs this action of its own catalogue, once per version; a version is `action@number`.
+    Action(ActionName),
 }
 
 /// A person's request for a version.
@@ -109,7 +113,7 @@ pub struct Approval {
 }
 
 impl Entity {
-    /// An entity that nobody has asked anything of yet.
+    /// An entity of versions that nobody has asked anything of yet.
     #[must_use]
     pub const fn new(name: EntityName, selector: Selector, policy: Policy) -> Self {
         Self {
@@ -129,6 +133,16 @@ impl Entity {
     #[must_use]
     pub fn last_request(&self) -> RequestNumber {
         self.wanted.as_ref().map_or(RequestNumber::ZERO, |wanted| wanted.request)
+    }
+}
+
+impl core::fmt::Display for Kind {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Version => f.write_str("versions"),
+            Self::Profile(profile) => write!(f, "profile {profile}"),
+            Self::Action(action) => write!(f, "action {action}"),
+        }
     }
 }
 

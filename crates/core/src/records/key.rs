@@ -6,13 +6,14 @@ use super::event::Event;
 use super::freeze::Freeze;
 use super::node::{Node, Presence};
 use super::order::Order;
+use super::profile::{Edition, Profile};
 use super::progress::Progress;
 use super::report::Report;
 use super::rollout::Rollout;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
-use crate::words::counter::{RolloutNumber, Sequence};
-use crate::words::name::{EntityName, FreezeName, NodeName, TargetName};
+use crate::words::counter::{EditionNumber, RolloutNumber, Sequence};
+use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, TargetName};
 
 use alloc::string::String;
 
@@ -37,8 +38,14 @@ pub enum Key {
     Target(EntityName, TargetName),
     /// What an entity's controllers answered.
     Answers(EntityName),
-    /// A freeze; one without a namespace holds in all of them.
+    /// A freeze.
     Freeze(FreezeName),
+    /// A freeze that holds in every namespace.
+    GlobalFreeze(FreezeName),
+    /// A profile.
+    Profile(ProfileName),
+    /// One of a profile's revisions.
+    Edition(ProfileName, EditionNumber),
     /// An event.
     Event(Sequence),
     /// A token, by its secret's hash.
@@ -70,6 +77,12 @@ pub enum Record {
     Answers(EntityName, Answers),
     /// A freeze.
     Freeze(Freeze),
+    /// A freeze that holds in every namespace.
+    GlobalFreeze(Freeze),
+    /// A profile.
+    Profile(Profile),
+    /// One of a profile's revisions.
+    Edition(Edition),
     /// An event.
     Event(Event),
     /// A token.
@@ -93,6 +106,9 @@ impl Record {
             Self::Target(entity, target, _) => Key::Target(entity.clone(), target.clone()),
             Self::Answers(entity, _) => Key::Answers(entity.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
+            Self::GlobalFreeze(freeze) => Key::GlobalFreeze(freeze.name.clone()),
+            Self::Profile(profile) => Key::Profile(profile.name.clone()),
+            Self::Edition(edition) => Key::Edition(edition.profile.clone(), edition.number),
             Self::Event(event) => Key::Event(event.sequence),
             Self::Token(token) => Key::Token(token.secret_hash.clone()),
             Self::JoinToken(token) => Key::JoinToken(token.secret_hash.clone()),

@@ -3,6 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
+use super::entity::Kind;
+use super::target::{Outcome, Purpose, TargetState};
 use crate::words::counter::{AssignmentNumber, Generation, Term};
 use crate::words::name::EntityName;
 use crate::words::version::Version;
@@ -34,4 +36,41 @@ pub struct Assignment {
     pub version: Version,
     /// Which telling this is; reports answer it by this number.
     pub number: AssignmentNumber,
+    /// By which means.
+    pub means: Means,
+}
+
+/// By which means a node gets to a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Means {
+    /// Its own apply for the entity.
+    #[default]
+    Apply,
+    /// Rendering the files of the entity from the profile's revision.
+    Render,
+    /// Running the action once: it is the node's turn.
+    Run,
+    /// None: the action ran elsewhere, before the node's time; it is only reported.
+    Acknowledge,
+}
+
+impl Means {
+    /// The means of a target of an entity of this kind. A run that succeeded is not a turn any more: a machine that
+    /// forgot everything does not run it once more.
+    #[must_use]
+    pub const fn of(kind: &Kind, state: &TargetState) -> Self {
+        let open = match state.outcome {
+            // One that failed by its deadline may not have begun: it is not to be reported as run.
+            Outcome::InFlight | Outcome::Unreachable { .. } | Outcome::Failed { .. } => true,
+            Outcome::Succeeded { .. } => false,
+        };
+        match (kind, state.purpose) {
+            (Kind::Version, _) => Self::Apply,
+            (Kind::Profile(_), _) => Self::Render,
+            (Kind::Action(_), Purpose::Turn) if open => Self::Run,
+            (Kind::Action(_), Purpose::Turn | Purpose::Adopted | Purpose::Rollback | Purpose::KnownGood) => {
+                Self::Acknowledge
+            }
+        }
+    }
 }

@@ -222,7 +222,8 @@ impl Policy {
     pub fn to_draft(&self) -> Draft {
         let values = self.0.clone();
         // A deadline that was never said goes on following the soak.
-        let said_deadline = (values.deadline != DEFAULT_APPLY_TIME.plus(values.soak)).then_some(values.deadline);
+        let said_deadline =
+            (values.deadline != DEFAULT_APPLY_TIME.plus(values.soak)).then_some(values.deadline);
         Draft {
             batch: Some(values.batch),
             stages: some_listed(values.stages),

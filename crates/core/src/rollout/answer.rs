@@ -101,7 +101,8 @@ fn take(answers: &mut Answers, question: &Question, answer: Answer, at: Timestam
         (Question::Monitoring { targets }, Answer::Judged(judged)) => {
             for Judged { target, well, reason } in judged {
                 let asked = targets.iter().find(|(name, _)| *name == target);
-                let (_, assignment) = asked.ok_or_else(|| format!("it judged {target}, which was not asked about"))?;
+                let (_, assignment) =
+                    asked.ok_or_else(|| format!("it judged {target}, which was not asked about"))?;
                 let word = Word { assignment: *assignment, well, reason: Arc::from(&*short(&reason)) };
                 answers.words.insert(target, word);
             }

@@ -47,7 +47,6 @@ pub enum Question {
     },
 }
 
-
 impl Question {
     /// Who is asked.
     #[must_use]

@@ -116,8 +116,21 @@ impl Rehearsal {
         let (thresholds, until) = (board.thresholds(), start.plus(horizon));
         let (now, passed, moved, end) = (start, start, start, None);
         let grain = grain.max(Span::from_millis(1));
-        let mut rehearsal =
-            Self { board, around, now, passed, start, until, grain, seed, cast, notes, thresholds, moved, end };
+        let mut rehearsal = Self {
+            board,
+            around,
+            now,
+            passed,
+            start,
+            until,
+            grain,
+            seed,
+            cast,
+            notes,
+            thresholds,
+            moved,
+            end,
+        };
         if let Some(rollout) = rehearsal.board.shared_rollout() {
             rehearsal.notes.rollout(&rollout);
         }
@@ -359,7 +372,9 @@ impl Rehearsal {
         match (active, next, &state) {
             (None, _, _) => Some(End::Over(state)),
             (Some(_), Some(next), _) if next <= self.until => None,
-            (Some(_), _, State::Paused(_) | State::Waiting(Wait::Approval { .. })) => Some(End::NeedsPerson(state)),
+            (Some(_), _, State::Paused(_) | State::Waiting(Wait::Approval { .. })) => {
+                Some(End::NeedsPerson(state))
+            }
             (Some(_), None, _) => Some(End::Stuck(state)),
             (Some(_), Some(_), _) => Some(End::Horizon(state)),
         }

@@ -52,6 +52,8 @@ counters! {
     RolloutNumber;
     /// A person's request for an entity, from 1; a decider acts once on each.
     RequestNumber;
+    /// A revision of a profile, from 1, without gaps; not the store's [`Revision`].
+    EditionNumber;
     /// How often one target was told something; a report that answers an older one is old news.
     AssignmentNumber;
 }

@@ -71,6 +71,10 @@ names! {
     EntityName: "entity name", label;
     /// A freeze. A DNS label.
     FreezeName: "freeze name", label;
+    /// A named bag of params. A DNS label.
+    ProfileName: "profile name", label;
+    /// Something a node can do, from its own catalogue. A DNS label.
+    ActionName: "action name", label;
     /// One thing an entity changes on: a node's name, or a name an external controller reports.
     /// 1 to 253 bytes of letters, digits and `. _ : / -`; case-sensitive; `group/name` names a target in a group.
     TargetName: "target name", target;

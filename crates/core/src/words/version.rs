@@ -42,6 +42,20 @@ impl Version {
         }
     }
 
+    /// The version of something that is counted: `name@number`.
+    #[must_use]
+    pub fn numbered(name: &str, number: u64) -> Option<Self> {
+        Self::parse(&alloc::format!("{name}@{number}")).ok()
+    }
+
+    /// Name and number of a version like `name@7`; none for any other, `name@07` among them.
+    #[must_use]
+    pub fn as_numbered(&self) -> Option<(&str, u64)> {
+        let (name, digits) = self.0.rsplit_once('@')?;
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
+        Some((name, digits.parse().ok().filter(|_| plain)?))
+    }
+
     /// The version as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -69,6 +83,15 @@ mod tests {
     #[test]
     fn versions_differ_by_case() {
         assert_ne!(Version::parse("v1").unwrap(), Version::parse("V1").unwrap());
+    }
+
+    #[test]
+    fn a_counted_version_reads_as_its_name_and_number() {
+        let web = Version::numbered("web", 7).unwrap();
+        assert_eq!((web.as_str(), web.as_numbered()), ("web@7", Some(("web", 7))));
+        for other in ["web", "web@", "web@07", "web@0", "web@x", "web@+7", "web@99999999999999999999"] {
+            assert_eq!(Version::parse(other).unwrap().as_numbered(), None, "{other}");
+        }
     }
 
     #[test]

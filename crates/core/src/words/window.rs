@@ -131,7 +131,9 @@ impl Window {
                 let mut changes = self.zone.following(earlier);
                 changes.next().map(|change| change.timestamp())
             }
-            jiff::tz::AmbiguousOffset::Fold { .. } | jiff::tz::AmbiguousOffset::Unambiguous { .. } => Some(earlier),
+            jiff::tz::AmbiguousOffset::Fold { .. } | jiff::tz::AmbiguousOffset::Unambiguous { .. } => {
+                Some(earlier)
+            }
         }
     }
 

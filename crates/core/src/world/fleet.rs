@@ -11,12 +11,13 @@ use crate::records::event::Event;
 use crate::records::freeze::Freeze;
 use crate::records::node::{Node, Presence};
 use crate::records::order::{Content, Order};
+use crate::records::profile::{Edition, Profile};
 use crate::records::progress::Progress;
 use crate::records::report::Report;
 use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
-use crate::words::counter::{Revision, RolloutNumber, Sequence};
-use crate::words::name::{EntityName, FreezeName, NodeName, TargetName};
+use crate::words::counter::{EditionNumber, Revision, RolloutNumber, Sequence};
+use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, TargetName};
 
 /// Newest events kept in memory; older ones are read from the store.
 pub const EVENTS_IN_MEMORY: usize = 4_096;
@@ -47,6 +48,10 @@ pub struct Fleet {
     pub rollouts: Map<(EntityName, RolloutNumber), Kept<Rollout>>,
     /// Revisions of what targets were told; what they were told is on the entity's board.
     pub targets: Map<(EntityName, TargetName), Revision>,
+    /// Bags of params, deleted ones included.
+    pub profiles: Map<ProfileName, Kept<Profile>>,
+    /// Their revisions.
+    pub editions: Map<(ProfileName, EditionNumber), Kept<Edition>>,
     /// The newest events.
     pub events: Map<Sequence, Arc<Event>>,
     /// Number of the oldest event that is still kept; zero before the first.

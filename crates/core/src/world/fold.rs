@@ -62,13 +62,13 @@ impl World {
             (_, Record::Token(token)) => {
                 self.tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
             }
+            (_, Record::GlobalFreeze(freeze)) => {
+                self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
+            }
             (_, Record::JoinToken(token)) => {
                 self.join_tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
             }
             (Some(namespace), record) => self.in_fleet(namespace, |fleet| fleet.put(record, revision)),
-            (None, Record::Freeze(freeze)) => {
-                self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
-            }
             (None, _) => {}
         }
     }
@@ -80,13 +80,13 @@ impl World {
             (_, Key::Token(hash)) => {
                 self.tokens.remove_mut(hash);
             }
+            (_, Key::GlobalFreeze(name)) => {
+                self.freezes.remove_mut(name);
+            }
             (_, Key::JoinToken(hash)) => {
                 self.join_tokens.remove_mut(hash);
             }
             (Some(namespace), key) => self.in_fleet(namespace, |fleet| fleet.delete(key, revision)),
-            (None, Key::Freeze(name)) => {
-                self.freezes.remove_mut(name);
-            }
             (None, _) => {}
         }
     }
@@ -153,6 +153,13 @@ impl Fleet {
             Record::Freeze(freeze) => {
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
             }
+            Record::Profile(profile) => {
+                self.profiles.insert_mut(profile.name.clone(), kept(profile, revision));
+            }
+            Record::Edition(edition) => {
+                let key = (edition.profile.clone(), edition.number);
+                self.editions.insert_mut(key, kept(edition, revision));
+            }
             Record::Event(event) => {
                 if self.oldest_event.get() == 0 {
                     self.oldest_event = event.sequence;
@@ -162,7 +169,7 @@ impl Fleet {
                     self.forget_first_event();
                 }
             }
-            Record::Token(_) | Record::JoinToken(_) => {}
+            Record::Token(_) | Record::JoinToken(_) | Record::GlobalFreeze(_) => {}
         }
     }
 
@@ -215,11 +222,17 @@ impl Fleet {
             Key::Freeze(name) => {
                 self.freezes.remove_mut(name);
             }
+            Key::Profile(name) => {
+                self.profiles.remove_mut(name);
+            }
+            Key::Edition(name, number) => {
+                self.editions.remove_mut(&(name.clone(), *number));
+            }
             Key::Event(sequence) => {
                 self.events.remove_mut(sequence);
                 self.oldest_event = self.oldest_event.max(sequence.next());
             }
-            Key::Token(_) | Key::JoinToken(_) => {}
+            Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) => {}
         }
     }
 }

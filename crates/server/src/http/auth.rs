@@ -49,6 +49,11 @@ pub(crate) async fn guard(
         Some((_, home)) => home.as_deref().is_none_or(|home| namespace.is_none_or(|named| named == home)),
         None => true,
     };
+    // A path without a node in it is a node's own where any node of the namespace will do.
+    let named = match (&identity, need) {
+        (Some((Identity::Node(node), _)), Need::NodeOrRead) => Some(node.clone()),
+        (_, _) => named,
+    };
     let identity = identity.map_or(Identity::Anonymous, |(identity, _)| identity);
     let allowed = authorise(&identity, need, named.as_ref().filter(|_| own));
     match allowed {

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_core::words::counter::{Revision, Sequence};
-use bellwether_core::words::name::{EntityName, Namespace, NodeName};
+use bellwether_core::words::name::{EntityName, Namespace, NodeName, ProfileName};
 use bytes::Bytes;
 use http::request::Parts;
 use serde::Serialize;
@@ -80,6 +80,7 @@ macro_rules! params {
 params! {
     Node(NodeName) = "node";
     Entity(EntityName) = "entity";
+    Profile(ProfileName) = "profile";
     Number(u64) = "number";
     Word(String) = "verb";
     CategoryText(String) = "category";

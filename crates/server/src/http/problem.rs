@@ -107,6 +107,7 @@ impl From<OpError> for Failure {
                 let failure = Self::new(Code::Refused, detail);
                 hint.into_iter().fold(failure, Self::hint)
             }
+            OpError::Moved { hint, .. } => Self::new(Code::Conflict, detail).hint(hint),
             OpError::Invalid(error) => error.into(),
             OpError::JoinToken(_) => {
                 Self::new(Code::JoinToken, detail).hint("make a new one: bellwether join-token create")

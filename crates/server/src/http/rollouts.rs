@@ -5,7 +5,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView};
+use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::records::target::Outcome;
 use bellwether_core::rollout::board::{Board, Target};
@@ -31,9 +31,17 @@ pub(crate) async fn start(
     Ns(namespace): Ns,
     Entity(name): Entity,
     Body(request): Body<NewRollout>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::rollout::start(&app.desk, &namespace, &caller.actor(), &name, request).await?;
-    Ok(Answer(Nothing {}))
+) -> Result<Answer<Started>, Failure> {
+    known(&app, &namespace, &name)?;
+    let wanted = ops::rollout::start(&app.desk, &namespace, &caller.actor(), &name, request).await?;
+    Ok(Answer(Started { version: wanted.version.to_string(), request: wanted.request.get() }))
+}
+
+/// Says what to do when there is no such entity.
+fn known(app: &App, namespace: &Namespace, name: &EntityName) -> Result<(), Failure> {
+    let world = app.world();
+    let found = world.fleets.get(namespace).is_some_and(|fleet| fleet.entities.contains_key(name));
+    if found { Ok(()) } else { Err(missing(name)) }
 }
 
 pub(crate) async fn act(
@@ -56,6 +64,7 @@ pub(crate) async fn act(
     if version.is_some() && !matches!(verb, Verb::Retry(_)) {
         return Err(ShapeError::at("version", "only retry takes a version").into());
     }
+    known(&app, &namespace, &name)?;
     ops::rollout::act(&app.desk, &namespace, &caller.actor(), &name, (verb, &reason)).await?;
     Ok(Answer(Nothing {}))
 }

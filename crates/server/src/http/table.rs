@@ -12,8 +12,9 @@ use bellwether_api::v1::node::{Because, LabelChange, NodeView};
 use bellwether_api::v1::order::Sync;
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::profile::{Edition, Profile, ProfilePatch, ProfileSpec};
 use bellwether_api::v1::report::Report;
-use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView};
+use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
 use bellwether_api::v1::status::Status;
 use bellwether_api::v1::target::TargetView;
 use bellwether_api::v1::why::Why;
@@ -23,7 +24,7 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
-use super::{App, access, entities, events, nodes, probes, reports, rollouts, routes, sync, why};
+use super::{App, access, entities, events, nodes, probes, profiles, reports, rollouts, routes, sync, why};
 
 /// A route as listed for tests and documents.
 #[derive(Debug, Clone)]
@@ -56,7 +57,7 @@ const fn route(method: HttpMethod, path: &'static str, need: Need, summary: &'st
 }
 
 pub(super) fn all(app: App) -> Routes {
-    people(changes(nodes(Routes::new(app))))
+    people(configuration(changes(nodes(Routes::new(app)))))
         .add::<Nothing, Nothing, _, _>(
             route(Get, paths::HEALTHZ, Need::Open, "The process answers"),
             probes::healthz,
@@ -141,7 +142,7 @@ fn changes(routes: Routes) -> Routes {
             route(Get, paths::TARGETS, Need::Read, "List targets"),
             rollouts::targets,
         )
-        .add::<NewRollout, Nothing, _, _>(
+        .add::<NewRollout, Started, _, _>(
             route(Post, paths::ROLLOUTS, Need::Operate, "Start a rollout"),
             rollouts::start,
         )
@@ -164,6 +165,38 @@ fn changes(routes: Routes) -> Routes {
             events::stream,
         )
         .add::<Nothing, Why, _, _>(route(Get, paths::WHY, Need::Read, "Why something waits"), why::get)
+}
+
+fn configuration(routes: Routes) -> Routes {
+    routes
+        .add::<Nothing, Page<Profile>, _, _>(
+            route(Get, paths::PROFILES, Need::Read, "List profiles"),
+            profiles::list,
+        )
+        .add::<Nothing, Edition, _, _>(
+            route(Get, paths::PROFILE, Need::Read, "Get a profile's newest revision"),
+            profiles::get,
+        )
+        .add::<ProfilePatch, Edition, _, _>(
+            route(Patch, paths::PROFILE, Need::Operate, "Change single params of a profile"),
+            profiles::patch,
+        )
+        .add::<ProfileSpec, Edition, _, _>(
+            route(Put, paths::PROFILE, Need::Operate, "Set all params of a profile"),
+            profiles::put,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Delete, paths::PROFILE, Need::Administer, "Delete a profile and its revisions"),
+            profiles::delete,
+        )
+        .add::<Nothing, Page<Edition>, _, _>(
+            route(Get, paths::EDITIONS, Need::Read, "List a profile's revisions"),
+            profiles::editions,
+        )
+        .add::<Nothing, Edition, _, _>(
+            route(Get, paths::EDITION, Need::NodeOrRead, "Get one revision of a profile"),
+            profiles::edition,
+        )
 }
 
 fn people(routes: Routes) -> Routes {

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::v1;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_core::records::entity::Entity;
+use bellwether_core::records::entity::{Entity, Kind};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::policy::Policy;
 use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::counter::RequestNumber;
-use bellwether_core::words::name::{Actor, EntityName, Namespace};
+use bellwether_core::words::name::{Actor, EntityName, Namespace, ProfileName};
 use bellwether_core::words::selector::Selector;
+use bellwether_core::world::fleet::Fleet;
 
 use super::{OpError, event};
 use crate::desk::Desk;
@@ -21,7 +23,7 @@ const FORGET_WITHIN: Duration = Duration::from_secs(5);
 /// Makes an entity, or changes the selector and policy of one. Answers whether it is new.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the field.
+/// [`OpError::Invalid`] naming the field; [`OpError::Refused`] for another kind, or without its profile.
 pub async fn set(
     desk: &Desk,
     namespace: &Namespace,
@@ -30,7 +32,7 @@ pub async fn set(
     spec: &EntitySpec,
 ) -> Result<bool, OpError> {
     let selector: Selector = read("selector", &spec.selector)?;
-    let policy = Policy::try_from(&spec.policy).map_err(|error: ShapeError| error.within("policy"))?;
+    let asked = spec.kind()?;
     forgotten(desk, namespace, name).await;
     desk.change(namespace, actor, |_, fleet, _| {
         if fleet.orphans.contains(name) {
@@ -40,19 +42,71 @@ pub async fn set(
             return Err(OpError::Refused { reason, hint: Some("try again in a moment".to_owned()) });
         }
         let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
+        let kind = kind_of(name, old.as_ref(), asked.as_ref())?;
+        let policy = policy(&kind, &spec.policy)?;
         let new = match &old {
             Some(old) => Entity { selector: selector.clone(), policy, ..old.clone() },
-            None => Entity::new(name.clone(), selector.clone(), policy),
+            None => Entity { kind, ..Entity::new(name.clone(), selector.clone(), policy) },
         };
         if old.as_ref() == Some(&new) {
             return Ok((None, false));
         }
-        let kind = if old.is_some() { "entity.changed" } else { "entity.created" };
-        let event = event(kind, format!("entity/{name}"), format!("it picks {selector}"));
-        let atom = Atom { writes: vec![Write::put(Record::Entity(new))], events: vec![event] };
-        Ok((Some(atom), old.is_none()))
+        let word = if old.is_some() { "entity.changed" } else { "entity.created" };
+        let event = event(word, format!("entity/{name}"), format!("it picks {selector}"));
+        let mut writes = vec![Write::put(Record::Entity(new.clone()))];
+        if let (Kind::Profile(profile), None) = (&new.kind, &old) {
+            writes.push(held(fleet, profile)?);
+        }
+        Ok((Some(Atom { writes, events: vec![event] }), old.is_none()))
     })
     .await
+}
+
+/// What an entity is: for ever what it was made as.
+fn kind_of(name: &EntityName, old: Option<&Entity>, asked: Option<&Kind>) -> Result<Kind, OpError> {
+    match (old.map(|old| &old.kind), asked) {
+        (None, asked) => Ok(asked.cloned().unwrap_or_default()),
+        (Some(is), None) => Ok(is.clone()),
+        (Some(is), Some(asked)) if is == asked => Ok(is.clone()),
+        (Some(is), Some(asked)) => {
+            let reason = format!("make entity {name} one of {asked}: it is one of {is}, and stays that");
+            let hint = format!("give the other one another name, or first: bellwether entity delete {name}");
+            Err(OpError::Refused { reason, hint: Some(hint) })
+        }
+    }
+}
+
+/// The policy that is meant. An action that was run cannot be taken back, so a failure pauses, unless it is to go on.
+///
+/// # Errors
+/// [`ShapeError`] naming the field.
+pub(super) fn policy(kind: &Kind, asked: &v1::policy::Policy) -> Result<Policy, ShapeError> {
+    let mut asked = asked.clone();
+    if let Kind::Action(action) = kind {
+        let at = |field: &str, reason: String| Err(ShapeError::at(&format!("policy.{field}"), reason));
+        match asked.on_failure.as_deref() {
+            None => asked.on_failure = Some("pause".to_owned()),
+            Some("rollback") => {
+                let reason = format!("action {action} cannot be taken back; write pause or continue");
+                return at("on_failure", reason);
+            }
+            Some(_) => {}
+        }
+        if asked.retries.is_some_and(|retries| retries > 0) {
+            let reason = format!("action {action} runs once; start it again for another run");
+            return at("retries", reason);
+        }
+    }
+    Policy::try_from(&asked).map_err(|error: ShapeError| error.within("policy"))
+}
+
+/// Writes the profile as it is, in one piece with what begins to use it: it cannot be deleted at the same moment.
+fn held(fleet: &Fleet, profile: &ProfileName) -> Result<Write, OpError> {
+    let found = fleet.profile(profile).ok_or_else(|| OpError::Refused {
+        reason: format!("use profile {profile}: there is none"),
+        hint: Some(format!("bellwether profile set {profile} KEY=VALUE")),
+    })?;
+    Ok(Write::put(Record::Profile(found.clone())))
 }
 
 /// Waits, within reason, until nothing is left of a deleted entity of this name: a new one must not inherit its memory.

@@ -1,16 +1,19 @@
 //! Rollouts: start, pause, resume, abort, undo, retry. Core says what the entity becomes, or why not.
 
-use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
-use bellwether_core::records::entity::Entity;
+use bellwether_core::records::entity::{Entity, Kind, Wanted};
 use bellwether_core::records::event::Draft;
 use bellwether_core::records::key::Record;
 use bellwether_core::records::policy::Policy;
+use bellwether_core::records::profile::Edition;
 use bellwether_core::records::progress::Progress;
 use bellwether_core::rollout::operate::{self, Intent, Refusal};
+use bellwether_core::rollout::shelf::{self, Unresolved};
 use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::version::Version;
+use bellwether_core::world::fleet::Fleet;
 
 use super::{OpError, cause, reason};
 use crate::desk::Desk;
@@ -36,6 +39,13 @@ impl From<Refusal> for OpError {
     }
 }
 
+impl From<Unresolved> for OpError {
+    fn from(unresolved: Unresolved) -> Self {
+        let hint = Some(unresolved.hint());
+        Self::Refused { reason: unresolved.to_string(), hint }
+    }
+}
+
 /// Starts a rollout, changing policy fields with it if asked.
 ///
 /// # Errors
@@ -46,15 +56,17 @@ pub async fn start(
     actor: &Actor,
     name: &EntityName,
     request: v1::rollout::NewRollout,
-) -> Result<(), OpError> {
-    let version: Version = read("version", &request.version)?;
+) -> Result<Wanted, OpError> {
+    let version: Option<Version> = read_some("version", request.version.as_deref())?;
     let why = reason(&request.why)?;
     desk.change(namespace, actor, |_, fleet, now| {
         let (mut entity, progress) = find(fleet, name)?;
         entity.policy = policy(&entity, &request.policy)?;
+        let version = shelf::resolve(fleet, &entity, version.as_ref())?;
         let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
         let entity = operate::start(&entity, &progress, version.clone(), intent)?;
-        Ok((Some(asked(entity, "rollout.asked", &format!("{version}: {}", cause(&why)))), ()))
+        let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
+        Ok((Some(asked(fleet, entity, "rollout.asked", &format!("{version}: {}", cause(&why)))?), wanted))
     })
     .await
 }
@@ -78,20 +90,26 @@ pub async fn act(
             Verb::Pause => (operate::pause(&entity, &progress, intent)?, "rollout.pause_asked"),
             Verb::Resume => (operate::resume(&entity, &progress)?, "rollout.resume_asked"),
             Verb::Abort => (operate::abort(&entity, &progress, intent)?, "rollout.abort_asked"),
+            Verb::Undo | Verb::Retry(_) if matches!(entity.kind, Kind::Action(_)) => {
+                return Err(ran(&entity, &verb));
+            }
             Verb::Undo => (operate::undo(&entity, &progress, intent)?, "rollout.undo_asked"),
             Verb::Retry(version) => {
                 (operate::retry(&entity, &progress, version.clone(), intent)?, "rollout.retry_asked")
             }
         };
-        Ok((Some(asked(entity, kind, &cause(&why))), ()))
+        Ok((Some(asked(fleet, entity, kind, &cause(&why))?), ()))
     })
     .await
 }
 
-fn find(
-    fleet: &bellwether_core::world::fleet::Fleet,
-    name: &EntityName,
-) -> Result<(Entity, Progress), OpError> {
+/// Whether the entity asks for something it did not ask for before.
+fn is_new(fleet: &Fleet, entity: &Entity) -> bool {
+    let before = fleet.entities.get(&entity.name).map(|kept| kept.value.last_request());
+    before < Some(entity.last_request())
+}
+
+fn find(fleet: &Fleet, name: &EntityName) -> Result<(Entity, Progress), OpError> {
     let entity = fleet.entities.get(name).ok_or_else(|| OpError::NotFound(format!("entity {name}")))?;
     let progress = fleet.progresses.get(name).map(|kept| Progress::clone(&kept.value)).unwrap_or_default();
     Ok((Entity::clone(&entity.value), progress))
@@ -99,11 +117,35 @@ fn find(
 
 fn policy(entity: &Entity, over: &v1::policy::Policy) -> Result<Policy, ShapeError> {
     let now = v1::policy::Policy::from(&entity.policy);
-    Policy::try_from(&now.overlaid(over.clone())).map_err(|error| error.within("policy"))
+    super::entity::policy(&entity.kind, &now.overlaid(over.clone()))
 }
 
-fn asked(entity: Entity, kind: &'static str, cause: &str) -> Atom {
+/// Why a run of an action is neither taken back nor tried again.
+fn ran(entity: &Entity, verb: &Verb) -> OpError {
+    let (verb, Entity { kind, name, .. }) = (if *verb == Verb::Undo { "undo" } else { "retry" }, entity);
+    let reason =
+        format!("{verb}: entity {name} runs {kind}, and what ran once neither goes back nor runs again");
+    let hint =
+        format!("another run of it: bellwether rollout start {name}   (or: rollout resume, rollout abort)");
+    OpError::Refused { reason, hint: Some(hint) }
+}
+
+/// The entity as it is to be written. With a profile, the revision asked for is written as it is in the same piece: it
+/// cannot be forgotten at the same moment.
+fn asked(fleet: &Fleet, entity: Entity, kind: &'static str, cause: &str) -> Result<Atom, OpError> {
+    let mut writes = Vec::new();
+    if let (Kind::Profile(profile), Some(wanted)) = (&entity.kind, &entity.wanted)
+        && is_new(fleet, &entity)
+    {
+        let number = Edition::number_in(profile, &wanted.version).unwrap_or_default();
+        let found = fleet.editions.get(&(profile.clone(), number)).ok_or_else(|| OpError::Refused {
+            reason: format!("go to {}: profile {profile} no longer has that revision", wanted.version),
+            hint: Some(format!("bellwether profile history {profile}")),
+        })?;
+        writes.push(Write::put(Record::Edition(Edition::clone(&found.value))));
+    }
     let subject = format!("entity/{}", entity.name);
     let event = Draft { kind, subject, before: None, after: None, cause: cause.to_owned() };
-    Atom { writes: vec![Write::put(Record::Entity(entity))], events: vec![event] }
+    writes.push(Write::put(Record::Entity(entity)));
+    Ok(Atom { writes, events: vec![event] })
 }

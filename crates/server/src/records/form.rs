@@ -39,6 +39,12 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Progress(_, progress) => put(schema, v1::progress::Progress::from(progress)),
         Record::Rollout(_, rollout) => put(schema, v1::rollout::Rollout::from(rollout)),
         Record::Target(_, _, state) => put(schema, v1::target::TargetState::from(state)),
+        Record::Profile(profile) => put(schema, v1::profile::Profile::from(profile)),
+        Record::Edition(edition) => put(schema, v1::profile::Edition::try_from(edition)?),
+        Record::Answers(_, answers) => put(schema, v1::answers::Answers::from(answers)),
+        Record::Freeze(freeze) | Record::GlobalFreeze(freeze) => {
+            put(schema, v1::freeze::Freeze::from(freeze))
+        }
         Record::Event(event) => put(schema, v1::event::Event::from(event)),
         Record::Token(token) => put(schema, v1::access::StoredToken::from(token)),
         Record::JoinToken(token) => put(schema, v1::access::StoredJoinToken::from(token)),
@@ -69,6 +75,13 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
             let state = get::<v1::target::TargetState>(schema, bytes)?.try_into()?;
             Record::Target(entity.clone(), target.clone(), state)
         }
+        Key::Profile(_) => Record::Profile(get::<v1::profile::Profile>(schema, bytes)?.try_into()?),
+        Key::Edition(_, _) => Record::Edition(get::<v1::profile::Edition>(schema, bytes)?.try_into()?),
+        Key::Answers(name) => {
+            Record::Answers(name.clone(), get::<v1::answers::Answers>(schema, bytes)?.try_into()?)
+        }
+        Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
+        Key::GlobalFreeze(_) => Record::GlobalFreeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
         Key::Event(_) => Record::Event(get::<v1::event::Event>(schema, bytes)?.try_into()?),
         Key::Token(_) => Record::Token(get::<v1::access::StoredToken>(schema, bytes)?.try_into()?),
         Key::JoinToken(_) => {
@@ -87,6 +100,10 @@ const fn schema(key: &Key) -> &'static str {
         Key::Progress(_) => "progress.v1",
         Key::Rollout(_, _) => "rollout.v1",
         Key::Target(_, _) => "target.v1",
+        Key::Profile(_) => "profile.v1",
+        Key::Edition(_, _) => "profile-revision.v1",
+        Key::Answers(_) => "answers.v1",
+        Key::Freeze(_) | Key::GlobalFreeze(_) => "freeze.v1",
         Key::Event(_) => "event.v1",
         Key::Token(_) => "token.v1",
         Key::JoinToken(_) => "join-token.v1",

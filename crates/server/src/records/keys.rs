@@ -3,18 +3,22 @@
 //! ```text
 //! /bw/meta                      what this installation is
 //! /bw/leader                    who leads; its create revision is the term
+//! /bw/freeze/NAME               what holds in every namespace
 //! /bw/token/HASH                /bw/join-token/HASH
 //! /bw/ns/NS/sequence            number of the last event
 //! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
 //! /bw/ns/NS/entity/NAME         …/progress/NAME
 //! /bw/ns/NS/rollout/NAME/00000000000000000007
 //! /bw/ns/NS/target/ENTITY/TARGET
+//! /bw/ns/NS/profile/NAME
+//! /bw/ns/NS/profile-revision/NAME/00000000000000000007
+//! /bw/ns/NS/answers/NAME        /bw/ns/NS/freeze/NAME
 //! /bw/ns/NS/event/00000000000000000042
 //! ```
 
 use bellwether_core::records::key::Key;
-use bellwether_core::words::counter::{RolloutNumber, Sequence};
-use bellwether_core::words::name::{EntityName, Namespace, TargetName};
+use bellwether_core::words::counter::{EditionNumber, RolloutNumber, Sequence};
+use bellwether_core::words::name::{EntityName, Namespace, ProfileName, TargetName};
 use bellwether_store::Range;
 use bytes::Bytes;
 
@@ -49,7 +53,12 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Progress(name) => ns("progress", name.as_str()),
         Key::Rollout(name, number) => ns("rollout", &format!("{name}/{number:020}")),
         Key::Target(entity, target) => ns("target", &format!("{entity}/{target}")),
+        Key::Profile(name) => ns("profile", name.as_str()),
+        Key::Edition(name, number) => ns("profile-revision", &format!("{name}/{number:020}")),
+        Key::Answers(name) => ns("answers", name.as_str()),
+        Key::Freeze(name) => ns("freeze", name.as_str()),
         Key::Event(sequence) => ns("event", &format!("{sequence:020}")),
+        Key::GlobalFreeze(name) => format!("/bw/freeze/{name}"),
         Key::Token(hash) => format!("/bw/token/{hash}"),
         Key::JoinToken(hash) => format!("/bw/join-token/{hash}"),
     };
@@ -75,6 +84,7 @@ pub fn read(key: &[u8]) -> Option<Place> {
     let text = std::str::from_utf8(key).ok()?.strip_prefix(ROOT)?;
     match text.split_once('/') {
         None => matches!(text, "meta" | "leader").then_some(Place::Aside),
+        Some(("freeze", name)) => Some(Place::Record(None, Key::GlobalFreeze(name.parse().ok()?))),
         Some(("token", hash)) => Some(Place::Record(None, Key::Token(hash.to_owned()))),
         Some(("join-token", hash)) => Some(Place::Record(None, Key::JoinToken(hash.to_owned()))),
         Some(("ns", rest)) => {
@@ -97,7 +107,14 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "order" => Key::Order(name.parse().ok()?),
         "entity" => Key::Entity(name.parse().ok()?),
         "progress" => Key::Progress(name.parse().ok()?),
+        "answers" => Key::Answers(name.parse().ok()?),
+        "freeze" => Key::Freeze(name.parse().ok()?),
         "event" => Key::Event(Sequence::new(name.parse().ok()?)),
+        "profile" => Key::Profile(name.parse().ok()?),
+        "profile-revision" => {
+            let (profile, number) = name.split_once('/')?;
+            Key::Edition(ProfileName::parse(profile).ok()?, EditionNumber::new(number.parse().ok()?))
+        }
         "rollout" => {
             let (entity, number) = name.split_once('/')?;
             Key::Rollout(EntityName::parse(entity).ok()?, RolloutNumber::new(number.parse().ok()?))
@@ -128,11 +145,17 @@ mod tests {
             Key::Progress(entity.clone()),
             Key::Rollout(entity.clone(), RolloutNumber::new(7)),
             Key::Target(entity, TargetName::parse("rack/web-1").unwrap()),
+            Key::Profile("web".parse().unwrap()),
+            Key::Edition("web".parse().unwrap(), EditionNumber::new(7)),
+            Key::Answers("web".parse().unwrap()),
+            Key::Freeze("holidays".parse().unwrap()),
             Key::Event(Sequence::new(42)),
         ];
         for key in keys {
             assert_eq!(read(&of(&ns, &key)), Some(Place::Record(Some(ns.clone()), key)));
         }
+        let freeze = Key::GlobalFreeze("holidays".parse().unwrap());
+        assert_eq!(read(&of(&ns, &freeze)), Some(Place::Record(None, freeze)));
         let token = Key::Token("abc".to_owned());
         assert_eq!(read(&of(&ns, &token)), Some(Place::Record(None, token)));
         assert_eq!(read(&sequence(&ns)), Some(Place::Aside));

@@ -159,12 +159,12 @@ pub(crate) fn policy(batch: &str, soak: &str) -> Policy {
 }
 
 pub(crate) async fn set_entity(client: &Client, policy: Policy) {
-    let spec = EntitySpec { selector: "role=web".to_owned(), policy };
+    let spec = EntitySpec { selector: "role=web".to_owned(), policy, ..EntitySpec::default() };
     client.set_entity("default", "web", &spec).await.unwrap();
 }
 
 pub(crate) fn version(version: &str) -> NewRollout {
-    NewRollout { version: version.to_owned(), why: String::new(), policy: Policy::default() }
+    NewRollout { version: Some(version.to_owned()), why: String::new(), policy: Policy::default() }
 }
 
 /// Waits until the rollout of `web` looks as `holds` wants it.

@@ -12,5 +12,6 @@ mod bad_input;
 mod durable;
 mod events;
 mod harness;
+mod profiles;
 mod rollouts;
 mod routes;

@@ -42,6 +42,7 @@ async fn every_route_refuses_every_identity_that_it_does_not_need() {
             .replace("{node}", "web-1")
             .replace("{*subject}", "node/web-1");
         let path = path.replace("{entity}", "web").replace("{number}", "1").replace("{verb}", "nothing");
+        let path = path.replace("{profile}", "web");
         let path = path.replace("{category}", "x").replace("{token}", "none");
         for (who, client) in &identities {
             let allowed = match route.need {
@@ -51,6 +52,7 @@ async fn every_route_refuses_every_identity_that_it_does_not_need() {
                 Need::Administer => false,
                 Need::OwnNode => *who == "own node",
                 Need::OwnNodeOrRead => matches!(*who, "own node" | "viewer" | "operator"),
+                Need::NodeOrRead => *who != "nobody",
                 Need::OwnNodeOrOperate => matches!(*who, "own node" | "operator"),
             };
             if allowed && (path.ends_with("/stream") || path.ends_with("/sync")) {

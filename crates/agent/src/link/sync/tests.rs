@@ -8,7 +8,11 @@ use crate::identity::Identity;
 use crate::link::contact::Contact;
 
 fn order(generation: u64, term: u64) -> v1::order::Order {
-    let assignment = v1::order::Assignment { version: format!("v{generation}"), number: generation };
+    let assignment = v1::order::Assignment {
+        version: format!("v{generation}"),
+        number: generation,
+        means: "apply".into(),
+    };
     let entities = BTreeMap::from([("web".to_owned(), assignment)]);
     v1::order::Order { generation, term, entities, paused: None }
 }

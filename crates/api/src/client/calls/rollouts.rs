@@ -8,7 +8,7 @@ use super::super::{CallError, Client, DEFAULT_DEADLINE};
 use super::{BEYOND_WAIT, Nothing};
 use crate::paths::{self, encode, fill};
 use crate::v1::page::Page;
-use crate::v1::rollout::{Act, NewRollout, Rollout, RolloutView};
+use crate::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
 use crate::v1::target::TargetView;
 
 impl Client {
@@ -21,9 +21,9 @@ impl Client {
         namespace: &str,
         entity: &str,
         new: &NewRollout,
-    ) -> Result<(), CallError> {
+    ) -> Result<Started, CallError> {
         let path = fill(paths::ROLLOUTS, &[namespace, entity]);
-        self.send::<_, Nothing>(Method::POST, &path, new, DEFAULT_DEADLINE).await.map(|_| ())
+        self.send(Method::POST, &path, new, DEFAULT_DEADLINE).await
     }
 
     /// Does something to the current rollout: `verb` is pause, resume, abort, undo or retry.

@@ -1,7 +1,8 @@
 //! Where a rollout stands, as it travels and is kept.
 
+mod wait;
+
 use bellwether_core::records::rollout as core;
-use bellwether_core::records::rollout::{Pause, Wait};
 use bellwether_core::words::counter::RolloutNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,76 @@ pub enum State {
     /// It goes on by itself when the reason is gone.
     Waiting {
         /// `no_targets`, `batch_is_zero`, `only_held`, `only_quiet` or `only_unreachable`.
+        reason: String,
+    },
+    /// No target carries the label of the policy's domain.
+    WaitingNoDomain {
+        /// The label's key.
+        key: String,
+    },
+    /// A freeze is in force.
+    WaitingFrozen {
+        /// Its name.
+        freeze: String,
+        /// Whose it is.
+        by: String,
+        /// Why.
+        why: String,
+        /// When it ends by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
+    },
+    /// No window is open.
+    WaitingWindow {
+        /// When the next one opens.
+        opens_ms: u64,
+    },
+    /// The targets that are left are frozen or outside their own window.
+    WaitingShut {
+        /// When that changes by itself for one of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
+    },
+    /// A person has to approve a stage.
+    WaitingApproval {
+        /// Which, from 1.
+        stage: u32,
+    },
+    /// A service has to be functional.
+    WaitingNeed {
+        /// Which, like `2 of db`.
+        need: String,
+    },
+    /// As many are unavailable as may be.
+    WaitingUnavailable {
+        /// In which domain, if not all together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        domain: Option<String>,
+    },
+    /// A controller has not answered yet, or not agreed.
+    WaitingHook {
+        /// `selection`, `approval`, `monitoring`, `removal` or `monitor`.
+        hook: String,
+        /// What it said, or what happens instead.
+        reason: String,
+    },
+    /// A stop is in force.
+    PausedStopped {
+        /// Its name.
+        freeze: String,
+        /// Whose it is.
+        by: String,
+        /// Why.
+        why: String,
+    },
+    /// The monitor does not answer.
+    PausedMonitorSilent {
+        /// What happens instead.
+        reason: String,
+    },
+    /// The version is bad, not by its failures.
+    PausedBad {
+        /// Why.
         reason: String,
     },
     /// A person paused it.
@@ -114,24 +185,12 @@ pub enum Judgement {
     },
 }
 
-const WAITS: [(Wait, &str); 5] = [
-    (Wait::NoTargets, "no_targets"),
-    (Wait::BatchIsZero, "batch_is_zero"),
-    (Wait::OnlyHeld, "only_held"),
-    (Wait::OnlyQuiet, "only_quiet"),
-    (Wait::OnlyUnreachable, "only_unreachable"),
-];
-
 impl From<&core::State> for State {
     fn from(from: &core::State) -> Self {
         match from {
             core::State::Running => Self::Running,
-            core::State::Waiting(wait) => {
-                let word =
-                    WAITS.iter().find(|(known, _)| known == wait).map_or("no_targets", |(_, word)| word);
-                Self::Waiting { reason: word.to_owned() }
-            }
-            core::State::Paused(pause) => paused(pause),
+            core::State::Waiting(wait) => wait::waiting(wait),
+            core::State::Paused(pause) => wait::paused(pause),
             core::State::RollingBack => Self::RollingBack,
             core::State::Succeeded => Self::Succeeded,
             core::State::SucceededPartly { failed } => Self::SucceededPartly { failed: *failed },
@@ -143,43 +202,27 @@ impl From<&core::State> for State {
     }
 }
 
-fn paused(pause: &Pause) -> State {
-    match pause {
-        Pause::Person { by, why } => State::PausedByPerson { by: by.to_string(), why: why.clone() },
-        Pause::TooManyFailed { failed, tolerated } => {
-            State::PausedTooManyFailed { failed: *failed, tolerated: *tolerated }
-        }
-        Pause::NothingToRollBackTo { failed, tolerated } => {
-            State::PausedNothingToRollBackTo { failed: *failed, tolerated: *tolerated }
-        }
-        Pause::TooManyUnreachable { unreachable, tolerated } => {
-            State::PausedTooManyUnreachable { unreachable: *unreachable, tolerated: *tolerated }
-        }
-    }
-}
-
 impl TryFrom<State> for core::State {
     type Error = ShapeError;
     fn try_from(from: State) -> Result<Self, ShapeError> {
         Ok(match from {
             State::Running => Self::Running,
-            State::Waiting { reason } => {
-                let wait = WAITS.iter().find(|(_, word)| *word == reason).map(|(wait, _)| *wait);
-                let unknown = || ShapeError::at("state.reason", format!("{reason:?} is unknown"));
-                Self::Waiting(wait.ok_or_else(unknown)?)
-            }
-            State::PausedByPerson { by, why } => {
-                Self::Paused(Pause::Person { by: read("state.by", &by)?, why })
-            }
-            State::PausedTooManyFailed { failed, tolerated } => {
-                Self::Paused(Pause::TooManyFailed { failed, tolerated })
-            }
-            State::PausedNothingToRollBackTo { failed, tolerated } => {
-                Self::Paused(Pause::NothingToRollBackTo { failed, tolerated })
-            }
-            State::PausedTooManyUnreachable { unreachable, tolerated } => {
-                Self::Paused(Pause::TooManyUnreachable { unreachable, tolerated })
-            }
+            waiting @ (State::Waiting { .. }
+            | State::WaitingNoDomain { .. }
+            | State::WaitingFrozen { .. }
+            | State::WaitingWindow { .. }
+            | State::WaitingShut { .. }
+            | State::WaitingApproval { .. }
+            | State::WaitingNeed { .. }
+            | State::WaitingUnavailable { .. }
+            | State::WaitingHook { .. }) => Self::Waiting(wait::wait(waiting)?),
+            paused @ (State::PausedByPerson { .. }
+            | State::PausedStopped { .. }
+            | State::PausedMonitorSilent { .. }
+            | State::PausedBad { .. }
+            | State::PausedTooManyFailed { .. }
+            | State::PausedNothingToRollBackTo { .. }
+            | State::PausedTooManyUnreachable { .. }) => Self::Paused(wait::pause(paused)?),
             State::RollingBack => Self::RollingBack,
             State::Succeeded => Self::Succeeded,
             State::SucceededPartly { failed } => Self::SucceededPartly { failed },

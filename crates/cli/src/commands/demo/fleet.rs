@@ -93,7 +93,7 @@ impl Fleet {
         for (name, port) in self.ports.clone() {
             self.start_agent(&context, &name, port).await?;
         }
-        let spec = EntitySpec { selector: "role=web".to_owned(), policy: Policy::default() };
+        let spec = EntitySpec { selector: "role=web".to_owned(), ..EntitySpec::default() };
         context.client.set_entity("default", ENTITY, &spec).await?;
         let all = u64::from(u16::try_from(self.ports.len()).unwrap_or(u16::MAX));
         wait_until("every agent is up", async || {
@@ -160,7 +160,7 @@ timeout = "1s"
 
     /// Sets the entity's policy.
     pub(super) async fn set_policy(&self, policy: Policy) -> Result<(), Failure> {
-        let spec = EntitySpec { selector: "role=web".to_owned(), policy };
+        let spec = EntitySpec { selector: "role=web".to_owned(), policy, ..EntitySpec::default() };
         Ok(self.context()?.client.set_entity("default", ENTITY, &spec).await?)
     }
 

@@ -91,10 +91,10 @@ impl Behaviour for Luck {
             return Answer::Succeeds { apply };
         }
         match mode {
-            Mode::Apply => self.try_again(apply, bad, told.policy.retries(), chance),
+            Mode::Apply => self.try_again(apply, bad, told.policy.retries, chance),
             Mode::Check => Answer::Sickens { apply, healthy_for: Span::ZERO },
             Mode::Soak => {
-                let within = || Span::from_millis(Chance::of(moment).below(told.policy.soak().as_millis()));
+                let within = || Span::from_millis(Chance::of(moment).below(told.policy.soak.as_millis()));
                 let healthy_for = self.late.as_ref().map_or_else(within, |late| late.draw(chance));
                 Answer::Sickens { apply, healthy_for }
             }

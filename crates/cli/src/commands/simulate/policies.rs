@@ -218,8 +218,8 @@ mod tests {
     fn a_policy_on_one_line_has_fields_and_maybe_a_name() {
         let careful = named("careful: batch=1% soak=10m retries=2 fail-fast=false").unwrap();
         assert_eq!(careful.name, "careful");
-        assert_eq!((careful.policy.retries(), careful.policy.fail_fast()), (2, false));
-        assert_eq!(careful.policy.batch(), "1%".parse().unwrap());
+        assert_eq!((careful.policy.retries, careful.policy.fail_fast), (2, false));
+        assert_eq!(careful.policy.batch, "1%".parse().unwrap());
         assert_eq!(named("batch=3").unwrap().name, "batch=3");
         let nothing = named("").unwrap();
         assert_eq!((nothing.name.as_str(), &nothing.policy), ("default", &Policy::default()));
@@ -242,11 +242,11 @@ mod tests {
     fn files_hold_one_policy_or_several() {
         let read = |name: &str, text: &str| in_file(Path::new(name), text);
         let one = read("quick.toml", "batch = \"25%\"\nretries = 1\n").unwrap();
-        assert_eq!((one.len(), one[0].name.as_str(), one[0].policy.retries()), (1, "quick", 1));
+        assert_eq!((one.len(), one[0].name.as_str(), one[0].policy.retries), (1, "quick", 1));
         let two =
             read("both.yaml", "careful:\n  batch: 1%\nquick:\n  batch: 5\n  fail_fast: false\n").unwrap();
         assert_eq!(two.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["careful", "quick"]);
-        assert_eq!(two[1].policy.batch(), "5".parse().unwrap());
+        assert_eq!(two[1].policy.batch, "5".parse().unwrap());
         assert!(read("x.ini", "").unwrap_err().contains(".toml"));
         assert!(read("x.toml", "[careful]\nbatsh = 1\n").unwrap_err().starts_with("careful: \"batsh\""));
     }

@@ -4,6 +4,7 @@
 use std::io::{IsTerminal, Write};
 
 use bellwether_core::records::node::Contact;
+use bellwether_core::rollout::rehearsal::behaviour::Behaviour;
 use bellwether_core::rollout::rehearsal::chance::Chance;
 use bellwether_core::rollout::rehearsal::fleet::Fleet;
 use bellwether_core::rollout::rehearsal::timeline::Timeline;
@@ -98,7 +99,8 @@ impl<'a> Stage<'a> {
                 Contact::Up
             }
         };
-        let zoned: Vec<Labels> = (1..=self.args.zones.max(1)).map(|zone| in_zone(&format!("z{zone}"))).collect();
+        let zoned: Vec<Labels> =
+            (1..=self.args.zones.max(1)).map(|zone| in_zone(&format!("z{zone}"))).collect();
         let labels = |name: &TargetName| {
             let zone = self.luck.domain(name)?;
             zoned.iter().find(|labels| labels.get("zone") == Some(&*zone)).cloned()

@@ -1,5 +1,5 @@
 use bellwether_api::v1::progress::Progress;
-use bellwether_api::v1::rollout::{Batch, Figures, Heading, Judgement};
+use bellwether_api::v1::rollout::{Batch, Figures, Heading, Judgement, Stage};
 use serde_json::json;
 
 use super::*;
@@ -38,6 +38,9 @@ fn view() -> RolloutView {
         judgement: Judgement::Open,
         waived_failed: 0,
         waived_unreachable: 0,
+        waived_monitor: false,
+        stage: Stage::default(),
+        gain: None,
         figures: Figures::default(),
         batches: vec![batch(1, 1_000), batch(2, 5_000)],
         failures: vec![],

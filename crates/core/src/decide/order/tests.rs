@@ -1,12 +1,16 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::records::entity::{Entity, Kind};
 use crate::records::key::Key;
 use crate::records::node::{Marked, Node};
+use crate::records::order::Means;
+use crate::records::policy::Policy;
 use crate::records::target::{DeadlineClock, Outcome, Purpose, TargetState};
 use crate::words::counter::{AssignmentNumber, Revision, RolloutNumber};
 use crate::words::label::Labels;
 use crate::words::name::{Actor, EntityName, Namespace, NodeName, TargetName};
+use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 use crate::world::World;
@@ -81,6 +85,31 @@ fn an_order_grows_only_when_it_says_something_else() {
         (2, Some("paused by kim: disk"))
     );
     assert_eq!(written.content.entities.len(), 1, "an entity that was told stays told");
+}
+
+#[test]
+fn an_action_is_run_on_its_turn_and_only_reported_by_everybody_else() {
+    let (mut world, mut at) = (World::default(), 0);
+    step(&mut world, Ok(node("web-1", false, false)), &mut at);
+    let kind = Kind::Action("restart".parse().unwrap());
+    let (name, selector) = (EntityName::parse("web").unwrap(), Selector::all());
+    let entity = Entity { kind, ..Entity::new(name.clone(), selector, Policy::DEFAULT) };
+    step(&mut world, Ok(Record::Entity(entity)), &mut at);
+    let Record::Target(_, target, turn) = told("web", "web-1", "restart@7", 1) else { panic!("a target") };
+    let done = Outcome::Succeeded { at: Timestamp::EPOCH, failed_later: None };
+    let away = Outcome::Unreachable { at: Timestamp::EPOCH };
+    for (purpose, outcome, means) in [
+        (Purpose::Turn, Outcome::InFlight, Means::Run),
+        (Purpose::Turn, away, Means::Run),
+        (Purpose::Turn, done.clone(), Means::Acknowledge),
+        (Purpose::KnownGood, Outcome::InFlight, Means::Acknowledge),
+        (Purpose::Adopted, done, Means::Acknowledge),
+    ] {
+        let state = TargetState { purpose, outcome, ..turn.clone() };
+        step(&mut world, Ok(Record::Target(name.clone(), target.clone(), state)), &mut at);
+        let written = order(&world, "web-1").unwrap();
+        assert_eq!(written.content.entities[&name].means, means, "{purpose:?}");
+    }
 }
 
 #[test]

@@ -87,8 +87,10 @@ impl<'a> Shutters<'a> {
     pub(super) fn are_shut_for(&self, member: &Member) -> bool {
         let Some(sighting) = &member.sighting else { return false };
         let (name, labels) = (&member.name, &sighting.labels);
-        let mut own = self.windows.iter().filter(|(window, _)| window.is_for(name.as_str(), labels)).peekable();
-        let outside = own.peek().is_some() && own.all(|(_, opening)| matches!(opening, Opening::Closed { .. }));
+        let mut own =
+            self.windows.iter().filter(|(window, _)| window.is_for(name.as_str(), labels)).peekable();
+        let outside =
+            own.peek().is_some() && own.all(|(_, opening)| matches!(opening, Opening::Closed { .. }));
         outside || self.freezes.iter().any(|freeze| freeze.picks(name, labels))
     }
 

@@ -54,7 +54,8 @@ fn bring_to(pass: &mut Pass<'_>, good: &Version) -> bool {
         return false;
     }
     let shutters = Shutters::for_known_good(pass);
-    let (names, until) = (open_names(pass, newcomers, line::room_for_newcomers(pass), &shutters), shutters.until());
+    let (names, until) =
+        (open_names(pass, newcomers, line::room_for_newcomers(pass), &shutters), shutters.until());
     pass.look_again(until);
     tell(pass, &names, good, Purpose::KnownGood)
 }

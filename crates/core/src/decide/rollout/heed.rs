@@ -157,9 +157,10 @@ fn heed_resume(head: &mut Head, entity: &Entity, silent: u64) {
 /// A person's approval of a stage.
 fn heed_approval(head: &mut Head, entity: &Entity) {
     let Some(approval) = &entity.approval else { return };
-    let lacks = head.rollout.as_ref().is_some_and(|rollout| {
-        rollout.number == approval.rollout && rollout.stage.approved < approval.stage
-    });
+    let lacks = head
+        .rollout
+        .as_ref()
+        .is_some_and(|rollout| rollout.number == approval.rollout && rollout.stage.approved < approval.stage);
     if lacks {
         let what = format!("stage {} approved", approval.stage);
         head.tell("rollout.approved", said(&what, &approval.by, &approval.why));

@@ -52,7 +52,8 @@ pub(super) fn approved(pass: &mut Pass<'_>, mut names: Vec<TargetName>) -> Resul
     let turned = pass.board.tree().tally().count(TURNED);
     let answer = answers(pass).and_then(|answers| answers.approval.as_ref());
     let answer = answer.filter(|answer| answer.turned == turned);
-    let agreed = |name: &TargetName| answer.is_some_and(|answer| answer.approved && answer.targets.contains(name));
+    let agreed =
+        |name: &TargetName| answer.is_some_and(|answer| answer.approved && answer.targets.contains(name));
     if names.iter().any(agreed) {
         names.retain(agreed);
         return Ok(names);

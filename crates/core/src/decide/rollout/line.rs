@@ -102,7 +102,8 @@ pub(super) fn next(pass: &Pass<'_>, room: &Room, shutters: &Shutters<'_>) -> Vec
     let within = room.domain.as_ref();
     let turned = Wanted { lanes: TURNED, after: None, within };
     let last = pass.board.tree().last(&turned).map(Member::spot);
-    let mut picker = Picker { pass, shutters, within, turns: room.turns, spare: room.spare, names: Vec::new() };
+    let mut picker =
+        Picker { pass, shutters, within, turns: room.turns, spare: room.spare, names: Vec::new() };
     picker.pick(last, None);
     if last.is_some() {
         picker.pick(None, last);
@@ -173,9 +174,10 @@ pub(super) fn fitting(
     for name in chosen {
         let Some(member) = pass.board.member(name) else { continue };
         let lane = member.place.lane;
-        let elsewhere = room.domain.as_ref().is_some_and(|domain| {
-            member.rank.as_ref().is_some_and(|rank| rank.domain != *domain)
-        });
+        let elsewhere = room
+            .domain
+            .as_ref()
+            .is_some_and(|domain| member.rank.as_ref().is_some_and(|rank| rank.domain != *domain));
         let costs = u64::from(lane == Lane::Ready);
         let fits = IN_LINE.has(lane) && turns > 0 && spare >= costs && !elsewhere;
         if fits && !shutters.are_shut_for(member) && !names.contains(name) {

@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::head::Head;
 use super::gate::Gate;
+use super::head::Head;
 use super::{Change, Verdict};
 use crate::records::event::Draft;
 use crate::records::evidence::Evidence;

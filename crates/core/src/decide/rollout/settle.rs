@@ -158,6 +158,12 @@ fn rest_on_good(pass: &mut Pass<'_>, member: &Member) {
     pass.put(&member.name, Some(state), None);
 }
 
-fn event(pass: &Pass<'_>, kind: &'static str, target: &TargetName, version: &Version, cause: String) -> Draft {
+fn event(
+    pass: &Pass<'_>,
+    kind: &'static str,
+    target: &TargetName,
+    version: &Version,
+    cause: String,
+) -> Draft {
     tell::target(kind, &pass.board.entity().name, target, version, cause)
 }

@@ -25,7 +25,9 @@ fn present<'a>(board: &'a Board, rollout: &Rollout) -> Option<(u32, &'a Stage)> 
 
 /// How many more may take their turn in the present stage.
 pub(super) fn room(board: &Board) -> u64 {
-    let Some((_, stage)) = board.rollout().and_then(|rollout| present(board, rollout)) else { return u64::MAX };
+    let Some((_, stage)) = board.rollout().and_then(|rollout| present(board, rollout)) else {
+        return u64::MAX;
+    };
     stage.upto.of_at_least_one(u64::from(board.tree().tally().members)).saturating_sub(reached(board))
 }
 

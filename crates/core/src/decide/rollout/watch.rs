@@ -64,7 +64,8 @@ fn monitored(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<Watched> {
     let silent = heard.plus(patience);
     if pass.now >= silent {
         let trouble = answers.and_then(|answers| answers.troubles.get(&Asked::Monitor));
-        let reason = trouble.map_or_else(|| format!("nothing for {patience}"), |trouble| trouble.reason.clone());
+        let reason =
+            trouble.map_or_else(|| format!("nothing for {patience}"), |trouble| trouble.reason.clone());
         return Some(Watched::Silent(reason));
     }
     pass.look_again(Some(silent));

@@ -1,7 +1,7 @@
 use super::super::memory::Outcome;
 use super::*;
 use crate::records::evidence::Evidence;
-use crate::records::order::Assignment;
+use crate::records::order::{Assignment, Means};
 
 fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
@@ -13,7 +13,7 @@ fn evidence(summary: &str) -> Evidence {
 
 fn told(text: &str) -> Memory {
     let mut memory = Memory::default();
-    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(4) });
+    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(4), means: Means::Apply });
     memory
 }
 

@@ -1,5 +1,6 @@
 use super::super::plan::{self, Rest, Seen, Step};
 use super::*;
+use crate::records::order::Means;
 use crate::words::counter::AssignmentNumber;
 
 fn version(text: &str) -> Version {
@@ -8,7 +9,7 @@ fn version(text: &str) -> Version {
 
 fn validated(text: &str) -> Memory {
     let mut memory = Memory::default();
-    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(1) });
+    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(1), means: Means::Apply });
     memory.begins(&version(text));
     memory.ended(Progress::Validated, Outcome::Done, Timestamp::EPOCH, 7);
     memory
@@ -51,7 +52,7 @@ fn a_version_that_recovers_by_itself_is_left_alone() {
 fn being_told_an_unwell_version_again_tries_it_afresh_at_once() {
     let mut memory = validated("v1");
     memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
-    memory.told(Assignment { version: version("v1"), number: AssignmentNumber::new(2) });
+    memory.told(Assignment { version: version("v1"), number: AssignmentNumber::new(2), means: Means::Apply });
     assert_eq!(memory.failed_attempts, 0);
     assert_eq!(plan::next(&memory, UNWELL, Timestamp::EPOCH), Step::Static(version("v1")));
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::memory::Outcome;
 use super::*;
 use crate::records::evidence::Evidence;
-use crate::records::order::Assignment;
+use crate::records::order::{Assignment, Means};
 use crate::words::counter::AssignmentNumber;
 
 const WELL: Seen = Seen { paused: false, unwell: false };
@@ -13,7 +13,11 @@ fn version(text: &str) -> Version {
 }
 
 fn told(memory: &mut Memory, text: &str, number: u64) {
-    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(number) });
+    memory.told(Assignment {
+        version: version(text),
+        number: AssignmentNumber::new(number),
+        means: Means::Apply,
+    });
 }
 
 /// Does what the plan says, with `fails` deciding outcomes, until it rests; counts the static runs.

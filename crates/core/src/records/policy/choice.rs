@@ -23,4 +23,3 @@ pub enum Supersede {
     /// The new version is refused.
     Refuse,
 }
-

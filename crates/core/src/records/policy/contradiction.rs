@@ -62,19 +62,17 @@ fn in_times(values: &Values) -> Contradiction {
     let (soak, deadline) = (values.soak, values.deadline);
     match values.progress {
         _ if deadline <= soak => Some(("deadline", format!("{deadline} does not exceed the soak of {soak}"))),
-        Some(progress) if progress <= soak => {
-            Some(("progress", format!("{progress} does not exceed the soak of {soak}: no target could be gained")))
-        }
+        Some(progress) if progress <= soak => Some((
+            "progress",
+            format!("{progress} does not exceed the soak of {soak}: no target could be gained"),
+        )),
         Some(_) | None => None,
     }
 }
 
 fn in_lists(values: &Values) -> Contradiction {
-    let lists = [
-        ("stages", values.stages.len()),
-        ("windows", values.windows.len()),
-        ("needs", values.needs.len()),
-    ];
+    let lists =
+        [("stages", values.stages.len()), ("windows", values.windows.len()), ("needs", values.needs.len())];
     let long = lists.into_iter().find(|(_, length)| *length > MAX_LISTED);
     long.map(|(field, length)| (field, format!("{length} are over {MAX_LISTED}")))
 }

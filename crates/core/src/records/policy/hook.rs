@@ -90,7 +90,9 @@ impl Hook {
         let fits = |span: Span| (SHORTEST..=LONGEST).contains(&span);
         if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
             Some(format!("{:?} is not an address like https://host:port/path", self.url))
-        } else if self.url.len() > MAX_TEXT_BYTES || self.url.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        } else if self.url.len() > MAX_TEXT_BYTES
+            || self.url.chars().any(|c| c.is_whitespace() || c.is_control())
+        {
             Some(format!("an address has no spaces and at most {MAX_TEXT_BYTES} bytes"))
         } else if !fits(self.timeout) {
             Some(format!("timeout {} is not between {SHORTEST} and {LONGEST}", self.timeout))

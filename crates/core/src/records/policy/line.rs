@@ -132,7 +132,8 @@ impl FromStr for Order {
             Some(("label", name)) => Ok(Self::Label(key(name, "an order")?)),
             Some(("shuffle", seed)) => {
                 let seed = seed.parse();
-                seed.map(Self::Shuffle).map_err(|_| refuse(text, "an order", "the seed is not a whole number"))
+                seed.map(Self::Shuffle)
+                    .map_err(|_| refuse(text, "an order", "the seed is not a whole number"))
             }
             Some(_) | None => Err(refuse(text, "an order", "write name, label:KEY, shuffle or shuffle:SEED")),
         }
@@ -158,8 +159,13 @@ impl FromStr for Need {
             .trim()
             .parse()
             .map_err(|_| refuse(text, "a need", "write a service, or a count of it like \"2 of db\""))?;
-        let service = EntityName::parse(service.trim()).map_err(|error| refuse(text, "a need", error.reason))?;
-        if count == 0 { Err(refuse(text, "a need", "nothing of it is needed")) } else { Ok(Self { service, count }) }
+        let service =
+            EntityName::parse(service.trim()).map_err(|error| refuse(text, "a need", error.reason))?;
+        if count == 0 {
+            Err(refuse(text, "a need", "nothing of it is needed"))
+        } else {
+            Ok(Self { service, count })
+        }
     }
 }
 

@@ -30,10 +30,7 @@ fn the_default_deadline_grows_with_the_soak() {
 fn a_contradiction_is_refused_with_its_field() {
     let soak = Some(Span::from_secs(30));
     let cases = [
-        (
-            Draft { soak, deadline: soak, ..Draft::default() },
-            "deadline: 30s does not exceed the soak of 30s",
-        ),
+        (Draft { soak, deadline: soak, ..Draft::default() }, "deadline: 30s does not exceed the soak of 30s"),
         (Draft { retries: Some(101), ..Draft::default() }, "retries: 101 is over 100"),
         (
             Draft { success: "90%".parse().ok(), failures: "11%".parse().ok(), ..Draft::default() },

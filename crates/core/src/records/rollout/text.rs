@@ -45,7 +45,9 @@ impl Display for Wait {
             Self::Unavailable { domain: Some(domain) } => {
                 write!(f, "as many are unavailable in {domain} as may be")
             }
-            Self::Hook { asked, reason } if reason.is_empty() => write!(f, "the {asked} hook has not answered"),
+            Self::Hook { asked, reason } if reason.is_empty() => {
+                write!(f, "the {asked} hook has not answered")
+            }
             Self::Hook { asked, reason } => write!(f, "the {asked} hook: {reason}"),
         }
     }
@@ -59,7 +61,9 @@ impl Display for Pause {
                 write!(f, "by the stop {freeze}, ")?;
                 said(f, by.as_str(), why)
             }
-            Self::MonitorSilent { reason } => write!(f, "by the engine: the monitor does not answer: {reason}"),
+            Self::MonitorSilent { reason } => {
+                write!(f, "by the engine: the monitor does not answer: {reason}")
+            }
             Self::Bad { reason } => write!(f, "by the engine: {reason}"),
             Self::TooManyFailed { failed, tolerated } => {
                 write!(f, "by the engine: {failed} failed, {tolerated} tolerated")

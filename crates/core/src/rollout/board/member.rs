@@ -225,8 +225,7 @@ pub(crate) fn is_broken(sighting: &Sighting) -> bool {
         Contact::Unreachable | Contact::Never => true,
         Contact::Up | Contact::Suspect => false,
     };
-    away
-        || sighting.running.is_none()
+    away || sighting.running.is_none()
         || matches!(sighting.health, Health::Failing { .. })
         || matches!(sighting.doing, Doing::Failed { .. })
 }

@@ -45,8 +45,15 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Of no targets.
-    pub(crate) const EMPTY: Self =
-        Self { members: 0, flying: 0, unavailable: 0, functional: 0, due: NEVER, clock_from: NEVER, lanes: [0; LANES] };
+    pub(crate) const EMPTY: Self = Self {
+        members: 0,
+        flying: 0,
+        unavailable: 0,
+        functional: 0,
+        due: NEVER,
+        clock_from: NEVER,
+        lanes: [0; LANES],
+    };
 
     /// Counts one more target.
     pub(crate) fn add(&mut self, place: &Place) {

@@ -35,7 +35,11 @@ pub struct Fleet {
 impl Fleet {
     /// The board of these targets, which come in name order, each once, with what is heard of them and their labels.
     #[must_use]
-    pub fn board(&self, policy: &Policy, targets: impl Iterator<Item = (TargetName, Contact, Labels)>) -> Board {
+    pub fn board(
+        &self,
+        policy: &Policy,
+        targets: impl Iterator<Item = (TargetName, Contact, Labels)>,
+    ) -> Board {
         let sighting = Sighting {
             running: Some(self.good.clone()),
             answering: AssignmentNumber::new(1),
@@ -57,8 +61,9 @@ impl Fleet {
             clock: DeadlineClock::Running { from: Timestamp::EPOCH },
             outcome: Outcome::Succeeded { at: Timestamp::EPOCH, failed_later: None },
         };
-        let member =
-            |(name, contact, labels)| (name, Some(Sighting { contact, labels, ..sighting.clone() }), Some(state.clone()));
+        let member = |(name, contact, labels)| {
+            (name, Some(Sighting { contact, labels, ..sighting.clone() }), Some(state.clone()))
+        };
         Board::build(Arc::new(self.entity(policy)), Arc::new(self.progress()), None, targets.map(member))
     }
 

@@ -63,8 +63,9 @@ fn read_day(text: &str) -> Result<usize, String> {
 
 /// When it opens, and how long it stays open, in minutes.
 fn read_stretch(text: &str) -> Result<(u16, u16), String> {
-    let (from, to) =
-        text.split_once('-').ok_or_else(|| format!("{text:?} is not a stretch of the day like 22:00-04:00"))?;
+    let (from, to) = text
+        .split_once('-')
+        .ok_or_else(|| format!("{text:?} is not a stretch of the day like 22:00-04:00"))?;
     let (from, to) = (read_minute(from)?, read_minute(to)?);
     if from == to {
         return Err(format!("{text} would never be open; a whole day is 00:00-24:00"));
@@ -123,7 +124,11 @@ pub(super) fn write_days(days: &[bool; 7], f: &mut fmt::Formatter<'_>) -> fmt::R
         while let Some((_, (next, _))) = rest.next_if(|(open, _)| **open) {
             last = next;
         }
-        if first == last { write!(f, "{comma}{first}")? } else { write!(f, "{comma}{first}..{last}")? }
+        if first == last {
+            write!(f, "{comma}{first}")?
+        } else {
+            write!(f, "{comma}{first}..{last}")?
+        }
         comma = ",";
     }
     Ok(())

@@ -73,7 +73,11 @@ fn every_window_has_the_same_openings_and_hours_in_every_week_of_a_year() {
                 Opening::Closed { until } => {
                     now = until;
                     if let Opening::Open { until: closes } = window.at(now) {
-                        assert_eq!(closes.since(now), Span::from_secs(u64::from(window.length) * 60), "{text}");
+                        assert_eq!(
+                            closes.since(now),
+                            Span::from_secs(u64::from(window.length) * 60),
+                            "{text}"
+                        );
                     }
                 }
                 Opening::Open { until } => {
@@ -94,7 +98,10 @@ fn windows_read_and_write_the_same_text() {
     ] {
         assert_eq!(window(text).to_string(), text);
     }
-    assert_eq!(window("fri..mon 1:00-02:00 utc".replace("1:", "01:").as_str()).to_string(), "Mon,Fri..Sun 01:00-02:00 UTC");
+    assert_eq!(
+        window("fri..mon 1:00-02:00 utc".replace("1:", "01:").as_str()).to_string(),
+        "Mon,Fri..Sun 01:00-02:00 UTC"
+    );
 }
 
 #[test]

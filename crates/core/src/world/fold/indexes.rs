@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use super::super::Kept;
 use super::super::fleet::Fleet;
 use crate::records::answers::Answers;
+use crate::records::entity::Kind;
 use crate::records::node::{Contact, Presence};
-use crate::records::order::{Assignment, Content};
+use crate::records::order::{Assignment, Content, Means};
 use crate::records::target::TargetState;
 use crate::rollout::board::Board;
 use crate::rollout::sighting::{Doing, Health, Sighting};
@@ -131,9 +132,12 @@ impl Fleet {
             return;
         }
         if let Ok(node) = NodeName::parse(target.as_str()) {
-            let told = state
-                .as_ref()
-                .map(|state| Assignment { version: state.version.clone(), number: state.assignment });
+            let kind = self.entities.get(entity).map(|kept| &kept.value.kind);
+            let told = state.as_ref().map(|state| Assignment {
+                version: state.version.clone(),
+                number: state.assignment,
+                means: Means::of(kind.unwrap_or(&Kind::Version), state),
+            });
             self.tell(&node, entity, told);
         }
         if let Some(board) = self.boards.get_mut(entity) {

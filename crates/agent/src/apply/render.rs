@@ -1,0 +1,160 @@
+//! Rendering: a template and the params of one revision become the text of one file. Bounded in every direction: a
+//! template's length, the length of one tag in it, the work, and the text that comes out. Touches no file.
+
+use std::io::{self, Write};
+
+use bellwether_api::v1::profile::Params;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, ValueKind};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
+
+/// Longest template, in bytes.
+pub(crate) const MAX_TEMPLATE_BYTES: usize = 256 << 10;
+
+/// Longest `{{ … }}`, `{% … %}` or `{# … #}`, in bytes. A deeper expression than fits into it could exhaust the stack.
+const MAX_TAG_BYTES: usize = 2 << 10;
+
+/// Longest text that comes out, in bytes.
+const MAX_TEXT_BYTES: usize = 4 << 20;
+
+/// Most steps of a rendering: some tenths of a second.
+const MAX_STEPS: u64 = 2_000_000;
+
+/// What a template can speak of.
+#[derive(Debug, Clone)]
+pub(crate) struct Scene {
+    pub(crate) params: Params,
+    pub(crate) node: String,
+    pub(crate) namespace: String,
+    pub(crate) entity: String,
+    pub(crate) version: String,
+    pub(crate) revision: u64,
+}
+
+/// Renders `source`; `name` is what evidence calls it.
+///
+/// # Errors
+/// One line with the template, the line in it, and the reason.
+pub(crate) fn render(name: &str, source: &str, scene: &Scene) -> Result<String, String> {
+    if source.len() > MAX_TEMPLATE_BYTES {
+        return Err(format!("{name}: it is longer than {MAX_TEMPLATE_BYTES} bytes"));
+    }
+    if let Some(line) = long_tag(source) {
+        return Err(format!("{name}, line {line}: a tag is longer than {MAX_TAG_BYTES} bytes"));
+    }
+    let environment = environment().map_err(|error| worded(name, source, &error))?;
+    let template =
+        environment.template_from_named_str(name, source).map_err(|error| worded(name, source, &error))?;
+    let mut text = Capped(Vec::new());
+    let context = minijinja::context! {
+        params => Value::from(Serde(&scene.params)),
+        node => minijinja::context! { name => &*scene.node, namespace => &*scene.namespace },
+        entity => &*scene.entity,
+        version => &*scene.version,
+        revision => scene.revision,
+    };
+    template.render_captured_to(context, &mut text).map_err(|error| worded(name, source, &error))?;
+    String::from_utf8(text.0).map_err(|_| format!("{name}: what it renders to is not text"))
+}
+
+fn environment() -> Result<Environment<'static>, minijinja::Error> {
+    // A line with nothing but a tag on it leaves no line, and the last line keeps its end: as configuration files want it.
+    let mut syntax = SyntaxConfig::builder();
+    let syntax = syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build()?;
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_fuel(Some(MAX_STEPS));
+    environment.set_debug(true);
+    environment.set_syntax(syntax);
+    environment.set_formatter(print);
+    Ok(environment)
+}
+
+/// The line of the first tag that is too long. What looks like a tag within text or a comment counts as one.
+fn long_tag(source: &str) -> Option<usize> {
+    let mut line = 1;
+    let mut open: Option<(usize, usize)> = None;
+    for (at, pair) in source.as_bytes().windows(2).enumerate() {
+        match (pair, open) {
+            ([b'{', b'{' | b'%' | b'#'], None) => open = Some((at, line)),
+            ([b'}' | b'%' | b'#', b'}'], Some((start, began))) => {
+                if at - start > MAX_TAG_BYTES {
+                    return Some(began);
+                }
+                open = None;
+            }
+            (_, Some((start, began))) if at - start > MAX_TAG_BYTES => return Some(began),
+            (_, _) => {}
+        }
+        line += usize::from(pair.first() == Some(&b'\n'));
+    }
+    None
+}
+
+/// An error with its place and, where it can be told, the expression it is about.
+fn worded(name: &str, source: &str, error: &minijinja::Error) -> String {
+    let place = error.line().map_or_else(String::new, |line| format!(", line {line}"));
+    let about = error.range().and_then(|range| expression(source, range)).unwrap_or_default();
+    let short: String = about.chars().take(80).collect();
+    let kind = error.kind();
+    let reason = if kind == ErrorKind::UndefinedError {
+        format!("`{short}` is undefined: the profile has no such param at this revision")
+    } else if kind == ErrorKind::OutOfFuel {
+        format!("it takes more than {MAX_STEPS} steps")
+    } else if kind == ErrorKind::WriteFailure {
+        format!("it renders to more than {MAX_TEXT_BYTES} bytes")
+    } else if short.is_empty() {
+        plain(error)
+    } else {
+        format!("{} in `{short}`", plain(error))
+    };
+    format!("{name}{place}: {reason}")
+}
+
+/// The expression at a place, from the name it begins with.
+fn expression(source: &str, range: std::ops::Range<usize>) -> Option<&str> {
+    let before = source.get(..range.start)?;
+    let name = before.trim_end_matches(|char: char| char.is_alphanumeric() || char == '_');
+    Some(source.get(name.len()..range.end)?.trim())
+}
+
+/// Prints a value into a file: truth as configuration files spell it, and as it came in.
+fn print(
+    out: &mut minijinja::Output<'_>,
+    state: &mut minijinja::State<'_, '_>,
+    value: &Value,
+) -> Result<(), minijinja::Error> {
+    if value.kind() == ValueKind::Bool {
+        Ok(out.write_str(if value.is_true() { "true" } else { "false" })?)
+    } else if value.kind() == ValueKind::None {
+        Ok(out.write_str("null")?)
+    } else {
+        minijinja::escape_formatter(out, state, value)
+    }
+}
+
+fn plain(error: &minijinja::Error) -> String {
+    let kind = error.kind().to_string();
+    error.detail().map_or(kind.clone(), |detail| format!("{kind}: {detail}"))
+}
+
+/// Text that does not grow past its limit.
+struct Capped(Vec<u8>);
+
+impl Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_TEXT_BYTES {
+            return Err(io::Error::other("too long"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

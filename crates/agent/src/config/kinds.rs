@@ -1,0 +1,120 @@
+//! Checks what an entity's versions are here: files of a profile, runs of an action, or neither.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use bellwether_core::words::name::ActionName;
+
+use super::ConfigError;
+use super::check::{Place, setting};
+use super::command::{Setting, command, directory};
+use super::file;
+use super::recipe::{Action, DEFAULT_TIMEOUT, Kind, Managed, Template};
+
+/// Most files of one entity: beyond this a directory is managed, not files.
+const MAX_FILES: usize = 256;
+
+/// What an entity's versions are.
+pub(super) fn kind(
+    place: &Place,
+    entity: &file::Entity,
+    actions: &BTreeMap<ActionName, Action>,
+    setting: &Setting,
+) -> Result<Kind, ConfigError> {
+    match (&entity.action, entity.file.as_slice()) {
+        (None, []) => Ok(Kind::Versions),
+        (None, files) if files.len() > MAX_FILES => {
+            Err(place.at("file").refuse(format!("more than {MAX_FILES} files")))
+        }
+        (None, files) => {
+            let files = files.iter().map(|file| managed(&place.at("file"), file, setting));
+            Ok(Kind::Files(files.collect::<Result<_, _>>()?))
+        }
+        (Some(name), _) => {
+            let place = place.at("action");
+            if has_parts(entity) {
+                return Err(
+                    place.refuse("an entity of an action has no other keys: the action is all it does")
+                );
+            }
+            let name: ActionName = place.read(name)?;
+            let missing = || {
+                let known: Vec<String> = actions.keys().map(ToString::to_string).collect();
+                place.refuse(format!("there is no [action.{name}]; there are: {}", known.join(", ")))
+            };
+            let action = actions.get(&name).cloned().ok_or_else(missing)?;
+            Ok(Kind::Action(name, action))
+        }
+    }
+}
+
+fn has_parts(entity: &file::Entity) -> bool {
+    let parts = [&entity.r#static, &entity.dynamic, &entity.validate].into_iter().any(Option::is_some);
+    let more = entity.process.is_some() || !entity.check.is_empty() || !entity.file.is_empty();
+    parts || more || entity.timeout.is_some() || entity.workdir.is_some() || !entity.env.is_empty()
+}
+
+fn managed(place: &Place, file: &file::Managed, setting: &Setting) -> Result<Managed, ConfigError> {
+    let place = place.at(&file.path.display().to_string());
+    let path = plain(&file.path).map_err(|reason| place.at("path").refuse(reason))?;
+    let template = match (&file.template, &file.text) {
+        (Some(path), None) => {
+            Template::File(directory(path).map_err(|reason| place.at("template").refuse(reason))?)
+        }
+        (None, Some(text)) => Template::Text(text.clone()),
+        (None, None) => return Err(place.refuse("say what to render: template, a file, or text")),
+        (Some(_), Some(_)) => return Err(place.refuse("render one thing: template or text")),
+    };
+    let mode = file.mode.as_deref().map(mode).transpose();
+    let one = |key: &str, argv: Option<&Vec<String>>| {
+        let read = argv.map(|argv| command(argv, setting)).transpose();
+        read.map_err(|reason| place.at(key).refuse(reason))
+    };
+    Ok(Managed {
+        path,
+        template,
+        mode: mode.map_err(|reason| place.at("mode").refuse(reason))?,
+        check: one("check", file.check.as_ref())?,
+        reload: one("reload", file.reload.as_ref())?,
+    })
+}
+
+/// A path from / to a file, without detours.
+fn plain(path: &Path) -> Result<PathBuf, String> {
+    let path = directory(path)?;
+    let detour = path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir));
+    let named = path.file_name().and_then(|name| name.to_str()).is_some();
+    if detour || !named || path.as_os_str().to_str().is_none_or(|text| text.ends_with('/')) {
+        return Err(format!("{path:?} is not the path of a file without .. in it"));
+    }
+    Ok(path)
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777);
+    mode.ok_or_else(|| format!("{text:?} is no mode: write it in octal, like \"0640\""))
+}
+
+/// Refuses a file that another entity's recipe, or the same one, names already.
+pub(super) fn apart(
+    place: &Place,
+    kind: &Kind,
+    known: &mut BTreeMap<PathBuf, String>,
+) -> Result<(), ConfigError> {
+    let Kind::Files(files) = kind else { return Ok(()) };
+    for file in files {
+        let place = place.at("file").at(&file.path.display().to_string());
+        if let Some(other) = known.insert(file.path.clone(), place.key().to_owned()) {
+            return Err(place.refuse(format!("{other} writes it already")));
+        }
+    }
+    Ok(())
+}
+
+/// An action of the catalogue.
+pub(super) fn action(place: &Place, action: &file::Action) -> Result<Action, ConfigError> {
+    let setting = setting(place, &action.env, action.workdir.as_deref(), None)?;
+    let command = command(&action.run, &setting).map_err(|reason| place.at("run").refuse(reason))?;
+    let timeout = place.at("timeout").span(action.timeout.as_deref(), DEFAULT_TIMEOUT)?;
+    Ok(Action { command, timeout, idempotent: action.idempotent })
+}

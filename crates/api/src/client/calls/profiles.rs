@@ -1,0 +1,81 @@
+//! Profiles and their revisions.
+
+use http::Method;
+
+use super::super::{CallError, Client, DEFAULT_DEADLINE};
+use super::Nothing;
+use crate::paths::{self, fill};
+use crate::v1::page::Page;
+use crate::v1::profile::{Edition, Profile, ProfilePatch, ProfileSpec};
+
+impl Client {
+    /// All profiles.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn profiles(&self, namespace: &str) -> Result<Page<Profile>, CallError> {
+        self.get(&fill(paths::PROFILES, &[namespace]), DEFAULT_DEADLINE).await
+    }
+
+    /// A profile's newest revision.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn profile(&self, namespace: &str, name: &str) -> Result<Edition, CallError> {
+        self.get(&fill(paths::PROFILE, &[namespace, name]), DEFAULT_DEADLINE).await
+    }
+
+    /// A profile's revisions, newest first.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn editions(&self, namespace: &str, profile: &str) -> Result<Page<Edition>, CallError> {
+        self.get(&fill(paths::EDITIONS, &[namespace, profile]), DEFAULT_DEADLINE).await
+    }
+
+    /// One revision of a profile. A node may ask for those of profiles it was told to be at.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn edition(&self, namespace: &str, profile: &str, number: u64) -> Result<Edition, CallError> {
+        let path = fill(paths::EDITION, &[namespace, profile, &number.to_string()]);
+        self.get(&path, DEFAULT_DEADLINE).await
+    }
+
+    /// Changes single params; answers the newest revision.
+    ///
+    /// # Errors
+    /// [`CallError`], with code `conflict` when the profile is not at the revision that was named.
+    pub async fn patch_profile(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &ProfilePatch,
+    ) -> Result<Edition, CallError> {
+        let path = fill(paths::PROFILE, &[namespace, name]);
+        self.send(Method::PATCH, &path, patch, DEFAULT_DEADLINE).await
+    }
+
+    /// Sets all params; answers the newest revision.
+    ///
+    /// # Errors
+    /// [`CallError`], with code `conflict` when the profile is not at the revision that was named.
+    pub async fn set_profile(
+        &self,
+        namespace: &str,
+        name: &str,
+        spec: &ProfileSpec,
+    ) -> Result<Edition, CallError> {
+        let path = fill(paths::PROFILE, &[namespace, name]);
+        self.send(Method::PUT, &path, spec, DEFAULT_DEADLINE).await
+    }
+
+    /// Deletes a profile and its revisions.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_profile(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+        let path = fill(paths::PROFILE, &[namespace, name]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+}

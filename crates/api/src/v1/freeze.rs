@@ -1,0 +1,119 @@
+//! Freezes, as they travel and are kept.
+
+use bellwether_core::records::freeze as core;
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{ShapeError, read};
+
+/// Asks for a freeze.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FreezeSpec {
+    /// The entity it covers; with neither entity nor targets it covers everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity: Option<String>,
+    /// A selector of the targets it covers, of every entity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<String>,
+    /// `freeze`: no target takes its turn; `stop`: nothing at all is handed out, rollbacks included. Default freeze.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strength: Option<String>,
+    /// Why, for whoever waits.
+    #[serde(default)]
+    pub why: String,
+    /// How long it lasts, like `4h`; until a person ends it if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<String>,
+}
+
+/// A freeze.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Freeze {
+    /// Its name.
+    pub name: String,
+    /// The entity it covers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity: Option<String>,
+    /// A selector of the targets it covers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<String>,
+    /// `freeze` or `stop`.
+    pub strength: String,
+    /// Whose it is.
+    pub by: String,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+    /// Since when.
+    pub at_ms: u64,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+}
+
+/// Reads what a freeze covers.
+///
+/// # Errors
+/// [`ShapeError`] naming the field.
+pub fn scope(entity: Option<&str>, targets: Option<&str>) -> Result<core::Scope, ShapeError> {
+    match (entity, targets) {
+        (None, None) => Ok(core::Scope::Everything),
+        (Some(entity), None) => Ok(core::Scope::Entity(read("entity", entity)?)),
+        (None, Some(targets)) => Ok(core::Scope::Targets(read("targets", targets)?)),
+        (Some(_), Some(_)) => {
+            Err(ShapeError::at("targets", "a freeze covers an entity or targets, not both"))
+        }
+    }
+}
+
+/// Reads how strict a freeze is.
+///
+/// # Errors
+/// [`ShapeError`] at `strength`.
+pub fn strength(text: &str) -> Result<core::Strength, ShapeError> {
+    match text {
+        "freeze" => Ok(core::Strength::Freeze),
+        "stop" => Ok(core::Strength::Stop),
+        other => Err(ShapeError::at("strength", format!("{other:?} is not freeze or stop"))),
+    }
+}
+
+impl From<&core::Freeze> for Freeze {
+    fn from(from: &core::Freeze) -> Self {
+        let (entity, targets) = match &from.scope {
+            core::Scope::Everything => (None, None),
+            core::Scope::Entity(entity) => (Some(entity.to_string()), None),
+            core::Scope::Targets(selector) => (None, Some(selector.to_string())),
+        };
+        let strength = match from.strength {
+            core::Strength::Freeze => "freeze",
+            core::Strength::Stop => "stop",
+        };
+        Self {
+            name: from.name.to_string(),
+            entity,
+            targets,
+            strength: strength.to_owned(),
+            by: from.by.to_string(),
+            why: from.why.clone(),
+            at_ms: from.at.as_millis(),
+            until_ms: from.until.map(Timestamp::as_millis),
+        }
+    }
+}
+
+impl TryFrom<Freeze> for core::Freeze {
+    type Error = ShapeError;
+    fn try_from(from: Freeze) -> Result<Self, ShapeError> {
+        Ok(Self {
+            name: read("name", &from.name)?,
+            scope: scope(from.entity.as_deref(), from.targets.as_deref())?,
+            strength: strength(&from.strength)?,
+            by: read("by", &from.by)?,
+            why: from.why,
+            at: Timestamp::from_millis(from.at_ms),
+            until: from.until_ms.map(Timestamp::from_millis),
+        })
+    }
+}

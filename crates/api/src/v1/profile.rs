@@ -1,0 +1,217 @@
+//! Profiles and their revisions, as they travel and are kept.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::records::profile as core;
+use bellwether_core::words::counter::EditionNumber;
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::shape::{ShapeError, read};
+
+/// Longest key of a param, in bytes.
+const MAX_KEY_BYTES: usize = 128;
+
+/// Deepest nesting of a param's value: what is kept and sent wraps it further, and must still be read by everybody.
+const MAX_DEPTH: usize = 32;
+
+/// Params by key; a value is any JSON.
+pub type Params = BTreeMap<String, Value>;
+
+/// A profile, by its newest revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Profile {
+    /// Its name, a DNS label.
+    pub name: String,
+    /// Its newest revision.
+    pub revision: u64,
+    /// People deleted it; its name goes on counting.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleted: bool,
+    /// Who changed it last.
+    pub by: String,
+    /// When.
+    pub at_ms: u64,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// One revision of a profile. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Edition {
+    /// The profile.
+    pub profile: String,
+    /// Which revision, from 1.
+    pub revision: u64,
+    /// The params.
+    #[schema(value_type = Object)]
+    pub params: Params,
+    /// Who wrote it.
+    pub by: String,
+    /// When.
+    pub at_ms: u64,
+    /// Why.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// Changes single params of a profile; makes the profile if there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfilePatch {
+    /// Params to set.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub set: Params,
+    /// Keys to remove; each must be there.
+    #[serde(default)]
+    pub remove: Vec<String>,
+    /// The revision this must follow, zero for none; the newest, whichever it is, if absent.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<u64>,
+    /// Why, for whoever reads the history.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// Sets all params of a profile; makes the profile if there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileSpec {
+    /// The params, all of them.
+    #[schema(value_type = Object)]
+    pub params: Params,
+    /// The revision this must follow, zero for none; the newest, whichever it is, if absent.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<u64>,
+    /// Why, for whoever reads the history.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// Reads params kept as text.
+///
+/// # Errors
+/// [`ShapeError`] at `params`.
+pub fn params(text: &str) -> Result<Params, ShapeError> {
+    serde_json::from_str(text).map_err(|error| ShapeError::at("params", error))
+}
+
+/// Params as they are kept: keys in order, without spaces.
+///
+/// # Errors
+/// [`ShapeError`] naming the key that is none, or when they are too long together.
+pub fn canonical(params: &Params) -> Result<String, ShapeError> {
+    for (key, value) in params {
+        if depth(value) > MAX_DEPTH {
+            let reason = format!("the value of {key:?} is nested more than {MAX_DEPTH} deep");
+            return Err(ShapeError::at("params", reason));
+        }
+        let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+        if key.is_empty() || key.len() > MAX_KEY_BYTES || !key.bytes().all(inner) {
+            let reason = format!("{key:?} is no key: 1 to {MAX_KEY_BYTES} letters, digits and '_ - . /'");
+            return Err(ShapeError::at("params", reason));
+        }
+    }
+    let text = serde_json::to_string(params).map_err(|error| ShapeError::at("params", error))?;
+    if text.len() > core::MAX_PARAMS_BYTES {
+        let (long, most) = (text.len(), core::MAX_PARAMS_BYTES);
+        let reason = format!("they are {long} bytes as JSON, and a profile has at most {most}; split it");
+        return Err(ShapeError::at("params", reason));
+    }
+    Ok(text)
+}
+
+/// How deep a value is nested; a plain one is 1. What came in as JSON is at most 128, so this cannot exhaust the stack.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        Value::Array(items) => items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(fields) => fields.values().map(depth).max().unwrap_or_default(),
+    };
+    inner + 1
+}
+
+impl From<&core::Profile> for Profile {
+    fn from(from: &core::Profile) -> Self {
+        Self {
+            name: from.name.to_string(),
+            revision: from.newest.get(),
+            deleted: from.deleted,
+            by: from.by.to_string(),
+            at_ms: from.at.as_millis(),
+            why: from.why.clone(),
+        }
+    }
+}
+
+impl TryFrom<Profile> for core::Profile {
+    type Error = ShapeError;
+    fn try_from(from: Profile) -> Result<Self, ShapeError> {
+        Ok(Self {
+            name: read("name", &from.name)?,
+            newest: EditionNumber::new(from.revision),
+            deleted: from.deleted,
+            by: read("by", &from.by)?,
+            at: Timestamp::from_millis(from.at_ms),
+            why: from.why,
+        })
+    }
+}
+
+impl TryFrom<&core::Edition> for Edition {
+    type Error = ShapeError;
+    fn try_from(from: &core::Edition) -> Result<Self, ShapeError> {
+        Ok(Self {
+            profile: from.profile.to_string(),
+            revision: from.number.get(),
+            params: params(&from.params)?,
+            by: from.by.to_string(),
+            at_ms: from.at.as_millis(),
+            why: from.why.clone(),
+        })
+    }
+}
+
+impl TryFrom<Edition> for core::Edition {
+    type Error = ShapeError;
+    fn try_from(from: Edition) -> Result<Self, ShapeError> {
+        Ok(Self {
+            profile: read("profile", &from.profile)?,
+            number: EditionNumber::new(from.revision),
+            params: canonical(&from.params)?,
+            by: read("by", &from.by)?,
+            at: Timestamp::from_millis(from.at_ms),
+            why: from.why,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn params_have_one_form_whatever_order_they_came_in() {
+        let one = params(r#"{"b": {"y":1, "x":[true,null]}, "a": "ü"}"#).unwrap();
+        assert_eq!(canonical(&one).unwrap(), r#"{"a":"ü","b":{"x":[true,null],"y":1}}"#);
+    }
+
+    #[test]
+    fn keys_that_are_none_and_too_much_of_it_are_refused_with_what_is_allowed() {
+        for bad in ["", "a b", "ä", "a{b", &"k".repeat(129)] {
+            let error = canonical(&Params::from([(bad.to_owned(), Value::Null)])).unwrap_err();
+            assert!(error.to_string().contains("letters, digits"), "{error}");
+        }
+        let nested =
+            |levels: usize| params(&format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels)));
+        assert!(canonical(&nested(MAX_DEPTH).unwrap()).is_ok());
+        let error = canonical(&nested(MAX_DEPTH + 1).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("nested more than 32 deep"), "{error}");
+        let long = Value::String("x".repeat(core::MAX_PARAMS_BYTES));
+        let error = canonical(&Params::from([("a".to_owned(), long)])).unwrap_err().to_string();
+        assert!(error.contains("65536"), "{error}");
+    }
+}

@@ -1,0 +1,198 @@
+//! `profile`: bags of params, and their revisions.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+
+use bellwether_api::v1::profile::{Edition, Params, ProfilePatch, ProfileSpec};
+use bellwether_api::v1::rollout::NewRollout;
+use serde_json::Value;
+
+use super::confirm;
+use crate::args::{Change, ProfileVerb};
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::date;
+use crate::show::{print, table, tell};
+
+/// Longest file of params: more than any profile may have.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+pub(super) async fn run(context: &Context, verb: ProfileVerb) -> Ended {
+    let (client, namespace) = (&context.client, &context.namespace);
+    match verb {
+        ProfileVerb::List => {
+            let page = client.profiles(namespace).await?;
+            let names = || page.items.iter().map(|profile| profile.name.clone()).collect();
+            context.show.data(&page.items, names, |_| {
+                let rows = page.items.iter().map(|profile| {
+                    let (by, why) = (profile.by.clone(), profile.why.clone());
+                    vec![profile.name.clone(), profile.revision.to_string(), date(profile.at_ms), by, why]
+                });
+                table(&["name", "revision", "changed", "by", "why"], rows)
+            })?;
+        }
+        ProfileVerb::Get { name, revision, key } => get(context, &name, (revision, key)).await?,
+        ProfileVerb::Set { name, params, change } => {
+            let (reference, why) = (change.reference, change.why.clone());
+            let patch = ProfilePatch { set: pairs(&params)?, remove: Vec::new(), reference, why };
+            let edition = client.patch_profile(namespace, &name, &patch).await?;
+            changed(context, &edition, &change).await?;
+        }
+        ProfileVerb::Remove { name, keys, change } => {
+            let (reference, why) = (change.reference, change.why.clone());
+            let patch = ProfilePatch { set: Params::new(), remove: keys, reference, why };
+            let edition = client.patch_profile(namespace, &name, &patch).await?;
+            changed(context, &edition, &change).await?;
+        }
+        ProfileVerb::Replace { name, file, change } => {
+            let (reference, why) = (change.reference, change.why.clone());
+            let spec = ProfileSpec { params: from_file(&file)?, reference, why };
+            let edition = client.set_profile(namespace, &name, &spec).await?;
+            changed(context, &edition, &change).await?;
+        }
+        ProfileVerb::History { name } => history(context, &name).await?,
+        ProfileVerb::Diff { name, from, to } => diff(context, &name, (from, to)).await?,
+        ProfileVerb::Delete { name, yes } => {
+            confirm(&format!("delete profile {name} and its revisions?"), yes)?;
+            client.delete_profile(namespace, &name).await?;
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+async fn edition(context: &Context, name: &str, revision: Option<u64>) -> Result<Edition, Failure> {
+    let (client, namespace) = (&context.client, &context.namespace);
+    Ok(match revision {
+        Some(number) => client.edition(namespace, name, number).await?,
+        None => client.profile(namespace, name).await?,
+    })
+}
+
+async fn get(
+    context: &Context,
+    name: &str,
+    (revision, key): (Option<u64>, Option<String>),
+) -> Result<(), Failure> {
+    let edition = edition(context, name, revision).await?;
+    let Some(key) = key else {
+        let names = || edition.params.keys().cloned().collect();
+        return context.show.data(&edition, names, |_| {
+            let Edition { profile, revision, by, at_ms, .. } = &edition;
+            let head = format!("{profile}@{revision}, {} by {by} {}", date(*at_ms), edition.why);
+            let rows = edition.params.iter().map(|(key, value)| vec![key.clone(), value.to_string()]);
+            format!("{}\n\n{}", head.trim_end(), table(&["key", "value"], rows))
+        });
+    };
+    let version = format!("{name}@{}", edition.revision);
+    let missing = || {
+        Failure::new(Exit::No, format!("find param {key:?} in {version}"))
+            .hint(format!("see which there are: bellwether profile get {name}"))
+    };
+    let value = edition.params.get(&key).ok_or_else(missing)?;
+    // Text is printed as it is, so that a script needs no JSON.
+    context.show.data(
+        value,
+        || vec![key.clone()],
+        |_| value.as_str().map_or(value.to_string(), str::to_owned),
+    )
+}
+
+/// Says which revision there is now, and rolls it out if that was asked for.
+async fn changed(context: &Context, edition: &Edition, change: &Change) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, &context.namespace);
+    let version = format!("{}@{}", edition.profile, edition.revision);
+    context.show.data(edition, || vec![version.clone()], |_| version.clone())?;
+    let all = client.entities(namespace).await?.items;
+    let of = all.iter().filter(|entity| entity.profile.as_ref() == Some(&edition.profile));
+    for entity in of.map(|entity| &entity.name) {
+        if change.rollout {
+            let new = NewRollout {
+                version: Some(version.clone()),
+                why: change.why.clone(),
+                policy: Default::default(),
+            };
+            client.start_rollout(namespace, entity, &new).await?;
+            tell(&format!("started {version}; watch it with: bellwether rollout get {entity} -w"));
+        } else {
+            tell(&format!("roll it out with: bellwether rollout start {entity} {version}"));
+        }
+    }
+    Ok(())
+}
+
+async fn history(context: &Context, name: &str) -> Result<(), Failure> {
+    let page = context.client.editions(&context.namespace, name).await?;
+    let names = || page.items.iter().map(|edition| format!("{name}@{}", edition.revision)).collect();
+    context.show.data(&page.items, names, |_| {
+        let rows = page.items.iter().enumerate().map(|(index, edition)| {
+            let before = page.items.get(index + 1).map(|before| &before.params);
+            let what = before.map_or_else(String::new, |before| summary(before, &edition.params));
+            let Edition { revision, by, at_ms, why, .. } = edition;
+            vec![revision.to_string(), date(*at_ms), by.clone(), what, why.clone()]
+        });
+        table(&["revision", "changed", "by", "params", "why"], rows)
+    })
+}
+
+async fn diff(context: &Context, name: &str, (from, to): (u64, Option<u64>)) -> Result<(), Failure> {
+    let (older, newer) = (edition(context, name, Some(from)).await?, edition(context, name, to).await?);
+    let mut lines = Vec::new();
+    for (key, before, after) in differences(&older.params, &newer.params) {
+        lines.extend(before.map(|value| format!("- {key}={value}")));
+        lines.extend(after.map(|value| format!("+ {key}={value}")));
+    }
+    print(&lines.join("\n"));
+    Ok(())
+}
+
+/// What differs: each key with its value before and after.
+fn differences<'a>(
+    before: &'a Params,
+    after: &'a Params,
+) -> Vec<(&'a str, Option<&'a Value>, Option<&'a Value>)> {
+    let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let all = keys.into_iter().map(|key| (key.as_str(), before.get(key), after.get(key)));
+    all.filter(|(_, before, after)| before != after).collect()
+}
+
+fn summary(before: &Params, after: &Params) -> String {
+    let words = differences(before, after).into_iter().map(|(key, before, after)| {
+        let sign = match (before, after) {
+            (None, _) => '+',
+            (Some(_), None) => '-',
+            (Some(_), Some(_)) => '~',
+        };
+        format!("{sign}{key}")
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn pairs(texts: &[String]) -> Result<Params, Failure> {
+    let mut params = Params::new();
+    for text in texts {
+        let wrong = || {
+            Failure::usage(format!("read {text:?}: it is not KEY=VALUE"))
+                .hint("bellwether profile set web workers=4 name=front")
+        };
+        let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        if params.insert(key.to_owned(), value).is_some() {
+            return Err(Failure::usage(format!("set {key:?} twice")));
+        }
+    }
+    Ok(params)
+}
+
+fn from_file(path: &Path) -> Result<Params, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("read {}: {error}", path.display()));
+    let mut text = String::new();
+    let source: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(path).map_err(|error| failed(&error))?)
+    };
+    source.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(|error| failed(&error))?;
+    serde_json::from_str(&text)
+        .map_err(|error| failed(&error).hint("the file holds one JSON object: {\"workers\": 4}"))
+}

@@ -1,0 +1,316 @@
+//! Profiles: every change a revision, one winner of every race, and rollouts of a profile's revisions.
+
+use bellwether_api::client::Identity;
+use bellwether_api::client::secret::Secret;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::access::NewJoinToken;
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec};
+use bellwether_api::v1::report::Health;
+use bellwether_api::v1::rollout::NewRollout;
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::harness::{Installation, join_request, policy, problem, until, version};
+
+fn params(pairs: &[(&str, u64)]) -> Params {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
+}
+
+fn patch(pairs: &[(&str, u64)], reference: Option<u64>) -> ProfilePatch {
+    ProfilePatch { set: params(pairs), reference, ..ProfilePatch::default() }
+}
+
+fn newest() -> NewRollout {
+    NewRollout { version: None, ..version("unused") }
+}
+
+async fn set_entity_of(installation: &Installation, profile: &str) {
+    let profile = Some(profile.to_owned());
+    let spec = EntitySpec {
+        selector: "role=web".to_owned(),
+        profile,
+        policy: policy("1", "0s"),
+        ..EntitySpec::default()
+    };
+    installation.admin().set_entity("default", "web", &spec).await.unwrap();
+}
+
+#[tokio::test]
+async fn every_change_is_a_revision_and_none_is_no_revision() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let one = admin.patch_profile("default", "web", &patch(&[("b", 2), ("a", 1)], None)).await.unwrap();
+    assert_eq!((one.revision, &one.params), (1, &params(&[("a", 1), ("b", 2)])));
+    let same = admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
+    assert_eq!(same.revision, 1);
+    let removed = ProfilePatch { remove: vec!["b".to_owned()], ..ProfilePatch::default() };
+    assert_eq!(admin.patch_profile("default", "web", &removed).await.unwrap().params, params(&[("a", 1)]));
+    let again = problem(admin.patch_profile("default", "web", &removed).await);
+    assert_eq!(again, (Code::NotFound, "could not find param \"b\" in profile web".to_owned()));
+    let replaced = ProfileSpec { params: params(&[("c", 3)]), ..ProfileSpec::default() };
+    assert_eq!(admin.set_profile("default", "web", &replaced).await.unwrap().revision, 3);
+    let history = admin.editions("default", "web").await.unwrap().items;
+    assert_eq!(history.iter().map(|edition| edition.revision).collect::<Vec<_>>(), [3, 2, 1]);
+    assert_eq!(admin.edition("default", "web", 1).await.unwrap(), one);
+
+    // A deleted one is gone; one of its name goes on counting.
+    admin.delete_profile("default", "web").await.unwrap();
+    assert_eq!(problem(admin.profile("default", "web").await).0, Code::NotFound);
+    assert_eq!(problem(admin.edition("default", "web", 3).await).0, Code::NotFound);
+    assert!(admin.profiles("default").await.unwrap().items.is_empty());
+    let anew = admin.patch_profile("default", "web", &patch(&[("d", 4)], Some(0))).await.unwrap();
+    assert_eq!((anew.revision, anew.params), (4, params(&[("d", 4)])));
+}
+
+#[tokio::test]
+async fn of_two_writers_who_saw_the_same_revision_one_wins() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    admin.patch_profile("default", "web", &patch(&[("a", 0)], Some(0))).await.unwrap();
+    for round in 1..=10 {
+        let (left, right) =
+            (patch(&[("a", round), ("l", round)], Some(round)), patch(&[("a", 100 + round)], Some(round)));
+        let (left, right) = tokio::join!(
+            admin.patch_profile("default", "web", &left),
+            admin.patch_profile("default", "web", &right)
+        );
+        let (won, lost) = if left.is_ok() { (left, right) } else { (right, left) };
+        let won = won.unwrap();
+        assert_eq!(won.revision, round + 1);
+        let (code, detail) = problem(lost);
+        assert_eq!(code, Code::Conflict);
+        assert!(detail.contains(&format!("it is at revision {}", round + 1)), "{detail}");
+        assert_eq!(admin.profile("default", "web").await.unwrap(), won);
+    }
+    let absent = problem(admin.patch_profile("default", "web", &patch(&[("a", 1)], Some(0))).await);
+    assert_eq!(absent.0, Code::Conflict);
+    let missing = problem(admin.patch_profile("default", "db", &patch(&[("a", 1)], Some(3))).await);
+    assert!(missing.1.contains("there is no such profile"), "{missing:?}");
+}
+
+/// What one of several writers does: which param, and whether it insists on the revision it saw last.
+#[derive(Debug, Clone)]
+struct Writer {
+    value: u64,
+    insists: bool,
+}
+
+fn writers() -> impl Strategy<Value = Vec<Vec<Writer>>> {
+    let writer = (0_u64..4, any::<bool>()).prop_map(|(value, insists)| Writer { value, insists });
+    prop::collection::vec(prop::collection::vec(writer, 1..4), 1..5)
+}
+
+#[test]
+fn any_interleaving_of_writers_leaves_revisions_without_gaps() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let installation = runtime.block_on(Installation::new());
+    let (admin, run) = (installation.admin(), std::cell::Cell::new(0));
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(12));
+    runner
+        .run(&writers(), |rounds| {
+            run.set(run.get() + 1);
+            runtime.block_on(interleave(&admin, &format!("p{}", run.get()), rounds))
+        })
+        .unwrap();
+}
+
+async fn interleave(
+    admin: &bellwether_api::client::Client,
+    profile: &str,
+    rounds: Vec<Vec<Writer>>,
+) -> Result<(), TestCaseError> {
+    let mut acknowledged = std::collections::BTreeMap::new();
+    for round in rounds {
+        let seen = admin.profile("default", profile).await.map_or(0, |edition| edition.revision);
+        let calls = round.into_iter().map(|writer| {
+            let patch = patch(&[("a", writer.value)], writer.insists.then_some(seen));
+            async move { admin.patch_profile("default", profile, &patch).await }
+        });
+        for answer in futures_util::future::join_all(calls).await {
+            match answer {
+                Ok(edition) => {
+                    let known = acknowledged.insert(edition.revision, edition.params.clone());
+                    prop_assert!(known.is_none_or(|known| known == edition.params));
+                }
+                Err(error) => prop_assert_eq!(problem::<()>(Err(error)).0, Code::Conflict),
+            }
+        }
+    }
+    let all = admin.editions("default", profile).await.unwrap().items;
+    let numbers: Vec<u64> = all.iter().rev().map(|edition| edition.revision).collect();
+    prop_assert_eq!(&numbers, &(1..=numbers.len() as u64).collect::<Vec<_>>());
+    for edition in all {
+        prop_assert_eq!(acknowledged.remove(&edition.revision), Some(edition.params));
+    }
+    prop_assert!(acknowledged.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let spec = EntitySpec { selector: "all".into(), profile: Some("web".into()), ..EntitySpec::default() };
+    let (code, detail) = problem(admin.set_entity("default", "web", &spec).await);
+    assert_eq!((code, detail.as_str()), (Code::Refused, "could not use profile web: there is none"));
+
+    admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
+    admin.patch_profile("default", "other", &patch(&[("a", 1)], None)).await.unwrap();
+    let node = installation.node("web-1").await;
+    set_entity_of(&installation, "web").await;
+    for (asked, says) in [
+        ("web@2", "profile web has revisions 1 to 1"),
+        ("other@1", "none of its revisions"),
+        ("v1", "none of its revisions"),
+    ] {
+        let (code, detail) = problem(admin.start_rollout("default", "web", &version(asked)).await);
+        assert!(code == Code::Refused && detail.contains(says), "{asked}: {detail}");
+    }
+    // A node sees nothing of a profile before it is told to be at it.
+    assert_eq!(problem(node.client.edition("default", "web", 1).await).0, Code::NotFound);
+    let started = admin.start_rollout("default", "web", &newest()).await.unwrap();
+    assert_eq!((started.version.as_str(), started.request), ("web@1", 1));
+    let number = node.told("web@1").await;
+    assert_eq!(node.client.edition("default", "web", 1).await.unwrap().params, params(&[("a", 1)]));
+    assert_eq!(problem(node.client.edition("default", "other", 1).await).0, Code::NotFound);
+    node.runs("web@1", number, Health::Healthy).await;
+    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("web@1")).await;
+
+    let refused = problem(admin.delete_profile("default", "web").await);
+    assert_eq!(refused, (Code::Refused, "could not delete profile web: entity web uses it".to_owned()));
+    for other in [
+        EntitySpec { action: Some("restart".into()), ..spec.clone() },
+        EntitySpec { profile: Some("other".into()), ..spec.clone() },
+    ] {
+        let other = EntitySpec { profile: other.profile.filter(|_| other.action.is_none()), ..other };
+        let (code, detail) = problem(admin.set_entity("default", "web", &other).await);
+        assert!(code == Code::Refused && detail.contains("it is one of profile web"), "{detail}");
+    }
+    // Without a word about it, an entity stays what it is.
+    let unsaid = EntitySpec { profile: None, ..spec };
+    admin.set_entity("default", "web", &unsaid).await.unwrap();
+    assert_eq!(admin.entity("default", "web").await.unwrap().profile.as_deref(), Some("web"));
+}
+
+#[tokio::test]
+async fn a_node_of_another_namespace_sees_no_profile_of_this_one() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
+    let new = NewJoinToken { namespace: Some("staging".into()), node: None, expires_in: None };
+    let token = admin.create_join_token(&new).await.unwrap().secret;
+    let (key, mut request) = join_request(&token, "web-1");
+    request.namespace = "staging".to_owned();
+    let joined = installation.client(Identity::Nobody).join(&request).await.unwrap();
+    let stranger =
+        installation.client(Identity::Node { certificate: joined.certificate, key: Secret::new(key) });
+    assert_eq!(problem(stranger.edition("default", "web", 1).await).0, Code::Forbidden);
+    assert_eq!(problem(stranger.edition("staging", "web", 1).await).0, Code::NotFound);
+}
+
+#[tokio::test]
+async fn what_is_asked_for_while_it_would_be_forgotten_is_either_kept_or_refused() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    installation.node("web-1").await;
+    for value in 1..=64 {
+        admin.patch_profile("default", "web", &patch(&[("a", value)], None)).await.unwrap();
+    }
+    set_entity_of(&installation, "web").await;
+    // Each write forgets the oldest revision at the very moment at which somebody asks for it.
+    for oldest in 1..=8 {
+        let (write, asked) = (patch(&[("a", 1_000 + oldest)], None), version(&format!("web@{oldest}")));
+        let (written, started) = tokio::join!(
+            admin.patch_profile("default", "web", &write),
+            admin.start_rollout("default", "web", &asked)
+        );
+        written.unwrap();
+        let there = admin.edition("default", "web", oldest).await.is_ok();
+        match started {
+            Ok(started) => assert!(there, "{} was started and is gone", started.version),
+            Err(error) => assert_eq!(problem::<()>(Err(error)).0, Code::Refused),
+        }
+    }
+}
+
+#[tokio::test]
+async fn revisions_in_use_are_kept_however_old_and_the_others_go() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
+    admin.patch_profile("default", "web", &patch(&[("a", 2)], None)).await.unwrap();
+    let node = installation.node("web-1").await;
+    set_entity_of(&installation, "web").await;
+    admin.start_rollout("default", "web", &version("web@2")).await.unwrap();
+    let number = node.told("web@2").await;
+    node.runs("web@2", number, Health::Healthy).await;
+    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("web@2")).await;
+    for value in 3..=70 {
+        admin.patch_profile("default", "web", &patch(&[("a", value)], None)).await.unwrap();
+    }
+    let kept = admin.editions("default", "web").await.unwrap().items;
+    let kept: Vec<u64> = kept.iter().rev().map(|edition| edition.revision).collect();
+    assert_eq!((kept[0], kept[1], *kept.last().unwrap()), (2, 7, 70));
+    let gone = problem(admin.start_rollout("default", "web", &version("web@1")).await);
+    assert!(gone.1.contains("profile web has revisions 2 to 70"), "{gone:?}");
+}
+
+#[tokio::test]
+async fn an_action_gets_a_number_and_is_neither_taken_back_nor_tried_again() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    let spec = EntitySpec {
+        selector: "all".into(),
+        action: Some("restart".into()),
+        policy: policy("1", "0s"),
+        ..EntitySpec::default()
+    };
+    for (field, policy) in [
+        (
+            "policy.on_failure",
+            bellwether_api::v1::policy::Policy { on_failure: Some("rollback".into()), ..policy("1", "0s") },
+        ),
+        ("policy.retries", bellwether_api::v1::policy::Policy { retries: Some(1), ..policy("1", "0s") }),
+    ] {
+        let (code, detail) =
+            problem(admin.set_entity("default", "web", &EntitySpec { policy, ..spec.clone() }).await);
+        assert!(code == Code::Invalid && detail.contains(field), "{detail}");
+    }
+    admin.set_entity("default", "web", &spec).await.unwrap();
+    assert_eq!(admin.entity("default", "web").await.unwrap().policy.on_failure.as_deref(), Some("pause"));
+    let own = problem(admin.start_rollout("default", "web", &version("restart@7")).await);
+    assert!(own.1.contains("each run gets a number of its own"), "{own:?}");
+    let mut last = 0;
+    for _ in 0..2 {
+        let started = admin.start_rollout("default", "web", &newest()).await.unwrap();
+        let number: u64 = started.version.strip_prefix("restart@").unwrap().parse().unwrap();
+        assert!(number > last, "{number} after {last}");
+        last = number;
+        let number = node.told(&started.version).await;
+        node.runs(&started.version, number, Health::Healthy).await;
+        until(&admin, |view| view.progress.last_known_good.as_deref() == Some(&started.version)).await;
+    }
+    for verb in ["undo", "retry"] {
+        let (code, detail) = problem(admin.act_on_rollout("default", "web", verb, &Default::default()).await);
+        assert!(code == Code::Refused && detail.contains("what ran once"), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn bad_params_are_refused_with_the_key_and_the_limit() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    for (set, says) in [
+        (json!({"a b": 1}), "\"a b\" is no key"),
+        (json!({"": 1}), "is no key"),
+        (json!({"a": "x".repeat(70_000)}), "a profile has at most 65536"),
+    ] {
+        let set = serde_json::from_value(set).unwrap();
+        let patch = ProfilePatch { set, ..ProfilePatch::default() };
+        let (code, detail) = problem(admin.patch_profile("default", "web", &patch).await);
+        assert!(code == Code::Invalid && detail.contains(says), "{detail}");
+    }
+    assert!(admin.profiles("default").await.unwrap().items.is_empty());
+}
