@@ -85,6 +85,7 @@ pub fn decide(board: &Board, around: &Around, now: Timestamp) -> Verdict {
 
 /// One round; says whether it changed anything.
 fn round(pass: &mut pass::Pass<'_>) -> bool {
+    pass.begin_round();
     heed::heed(pass)
         || settle::settle(pass)
         || judge::judge(pass)

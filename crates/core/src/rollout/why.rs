@@ -105,12 +105,21 @@ fn why_waiting(board: &Board, what: &str) -> String {
     if let Some(Rollout { number, state: state @ State::Paused(_), .. }) = board.rollout() {
         return format!("{what}: rollout {number} is {state}");
     }
-    let flying = board.tree().tally().flying;
+    if let Some(Rollout { number, state: State::Waiting(wait), .. }) = board.rollout() {
+        return format!("{what}: rollout {number} waits: {wait}");
+    }
+    let tally = board.tree().tally();
+    let flying = tally.flying;
     let back = board.frame().stage == Stage::Back;
     let thresholds = board.thresholds();
     match if back { thresholds.rollback } else { thresholds.batch } {
         0 => format!("{what}: the policy's batch is 0, which holds"),
-        batch => format!("{what}: {flying} in flight, {batch} at once"),
+        batch => match thresholds.max_unavailable {
+            Some(most) if !back && u64::from(tally.unavailable) >= most => {
+                format!("{what}: {} are unavailable, which is as many as may be", tally.unavailable)
+            }
+            Some(_) | None => format!("{what}: {flying} in flight, {batch} at once"),
+        },
     }
 }
 

@@ -1,12 +1,17 @@
 //! What can happen in a random history, and how it happens to the world.
 
+use std::sync::Arc;
+
 use bellwether_core::records::entity::Entity;
+use bellwether_core::records::freeze::{Freeze, Scope, Strength};
+use bellwether_core::records::policy::line::Stage;
 use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
 use bellwether_core::rollout::operate::{self, Refusal};
 use bellwether_core::rollout::sighting::{Contact, Doing, Health};
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::percent::{Amount, Percent};
+use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::Span;
 use bellwether_core::words::version::Version;
 use proptest::prelude::*;
@@ -37,7 +42,13 @@ pub(crate) enum Act {
     Abort,
     Pause,
     Resume,
+    Approve,
     Policy(Policy),
+    Label(u8, u8),
+    Waits(u8),
+    Freeze(u8, bool),
+    Thaw,
+    ClockBack(u8),
     Crash(u8),
     Restart,
 }
@@ -73,7 +84,13 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Abort),
         1 => Just(Act::Pause),
         3 => Just(Act::Resume),
+        2 => Just(Act::Approve),
         2 => policy().prop_map(Act::Policy),
+        3 => (target(), 0_u8..4).prop_map(|(target, zone)| Act::Label(target, zone)),
+        1 => target().prop_map(Act::Waits),
+        1 => (0_u8..4, any::<bool>()).prop_map(|(scope, stop)| Act::Freeze(scope, stop)),
+        2 => Just(Act::Thaw),
+        1 => (1_u8..90).prop_map(Act::ClockBack),
         3 => (0_u8..8).prop_map(Act::Crash),
         1 => Just(Act::Restart),
     ]
@@ -90,8 +107,11 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
     let on_failure = prop_oneof![4 => Just(OnFailure::Rollback), 1 => Just(OnFailure::Pause), 1 => Just(OnFailure::Continue)];
     let supersede = prop_oneof![3 => Just(Supersede::Replace), 1 => Just(Supersede::Finish), 1 => Just(Supersede::Refuse)];
     let shares = (amount(), 1_u8..=100, proptest::option::of(0_u32..4), amount(), amount());
+    let further =
+        (stages(), proptest::option::of(amount()), 0_u8..4, 0_u8..3, proptest::option::of(1_u64..200));
     let rest = (0_u64..40, 1_u64..60, any::<bool>(), 0_u32..2, on_failure, supersede);
-    (shares, rest).prop_map(|((batch, success, failures, unreachable, rollback), rest)| {
+    (shares, rest, further).prop_map(|((batch, success, failures, unreachable, rollback), rest, further)| {
+        let (stages, max_unavailable, domain, order, progress) = further;
         let (soak, apply, fail_fast, retries, on_failure, supersede) = rest;
         let rollback = if rollback.is_zero() { Amount::Count(1) } else { rollback };
         Policy::new(Draft {
@@ -107,10 +127,25 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
             on_failure: Some(on_failure),
             rollback: Some(rollback),
             supersede: Some(supersede),
+            stages: Some(stages),
+            max_unavailable: max_unavailable.filter(|most| !most.is_zero()),
+            domain: ["zone", "zone:c,a"].get(usize::from(domain)).and_then(|text| text.parse().ok()),
+            order: ["shuffle:3", "label:zone"].get(usize::from(order)).and_then(|text| text.parse().ok()),
+            progress: progress.map(|progress| Span::from_secs(soak + progress)),
             ..Draft::default()
         })
         .unwrap()
     })
+}
+
+/// None, or a few that grow.
+fn stages() -> impl Strategy<Value = Vec<Stage>> {
+    let stage = |text: &str| text.parse::<Stage>().unwrap();
+    prop_oneof![
+        3 => Just(Vec::new()),
+        1 => Just(vec![stage("1"), stage("100%")]),
+        1 => Just(vec![stage("2"), stage("50% approve"), stage("100%")]),
+    ]
 }
 
 fn name(target: u8) -> TargetName {
@@ -143,6 +178,12 @@ impl World {
             }
             Act::Resume => self.person(|world| operate::resume(&world.entity, &world.progress)),
             Act::Policy(policy) => self.set_policy(policy.clone()),
+            Act::Approve => self.person(|world| {
+                operate::approve(&world.entity, world.active().as_ref(), None, world.intent(""))
+            }),
+            Act::Freeze(scope, stop) => self.freeze(*scope, *stop),
+            Act::Thaw => self.around.freezes.clear(),
+            Act::ClockBack(seconds) => self.now = self.now.minus(Span::from_secs(u64::from(*seconds))),
             Act::Restart | Act::Crash(_) => self.board = self.rebuilt(),
             Act::Join(target, number) => {
                 let running = (*number > 0).then(|| version(*number));
@@ -155,6 +196,8 @@ impl World {
             | Act::Applying(target)
             | Act::Contact(target, _)
             | Act::Hold(target, _)
+            | Act::Label(target, _)
+            | Act::Waits(target)
             | Act::Leave(target) => {
                 if self.sightings.contains_key(&name(*target)) {
                     self.target_acts(&name(*target), act);
@@ -190,6 +233,17 @@ impl World {
             }),
             Act::Contact(_, contact) => self.change(name, |sighting| sighting.contact = *contact),
             Act::Hold(_, on) => self.change(name, |sighting| sighting.held = on.then(|| "disk".into())),
+            Act::Label(_, zone) => self.change(name, |sighting| {
+                let zone = ["zone=a", "zone=b", "zone=c"].get(usize::from(*zone));
+                match zone.map(|label| label.parse().unwrap()) {
+                    Some(label) => sighting.labels.set(label).unwrap(),
+                    None => drop(sighting.labels.remove("zone")),
+                }
+            }),
+            Act::Waits(_) => self.change(name, |sighting| {
+                sighting.answering = answering;
+                sighting.doing = Doing::Waiting { reason: "db".into() };
+            }),
             Act::Leave(_) => self.see(name, None),
             Act::Time(_)
             | Act::Comply(_)
@@ -201,10 +255,28 @@ impl World {
             | Act::Abort
             | Act::Pause
             | Act::Resume
+            | Act::Approve
+            | Act::Freeze(..)
+            | Act::Thaw
+            | Act::ClockBack(_)
             | Act::Policy(_)
             | Act::Crash(_)
             | Act::Restart => {}
         }
+    }
+
+    fn freeze(&mut self, scope: u8, stop: bool) {
+        let scope = match scope {
+            0 => Scope::Everything,
+            1 => Scope::Entity("web".parse().unwrap()),
+            2 => Scope::Targets(Selector::parse("zone=a").unwrap()),
+            _ => Scope::Entity("db".parse().unwrap()),
+        };
+        let strength = if stop { Strength::Stop } else { Strength::Freeze };
+        let (name, by) = ("quiet".parse().unwrap(), "alice".parse().unwrap());
+        let until = Some(self.now.plus(Span::from_secs(120)));
+        let freeze = Freeze { name, scope, strength, by, why: String::new(), at: self.now, until };
+        self.around.freezes = vec![Arc::new(freeze)];
     }
 
     fn comply(&mut self, target: u8) {

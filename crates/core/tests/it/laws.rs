@@ -6,7 +6,7 @@ use bellwether_core::records::policy::{Draft, OnFailure, Policy};
 use bellwether_core::records::progress::Course;
 use bellwether_core::records::rollout::{Judgement, Rollout};
 use bellwether_core::records::target::{Outcome, Purpose, TargetState};
-use bellwether_core::rollout::sighting::Contact;
+use bellwether_core::rollout::sighting::{Contact, Doing, Health};
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::percent::Amount;
@@ -81,6 +81,61 @@ fn check_any(before: &World, after: &World) {
     let in_flight = told.iter().any(|(_, state, _)| state.is_in_flight());
     assert!(!in_flight || after.entity.hold.is_none(), "handed out while a person holds it");
     assert!(!in_flight || after.progress.clock.since.is_none(), "handed out while paused");
+}
+
+/// Whether a target does not serve, or may not soon, reckoned without the engine.
+fn is_unavailable(world: &World, name: &TargetName) -> bool {
+    let Some(seen) = world.sightings.get(name) else { return false };
+    world.states.get(name).is_some_and(TargetState::is_in_flight)
+        || matches!(seen.contact, Contact::Unreachable | Contact::Never)
+        || matches!(seen.health, Health::Failing { .. })
+        || matches!(seen.doing, Doing::Failed { .. })
+        || seen.running.is_none()
+}
+
+fn unavailable(world: &World) -> u64 {
+    world.sightings.keys().filter(|name| is_unavailable(world, name)).count() as u64
+}
+
+/// The laws of handing out turns: stages, domains, what may be unavailable, freezes.
+fn check_turns(before: &World, after: &World) {
+    let told = handed_out(before, after);
+    let flying = || told.iter().filter(|(_, state, _)| state.is_in_flight());
+    let stop = after.around.stop(&after.entity.name, after.now).is_some();
+    assert!(!stop || flying().next().is_none(), "handed out although stopped");
+    let turns: Vec<_> = flying().filter(|(_, state, _)| state.purpose == Purpose::Turn).collect();
+    let frozen = after.around.freeze(&after.entity.name, after.now).is_some();
+    assert!(!frozen || turns.is_empty(), "took a turn although frozen");
+    for (name, _, _) in &turns {
+        let labels = &after.sightings[*name].labels;
+        assert!(
+            after.around.freeze_of(name, labels, after.now).is_none() || turns.iter().all(|(_, _, was)| *was)
+        );
+    }
+    let fresh: Vec<_> = turns.iter().filter(|(_, _, was_flying)| !was_flying).collect();
+    if let (Some(domain), false) = (&after.entity.policy.domain, fresh.is_empty()) {
+        let zone = |name: &TargetName| after.sightings[name].labels.get(&domain.key).map(str::to_owned);
+        let zones: std::collections::BTreeSet<_> = fresh.iter().map(|(name, _, _)| zone(name)).collect();
+        assert!(zones.len() <= 1, "turns in several domains at once: {zones:?}");
+    }
+    let back = flying().any(|(_, state, _)| state.purpose == Purpose::Rollback);
+    if let (Some(most), false, false) = (after.entity.policy.max_unavailable, fresh.is_empty(), back) {
+        let most = most.of_at_least_one(after.sightings.len() as u64);
+        let (was, is) = (unavailable(before), unavailable(after));
+        assert!(is <= most.max(was), "{is} unavailable after {was}, {most} may be");
+    }
+    if let (Some(rollout), false) = (after.active(), fresh.is_empty())
+        && let Some(stage) = after.entity.policy.stages.get(rollout.stage.at as usize)
+    {
+        let cap = stage.upto.of_at_least_one(after.sightings.len() as u64);
+        let turned = |(name, state): &(&TargetName, &TargetState)| {
+            let turn = matches!(state.purpose, Purpose::Turn);
+            turn && state.rollout == rollout.number && after.sightings.contains_key(*name)
+        };
+        let turned = after.states.iter().filter(turned).count() as u64;
+        assert!(turned <= cap, "{turned} had their turn, the stage ends at {cap}");
+        assert!(!stage.approve || rollout.stage.approved > rollout.stage.at, "nobody approved the stage");
+    }
 }
 
 /// The laws that hold after a whole pass.
@@ -163,6 +218,7 @@ fn step(world: &mut World, act: &Act) {
     } else {
         world.decide();
         check_any(&before, world);
+        check_turns(&before, world);
         check_pass(&before, world);
     }
     check_fold(world);
@@ -183,6 +239,7 @@ fn heal(world: &mut World) {
         });
     }
     for _ in 0..120 {
+        step(world, &Act::Thaw);
         step(world, &Act::Resume);
         step(world, &Act::ComplyAll);
         step(world, &Act::Time(10));

@@ -8,6 +8,7 @@
 //! when start v2 | retry v2 | retry | undo | abort | pause | resume        by alice; "start v2: why"
 //! when unheard start v2                   by someone who has not heard how things went since the last request
 //! when web-1 runs v2                      healthy, answering what it was told last
+//! when web-1 applies | web-1 waits: text
 //! when web-1 fails: text                  an error report; "fails twice", "fails thrice" for more attempts
 //! when web-1 checks fail: text            a failing check on what it runs
 //! when web-1 still says v2                runs v2, but the report answers an older assignment
@@ -25,14 +26,25 @@
 //! expect refused: text | why: text | why web-1: text      contained in the answer
 //! expect event rollout.started | no event target.failed   since the last "when"
 //! expect wake in 60s
+//!
+//! given web-1,web-2 labelled zone=a       what selectors, domains and orders see besides the name
+//! given the clock shows 2026-11-21T01:00:00Z
+//! when a freeze NAME of everything|web|targets SELECTOR [for 10m]: why    a stop NAME …; the freeze NAME ends
+//! when service db has 2 functional
+//! when approve | approve stage 2          by alice
+//! when selection chooses web-3, web-1 | approval agrees | approval refuses: text | monitoring likes|dislikes web-1: text
+//! when removal removes web-1 | monitor is content | monitor is worried: text | selection is silent: text
+//! expect asked selection: web-1..web-4 | asked monitor | asked nobody
 //! ```
 //!
 //! A `when` with ` & ` has several things happen before one pass.
 
+mod around;
+mod policy;
+
 use std::collections::BTreeMap;
 
 use bellwether_core::decide::rollout::decide;
-use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
 use bellwether_core::records::progress::Progress;
 use bellwether_core::records::target::{Outcome, TargetState};
 use bellwether_core::rollout::operate;
@@ -43,6 +55,7 @@ use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 
+use self::policy::policy;
 use crate::world::{World, evidence, newcomer};
 
 /// A play on its stage.
@@ -84,6 +97,12 @@ impl Stage {
             for name in names_of(names) {
                 self.join(&name, version);
             }
+            Ok(())
+        } else if let Some((names, label)) = line.split_once(" labelled ") {
+            around::label(&mut self.world, names, label)
+        } else if let Some(time) = line.strip_prefix("the clock shows ") {
+            let shown: jiff::Timestamp = time.parse().map_err(|error| format!("{error}"))?;
+            self.world.now = Timestamp::from_millis(shown.as_millisecond().try_into().unwrap());
             Ok(())
         } else if line == "time 0" {
             self.world.now = Timestamp::EPOCH;
@@ -129,6 +148,8 @@ impl Stage {
             self.dies_after = Some(count.ok_or("after how many writes?")?);
         } else if line == "told ones comply" {
             self.comply();
+        } else if let Some(result) = around::happen(&mut self.world, line) {
+            result?;
         } else if is_operation(line) {
             self.operate(line);
         } else {
@@ -173,6 +194,10 @@ impl Stage {
                 operate::retry(entity, progress, version, intent)
             }
             "undo" => operate::undo(entity, progress, intent),
+            "approve" => {
+                let stage = argument.strip_prefix("stage ").and_then(|stage| stage.parse().ok());
+                operate::approve(entity, world.active().as_ref(), stage, intent)
+            }
             "abort" => operate::abort(entity, progress, intent),
             "pause" => operate::pause(entity, progress, intent),
             _ => operate::resume(entity, progress),
@@ -188,6 +213,13 @@ impl Stage {
             ["fails"] => world.fails(name, 1, text),
             ["fails", "twice"] => world.fails(name, 2, text),
             ["fails", "thrice"] => world.fails(name, 3, text),
+            ["waits"] => {
+                let answering = world.assignment(name);
+                world.change(name, |sighting| {
+                    sighting.answering = answering;
+                    sighting.doing = Doing::Waiting { reason: text.into() };
+                });
+            }
             ["applies"] => {
                 let answering = world.assignment(name);
                 world.change(name, |sighting| {
@@ -275,6 +307,7 @@ impl Stage {
                 contains(text, &why(&world.board, &names_of(name)[0], world.now))
             }
             "event" | "no" => self.expect_event(line),
+            "asked" => around::expect_asked(&self.world, rest),
             "wake" => same(rest, &self.wake.map_or("never".into(), |wake| format!("in {wake}"))),
             _ => Err("unknown".into()),
         }
@@ -297,7 +330,7 @@ impl Stage {
 
 fn is_operation(line: &str) -> bool {
     let word = line.split([' ', ':']).next().unwrap_or_default();
-    ["start", "unheard", "retry", "undo", "abort", "pause", "resume"].contains(&word)
+    ["start", "unheard", "approve", "retry", "undo", "abort", "pause", "resume"].contains(&word)
 }
 
 fn same(wanted: &str, found: &str) -> Step {
@@ -331,38 +364,4 @@ fn names_of(text: &str) -> Vec<TargetName> {
     let width = from.len();
     let range = from.parse::<u64>().unwrap()..=to.parse::<u64>().unwrap();
     range.map(|number| format!("{stem}{number:0width$}").parse().unwrap()).collect()
-}
-
-fn policy(text: &str) -> Result<Policy, String> {
-    let mut draft = Draft::default();
-    for field in text.split_whitespace() {
-        let (name, value) = field.split_once('=').ok_or("field=value")?;
-        match name {
-            "batch" => draft.batch = value.parse().ok(),
-            "success" => draft.success = value.parse().ok(),
-            "failures" => draft.failures = value.parse().ok(),
-            "unreachable" => draft.unreachable = value.parse().ok(),
-            "soak" => draft.soak = value.parse().ok(),
-            "deadline" => draft.deadline = value.parse().ok(),
-            "fail_fast" => draft.fail_fast = Some(value == "on"),
-            "retries" => draft.retries = value.parse().ok(),
-            "rollback" => draft.rollback = value.parse().ok(),
-            "on_failure" => {
-                draft.on_failure = Some(match value {
-                    "rollback" => OnFailure::Rollback,
-                    "pause" => OnFailure::Pause,
-                    _ => OnFailure::Continue,
-                });
-            }
-            "supersede" => {
-                draft.supersede = Some(match value {
-                    "replace" => Supersede::Replace,
-                    "finish" => Supersede::Finish,
-                    _ => Supersede::Refuse,
-                });
-            }
-            _ => return Err(format!("no policy field {name}")),
-        }
-    }
-    Policy::new(draft).map_err(|error| error.to_string())
 }

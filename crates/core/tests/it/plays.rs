@@ -22,16 +22,27 @@ macro_rules! plays {
 }
 
 plays! {
+    a_bad_version_in_the_first_stage_touches_nobody_else
     a_bad_version_that_pauses_never_keeps_the_next_one_waiting
     a_batch_is_told_when_it_opens
     a_crash_never_leaves_more_in_flight_than_the_batch
     a_deadline_at_the_beginning_of_time
+    a_domain_has_its_own_budget_of_unavailable_ones
+    a_domain_nobody_carries_is_a_stated_wait
     a_failed_rollout_does_not_poison_the_next
     a_failure_after_success_counts_until_the_version_is_good
+    a_freeze_by_label_skips_its_targets
+    a_freeze_ends_by_itself
+    a_freeze_holds_turns_and_lets_rollbacks_go_on
+    a_freeze_of_another_entity_holds_nothing
     a_good_version_gets_through_when_the_stable_one_is_broken
     a_held_target_does_not_hold_up_a_rollback
     a_held_target_is_skipped_and_its_deadline_stands_still
+    a_label_that_changes_moves_the_target_to_its_new_domain
     a_late_failure_is_reported_and_never_rolled_back
+    a_monitor_is_heard_before_a_version_is_good
+    a_monitor_that_cannot_be_reached_pauses
+    a_monitor_that_fails_twice_in_a_row_takes_the_version_back
     a_new_version_during_a_rollback_waits_for_its_end
     a_new_version_during_the_first_batch_turns_it_round
     a_new_version_is_refused_when_the_policy_says_refuse
@@ -45,19 +56,29 @@ plays! {
     a_request_that_crossed_with_the_bad_news_is_refused
     a_resume_lets_pass_what_was_seen_and_no_more
     a_retry_is_recorded_with_its_author
+    a_rollback_does_not_wait_for_a_window
     a_rollback_that_fails_says_so
     a_second_version_never_exceeds_the_batch
+    a_service_that_is_needed_holds_the_next_batch
+    a_shuffle_is_the_same_for_the_same_seed
+    a_stage_waits_for_a_persons_approval
+    a_stop_holds_everything_within_one_pass
     a_target_that_joins_gets_last_known_good_then_its_turn
     a_target_that_leaves_in_flight_lowers_what_is_needed
     a_target_that_leaves_takes_itself_out_of_n_but_not_its_failure
     a_target_that_left_and_came_back_answers_nothing_old
+    a_window_over_the_night_clocks_change_keeps_its_hours
     abort_ends_what_waits_behind_as_well
     abort_leaves_everything_as_it_is
     abort_then_a_third_version
     abort_then_the_same_version_again
     abort_when_all_were_told
     an_abort_ends_a_pause_too
+    an_approval_is_for_one_rollout
+    approval_holds_until_it_agrees
     asking_again_for_the_version_under_way_takes_back_what_waited
+    blue_and_green_by_hooks
+    domains_come_in_the_order_that_was_given
     enough_successes_make_it_good_while_others_are_in_flight
     failing_during_the_soak_with_fail_fast
     failing_during_the_soak_without_fail_fast
@@ -67,26 +88,38 @@ plays! {
     flapping_does_not_stretch_the_deadline
     healthy_only_by_an_old_report_does_not_count
     healthy_without_checks_means_runs_it_and_reports_no_error
+    late_failures_are_told_only_while_it_settles
+    monitoring_judges_each_target_after_its_soak
     more_failures_than_tolerated_roll_back_in_the_same_pass
+    never_more_unavailable_than_may_be
+    newcomers_wait_while_a_freeze_is_in_force
     no_failure_demotes_last_known_good
+    no_target_gained_for_too_long_is_a_bad_version
     no_target_version_ever_set
     nobody_can_be_reached
     nobody_is_told_twice_when_the_batch_grows
+    nothing_more_may_become_unavailable_and_it_says_so
     on_failure_continue_goes_to_the_end_without_a_good_version
     on_failure_continue_is_never_good_with_too_many_failures
     on_failure_pause_waits_for_a_person
+    one_domain_at_a_time
     only_quiet_ones_left_are_waited_for
     only_silent_ones_left_beyond_the_budget_pause_it
     only_silent_ones_left_within_the_budget_end_it
+    outside_its_windows_it_waits_for_the_next_opening
     pause_stops_handing_out_and_the_deadlines
     reports_the_version_without_being_told
     retries_are_counted_before_a_target_has_failed
     rollback_goes_at_its_own_pace
     rollback_tells_the_silent_without_waiting_for_them
+    selection_chooses_and_never_more_than_there_is_room_for
+    selection_of_nobody_is_an_answer
     setting_back_to_last_known_good_is_an_undo
     silence_during_the_soak_is_not_health
     soak_of_zero
+    stages_cap_how_far_it_goes
     targets_on_a_replaced_version_go_back_with_the_rest
+    targets_with_a_window_of_their_own_wait_for_it
     the_deadline_says_what_the_target_was_doing
     the_decider_dies_before_it_replaces_a_rollout
     the_decider_dies_between_decision_and_write
@@ -95,12 +128,16 @@ plays! {
     the_leader_changes_on_the_way
     the_same_name_in_two_groups_is_two_targets
     the_soak_begins_with_the_assignment
+    turns_go_by_label_then_name
     turns_go_by_name
     undo_after_an_abort
     undo_takes_back_what_was_moved
     unreachable_before_its_turn_is_skipped_and_comes_after_the_others
     unreachable_in_flight_keeps_its_place_until_its_deadline
     versions_that_differ_by_case_are_different
+    waiting_for_a_need_on_the_target_does_not_eat_its_deadline
+    waiting_for_a_window_does_not_count_against_progress
+    when_everything_is_broken_a_good_version_gets_through_all_the_same
     who_joins_after_the_end_gets_last_known_good
     without_fail_fast_only_the_deadline_fails
     zero_targets_wait_and_never_promote

@@ -54,6 +54,11 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// What an earlier round wanted to look at again, the last one says anew.
+    pub(super) const fn begin_round(&mut self) {
+        self.alarm = None;
+    }
+
     /// Looks again at this time.
     pub(super) fn look_again(&mut self, at: Option<Timestamp>) {
         let later = at.filter(|at| *at > self.now && *at != NEVER);

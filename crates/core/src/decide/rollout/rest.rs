@@ -18,7 +18,7 @@ pub(super) fn rest(pass: &mut Pass<'_>) -> bool {
     let until = pass.shut.as_ref().and_then(|gate| gate.until);
     pass.look_again(until);
     let tally = pass.board.tree().tally();
-    let moving = tally.count(FLYING) + tally.of(Lane::Passing) + tally.of(Lane::Settling);
+    let moving = tally.count(FLYING) + tally.of(Lane::Settling);
     let state = match &pass.shut {
         Some(gate) if moving == 0 => State::Waiting(gate.wait.clone()),
         Some(_) | None => State::Running,

@@ -1,0 +1,111 @@
+//! What happens around an entity in a play: labels, freezes, services, controllers, and what they are asked.
+
+use std::sync::Arc;
+
+use bellwether_core::records::answers::Asked;
+use bellwether_core::records::freeze::{Freeze, Scope, Strength};
+use bellwether_core::rollout::answer::{Answer, Judged};
+use bellwether_core::rollout::question::Question;
+use bellwether_core::words::label::Label;
+use bellwether_core::words::name::TargetName;
+use bellwether_core::words::selector::Selector;
+use bellwether_core::words::time::Span;
+
+use super::{Step, names_of, same_names};
+use crate::world::World;
+
+/// Gives targets labels; says whether the line does.
+pub(super) fn label(world: &mut World, names: &str, label: &str) -> Step {
+    let label: Label = label.parse().map_err(|error| format!("{error}"))?;
+    for name in names_of(names) {
+        world.change(&name, |sighting| sighting.labels.set(label.clone()).unwrap());
+    }
+    Ok(())
+}
+
+/// Performs a line about what is around; none if it is about something else.
+pub(super) fn happen(world: &mut World, line: &str) -> Option<Step> {
+    let (head, text) = line.split_once(": ").unwrap_or((line, ""));
+    let words: Vec<&str> = head.split(' ').collect();
+    Some(match words[..] {
+        ["a", strength @ ("freeze" | "stop"), name, "of", ref scope @ ..] => {
+            begin(world, strength, name, scope, text)
+        }
+        ["the", "freeze" | "stop", name, "ends"] => {
+            world.around.freezes.retain(|freeze| freeze.name.as_str() != name);
+            Ok(())
+        }
+        ["service", name, "has", count, "functional"] => {
+            world.around.services.insert(name.parse().unwrap(), count.parse().unwrap());
+            Ok(())
+        }
+        [asked @ ("selection" | "approval" | "monitoring" | "removal" | "monitor"), ref verb @ ..] => {
+            answer(world, asked, &verb.join(" "), text)
+        }
+        _ => return None,
+    })
+}
+
+fn begin(world: &mut World, strength: &str, name: &str, scope: &[&str], why: &str) -> Step {
+    let (scope, until) = match scope {
+        [scope @ .., "for", span] if span.parse::<Span>().is_ok() => (scope, Some(span.parse().unwrap())),
+        scope => (scope, None),
+    };
+    let scope = match scope {
+        ["everything"] => Scope::Everything,
+        ["web"] => Scope::Entity("web".parse().unwrap()),
+        ["db"] => Scope::Entity("db".parse().unwrap()),
+        ["targets", selector @ ..] => {
+            Scope::Targets(Selector::parse(&selector.join(" ")).map_err(|error| error.to_string())?)
+        }
+        _ => return Err("of everything, web, db, or targets SELECTOR".into()),
+    };
+    let strength = if strength == "stop" { Strength::Stop } else { Strength::Freeze };
+    let (name, by, why) = (name.parse().unwrap(), "alice".parse().unwrap(), why.into());
+    let (at, until) = (world.now, until.map(|span| world.now.plus(span)));
+    world.around.freezes.push(Arc::new(Freeze { name, scope, strength, by, why, at, until }));
+    world.around.freezes.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(())
+}
+
+fn answer(world: &mut World, asked: &str, verb: &str, text: &str) -> Step {
+    let kind = Asked::ALL.into_iter().find(|kind| kind.as_str() == asked).ok_or("which hook?")?;
+    let names = |text: &str| -> Vec<TargetName> {
+        if text == "nobody" { Vec::new() } else { text.split(", ").flat_map(names_of).collect() }
+    };
+    let judged = |names: &str, well| {
+        let judge = |target| Judged { target, well, reason: text.into() };
+        Answer::Judged(names_of(names).into_iter().map(judge).collect())
+    };
+    let answer = match (kind, verb.split_once(' ').unwrap_or((verb, ""))) {
+        (_, ("is", "silent")) => Answer::Silent { reason: text.into() },
+        (Asked::Selection, ("chooses", chosen)) => Answer::Selected(names(chosen)),
+        (Asked::Approval, ("agrees", _)) => Answer::Approved { approved: true, reason: text.into() },
+        (Asked::Approval, ("refuses", _)) => Answer::Approved { approved: false, reason: text.into() },
+        (Asked::Monitoring, ("likes", target)) => judged(target, true),
+        (Asked::Monitoring, ("dislikes", target)) => judged(target, false),
+        (Asked::Removal, ("removes", gone)) => Answer::Removed(names(gone)),
+        (Asked::Monitor, ("is", "content")) => Answer::Watched { well: true, reason: text.into() },
+        (Asked::Monitor, ("is", "worried")) => Answer::Watched { well: false, reason: text.into() },
+        _ => return Err("that is no answer".into()),
+    };
+    world.answer(kind, answer).ok_or_else(|| format!("{asked} was not asked: {:?}", world.questions))
+}
+
+/// Expects what was asked: `asked nobody`, or `asked selection: web-1..web-3`, `asked monitor`.
+pub(super) fn expect_asked(world: &World, rest: &str) -> Step {
+    let (asked, names) = rest.split_once(": ").unwrap_or((rest, ""));
+    if asked == "nobody" {
+        let none = world.questions.is_empty();
+        return if none { Ok(()) } else { Err(format!("it asked {:?}", world.questions)) };
+    }
+    let found = world.questions.iter().find(|question| question.asked().as_str() == asked);
+    let text = |names: &[TargetName]| names.iter().map(ToString::to_string).collect();
+    let about = match found.ok_or_else(|| format!("it asked {:?}", world.questions))? {
+        Question::Selection { candidates, .. } => text(candidates),
+        Question::Approval { targets, .. } | Question::Removal { targets } => text(targets),
+        Question::Monitoring { targets } => targets.iter().map(|(name, _)| name.to_string()).collect(),
+        Question::Monitor { .. } => Vec::new(),
+    };
+    if names.is_empty() { Ok(()) } else { same_names(names, about) }
+}
