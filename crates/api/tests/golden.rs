@@ -40,6 +40,7 @@ round_trip! {
     "report": v1::report::Report => bellwether_core::records::report::Report;
     "order": v1::order::Order => bellwether_core::records::order::Order;
     "entity": v1::entity::Entity => bellwether_core::records::entity::Entity;
+    "entity_of_every_field": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_of_profile": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_of_action": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "order_of_every_means": v1::order::Order => bellwether_core::records::order::Order;
@@ -47,10 +48,22 @@ round_trip! {
     "profile_deleted": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "progress": v1::progress::Progress => bellwether_core::records::progress::Progress;
     "rollout": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
+    "rollout_in_stages": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
+    "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
+    "answers": v1::answers::Answers => bellwether_core::records::answers::Answers;
     "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
+}
+
+#[test]
+fn every_state_of_a_rollout_survives_its_domain_type() {
+    holds::<Vec<v1::rollout::State>>("rollout_states", |shapes| {
+        let there =
+            |shape| bellwether_core::records::rollout::State::try_from(shape).expect("the sample is valid");
+        shapes.into_iter().map(there).map(|state| v1::rollout::State::from(&state)).collect()
+    });
 }
 
 #[test]

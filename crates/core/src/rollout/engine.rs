@@ -1,5 +1,58 @@
 //! The engine as a library: entities, their targets and their history in memory, decided after every call. Owns no clock:
 //! every call is told the time.
+//!
+//! # Blue and green
+//!
+//! The policy's controllers are asked by whoever holds the engine: it says what it would ask, and takes in what was
+//! answered. Here a controller brings up green machines beside the blue ones, and takes the blue ones away once the
+//! version has proven itself; were it bad, no blue one would have been touched.
+//!
+//! ```
+//! use bellwether_core::records::policy::hook::{Hook, Hooks};
+//! use bellwether_core::records::policy::{Draft, Policy};
+//! use bellwether_core::rollout::answer::Answer;
+//! use bellwether_core::rollout::engine::{Engine, Report};
+//! use bellwether_core::rollout::operate::Intent;
+//! use bellwether_core::rollout::question::Question;
+//! use bellwether_core::words::time::{Span, Timestamp};
+//!
+//! let (mut engine, namespace, entity) = (Engine::new(), "production".parse()?, "shop".parse()?);
+//! let minute = |n: u64| Timestamp::EPOCH.plus(Span::from_secs(60 * n));
+//! let report = |name: &str, version: &str| Report {
+//!     target: name.parse().unwrap(),
+//!     running: version.parse().ok(),
+//!     error: None,
+//! };
+//! let hook = |path: &str| Some(Hook::at(format!("https://controller.example/{path}")));
+//! let hooks = Hooks { selection: hook("next"), removal: hook("remove"), ..Hooks::NONE };
+//! let draft = Draft { success: "50%".parse().ok(), hooks: Some(hooks), ..Draft::default() };
+//! engine.set_policy(&namespace, &entity, Policy::new(draft)?, minute(0));
+//!
+//! // Two blue machines run v1, which is good after the soak.
+//! let intent = |n| Intent::of("alice".parse().unwrap(), minute(n));
+//! let blue = [report("blue-1", "v1"), report("blue-2", "v1")];
+//! engine.set_target_version(&namespace, &entity, "v1".parse()?, intent(0))?;
+//! engine.orchestrate(&namespace, &entity, &blue, minute(0));
+//! engine.orchestrate(&namespace, &entity, &blue, minute(1));
+//!
+//! // v2: of the two blue ones nobody is chosen; two green ones come up instead.
+//! engine.set_target_version(&namespace, &entity, "v2".parse()?, intent(2))?;
+//! let question = engine.questions(&namespace, &entity)[0].clone();
+//! assert!(matches!(&question, Question::Selection { candidates, .. } if candidates.len() == 2));
+//! engine.answer((&namespace, &entity), &question, Answer::Selected(vec![]), minute(2));
+//! let green = [report("green-1", "v2"), report("green-2", "v2")];
+//! engine.orchestrate(&namespace, &entity, &green, minute(3));
+//! engine.orchestrate(&namespace, &entity, &green, minute(4));
+//! assert_eq!(engine.progress(&namespace, &entity).unwrap().last_known_good, "v2".parse().ok());
+//!
+//! // The version has proven itself: now the blue ones may go.
+//! let question = engine.questions(&namespace, &entity)[0].clone();
+//! let Question::Removal { targets } = &question else { panic!("{question:?}") };
+//! engine.answer((&namespace, &entity), &question, Answer::Removed(targets.clone()), minute(5));
+//! let rollout = engine.history(&namespace, &entity).last().unwrap();
+//! assert_eq!(rollout.state.to_string(), "succeeded");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;

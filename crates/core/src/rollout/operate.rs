@@ -215,12 +215,10 @@ pub fn approve(
     stage: Option<u32>,
     intent: Intent,
 ) -> Result<Entity, Refusal> {
-    let Some((number, waits)) = rollout.and_then(|rollout| match rollout.state {
-        State::Waiting(Wait::Approval { stage }) => Some((rollout.number, stage)),
-        _ => None,
-    }) else {
+    let Some(Rollout { number, state: State::Waiting(Wait::Approval { stage: waits }), .. }) = rollout else {
         return Err(Refusal::NothingToApprove);
     };
+    let (number, waits) = (*number, *waits);
     if let Some(asked) = stage.filter(|asked| *asked != waits) {
         return Err(Refusal::OtherStage { asked, stage: waits });
     }

@@ -145,6 +145,25 @@ impl Fleet {
                 self.targets.insert_mut((entity.clone(), target.clone()), revision);
                 self.target_changed(&entity, &target, Some(state), revision);
             }
+            record @ (Record::Answers(..) | Record::Freeze(_) | Record::Profile(_) | Record::Edition(_)) => {
+                self.put_aside(record, revision);
+            }
+            Record::Event(event) => {
+                if self.oldest_event.get() == 0 {
+                    self.oldest_event = event.sequence;
+                }
+                self.events.insert_mut(event.sequence, Arc::new(event));
+                if self.events.size() > EVENTS_IN_MEMORY {
+                    self.forget_first_event();
+                }
+            }
+            Record::Token(_) | Record::JoinToken(_) | Record::GlobalFreeze(_) => {}
+        }
+    }
+
+    /// Takes in a record that stands beside nodes and rollouts.
+    fn put_aside(&mut self, record: Record, revision: Revision) {
+        match record {
             Record::Answers(name, answers) => {
                 let before = self.answers.get(&name).cloned();
                 self.answers.insert_mut(name.clone(), kept(answers, revision));
@@ -160,16 +179,18 @@ impl Fleet {
                 let key = (edition.profile.clone(), edition.number);
                 self.editions.insert_mut(key, kept(edition, revision));
             }
-            Record::Event(event) => {
-                if self.oldest_event.get() == 0 {
-                    self.oldest_event = event.sequence;
-                }
-                self.events.insert_mut(event.sequence, Arc::new(event));
-                if self.events.size() > EVENTS_IN_MEMORY {
-                    self.forget_first_event();
-                }
-            }
-            Record::Token(_) | Record::JoinToken(_) | Record::GlobalFreeze(_) => {}
+            Record::Node(_)
+            | Record::Presence(..)
+            | Record::Report(_)
+            | Record::Order(..)
+            | Record::Entity(_)
+            | Record::Progress(..)
+            | Record::Rollout(..)
+            | Record::Target(..)
+            | Record::Event(_)
+            | Record::Token(_)
+            | Record::JoinToken(_)
+            | Record::GlobalFreeze(_) => {}
         }
     }
 

@@ -43,7 +43,7 @@ pub(crate) enum Act {
     Pause,
     Resume,
     Approve,
-    Policy(Policy),
+    Policy(Box<Policy>),
     Label(u8, u8),
     Waits(u8),
     Freeze(u8, bool),
@@ -85,7 +85,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Pause),
         3 => Just(Act::Resume),
         2 => Just(Act::Approve),
-        2 => policy().prop_map(Act::Policy),
+        2 => policy().prop_map(|policy| Act::Policy(Box::new(policy))),
         3 => (target(), 0_u8..4).prop_map(|(target, zone)| Act::Label(target, zone)),
         1 => target().prop_map(Act::Waits),
         1 => (0_u8..4, any::<bool>()).prop_map(|(scope, stop)| Act::Freeze(scope, stop)),
@@ -177,7 +177,7 @@ impl World {
                 self.person(|world| operate::pause(&world.entity, &world.progress, world.intent("")))
             }
             Act::Resume => self.person(|world| operate::resume(&world.entity, &world.progress)),
-            Act::Policy(policy) => self.set_policy(policy.clone()),
+            Act::Policy(policy) => self.set_policy(Policy::clone(policy)),
             Act::Approve => self.person(|world| {
                 operate::approve(&world.entity, world.active().as_ref(), None, world.intent(""))
             }),

@@ -1,6 +1,7 @@
 //! The rollout engine from outside: plays (given, when, expect) and laws over random histories, in one binary.
 #![expect(
     clippy::unwrap_used,
+    clippy::unwrap_in_result,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test stops where it is wrong; clippy's own exception knows only functions marked as tests"

@@ -43,6 +43,7 @@ pub(super) fn waiting(wait: &Wait) -> State {
 }
 
 /// The wait that a shape says.
+#[expect(clippy::wildcard_enum_match_arm, reason = "asked only for waits; any other is an error")]
 pub(super) fn wait(from: State) -> Result<Wait, ShapeError> {
     Ok(match from {
         State::WaitingNoDomain { key } => Wait::NoDomain { key: key.into() },
@@ -62,7 +63,6 @@ pub(super) fn wait(from: State) -> Result<Wait, ShapeError> {
             let found = PLAIN.iter().find(|(_, word)| *word == reason).map(|(wait, _)| wait.clone());
             found.ok_or_else(|| ShapeError::at("state.reason", format!("{reason:?} is unknown")))?
         }
-        #[expect(clippy::wildcard_enum_match_arm, reason = "asked only for waits; any other is an error")]
         _ => return Err(ShapeError::at("state", "it is no wait")),
     })
 }
@@ -95,6 +95,7 @@ pub(super) fn paused(pause: &Pause) -> State {
 }
 
 /// The pause that a shape says.
+#[expect(clippy::wildcard_enum_match_arm, reason = "asked only for pauses; any other is an error")]
 pub(super) fn pause(from: State) -> Result<Pause, ShapeError> {
     Ok(match from {
         State::PausedByPerson { by, why } => Pause::Person { by: read("state.by", &by)?, why },
@@ -110,7 +111,6 @@ pub(super) fn pause(from: State) -> Result<Pause, ShapeError> {
         State::PausedTooManyUnreachable { unreachable, tolerated } => {
             Pause::TooManyUnreachable { unreachable, tolerated }
         }
-        #[expect(clippy::wildcard_enum_match_arm, reason = "asked only for pauses; any other is an error")]
         _ => return Err(ShapeError::at("state", "it is no pause")),
     })
 }
