@@ -55,6 +55,8 @@ pub const ROLLOUTS: &str = "/v1/namespaces/{ns}/entities/{entity}/rollouts";
 pub const ROLLOUT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollouts/{number}";
 /// The rollout that runs, or the last one; blocking with `?index=&wait=`.
 pub const ROLLOUT_CURRENT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout";
+/// What a rollout of an entity would bring.
+pub const PLAN: &str = "/v1/namespaces/{ns}/entities/{entity}/plan";
 /// Something done to the current rollout: pause, resume, abort, undo, retry.
 pub const ROLLOUT_VERB: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout/{verb}";
 /// All profiles.

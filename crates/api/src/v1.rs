@@ -10,6 +10,7 @@ pub mod node;
 pub mod order;
 pub mod overview;
 pub mod page;
+pub mod plan;
 pub mod policy;
 pub mod profile;
 pub mod progress;

@@ -11,8 +11,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
 pub(crate) use nouns::{
-    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeVerb, PolicyFlags, RolloutVerb, ServerConfig,
-    ServerVerb, StartRollout, TokenVerb, Wait,
+    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeVerb, PlanRollout, PolicyFlags, RolloutVerb,
+    ServerConfig, ServerVerb, StartRollout, TokenVerb, Wait,
 };
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
 pub(crate) use simulate::Simulate;

@@ -6,6 +6,7 @@ pub mod around;
 pub mod board;
 pub mod engine;
 pub mod operate;
+pub mod plan;
 pub mod question;
 pub mod rehearsal;
 pub mod shelf;

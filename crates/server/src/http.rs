@@ -7,6 +7,7 @@ mod events;
 mod input;
 mod listen;
 mod nodes;
+mod plan;
 mod probes;
 mod problem;
 mod profiles;

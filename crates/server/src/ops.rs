@@ -3,6 +3,7 @@
 
 pub mod entity;
 pub mod node;
+pub mod plan;
 pub mod profile;
 pub mod report;
 pub mod rollout;

@@ -134,7 +134,12 @@ impl Bench {
         };
         let spec = EntitySpec { selector: "all".into(), policy, ..EntitySpec::default() };
         self.client.set_entity(NS, "web", &spec).await.unwrap();
-        let new = NewRollout { version: Some(version.into()), why: String::new(), policy: Policy::default() };
+        let new = NewRollout {
+            version: Some(version.into()),
+            why: String::new(),
+            policy: Policy::default(),
+            plan: None,
+        };
         self.client.start_rollout(NS, "web", &new).await.unwrap();
     }
 

@@ -32,7 +32,12 @@ impl Bench {
         let profile = Some("web".into());
         let spec = EntitySpec { selector: "all".into(), profile, policy, ..EntitySpec::default() };
         self.client.set_entity(NS, "web", &spec).await.unwrap();
-        let new = NewRollout { version: Some(version.into()), why: String::new(), policy: Policy::default() };
+        let new = NewRollout {
+            version: Some(version.into()),
+            why: String::new(),
+            policy: Policy::default(),
+            plan: None,
+        };
         self.client.start_rollout(NS, "web", &new).await.unwrap();
     }
 

@@ -30,6 +30,9 @@ pub struct NewRollout {
     /// Policy fields to change with it; they stay changed.
     #[serde(default)]
     pub policy: Policy,
+    /// A plan's token: refused if the world is no longer as the plan saw it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
 }
 
 /// A rollout that was asked for.

@@ -310,10 +310,26 @@ pub(crate) struct StartRollout {
     /// Why, for whoever reads the history
     #[arg(long, default_value = "")]
     pub(crate) why: String,
+    /// Only if the world is still as this plan saw it: the token of `rollout plan`
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) plan: Option<String>,
     #[command(flatten)]
     pub(crate) policy: PolicyFlags,
     #[command(flatten)]
     pub(crate) wait: Wait,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct PlanRollout {
+    /// The entity
+    pub(crate) entity: String,
+    /// The version, as for `rollout start`
+    pub(crate) version: Option<String>,
+    /// How long a target is taken to need for the change; 30s if absent
+    #[arg(long)]
+    pub(crate) apply_time: Option<Span>,
+    #[command(flatten)]
+    pub(crate) policy: PolicyFlags,
 }
 
 /// Whether to stay until it has ended.
@@ -331,6 +347,8 @@ pub(crate) struct Wait {
 pub(crate) enum RolloutVerb {
     /// Move an entity's targets to a version
     Start(Box<StartRollout>),
+    /// Say what a rollout would bring: batches, the earliest end, how far a bad version would get
+    Plan(Box<PlanRollout>),
     /// Say in one line where it stands; the exit code says it too
     Status {
         /// The entity

@@ -3,7 +3,7 @@
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::{Entity, EntitySpec};
-use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::policy::{Hooks, Policy};
 
 use super::confirm;
 use crate::args::{EntityVerb, PolicyFlags};
@@ -94,6 +94,10 @@ fn sheet(entity: &Entity) -> String {
     let fail_fast = policy.fail_fast.map(|on| on.to_string());
     let retries = policy.retries.map(|count| count.to_string());
     let deadline = policy.deadline.clone().or_else(|| Some("2m + soak".to_owned()));
+    let listed = |list: &Option<Vec<String>>| list.as_ref().map(|list| list.join(", "));
+    let (stages, windows, needs) = (listed(&policy.stages), listed(&policy.windows), listed(&policy.needs));
+    let monitor = policy.monitor.as_ref().map(|monitor| monitor.url.clone());
+    let hooks = policy.hooks.as_ref().map(hooked);
     let fields = [
         ("batch", &policy.batch),
         ("success", &policy.success),
@@ -108,7 +112,33 @@ fn sheet(entity: &Entity) -> String {
         ("supersede", &policy.supersede),
     ];
     lines.extend(fields.map(|(name, value)| format!("{name:<12} {}", text(value))));
+    let further = [
+        ("stages", &stages),
+        ("unavailable", &policy.max_unavailable),
+        ("progress", &policy.progress),
+        ("domain", &policy.domain),
+        ("order", &policy.order),
+        ("windows", &windows),
+        ("needs", &needs),
+        ("monitor", &monitor),
+        ("hooks", &hooks),
+        ("settle", &policy.settle),
+    ];
+    let said = further.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    lines.extend(said.map(|(name, value)| format!("{name:<12} {value}")));
     lines.join("\n")
+}
+
+/// Which hooks are asked, and where.
+fn hooked(hooks: &Hooks) -> String {
+    let named = [
+        ("selection", &hooks.selection),
+        ("approval", &hooks.approval),
+        ("monitoring", &hooks.monitoring),
+        ("removal", &hooks.removal),
+    ];
+    let asked = named.into_iter().filter_map(|(name, hook)| Some(format!("{name} {}", hook.as_ref()?.url)));
+    asked.collect::<Vec<_>>().join(", ")
 }
 
 impl From<PolicyFlags> for Policy {

@@ -57,7 +57,12 @@ async fn trigger_update(context: &Context, trigger: Trigger) -> Ended {
         }
         Err(error) => return Err(error.into()),
     }
-    let new = NewRollout { version: Some(trigger.version), why: trigger.why, policy: Policy::default() };
+    let new = NewRollout {
+        version: Some(trigger.version),
+        why: trigger.why,
+        policy: Policy::default(),
+        plan: None,
+    };
     client.start_rollout(namespace, entity, &new).await?;
     tell(&format!("asked for; watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)

@@ -111,6 +111,7 @@ async fn changed(context: &Context, edition: &Edition, change: &Change) -> Resul
                 version: Some(version.clone()),
                 why: change.why.clone(),
                 policy: Default::default(),
+                plan: None,
             };
             client.start_rollout(namespace, entity, &new).await?;
             tell(&format!("started {version}; watch it with: bellwether rollout get {entity} -w"));

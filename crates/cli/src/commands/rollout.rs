@@ -1,6 +1,7 @@
 //! `rollout`: moving an entity's targets to a version.
 
 pub(super) mod follow;
+mod plan;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::show::{print, table, tree};
 pub(super) async fn run(context: &Context, verb: RolloutVerb) -> Ended {
     match verb {
         RolloutVerb::Start(start) => return begin(context, *start).await,
+        RolloutVerb::Plan(what) => return plan::run(context, *what).await,
         RolloutVerb::Status { entity, wait, timeout } => {
             return status(context, &entity, (wait, timeout)).await;
         }
@@ -31,7 +33,8 @@ pub(super) async fn run(context: &Context, verb: RolloutVerb) -> Ended {
 }
 
 async fn begin(context: &Context, start: StartRollout) -> Ended {
-    let new = NewRollout { version: start.version, why: start.why, policy: start.policy.into() };
+    let StartRollout { version, why, policy, plan, .. } = start.clone();
+    let new = NewRollout { version, why, policy: policy.into(), plan };
     let started = context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
     if start.wait.watch {
         return follow::follow(context, &start.entity, start.wait.timeout, started.request).await;

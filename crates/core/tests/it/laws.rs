@@ -109,7 +109,8 @@ fn check_turns(before: &World, after: &World) {
     for (name, _, _) in &turns {
         let labels = &after.sightings[*name].labels;
         assert!(
-            after.around.freeze_of(name, labels, after.now).is_none() || turns.iter().all(|(_, _, was)| *was)
+            after.around.freeze_of(name, labels, after.now).is_none(),
+            "{name} took a turn although frozen"
         );
     }
     let fresh: Vec<_> = turns.iter().filter(|(_, _, was_flying)| !was_flying).collect();

@@ -31,6 +31,7 @@ plays! {
     a_domain_nobody_carries_is_a_stated_wait
     a_failed_rollout_does_not_poison_the_next
     a_failure_after_success_counts_until_the_version_is_good
+    a_freeze_by_label_holds_those_on_a_replaced_version_too
     a_freeze_by_label_skips_its_targets
     a_freeze_ends_by_itself
     a_freeze_holds_turns_and_lets_rollbacks_go_on

@@ -12,6 +12,7 @@ use bellwether_api::v1::node::{Because, LabelChange, NodeView};
 use bellwether_api::v1::order::Sync;
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_api::v1::profile::{Edition, Profile, ProfilePatch, ProfileSpec};
 use bellwether_api::v1::report::Report;
 use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
@@ -24,7 +25,9 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
-use super::{App, access, entities, events, nodes, probes, profiles, reports, rollouts, routes, sync, why};
+use super::{
+    App, access, entities, events, nodes, plan, probes, profiles, reports, rollouts, routes, sync, why,
+};
 
 /// A route as listed for tests and documents.
 #[derive(Debug, Clone)]
@@ -130,6 +133,10 @@ fn changes(routes: Routes) -> Routes {
             entities::list,
         )
         .add::<Nothing, Entity, _, _>(route(Get, paths::ENTITY, Need::Read, "Get an entity"), entities::get)
+        .add::<NewPlan, Plan, _, _>(
+            route(Post, paths::PLAN, Need::Read, "Say what a rollout would bring"),
+            plan::plan,
+        )
         .add::<EntitySpec, Nothing, _, _>(
             route(Put, paths::ENTITY, Need::Operate, "Set an entity"),
             entities::put,

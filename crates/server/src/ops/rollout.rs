@@ -1,5 +1,7 @@
 //! Rollouts: start, pause, resume, abort, undo, retry. Core says what the entity becomes, or why not.
 
+use std::sync::Arc;
+
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
 use bellwether_core::records::entity::{Entity, Kind, Wanted};
@@ -9,10 +11,13 @@ use bellwether_core::records::policy::Policy;
 use bellwether_core::records::profile::Edition;
 use bellwether_core::records::progress::Progress;
 use bellwether_core::rollout::operate::{self, Intent, Refusal};
+use bellwether_core::rollout::plan::{Case, fingerprint};
 use bellwether_core::rollout::shelf::{self, Unresolved};
 use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
+use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
+use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::{OpError, cause, reason};
@@ -59,16 +64,38 @@ pub async fn start(
 ) -> Result<Wanted, OpError> {
     let version: Option<Version> = read_some("version", request.version.as_deref())?;
     let why = reason(&request.why)?;
-    desk.change(namespace, actor, |_, fleet, now| {
+    desk.change(namespace, actor, |world, fleet, now| {
         let (mut entity, progress) = find(fleet, name)?;
         entity.policy = policy(&entity, &request.policy)?;
         let version = shelf::resolve(fleet, &entity, version.as_ref())?;
         let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
         let entity = operate::start(&entity, &progress, version.clone(), intent)?;
+        if let Some(token) = &request.plan {
+            still_as_planned(world, (namespace, name), &entity, token)?;
+        }
         let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
         Ok((Some(asked(fleet, entity, "rollout.asked", &format!("{version}: {}", cause(&why)))?), wanted))
     })
     .await
+}
+
+/// Refuses a plan that was made of another world.
+fn still_as_planned(
+    world: &World,
+    (namespace, name): (&Namespace, &EntityName),
+    asked: &Entity,
+    token: &str,
+) -> Result<(), OpError> {
+    let board = world.fleets.get(namespace).and_then(|fleet| fleet.boards.get(name)).cloned();
+    let board = board.ok_or_else(|| OpError::NotFound(format!("entity {name}")))?;
+    let now = asked.wanted.as_ref().map_or(Timestamp::EPOCH, |wanted| wanted.at);
+    let (around, asked) = (world.around(namespace, name), Arc::new(asked.clone()));
+    let case = Case { board, around, asked, now, apply: Span::ZERO };
+    if v1::plan::token(fingerprint(&case)) == token {
+        return Ok(());
+    }
+    let reason = format!("start a rollout of {name} by {token}: the world has moved since it was planned");
+    Err(OpError::Refused { reason, hint: Some(format!("plan it again: bellwether rollout plan {name}")) })
 }
 
 /// Does something to the rollout that is there.
@@ -109,13 +136,13 @@ fn is_new(fleet: &Fleet, entity: &Entity) -> bool {
     before < Some(entity.last_request())
 }
 
-fn find(fleet: &Fleet, name: &EntityName) -> Result<(Entity, Progress), OpError> {
+pub(super) fn find(fleet: &Fleet, name: &EntityName) -> Result<(Entity, Progress), OpError> {
     let entity = fleet.entities.get(name).ok_or_else(|| OpError::NotFound(format!("entity {name}")))?;
     let progress = fleet.progresses.get(name).map(|kept| Progress::clone(&kept.value)).unwrap_or_default();
     Ok((Entity::clone(&entity.value), progress))
 }
 
-fn policy(entity: &Entity, over: &v1::policy::Policy) -> Result<Policy, ShapeError> {
+pub(super) fn policy(entity: &Entity, over: &v1::policy::Policy) -> Result<Policy, ShapeError> {
     let now = v1::policy::Policy::from(&entity.policy);
     super::entity::policy(&entity.kind, &now.overlaid(over.clone()))
 }

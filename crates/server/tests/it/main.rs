@@ -12,6 +12,7 @@ mod bad_input;
 mod durable;
 mod events;
 mod harness;
+mod plans;
 mod profiles;
 mod rollouts;
 mod routes;

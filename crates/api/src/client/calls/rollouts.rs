@@ -8,8 +8,12 @@ use super::super::{CallError, Client, DEFAULT_DEADLINE};
 use super::{BEYOND_WAIT, Nothing};
 use crate::paths::{self, encode, fill};
 use crate::v1::page::Page;
+use crate::v1::plan::{NewPlan, Plan};
 use crate::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
 use crate::v1::target::TargetView;
+
+/// How long a plan may take: three rehearsals of a million targets on a busy machine.
+const PLAN_DEADLINE: Duration = Duration::from_secs(180);
 
 impl Client {
     /// Starts a rollout.
@@ -24,6 +28,20 @@ impl Client {
     ) -> Result<Started, CallError> {
         let path = fill(paths::ROLLOUTS, &[namespace, entity]);
         self.send(Method::POST, &path, new, DEFAULT_DEADLINE).await
+    }
+
+    /// What a rollout would bring. Takes as long as the server rehearses: seconds for a million targets.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn plan_rollout(
+        &self,
+        namespace: &str,
+        entity: &str,
+        new: &NewPlan,
+    ) -> Result<Plan, CallError> {
+        let path = fill(paths::PLAN, &[namespace, entity]);
+        self.send(Method::POST, &path, new, PLAN_DEADLINE).await
     }
 
     /// Does something to the current rollout: `verb` is pause, resume, abort, undo or retry.

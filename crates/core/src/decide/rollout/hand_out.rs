@@ -104,8 +104,8 @@ fn choose(pass: &mut Pass<'_>) -> Result<Vec<TargetName>, Gate> {
     let tally = pass.board.tree().tally();
     let (in_line, flying) = (tally.count(IN_LINE), tally.flying);
     let stage_room = stage::room(&pass.board);
-    let mut names = pass.board.tree().names(&Wanted::all(LaneSet::of(&[Lane::Passing])), stage_room);
     let shutters = Shutters::for_turns(pass);
+    let mut names = open_names(pass, LaneSet::of(&[Lane::Passing]), stage_room, &shutters);
     let until = shutters.until();
     let gate = match line::room(pass, &shutters) {
         Ok(mut room) => {

@@ -3,6 +3,7 @@
 use core::fmt::{self, Display, Formatter};
 
 use super::{Heading, Pause, State, Wait};
+use crate::words::time::Timestamp;
 
 impl Display for State {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -33,11 +34,15 @@ impl Display for Wait {
             Self::OnlyQuiet => f.write_str("the targets that are left have just become quiet"),
             Self::OnlyUnreachable => f.write_str("no target can be reached"),
             Self::NoDomain { key } => write!(f, "no target carries the label {key}, the policy's domain"),
-            Self::Frozen { freeze, by, why, .. } => {
-                write!(f, "frozen by {freeze}, ")?;
+            Self::Frozen { freeze, by, why, until } => {
+                write!(f, "frozen by {freeze}")?;
+                match until {
+                    Some(until) => write!(f, " until {}, ", Date(*until))?,
+                    None => f.write_str(", ")?,
+                }
                 said(f, by.as_str(), why)
             }
-            Self::Window { .. } => f.write_str("no window is open"),
+            Self::Window { opens } => write!(f, "no window is open before {}", Date(*opens)),
             Self::Shut { .. } => f.write_str("the targets that are left are frozen or outside their window"),
             Self::Approval { stage } => write!(f, "stage {stage} needs a person's approval"),
             Self::Need { need } => write!(f, "{need} has to be functional"),
@@ -88,6 +93,19 @@ impl Display for Heading {
                 f.write_str("back, undone ")?;
                 said(f, by.as_str(), why)
             }
+        }
+    }
+}
+
+/// A point in time for a person: date and time in UTC.
+struct Date(Timestamp);
+
+impl Display for Date {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let millis = i64::try_from(self.0.as_millis()).unwrap_or(i64::MAX);
+        match jiff::Timestamp::from_millisecond(millis) {
+            Ok(time) => write!(f, "{time}"),
+            Err(_) => f.write_str("the end of time"),
         }
     }
 }

@@ -1,0 +1,26 @@
+//! Plans over HTTP. The rehearsals run off the runtime's threads.
+
+use axum::extract::State;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::plan::{NewPlan, Plan};
+use bellwether_core::rollout::plan;
+
+use super::App;
+use super::auth::Caller;
+use super::input::{Answer, Body, Entity, Ns};
+use super::problem::Failure;
+use crate::ops;
+
+pub(crate) async fn plan(
+    State(app): State<App>,
+    caller: Caller,
+    Ns(namespace): Ns,
+    Entity(name): Entity,
+    Body(request): Body<NewPlan>,
+) -> Result<Answer<Plan>, Failure> {
+    let (world, now) = (app.world(), app.desk.now());
+    let (version, case) = ops::plan::case(&world, (&namespace, &name), &caller.actor(), &request, now)?;
+    let plan = tokio::task::spawn_blocking(move || plan::Plan::of(&case)).await;
+    let lost = |_| Failure::new(Code::Internal, "could not finish the rehearsal".to_owned());
+    Ok(Answer(Plan::of(version.as_str(), &plan.map_err(lost)?)))
+}
