@@ -216,7 +216,7 @@ mod tests {
         let first = core::Policy::try_from(&Policy::default()).unwrap();
         let kept = Policy::from(&first);
         let longer = kept.overlaid(Policy { soak: text("10m"), ..Policy::default() });
-        assert_eq!(core::Policy::try_from(&longer).unwrap().deadline().to_string(), "12m");
+        assert_eq!(core::Policy::try_from(&longer).unwrap().deadline.to_string(), "12m");
         let said = Policy::from(&first).overlaid(Policy { deadline: text("5m"), ..Policy::default() });
         let kept = Policy::from(&core::Policy::try_from(&said).unwrap());
         let longer = kept.overlaid(Policy { soak: text("10m"), ..Policy::default() });
