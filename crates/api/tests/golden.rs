@@ -119,3 +119,13 @@ fn every_question_to_a_controller_and_its_answer_is_written_as_it_is_read() {
     holds::<v1::hook::Watch>("hook_watch", |shape| shape);
     holds::<v1::hook::Watched>("hook_watched", |shape| shape);
 }
+
+#[test]
+fn the_policy_in_the_guide_to_hooks_is_one() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/hooks.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let (_, rest) = text.split_once("```json\n").expect("a block of JSON");
+    let (block, _) = rest.split_once("```").expect("the end of the block");
+    let policy: v1::policy::Policy = serde_json::from_str(block).unwrap();
+    bellwether_core::records::policy::Policy::try_from(&policy).expect("it is valid");
+}

@@ -1,7 +1,6 @@
 //! A Prometheus server as the judge of a rollout: its query fails the rollout while it returns a sample that is not zero.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use bellwether_core::rollout::answer::Answer;
 use serde::Deserialize;
@@ -15,10 +14,7 @@ pub(super) fn url(base: &str, query: &str) -> String {
     for byte in query.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => url.push(char::from(byte)),
-            _ => {
-                // Writing to a string does not fail.
-                let _: std::fmt::Result = write!(url, "%{byte:02X}");
-            }
+            _ => url.push_str(&format!("%{byte:02X}")),
         }
     }
     url

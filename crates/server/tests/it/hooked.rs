@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bellwether_api::v1::policy::{Hook, Monitor};
 use bellwether_rt::tasks::Tasks;
+use bellwether_server::run::Server;
 use serde_json::Value;
 
 use crate::harness::SOON;
@@ -76,14 +77,9 @@ impl Drop for Controller {
 
 impl Controller {
     pub(crate) async fn saying(say: Say) -> Self {
-        Self::at("127.0.0.1:0".parse().unwrap(), say).await
-    }
-
-    pub(crate) async fn at(address: SocketAddr, say: Say) -> Self {
-        let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let script = Script { say: Arc::new(Mutex::new(say)), heard: Arc::default() };
-        let router = axum::Router::new().fallback(answer).with_state(script.clone());
+        let (router, script) = scripted(say);
         let tasks = Tasks::new();
         let stop = tasks.token();
         tasks.spawn("controller", async move {
@@ -93,6 +89,14 @@ impl Controller {
                 served = async { axum::serve(listener, router).await } => served.unwrap(),
             }
         });
+        Self { address, script, tasks }
+    }
+
+    /// One that speaks TLS, with this server's certificate.
+    pub(crate) async fn behind_tls(server: &Server, say: Say) -> Self {
+        let (router, script) = scripted(say);
+        let tasks = Tasks::new();
+        let address = server.serve_beside(router, &tasks).await.unwrap();
         Self { address, script, tasks }
     }
 
@@ -112,6 +116,11 @@ impl Controller {
     pub(crate) fn url(&self) -> String {
         format!("http://{}/ask", self.address)
     }
+}
+
+fn scripted(say: Say) -> (axum::Router, Script) {
+    let script = Script { say: Arc::new(Mutex::new(say)), heard: Arc::default() };
+    (axum::Router::new().fallback(answer).with_state(script.clone()), script)
 }
 
 async fn answer(

@@ -75,6 +75,9 @@ async fn a_selection_hook_chooses_the_order_and_is_asked_once_per_turn() {
     );
     let turns: Vec<Value> = controller.heard().iter().map(|heard| heard.body["turned"].clone()).collect();
     assert_eq!(turns, [json!(0), json!(1), json!(2)]);
+    let metrics = admin.text("/metrics", Duration::from_secs(5)).await.unwrap();
+    let counted = "bellwether_hook_calls_total{hook=\"selection\",result=\"answered\"} 3";
+    assert!(metrics.contains(counted), "{metrics}");
 }
 
 #[tokio::test]
@@ -156,6 +159,9 @@ async fn nobody_is_told_before_the_approval_hook_agrees_and_it_gets_its_token() 
     let token = installation.config.data_dir.join("hook-token");
     std::fs::write(&token, "s3cret\n").unwrap();
     installation.config.hooks.tokens.insert(Actor::parse("board").unwrap(), token);
+    // Nothing but hooks changes anything here.
+    installation.config.settings.limits.suspect = "1m".parse().unwrap();
+    installation.config.settings.limits.unreachable = "2m".parse().unwrap();
     installation.restart().await;
     let admin = installation.admin();
     let nodes = nodes(&installation, 1).await;
@@ -164,11 +170,39 @@ async fn nobody_is_told_before_the_approval_hook_agrees_and_it_gets_its_token() 
     set_entity(&admin, approving(Hook { token: some("board"), ..controller.hook() })).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     until(&admin, |view| waits(view, "approval", "the board has not met")).await;
+    let (revision, asked) = (admin.entities("default").await.unwrap().revision, controller.heard().len());
+    eventually("it asks again", async || (controller.heard().len() > asked + 2).then_some(())).await;
+    assert_eq!(admin.entities("default").await.unwrap().revision, revision, "the same answer writes nothing");
     controller.say(Say::Json(json!({ "approved": true })));
     nodes.first().unwrap().told("v1").await;
     let heard = controller.heard();
     assert!(heard.iter().all(|heard| heard.bearer.as_deref() == Some("Bearer s3cret")));
     assert_eq!(heard.first().unwrap().body["targets"], json!(["web-1"]));
+}
+
+#[tokio::test]
+async fn a_hook_behind_tls_is_trusted_by_the_configured_authority_alone() {
+    let mut installation = Installation::new().await;
+    let admin = installation.admin();
+    let _nodes = nodes(&installation, 1).await;
+    let no = || Say::Json(json!({ "approved": false, "reason": "trusted" }));
+    let stranger = Controller::behind_tls(installation.server(), no()).await;
+    let secure = |controller: &Controller| {
+        let url = format!("https://{}/ask", controller.address);
+        approving(Hook { url, ..controller.hook() })
+    };
+    set_entity(&admin, secure(&stranger)).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let reason = format!("could not connect to {}: invalid peer certificate", stranger.address);
+    until(&admin, |view| waits(view, "approval", &reason)).await;
+    assert!(stranger.heard().is_empty());
+
+    installation.config.hooks.ca_file = Some(installation.config.data_dir.join("pki/ca.pem"));
+    installation.restart().await;
+    let admin = installation.admin();
+    let known = Controller::behind_tls(installation.server(), no()).await;
+    set_entity(&admin, secure(&known)).await;
+    until(&admin, |view| waits(view, "approval", "trusted")).await;
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::wildcard_enum_match_arm,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test stops where it is wrong; clippy's own exception knows only functions marked as tests"
 )]
 
