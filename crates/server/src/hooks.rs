@@ -39,8 +39,11 @@ use crate::metrics::{HookCall, Metrics};
 use crate::reconcile::sleep_or_never;
 use crate::records::commit::CommitError;
 
-/// Most calls under way at once: enough that a few hooks that hang until their timeout leave room for the others.
-const AT_ONCE: usize = 32;
+/// Most calls under way at once: sockets and memory for so many are nothing, and one controller alone cannot take them.
+const AT_ONCE: usize = 64;
+
+/// Most calls under way at once to one address: a controller that hangs leaves room for the others.
+const TO_ONE_ADDRESS: usize = 16;
 
 /// Shortest wait before looking again by time alone.
 const SHORTEST_NAP: Duration = Duration::from_millis(10);
@@ -169,10 +172,11 @@ impl Asker {
         let now = self.desk.now();
         let look = look(world, now);
         let mut wake = look.wake;
+        let mut under_way = ledger.under_way();
         for (asking, known) in look.questions {
             match ledger.due(&asking, &known, now) {
                 Due::At(at) if at > now => wake = [wake, Some(at)].into_iter().flatten().min(),
-                Due::At(_) if calls.len() < AT_ONCE => {
+                Due::At(_) if calls.len() < AT_ONCE && under_way.take(&asking.hook.url) => {
                     calls.push(self.call(level, asking.clone()));
                     ledger.asking(asking);
                 }

@@ -9,7 +9,7 @@ use bellwether_core::rollout::question::Question;
 use bellwether_core::words::name::{EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 
-use super::{Asking, Place};
+use super::{Asking, Place, TO_ONE_ADDRESS};
 
 /// Shortest time between two calls of one hook for one entity, whatever changes.
 const FLOOR: Span = Span::from_millis(250);
@@ -32,6 +32,19 @@ enum Came {
     Answer(Timestamp),
     /// None, or nonsense; it is left alone until then.
     Trouble { until: Timestamp },
+}
+
+/// Calls under way, by address.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay(BTreeMap<String, usize>);
+
+impl UnderWay {
+    /// Whether there is room for one more to this address; takes it.
+    pub(super) fn take(&mut self, url: &str) -> bool {
+        let count = self.0.entry(url.to_owned()).or_default();
+        *count += 1;
+        *count <= TO_ONE_ADDRESS
+    }
 }
 
 /// When a question is due.
@@ -60,6 +73,15 @@ impl Ledger {
             Came::Answer(at) => Due::At(at.plus(FLOOR)),
             Came::Trouble { .. } => Due::At(now),
         }
+    }
+
+    /// The calls under way.
+    pub(super) fn under_way(&self) -> UnderWay {
+        let mut under_way = UnderWay::default();
+        for line in self.0.values().filter(|line| matches!(line.came, Came::Flying)) {
+            under_way.take(&line.asking.hook.url);
+        }
+        under_way
     }
 
     /// It was asked.

@@ -112,7 +112,7 @@ async fn nonsense_hands_out_nothing_and_says_what_it_is() {
 
 #[tokio::test]
 async fn a_hook_that_hangs_keeps_its_own_rollout_waiting_and_no_other() {
-    let installation = Installation::new().await;
+    let mut installation = Installation::new().await;
     let admin = installation.admin();
     let _nodes = nodes(&installation, 1).await;
     let controller = Controller::saying(Say::Hang).await;
@@ -130,6 +130,11 @@ async fn a_hook_that_hangs_keeps_its_own_rollout_waiting_and_no_other() {
     .await;
     until(&admin, |view| waits(view, "approval", "")).await;
     assert_eq!(controller.heard().len(), 1, "not asked again while it is asked");
+
+    installation.restart().await;
+    let admin = installation.admin();
+    eventually("the next server asks", async || (controller.heard().len() == 2).then_some(())).await;
+    until(&admin, |view| waits(view, "approval", "")).await;
 }
 
 #[tokio::test]

@@ -76,3 +76,18 @@ fn figures_are_no_news_and_entities_at_rest_are_forgotten() {
     assert_eq!(ledger.due(&watch(2), &known, at(1)), Due::At(at(1)));
     assert_eq!(watch(1).place.asked, Asked::Monitor);
 }
+
+#[test]
+fn a_controller_that_hangs_leaves_room_for_the_others() {
+    let mut ledger = Ledger::default();
+    for number in 0..TO_ONE_ADDRESS {
+        let mut asking = approval(0);
+        asking.place.entity = EntityName::parse(&format!("web-{number}")).unwrap();
+        ledger.asking(asking);
+    }
+    let mut under_way = ledger.under_way();
+    assert!(!under_way.take("http://h"));
+    assert!(under_way.take("http://other"));
+    ledger.answered(&Place { entity: EntityName::parse("web-0").unwrap(), ..approval(0).place }, true, at(0));
+    assert!(ledger.under_way().take("http://h"));
+}
