@@ -7,8 +7,11 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 2] =
-    [("nginx-light", "/usr/sbin/nginx", "-v"), ("curl", "curl", "--version")];
+const PACKAGES: [(&str, &str, &str); 3] = [
+    ("nginx-light", "/usr/sbin/nginx", "-v"),
+    ("curl", "curl", "--version"),
+    ("prometheus", "prometheus", "--version"),
+];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     install(root)?;

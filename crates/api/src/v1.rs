@@ -6,6 +6,7 @@ pub mod entity;
 pub mod event;
 pub mod evidence;
 pub mod freeze;
+pub mod hook;
 pub mod node;
 pub mod order;
 pub mod overview;

@@ -118,3 +118,27 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
         assert_eq!(written.to_string(), text);
     }
 }
+
+#[test]
+fn every_question_to_a_controller_and_its_answer_is_written_as_it_is_read() {
+    holds::<v1::hook::Select>("hook_select", |shape| shape);
+    holds::<v1::hook::Selected>("hook_selected", |shape| shape);
+    holds::<v1::hook::Approve>("hook_approve", |shape| shape);
+    holds::<v1::hook::Approved>("hook_approved", |shape| shape);
+    holds::<v1::hook::Judge>("hook_judge", |shape| shape);
+    holds::<v1::hook::Judged>("hook_judged", |shape| shape);
+    holds::<v1::hook::Remove>("hook_remove", |shape| shape);
+    holds::<v1::hook::Removed>("hook_removed", |shape| shape);
+    holds::<v1::hook::Watch>("hook_watch", |shape| shape);
+    holds::<v1::hook::Watched>("hook_watched", |shape| shape);
+}
+
+#[test]
+fn the_policy_in_the_guide_to_hooks_is_one() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/hooks.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let (_, rest) = text.split_once("```json\n").expect("a block of JSON");
+    let (block, _) = rest.split_once("```").expect("the end of the block");
+    let policy: v1::policy::Policy = serde_json::from_str(block).unwrap();
+    bellwether_core::records::policy::Policy::try_from(&policy).expect("it is valid");
+}

@@ -1,13 +1,16 @@
 //! The server's configuration: one TOML file, every key with a default; unknown keys are refused with the list of those there are.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bellwether_core::decide::liveness::Limits;
 use bellwether_core::decide::retention::EVENTS_KEPT;
+use bellwether_core::words::name::Actor;
 use bellwether_core::words::time::Span;
 use serde::Deserialize;
 
+use crate::hooks;
 use crate::reconcile::Settings;
 
 /// Where the server listens when nothing else is said.
@@ -26,6 +29,8 @@ pub struct Config {
     pub names: Vec<String>,
     /// How long a node may be quiet, and how many events are kept.
     pub settings: Settings,
+    /// Tokens and trust for the hooks of policies.
+    pub hooks: hooks::Settings,
 }
 
 /// The file as written.
@@ -38,6 +43,15 @@ struct File {
     suspect_after: Option<String>,
     unreachable_after: Option<String>,
     events_kept: Option<u64>,
+    hooks: Option<HooksTable>,
+    hook_tokens: Option<BTreeMap<String, PathBuf>>,
+}
+
+/// The table `hooks`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HooksTable {
+    ca_file: Option<PathBuf>,
 }
 
 /// Why a configuration cannot be used.
@@ -112,6 +126,10 @@ impl Config {
             plain_listen: None,
             names: file.names.unwrap_or_else(local),
             settings: Settings { limits, events_kept },
+            hooks: hooks::Settings {
+                tokens: hook_tokens(file.hook_tokens.unwrap_or_default())?,
+                ca_file: file.hooks.and_then(|hooks| hooks.ca_file),
+            },
         };
         Ok(config.listening_on(listen))
     }
@@ -126,6 +144,14 @@ impl Config {
         self.listen = address;
         self
     }
+}
+
+fn hook_tokens(table: BTreeMap<String, PathBuf>) -> Result<BTreeMap<Actor, PathBuf>, ConfigError> {
+    let named = |(name, file): (String, PathBuf)| match Actor::parse(&name) {
+        Ok(name) => Ok((name, file)),
+        Err(error) => Err(ConfigError::Value { key: "hook_tokens", reason: error.to_string() }),
+    };
+    table.into_iter().map(named).collect()
 }
 
 fn span(key: &'static str, text: Option<String>) -> Result<Option<Span>, ConfigError> {
@@ -159,6 +185,8 @@ mod tests {
             ("suspect_after = \"1m\"", "is not longer than suspect_after 1m"),
             ("listen = \"nowhere\"", "use listen"),
             ("events_kept = 1", "below 1000"),
+            ("[hook_tokens]\n\"a b\" = \"/x\"", "use hook_tokens"),
+            ("[hooks]\nca = \"/x\"", "unknown field `ca`"),
         ];
         for (text, reason) in cases {
             with(text, |config| {

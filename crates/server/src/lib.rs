@@ -4,6 +4,7 @@
 
 pub mod config;
 pub mod desk;
+pub mod hooks;
 pub mod http;
 pub mod leader;
 pub mod metrics;

@@ -1,10 +1,13 @@
 //! What is counted and shown at /metrics.
 
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use bellwether_core::records::answers::Asked;
 use bellwether_core::world::World;
 
 /// Counters that other parts increment. Cheap to clone.
@@ -18,6 +21,23 @@ pub struct Metrics {
     pub reports: Counter,
     /// Reconcile passes.
     pub passes: Counter,
+    /// Answers of hooks, and failures to answer.
+    pub hook_calls: Family<HookCall, Counter>,
+}
+
+/// Which hook was asked, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct HookCall {
+    hook: &'static str,
+    result: &'static str,
+}
+
+impl HookCall {
+    /// A call of that hook which was `answered`, or came to `trouble`.
+    #[must_use]
+    pub const fn of(asked: Asked, result: &'static str) -> Self {
+        Self { hook: asked.as_str(), result }
+    }
 }
 
 /// The page that Prometheus reads.
@@ -28,6 +48,8 @@ pub fn page(metrics: &Metrics, world: &World, sessions: usize, leading: bool) ->
     registry.register("http_errors", "HTTP requests answered with a server error", metrics.errors.clone());
     registry.register("reports", "Reports absorbed", metrics.reports.clone());
     registry.register("reconcile_passes", "Reconcile passes", metrics.passes.clone());
+    let calls = metrics.hook_calls.clone();
+    registry.register("hook_calls", "Calls of rollouts' hooks, by hook and result", calls);
     let mut show = |name: &str, help: &str, value: usize| {
         let gauge: Gauge = Gauge::default();
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));

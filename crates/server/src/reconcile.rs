@@ -209,12 +209,13 @@ fn slices(atoms: Vec<Atom>) -> Vec<Vec<Atom>> {
 }
 
 /// Who deciders are in events, under a term.
-fn decider(term: Term) -> By {
+pub(crate) fn decider(term: Term) -> By {
     let actor = Actor::parse("bellwether").expect("plain letters are an actor");
     By { actor, term: Some(term), seen: None }
 }
 
-async fn sleep_or_never(how_long: Option<Duration>) {
+/// Sleeps so long; for ever when there is nothing to wake up for.
+pub(crate) async fn sleep_or_never(how_long: Option<Duration>) {
     match how_long {
         // A millisecond past the moment, so that the moment has come when the clock is read in whole milliseconds.
         Some(how_long) => tokio::time::sleep(how_long + Duration::from_millis(1)).await,

@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::config::Config;
 use crate::desk::{By, Desk};
+use crate::hooks::Asker;
 use crate::http::{self, App, Parts};
 use crate::metrics::Metrics;
 use crate::pki::{Pki, PkiError};
@@ -297,6 +298,14 @@ async fn build(
         metrics: metrics.clone(),
     };
     tasks.spawn("reconcile", reconciler.run(tasks.token()));
+    let asker = Asker {
+        desk: desk.clone(),
+        term: term.clone(),
+        tasks: tasks.clone(),
+        settings: Arc::new(config.hooks.clone()),
+        metrics: metrics.clone(),
+    };
+    tasks.spawn("hooks", asker.run(tasks.token()));
     let stop = tasks.token();
     Ok(App::new(Parts { desk, sessions, pki, clock, store: store.clone(), metrics, term, stop }))
 }

@@ -50,6 +50,7 @@ impl Bench {
             plain_listen: None,
             names: vec!["127.0.0.1".to_owned()],
             settings: Settings { limits: Limits::default(), events_kept: 1_000 },
+            hooks: bellwether_server::hooks::Settings::default(),
         };
         let installed = init(&config).await.unwrap();
         let server = Server::start(&config, Clock::system()).await.unwrap();

@@ -48,7 +48,8 @@ impl Fleet {
         let rollouts = rollouts.take_while(move |(entity, _)| entity == name);
         let rollouts = rollouts.map(|(entity, number)| Key::Rollout(entity.clone(), *number));
         let progress = self.progresses.get(name).map(|_| Key::Progress(name.clone()));
-        targets.chain(rollouts).chain(progress)
+        let answers = self.answers.get(name).map(|_| Key::Answers(name.clone()));
+        targets.chain(rollouts).chain(progress).chain(answers)
     }
 }
 

@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::wildcard_enum_match_arm,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test stops where it is wrong; clippy's own exception knows only functions marked as tests"
 )]
 
@@ -12,6 +13,9 @@ mod bad_input;
 mod durable;
 mod events;
 mod harness;
+mod hooked;
+mod hooks;
+mod monitors;
 mod plans;
 mod profiles;
 mod rollouts;

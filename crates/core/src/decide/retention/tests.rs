@@ -1,4 +1,5 @@
 use super::*;
+use crate::records::answers::Answers;
 use crate::records::event::Event;
 use crate::records::key::Record;
 use crate::words::counter::Revision;
@@ -58,4 +59,13 @@ fn nothing_is_forgotten_while_there_is_room() {
     let mut world = World::default();
     world.put(Some(&namespace()), event(1), Revision::new(1));
     assert_eq!(settle(&mut world, 1_000), 0);
+}
+
+#[test]
+fn what_controllers_answered_goes_with_the_entity() {
+    let mut world = World::default();
+    let name = EntityName::parse("web").unwrap();
+    world.put(Some(&namespace()), Record::Answers(name, Answers::default()), Revision::new(1));
+    assert_eq!(settle(&mut world, 1_000), 1);
+    assert!(world.fleets.get(&namespace()).unwrap().answers.is_empty());
 }

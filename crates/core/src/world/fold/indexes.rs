@@ -107,7 +107,10 @@ impl Fleet {
         if self.loading {
             return;
         }
-        self.touched.insert_mut(name.clone(), revision);
+        if self.boards.contains_key(name) {
+            self.touched.insert_mut(name.clone(), revision);
+        }
+        self.note_orphans(name);
         let old = before.into_iter().flat_map(|kept| kept.value.words.keys());
         let new = self.answers.get(name).into_iter().flat_map(|kept| kept.value.words.keys());
         let targets: BTreeSet<TargetName> = old.chain(new).cloned().collect();
@@ -186,8 +189,9 @@ impl Fleet {
             self.presence_changed(name);
             self.refresh_pause(name);
         }
-        let progressed: Vec<EntityName> = self.progresses.keys().cloned().collect();
-        for name in &progressed {
+        let remembered: Vec<EntityName> =
+            self.progresses.keys().chain(self.answers.keys()).cloned().collect();
+        for name in &remembered {
             self.note_orphans(name);
         }
     }

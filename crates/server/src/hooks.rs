@@ -1,0 +1,202 @@
+//! Asking the controllers that policies name: while this server leads, between passes of the reconcile loop and never in
+//! it. Owns which question is asked when; what an answer is worth is decided by the core, on what is remembered of it.
+//!
+//! Every call is a task of its own with a deadline, one per entity and hook, so that one that hangs delays nobody else.
+
+mod call;
+mod exchange;
+mod keep;
+mod ledger;
+mod look;
+mod prometheus;
+mod shape;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_core::records::answers::Asked;
+use bellwether_core::records::policy::hook::{Hook, Source};
+use bellwether_core::rollout::answer::Answer;
+use bellwether_core::rollout::question::Question;
+use bellwether_core::words::counter::{Revision, RolloutNumber, Term};
+use bellwether_core::words::name::{Actor, EntityName, Namespace};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::version::Version;
+use bellwether_core::world::World;
+use bellwether_rt::tasks::Tasks;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use self::ledger::{Due, Ledger};
+use self::look::look;
+use crate::desk::Desk;
+use crate::metrics::{HookCall, Metrics};
+use crate::reconcile::sleep_or_never;
+use crate::records::commit::CommitError;
+
+/// Most calls under way at once: sockets and memory for so many are nothing, and one controller alone cannot take them.
+const AT_ONCE: usize = 64;
+
+/// Most calls under way at once to one address: a controller that hangs leaves room for the others.
+const TO_ONE_ADDRESS: usize = 16;
+
+/// Shortest wait before looking again by time alone.
+const SHORTEST_NAP: Duration = Duration::from_millis(10);
+
+/// What the configuration says about hooks.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// By the name that policies use: the file that holds the token.
+    pub tokens: BTreeMap<Actor, PathBuf>,
+    /// The authorities that hooks behind `https` are trusted by, PEM; the system's own when absent.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// Who is asked, and for which entity.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    namespace: Namespace,
+    entity: EntityName,
+    asked: Asked,
+}
+
+/// A question on its way.
+#[derive(Debug, Clone)]
+struct Asking {
+    place: Place,
+    rollout: RolloutNumber,
+    about: About,
+    hook: Hook,
+    /// The query, if it is a Prometheus server.
+    source: Source,
+    question: Question,
+}
+
+/// What is rolled out.
+#[derive(Debug, Clone)]
+struct About {
+    version: Version,
+    from: Option<Version>,
+}
+
+/// A question and what came of it.
+#[derive(Debug)]
+struct Done {
+    asking: Asking,
+    answer: Answer,
+}
+
+/// A call's task: nothing comes of it when its level stops.
+type Calling = JoinHandle<Option<Option<Done>>>;
+
+type Calls = FuturesUnordered<Calling>;
+
+/// What asks.
+#[derive(Debug)]
+pub struct Asker {
+    /// Where answers are committed.
+    pub desk: Desk,
+    /// The leadership.
+    pub term: watch::Receiver<Option<Term>>,
+    /// The level on which calls run.
+    pub tasks: Tasks,
+    /// Tokens and trust.
+    pub settings: Arc<Settings>,
+    /// What is counted.
+    pub metrics: Metrics,
+}
+
+impl Asker {
+    /// Runs until asked to stop.
+    pub async fn run(mut self, stop: CancellationToken) {
+        while let Some(term) = self.next_term(&stop).await {
+            // What an earlier leader was told is not asked again.
+            self.desk.shown(Revision::new(term.get())).await;
+            let level = self.tasks.child();
+            self.lead(term, &level, &stop).await;
+            level.cancel();
+            // Both arms only wait.
+            tokio::select! {
+                () = stop.cancelled() => {}
+                gone = self.term.wait_for(|present| *present != Some(term)) => drop(gone),
+            }
+        }
+    }
+
+    async fn next_term(&mut self, stop: &CancellationToken) -> Option<Term> {
+        // Both arms only wait; the value is tested by wait_for.
+        tokio::select! {
+            () = stop.cancelled() => None,
+            term = self.term.wait_for(Option::is_some) => term.ok().and_then(|term| *term),
+        }
+    }
+
+    async fn lead(&mut self, term: Term, level: &Tasks, stop: &CancellationToken) {
+        let mut worlds = self.desk.follow();
+        let mut ledger = Ledger::default();
+        let mut calls = Calls::new();
+        while *self.term.borrow() == Some(term) {
+            let world = worlds.borrow_and_update().clone();
+            let sleep = self.ask(&world, level, &mut ledger, &mut calls);
+            let sleep = sleep.map(|at| at.since(self.desk.now()).to_duration().max(SHORTEST_NAP));
+            // All arms only wait; a call that is not taken here stays among the calls.
+            let done = tokio::select! {
+                () = stop.cancelled() => return,
+                changed = worlds.changed() => if changed.is_err() { return } else { None },
+                _ = self.term.changed() => None,
+                Some(done) = calls.next(), if !calls.is_empty() => done.ok().flatten().flatten(),
+                () = sleep_or_never(sleep) => None,
+            };
+            let Some(done) = done else { continue };
+            let failed = match self.keep(term, &done).await {
+                Ok(failed) => failed,
+                Err(CommitError::LostTerm | CommitError::Closed) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "could not remember what a hook answered");
+                    true
+                }
+            };
+            let result = if failed { "trouble" } else { "answered" };
+            self.metrics.hook_calls.get_or_create(&HookCall::of(done.asking.place.asked, result)).inc();
+            ledger.answered(&done.asking.place, failed, self.desk.now());
+        }
+    }
+
+    /// Starts whichever questions are due, and says when to look again.
+    fn ask(&self, world: &World, level: &Tasks, ledger: &mut Ledger, calls: &mut Calls) -> Option<Timestamp> {
+        let now = self.desk.now();
+        let look = look(world, now);
+        let mut wake = look.wake;
+        let mut under_way = ledger.under_way();
+        for (asking, known) in look.questions {
+            match ledger.due(&asking, &known, now) {
+                Due::At(at) if at > now => wake = [wake, Some(at)].into_iter().flatten().min(),
+                Due::At(_) if calls.len() < AT_ONCE && under_way.take(&asking.hook.url) => {
+                    calls.push(self.call(level, asking.clone()));
+                    ledger.asking(asking);
+                }
+                // Looked at again when a call ends.
+                Due::At(_) | Due::Flying => {}
+            }
+        }
+        ledger.keep_only(&look.live);
+        wake
+    }
+
+    fn call(&self, level: &Tasks, asking: Asking) -> Calling {
+        let (settings, stop, desk) = (self.settings.clone(), level.token(), self.desk.clone());
+        level.spawn("hook", async move {
+            let answer = call::answer(&desk, &asking, &settings);
+            // Both arms only wait; a call that is given up has changed nothing here.
+            tokio::select! {
+                () = stop.cancelled() => None,
+                answer = answer => Some(Done { answer, asking }),
+            }
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! One HTTP exchange with a hook: a connection of its own, no redirects, a bounded answer.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Uri, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error as CallError};
+use hyper_util::rt::TokioExecutor;
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+
+/// Largest answer that is read: a thousand names with reasons fit many times over.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// Where Debian and its kin keep the authorities that the system trusts.
+const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// Most of an answer's first line that is repeated to a person, in characters.
+const MAX_LINE: usize = 120;
+
+/// What is sent.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: Method,
+    pub(super) url: String,
+    /// JSON, or nothing.
+    pub(super) body: String,
+    pub(super) bearer: Option<String>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) body: Bytes,
+}
+
+impl Reply {
+    /// The status and the first line, for a person.
+    pub(super) fn refusal(&self) -> String {
+        let text = String::from_utf8_lossy(&self.body);
+        let line: String = text.lines().next().unwrap_or_default().trim().chars().take(MAX_LINE).collect();
+        if line.is_empty() {
+            format!("status {}", self.status)
+        } else {
+            format!("status {}: {line}", self.status)
+        }
+    }
+}
+
+/// Sends it and reads the answer; tries once more if there is no connection.
+pub(super) async fn send(request: &Request, ca_file: Option<&Path>) -> Result<Reply, String> {
+    let uri: Uri = request.url.parse().map_err(|error| format!("{} is no address: {error}", request.url))?;
+    let client = client(&uri, ca_file).await?;
+    let once = || async { client.request(prepared(request, &uri)?).await.map_err(Trouble::Call) };
+    let answer = match once().await {
+        Err(Trouble::Call(error)) if error.is_connect() => once().await,
+        other => other,
+    };
+    let answer = answer.map_err(|trouble| trouble.text(&uri))?;
+    let status = answer.status().as_u16();
+    let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+    let body = body.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            "its answer is larger than 1 MiB".to_owned()
+        } else {
+            format!("its answer broke off: {}", innermost(&*error))
+        }
+    })?;
+    Ok(Reply { status, body: body.to_bytes() })
+}
+
+enum Trouble {
+    Request(String),
+    Call(CallError),
+}
+
+impl Trouble {
+    fn text(self, uri: &Uri) -> String {
+        match self {
+            Self::Request(reason) => reason,
+            Self::Call(error) if error.is_connect() => {
+                let tls = uri.scheme_str() == Some("https");
+                let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
+                let host = uri.host().unwrap_or_default();
+                format!("could not connect to {host}:{port}: {}", innermost(&error))
+            }
+            Self::Call(error) => format!("no answer: {}", innermost(&error)),
+        }
+    }
+}
+
+fn prepared(request: &Request, uri: &Uri) -> Result<http::Request<Full<Bytes>>, Trouble> {
+    let mut builder = http::Request::builder().method(request.method.clone()).uri(uri.clone());
+    if !request.body.is_empty() {
+        builder = builder.header(header::CONTENT_TYPE, "application/json");
+    }
+    if let Some(token) = &request.bearer {
+        let value = HeaderValue::try_from(format!("Bearer {token}"));
+        let mut value =
+            value.map_err(|_| Trouble::Request("its token has characters that no token has".to_owned()))?;
+        value.set_sensitive(true);
+        builder = builder.header(header::AUTHORIZATION, value);
+    }
+    let body = Full::new(Bytes::from(request.body.clone()));
+    builder.body(body).map_err(|error| Trouble::Request(format!("{uri} is no address: {error}")))
+}
+
+/// A client for one exchange. Hooks are asked seldom, and trust may change between two calls.
+async fn client(
+    uri: &Uri,
+    ca_file: Option<&Path>,
+) -> Result<Client<HttpsConnector<HttpConnector>, Full<Bytes>>, String> {
+    let roots = match uri.scheme_str() {
+        Some("https") => roots(ca_file.unwrap_or(Path::new(SYSTEM_AUTHORITIES))).await?,
+        Some(_) | None => RootCertStore::empty(),
+    };
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("could not speak TLS: {error}"))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let connector =
+        hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+    let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).to_owned();
+    Ok(client.build(connector.wrap_connector(tcp)))
+}
+
+async fn roots(file: &Path) -> Result<RootCertStore, String> {
+    let trouble = |reason: String| format!("could not read the authorities in {}: {reason}", file.display());
+    let pem = tokio::fs::read(file).await.map_err(|error| trouble(error.to_string()))?;
+    let mut roots = RootCertStore::empty();
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    roots.add_parsable_certificates(certificates.map_err(|error| trouble(error.to_string()))?);
+    if roots.is_empty() { Err(trouble("no certificate in it".to_owned())) } else { Ok(roots) }
+}
+
+/// What happened at the bottom: the causes above it say less.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    last.to_string()
+}

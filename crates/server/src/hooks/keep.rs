@@ -1,0 +1,88 @@
+//! Remembering what a hook answered: absorbed by the core into the entity's record of answers, committed under the term.
+
+use bellwether_core::records::answers::{Answers, Asked, Trouble};
+use bellwether_core::records::event::Draft;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::rollout::answer::absorb;
+use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::words::counter::Term;
+
+use super::{Asker, Done, Place};
+use crate::desk::By;
+use crate::reconcile::decider;
+use crate::records::commit::CommitError;
+
+/// How often it is looked again after the entity changed meanwhile.
+const TRIES: u32 = 8;
+
+impl Asker {
+    /// Remembers an answer; says whether it was none, or nonsense. An answer about a rollout that is over is dropped.
+    pub(super) async fn keep(&self, term: Term, done: &Done) -> Result<bool, CommitError> {
+        let mut tries = 0;
+        loop {
+            let Place { namespace, entity, asked } = &done.asking.place;
+            let world = self.desk.world();
+            let fleet = world.fleets.get(namespace);
+            let board = fleet.and_then(|fleet| fleet.boards.get(entity));
+            let about = |number| number == done.asking.rollout;
+            let board = board.filter(|board| board.rollout().is_some_and(|rollout| about(rollout.number)));
+            let (Some(fleet), Some(board)) = (fleet, board) else { return Ok(false) };
+            let kept = fleet.answers.get(entity).map(|kept| &*kept.value).cloned().unwrap_or_default();
+            let answers = absorb(board, &kept, &done.asking.question, done.answer.clone(), self.desk.now());
+            let answers = settled(&kept, answers);
+            let failed = answers.troubles.contains_key(asked);
+            if answers == kept {
+                return Ok(failed);
+            }
+            let before = kept.troubles.get(asked).filter(|_| about(kept.rollout));
+            let events = told(&done.asking.place, before, answers.troubles.get(asked));
+            let writes = vec![Write::put(Record::Answers(entity.clone(), answers))];
+            let by = By { seen: Some(Key::Entity(entity.clone())), ..decider(term) };
+            tries += 1;
+            match self.desk.commit(&world, namespace, by, vec![Atom { writes, events }]).await {
+                Ok(_) => return Ok(failed),
+                Err(CommitError::Conflict) if tries < TRIES => {
+                    self.desk.shown(world.revision.next()).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The same answer once more, to the same question, keeps its first time: nothing is written for it. The monitor's time
+/// counts, since its silence does.
+fn settled(kept: &Answers, mut answers: Answers) -> Answers {
+    if let (Some(old), Some(new)) = (&kept.selection, &mut answers.selection)
+        && old.turned == new.turned
+        && old.targets == new.targets
+    {
+        new.at = old.at;
+    }
+    if let (Some(old), Some(new)) = (&kept.approval, &mut answers.approval) {
+        let same = (old.turned, old.approved) == (new.turned, new.approved) && old.reason == new.reason;
+        if same && old.targets == new.targets {
+            new.at = old.at;
+        }
+    }
+    answers
+}
+
+/// What is told when trouble begins or ends.
+fn told(place: &Place, before: Option<&Trouble>, after: Option<&Trouble>) -> Vec<Draft> {
+    let Place { entity, asked, .. } = place;
+    let draft =
+        |kind, cause| Draft { kind, subject: format!("entity/{entity}"), before: None, after: None, cause };
+    match (before, after) {
+        (None, Some(trouble)) => vec![draft("hook.trouble", cause(*asked, &trouble.reason))],
+        (Some(trouble), None) => {
+            let was = format!("it answers again; it was: {}", trouble.reason);
+            vec![draft("hook.answered", cause(*asked, &was))]
+        }
+        (None, None) | (Some(_), Some(_)) => Vec::new(),
+    }
+}
+
+fn cause(asked: Asked, reason: &str) -> String {
+    format!("{asked}: {reason}")
+}

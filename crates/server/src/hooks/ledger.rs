@@ -1,0 +1,155 @@
+//! Which question was asked when: owns the pace. A repeated question waits, one with other contents goes at once, and no
+//! hook is asked twice at the same time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use bellwether_core::records::answers::Answers;
+use bellwether_core::rollout::question::Question;
+use bellwether_core::words::name::{EntityName, Namespace};
+use bellwether_core::words::time::{Span, Timestamp};
+
+use super::{Asking, Place, TO_ONE_ADDRESS};
+
+/// Shortest time between two calls of one hook for one entity, whatever changes.
+const FLOOR: Span = Span::from_millis(250);
+
+/// What was asked, by place.
+#[derive(Debug, Default)]
+pub(super) struct Ledger(BTreeMap<Place, Line>);
+
+#[derive(Debug)]
+struct Line {
+    asking: Asking,
+    came: Came,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Came {
+    /// Nothing yet.
+    Flying,
+    /// An answer, then.
+    Answer(Timestamp),
+    /// None, or nonsense; it is left alone until then.
+    Trouble { until: Timestamp },
+}
+
+/// Calls under way, by address.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay(BTreeMap<String, usize>);
+
+impl UnderWay {
+    /// Whether there is room for one more to this address; takes it.
+    pub(super) fn take(&mut self, url: &str) -> bool {
+        let count = self.0.entry(url.to_owned()).or_default();
+        *count += 1;
+        *count <= TO_ONE_ADDRESS
+    }
+}
+
+/// When a question is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// From then on.
+    At(Timestamp),
+    /// When what is under way has ended.
+    Flying,
+}
+
+impl Ledger {
+    /// When this question is due, with what is remembered of earlier answers.
+    pub(super) fn due(&self, asking: &Asking, known: &Answers, now: Timestamp) -> Due {
+        let every = asking.hook.every;
+        let Some(line) = self.0.get(&asking.place) else {
+            let heard = (known.rollout == asking.rollout).then(|| heard(known, &asking.question));
+            return Due::At(heard.flatten().map_or(now, |at| at.plus(every)));
+        };
+        let last = &line.asking;
+        let same = last.rollout == asking.rollout && last.hook == asking.hook && last.source == asking.source;
+        match line.came {
+            Came::Flying => Due::Flying,
+            Came::Answer(at) if same && !differs(&last.question, &asking.question) => Due::At(at.plus(every)),
+            Came::Trouble { until } if same => Due::At(until),
+            Came::Answer(at) => Due::At(at.plus(FLOOR)),
+            Came::Trouble { .. } => Due::At(now),
+        }
+    }
+
+    /// The calls under way.
+    pub(super) fn under_way(&self) -> UnderWay {
+        let mut under_way = UnderWay::default();
+        for line in self.0.values().filter(|line| matches!(line.came, Came::Flying)) {
+            under_way.take(&line.asking.hook.url);
+        }
+        under_way
+    }
+
+    /// It was asked.
+    pub(super) fn asking(&mut self, asking: Asking) {
+        self.0.insert(asking.place.clone(), Line { asking, came: Came::Flying });
+    }
+
+    /// It was answered, or not as it should have been.
+    pub(super) fn answered(&mut self, place: &Place, failed: bool, now: Timestamp) {
+        let Some(line) = self.0.get_mut(place) else { return };
+        line.came = if failed {
+            let every = line.asking.hook.every;
+            Came::Trouble { until: now.plus(every).plus(jitter(place, every, now)) }
+        } else {
+            Came::Answer(now)
+        };
+    }
+
+    /// Forgets entities that have nothing to ask any more, but for what is under way.
+    pub(super) fn keep_only(&mut self, live: &BTreeSet<(Namespace, EntityName)>) {
+        self.0.retain(|place, line| {
+            matches!(line.came, Came::Flying)
+                || live.contains(&(place.namespace.clone(), place.entity.clone()))
+        });
+    }
+}
+
+/// When this very question was answered, as an earlier leader remembered it.
+fn heard(known: &Answers, question: &Question) -> Option<Timestamp> {
+    match question {
+        Question::Selection { turned, .. } => {
+            known.selection.as_ref().filter(|answer| answer.turned == *turned).map(|answer| answer.at)
+        }
+        Question::Approval { turned, targets } => {
+            let answer = known.approval.as_ref();
+            let same = answer.filter(|answer| answer.turned == *turned && answer.targets == *targets);
+            same.map(|answer| answer.at)
+        }
+        Question::Monitor { .. } => known.monitor.as_ref().map(|opinion| opinion.at),
+        Question::Monitoring { .. } | Question::Removal { .. } => None,
+    }
+}
+
+/// Whether the question has contents that were not asked about. Figures change all the time and are no news; targets
+/// that are left out now are none either.
+fn differs(last: &Question, question: &Question) -> bool {
+    match (last, question) {
+        (Question::Monitor { .. }, Question::Monitor { .. }) => false,
+        (Question::Monitoring { targets: before }, Question::Monitoring { targets }) => {
+            let before: BTreeSet<_> = before.iter().map(|(name, number)| (name, *number)).collect();
+            targets.iter().any(|(name, number)| !before.contains(&(name, *number)))
+        }
+        (Question::Removal { targets: before }, Question::Removal { targets }) => {
+            let before: BTreeSet<_> = before.iter().collect();
+            targets.iter().any(|name| !before.contains(name))
+        }
+        (last, question) => last != question,
+    }
+}
+
+/// Up to a tenth of the interval, another one for every place and time: hooks that failed together are not asked
+/// together for ever.
+fn jitter(place: &Place, every: Span, now: Timestamp) -> Span {
+    let mut hasher = DefaultHasher::new();
+    (place.namespace.as_str(), place.entity.as_str(), place.asked.as_str(), now.as_millis())
+        .hash(&mut hasher);
+    Span::from_millis(hasher.finish() % (every.as_millis() / 10).max(1))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! A Prometheus server as the judge of a rollout: its query fails the rollout while it returns a sample that is not zero.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::rollout::answer::Answer;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::exchange::Reply;
+
+/// The address of an instant query.
+pub(super) fn url(base: &str, query: &str) -> String {
+    let mut url = format!("{}/api/v1/query?query=", base.trim_end_matches('/'));
+    for byte in query.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => url.push(char::from(byte)),
+            _ => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    url
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    status: String,
+    #[serde(default)]
+    error: String,
+    data: Option<Data>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Data {
+    #[serde(rename = "resultType")]
+    kind: String,
+    result: Value,
+}
+
+/// One sample: its labels, when there are any, and its time and value.
+#[derive(Debug, Deserialize)]
+struct Sample {
+    #[serde(default)]
+    metric: BTreeMap<String, String>,
+    value: (f64, String),
+}
+
+/// What its answer says of the rollout.
+pub(super) fn answer(reply: &Reply) -> Result<Answer, String> {
+    let page: Page = match serde_json::from_slice(&reply.body) {
+        Ok(page) => page,
+        Err(_) if reply.status != 200 => return Err(reply.refusal()),
+        Err(error) => return Err(format!("answer is no Prometheus answer: {error}")),
+    };
+    if page.status != "success" {
+        return Err(format!("the query failed: {}", page.error));
+    }
+    let data = page.data.ok_or_else(|| "answer lacks \"data\"".to_owned())?;
+    let garbled = |error: serde_json::Error| format!("answer does not fit: {error}");
+    let samples: Vec<Sample> = match data.kind.as_str() {
+        "vector" => serde_json::from_value(data.result).map_err(garbled)?,
+        "scalar" => {
+            let value = serde_json::from_value(data.result).map_err(garbled)?;
+            vec![Sample { metric: BTreeMap::new(), value }]
+        }
+        other => return Err(format!("the query returned a {other}; it has to return a vector or a scalar")),
+    };
+    judged(&samples)
+}
+
+fn judged(samples: &[Sample]) -> Result<Answer, String> {
+    let mut unknown = None;
+    for sample in samples {
+        let (_, text) = &sample.value;
+        let value: f64 =
+            text.parse().map_err(|_| format!("the query returned {text:?}, which is no number"))?;
+        if value.is_nan() {
+            unknown = unknown.or(Some(sample));
+        } else if value != 0.0 {
+            return Ok(Answer::Watched { well: false, reason: format!("{} is {text}", labels(sample)) });
+        }
+    }
+    match unknown {
+        Some(sample) => Err(format!("the query returned NaN for {}", labels(sample))),
+        None => Ok(Answer::Watched { well: true, reason: String::new() }),
+    }
+}
+
+/// A sample's labels as PromQL writes them.
+fn labels(sample: &Sample) -> String {
+    let name = sample.metric.get("__name__").map_or("", String::as_str);
+    let others = sample.metric.iter().filter(|(key, _)| *key != "__name__");
+    let pairs: Vec<String> = others.map(|(key, value)| format!("{key}={value:?}")).collect();
+    match (name, pairs.is_empty()) {
+        ("", true) => "the query".to_owned(),
+        (name, true) => name.to_owned(),
+        (name, false) => format!("{name}{{{}}}", pairs.join(",")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(status: u16, body: &str) -> Result<(bool, String), String> {
+        let reply = Reply { status, body: bytes::Bytes::from(body.to_owned()) };
+        answer(&reply).map(|answer| match answer {
+            Answer::Watched { well, reason } => (well, reason),
+            Answer::Selected(_)
+            | Answer::Approved { .. }
+            | Answer::Judged(_)
+            | Answer::Removed(_)
+            | Answer::Silent { .. } => panic!("not a judgement"),
+        })
+    }
+
+    fn vector(samples: &str) -> Result<(bool, String), String> {
+        of(200, &format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{samples}]}}}}"#))
+    }
+
+    #[test]
+    fn it_is_well_unless_a_sample_is_not_zero() {
+        let sample = |value: &str| {
+            format!(r#"{{"metric":{{"__name__":"errors","job":"web"}},"value":[1.5,"{value}"]}}"#)
+        };
+        let well = Ok((true, String::new()));
+        assert_eq!(vector(""), well);
+        assert_eq!(vector(&sample("0")), well);
+        assert_eq!(vector(&sample("-0")), well);
+        let failing = |value: &str| Ok((false, format!("errors{{job=\"web\"}} is {value}")));
+        for value in ["1", "-1", "+Inf", "0.001"] {
+            assert_eq!(vector(&format!("{},{}", sample("NaN"), sample(value))), failing(value));
+        }
+        assert_eq!(vector(&sample("NaN")).unwrap_err(), "the query returned NaN for errors{job=\"web\"}");
+        let scalar = r#"{"status":"success","data":{"resultType":"scalar","result":[1.5,"2"]}}"#;
+        assert_eq!(of(200, scalar), Ok((false, "the query is 2".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_judgement_is_said() {
+        let error = r#"{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}"#;
+        assert_eq!(of(400, error).unwrap_err(), "the query failed: parse error: unexpected end");
+        assert_eq!(of(502, "Bad Gateway\nmore").unwrap_err(), "status 502: Bad Gateway");
+        let matrix = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
+        assert!(of(200, matrix).unwrap_err().contains("returned a matrix"));
+        assert!(of(200, "<html>").unwrap_err().starts_with("answer is no Prometheus answer"));
+    }
+
+    #[test]
+    fn a_query_is_written_into_the_address() {
+        assert_eq!(
+            url("http://p:9090/", "a{b=\"c\"} > 0"),
+            "http://p:9090/api/v1/query?query=a%7Bb%3D%22c%22%7D%20%3E%200"
+        );
+    }
+}

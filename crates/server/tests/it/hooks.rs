@@ -1,0 +1,281 @@
+//! Policies that ask controllers: who is next, whether they may, how they do.
+
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::policy::{Hook, Hooks, Policy};
+use bellwether_api::v1::report::Health;
+use bellwether_api::v1::rollout::{RolloutView, State};
+use bellwether_core::words::name::Actor;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use crate::harness::{Installation, Node, policy, set_entity, until, version};
+use crate::hooked::{Controller, Heard, Say, eventually, hook, some};
+
+fn hooked(hooks: Hooks) -> Policy {
+    Policy { hooks: Some(hooks), ..policy("1", "0s") }
+}
+
+fn selecting(hook: Hook) -> Policy {
+    hooked(Hooks { selection: Some(hook), ..Hooks::default() })
+}
+
+fn approving(hook: Hook) -> Policy {
+    hooked(Hooks { approval: Some(hook), ..Hooks::default() })
+}
+
+/// Nodes `web-1` to `web-N`, connected.
+async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    for number in 1..=count {
+        let node = installation.node(&format!("web-{number}")).await;
+        node.client.sync("default", &node.name, 0, Duration::from_millis(20)).await.unwrap();
+        nodes.push(node);
+    }
+    nodes
+}
+
+/// Whether it waits for this hook for such a reason, and has handed out nothing.
+fn waits(view: &RolloutView, hook: &str, reason: &str) -> bool {
+    let state = view.rollout.as_ref().map(|rollout| &rollout.state);
+    view.figures.in_flight == 0
+        && matches!(state, Some(State::WaitingHook { hook: asked, reason: said })
+            if asked == hook && said.starts_with(reason))
+}
+
+/// The questions about one entity.
+fn about(controller: &Controller, entity: &str) -> Vec<Heard> {
+    let mut heard = controller.heard();
+    heard.retain(|heard| heard.body["entity"] == entity);
+    heard
+}
+
+#[tokio::test]
+async fn a_selection_hook_chooses_the_order_and_is_asked_once_per_turn() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let nodes = nodes(&installation, 3).await;
+    let controller = Controller::saying(Say::Backwards).await;
+    set_entity(&admin, selecting(Hook { every: some("1h"), ..controller.hook() })).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    for (index, node) in nodes.iter().rev().enumerate() {
+        let number = node.told("v1").await;
+        let view = until(&admin, |view| view.figures.in_flight == 1).await;
+        assert_eq!(view.figures.succeeded, u64::try_from(index).unwrap(), "one after the other");
+        node.runs("v1", number, Health::Healthy).await;
+    }
+    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
+    let first = controller.heard().first().unwrap().clone();
+    assert_eq!(first.path, "/ask");
+    assert_eq!(
+        first.body,
+        json!({
+            "namespace": "default", "entity": "web", "rollout": 1, "version": "v1", "hook": "selection",
+            "turned": 0, "room": 1, "candidates": ["web-1", "web-2", "web-3"],
+        })
+    );
+    let turns: Vec<Value> = controller.heard().iter().map(|heard| heard.body["turned"].clone()).collect();
+    assert_eq!(turns, [json!(0), json!(1), json!(2)]);
+    let metrics = admin.text("/metrics", Duration::from_secs(5)).await.unwrap();
+    let counted = "bellwether_hook_calls_total{hook=\"selection\",result=\"answered\"} 3";
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+#[tokio::test]
+async fn nonsense_hands_out_nothing_and_says_what_it_is() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let nodes = nodes(&installation, 2).await;
+    let controller = Controller::saying(Say::Text(200, "hello".to_owned())).await;
+    set_entity(&admin, selecting(controller.hook())).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let nonsense = [
+        (Say::Text(200, "hello".to_owned()), "answer is no JSON"),
+        (Say::Json(json!({ "target": [] })), "answer lacks \"targets\""),
+        (Say::Json(json!({ "targets": 7 })), "answer does not fit"),
+        (Say::Json(json!({ "targets": ["nobody"] })), "it named nobody, which was not asked about"),
+        (Say::Json(json!({ "targets": ["web-1", "web-2"] })), "it chose 2 where there is room for 1"),
+        (Say::Text(500, "boom\nmore".to_owned()), "status 500: boom"),
+        (Say::Text(302, String::new()), "status 302"),
+        (Say::Text(200, "x".repeat(2 << 20)), "its answer is larger than 1 MiB"),
+    ];
+    for (say, reason) in nonsense {
+        controller.say(say);
+        until(&admin, |view| waits(view, "selection", reason)).await;
+    }
+    controller.say(Say::Json(json!({ "targets": ["web-2"], "more": true })));
+    nodes.last().unwrap().told("v1").await;
+    let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
+    let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+    let kinds: Vec<&str> = kinds.into_iter().filter(|kind| kind.starts_with("hook.")).collect();
+    assert_eq!(kinds, ["hook.trouble", "hook.answered"]);
+}
+
+#[tokio::test]
+async fn a_hook_that_hangs_keeps_its_own_rollout_waiting_and_no_other() {
+    let mut installation = Installation::new().await;
+    let admin = installation.admin();
+    let _nodes = nodes(&installation, 1).await;
+    let controller = Controller::saying(Say::Hang).await;
+    set_entity(&admin, approving(Hook { timeout: some("1h"), ..controller.hook() })).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    eventually("it was asked", async || controller.heard().first().cloned()).await;
+    let other =
+        EntitySpec { selector: "role=web".to_owned(), policy: policy("1", "0s"), ..EntitySpec::default() };
+    admin.set_entity("default", "other", &other).await.unwrap();
+    admin.start_rollout("default", "other", &version("v1")).await.unwrap();
+    eventually("the other one goes on", async || {
+        let view = admin.current_rollout("default", "other", None, Duration::ZERO).await.unwrap();
+        (view.figures.in_flight == 1).then_some(())
+    })
+    .await;
+    until(&admin, |view| waits(view, "approval", "")).await;
+    assert_eq!(controller.heard().len(), 1, "not asked again while it is asked");
+
+    installation.restart().await;
+    let admin = installation.admin();
+    eventually("the next server asks", async || (controller.heard().len() == 2).then_some(())).await;
+    until(&admin, |view| waits(view, "approval", "")).await;
+}
+
+#[tokio::test]
+async fn silence_and_closed_doors_are_told_apart() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let _nodes = nodes(&installation, 1).await;
+    let controller = Controller::saying(Say::Hang).await;
+    set_entity(&admin, approving(controller.hook())).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    until(&admin, |view| waits(view, "approval", "timed out after 500ms")).await;
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = closed.local_addr().unwrap();
+    drop(closed);
+    let nobody = Hook { every: some("200ms"), ..hook(&format!("http://{address}/")) };
+    set_entity(&admin, approving(nobody.clone())).await;
+    let reason = format!("could not connect to {address}: ");
+    until(&admin, |view| waits(view, "approval", &reason)).await;
+    set_entity(&admin, approving(Hook { token: some("unheard-of"), ..nobody })).await;
+    let reason = "the server's configuration has no token named unheard-of (hook_tokens)";
+    until(&admin, |view| waits(view, "approval", reason)).await;
+}
+
+#[tokio::test]
+async fn nobody_is_told_before_the_approval_hook_agrees_and_it_gets_its_token() {
+    let mut installation = Installation::new().await;
+    let token = installation.config.data_dir.join("hook-token");
+    std::fs::write(&token, "s3cret\n").unwrap();
+    installation.config.hooks.tokens.insert(Actor::parse("board").unwrap(), token);
+    // Nothing but hooks changes anything here.
+    installation.config.settings.limits.suspect = "1m".parse().unwrap();
+    installation.config.settings.limits.unreachable = "2m".parse().unwrap();
+    installation.restart().await;
+    let admin = installation.admin();
+    let nodes = nodes(&installation, 1).await;
+    let no = json!({ "approved": false, "reason": "the board has not met" });
+    let controller = Controller::saying(Say::Json(no)).await;
+    set_entity(&admin, approving(Hook { token: some("board"), ..controller.hook() })).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    until(&admin, |view| waits(view, "approval", "the board has not met")).await;
+    let (revision, asked) = (admin.entities("default").await.unwrap().revision, controller.heard().len());
+    eventually("it asks again", async || (controller.heard().len() > asked + 2).then_some(())).await;
+    assert_eq!(admin.entities("default").await.unwrap().revision, revision, "the same answer writes nothing");
+    controller.say(Say::Json(json!({ "approved": true })));
+    nodes.first().unwrap().told("v1").await;
+    let heard = controller.heard();
+    assert!(heard.iter().all(|heard| heard.bearer.as_deref() == Some("Bearer s3cret")));
+    assert_eq!(heard.first().unwrap().body["targets"], json!(["web-1"]));
+}
+
+#[tokio::test]
+async fn a_hook_behind_tls_is_trusted_by_the_configured_authority_alone() {
+    let mut installation = Installation::new().await;
+    let admin = installation.admin();
+    let _nodes = nodes(&installation, 1).await;
+    let no = || Say::Json(json!({ "approved": false, "reason": "trusted" }));
+    let stranger = Controller::behind_tls(installation.server(), no()).await;
+    let secure = |controller: &Controller| {
+        let url = format!("https://{}/ask", controller.address);
+        approving(Hook { url, ..controller.hook() })
+    };
+    set_entity(&admin, secure(&stranger)).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let reason = format!("could not connect to {}: invalid peer certificate", stranger.address);
+    until(&admin, |view| waits(view, "approval", &reason)).await;
+    assert!(stranger.heard().is_empty());
+
+    installation.config.hooks.ca_file = Some(installation.config.data_dir.join("pki/ca.pem"));
+    installation.restart().await;
+    let admin = installation.admin();
+    let known = Controller::behind_tls(installation.server(), no()).await;
+    set_entity(&admin, secure(&known)).await;
+    until(&admin, |view| waits(view, "approval", "trusted")).await;
+}
+
+#[tokio::test]
+async fn what_was_answered_is_remembered_by_the_next_server_and_not_asked_again() {
+    let mut installation = Installation::new().await;
+    let admin = installation.admin();
+    let _nodes = nodes(&installation, 1).await;
+    let no = json!({ "approved": false, "reason": "not on a Friday" });
+    let controller = Controller::saying(Say::Json(no)).await;
+    let patient = approving(Hook { every: some("1h"), ..controller.hook() });
+    set_entity(&admin, patient.clone()).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    until(&admin, |view| waits(view, "approval", "not on a Friday")).await;
+    installation.restart().await;
+    let admin = installation.admin();
+    // A later one in the same order is asked about, so the first one was looked at and left alone.
+    let later = EntitySpec { selector: "role=web".to_owned(), policy: patient, ..EntitySpec::default() };
+    admin.set_entity("default", "web-later", &later).await.unwrap();
+    admin.start_rollout("default", "web-later", &version("v1")).await.unwrap();
+    eventually("the later one is asked about", async || about(&controller, "web-later").pop()).await;
+    until(&admin, |view| waits(view, "approval", "not on a Friday")).await;
+    assert_eq!(about(&controller, "web").len(), 1);
+}
+
+#[tokio::test]
+async fn a_target_that_the_monitoring_hook_finds_unwell_has_failed_and_is_taken_back() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let nodes = nodes(&installation, 2).await;
+    let (one, two) = (nodes.first().unwrap(), nodes.last().unwrap());
+    let controller = Controller::saying(Say::Judge { well: true, reason: String::new() }).await;
+    let monitoring = Some(controller.hook());
+    set_entity(&admin, hooked(Hooks { monitoring, ..Hooks::default() })).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    for node in [one, two] {
+        let number = node.told("v1").await;
+        node.runs("v1", number, Health::Healthy).await;
+    }
+    until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
+
+    controller.say(Say::Judge { well: false, reason: "p99 above 2s".to_owned() });
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    let number = one.told("v2").await;
+    one.runs("v2", number, Health::Healthy).await;
+    let number = one.told("v1").await;
+    one.runs("v1", number, Health::Healthy).await;
+    let ended = |view: &RolloutView| {
+        view.rollout.as_ref().is_some_and(|rollout| rollout.version == "v2" && rollout.ended_ms.is_some())
+    };
+    let rollout = until(&admin, ended).await.rollout.unwrap();
+    assert_eq!(rollout.state, State::RolledBack);
+    let evidence = &rollout.failures.first().unwrap().evidence.summary;
+    assert!(evidence.contains("p99 above 2s"), "{evidence}");
+}
+
+#[tokio::test]
+async fn a_removal_hook_takes_no_node_out_of_the_fleet() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let nodes = nodes(&installation, 2).await;
+    let controller = Controller::saying(Say::Json(json!({ "removed": ["web-2"] }))).await;
+    let removal = Some(controller.hook());
+    let half = Policy { success: some("50%"), ..hooked(Hooks { removal, ..Hooks::default() }) };
+    set_entity(&admin, half).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let number = nodes.first().unwrap().told("v1").await;
+    nodes.first().unwrap().runs("v1", number, Health::Healthy).await;
+    let reason = "web-2 is a node: cordon or relabel it so that the selector no longer picks it";
+    until(&admin, |view| waits(view, "removal", reason)).await;
+    assert_eq!(controller.heard().first().unwrap().body["targets"], json!(["web-2"]));
+}
