@@ -57,8 +57,16 @@ pub const ROLLOUT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollouts/{numbe
 pub const ROLLOUT_CURRENT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout";
 /// What a rollout of an entity would bring.
 pub const PLAN: &str = "/v1/namespaces/{ns}/entities/{entity}/plan";
-/// Something done to the current rollout: pause, resume, abort, undo, retry.
+/// Something done to the current rollout: pause, resume, approve, abort, undo, retry.
 pub const ROLLOUT_VERB: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout/{verb}";
+/// All freezes of a namespace, and those that hold in every one.
+pub const FREEZES: &str = "/v1/namespaces/{ns}/freezes";
+/// One freeze of a namespace.
+pub const FREEZE: &str = "/v1/namespaces/{ns}/freezes/{freeze}";
+/// All freezes that hold in every namespace.
+pub const GLOBAL_FREEZES: &str = "/v1/freezes";
+/// One freeze that holds in every namespace.
+pub const GLOBAL_FREEZE: &str = "/v1/freezes/{freeze}";
 /// All profiles.
 pub const PROFILES: &str = "/v1/namespaces/{ns}/profiles";
 /// One profile.

@@ -49,10 +49,10 @@ round_trip! {
     "progress": v1::progress::Progress => bellwether_core::records::progress::Progress;
     "rollout": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
     "rollout_in_stages": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
-    "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
     "answers": v1::answers::Answers => bellwether_core::records::answers::Answers;
     "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
+    "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
 }
@@ -85,6 +85,9 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::rollout::Started>("started", |shape| shape);
     holds::<v1::entity::EntitySpec>("entity_spec", |shape| shape);
     holds::<v1::entity::EntitySpec>("entity_spec_of_profile", |shape| shape);
+    holds::<v1::rollout::Act>("act", |shape| shape);
+    holds::<v1::freeze::FreezeSpec>("freeze_spec", |shape| shape);
+    holds::<v1::freeze::FreezeView>("freeze_view", |shape| shape);
     holds::<v1::profile::ProfilePatch>("profile_patch", |shape| shape);
     holds::<v1::profile::ProfileSpec>("profile_spec", |shape| shape);
     holds::<v1::target::TargetView>("target_view", |shape| shape);

@@ -1,6 +1,7 @@
 //! The command line as typed: nouns, verbs, flags and their help. The only place that reads the environment.
 
 mod fleet;
+mod freeze;
 mod nouns;
 mod profile;
 mod simulate;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
+pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
 pub(crate) use nouns::{
     Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeVerb, PlanRollout, PolicyFlags, RolloutVerb,
     ServerConfig, ServerVerb, StartRollout, TokenVerb, Wait,
@@ -127,12 +129,40 @@ pub(crate) enum Command {
     /// Moving an entity's targets to a version
     #[command(subcommand)]
     Rollout(RolloutVerb),
+    /// Keeping targets from taking their turn, for a while or until somebody ends it
+    #[command(subcommand)]
+    Freeze(FreezeVerb),
+    /// Hand out nothing more, rollbacks included, within one pass; lift it with --off
+    StopEverything(StopEverything),
+    /// Make the entities and freezes in a file what it says they are
+    Apply {
+        #[command(flatten)]
+        from: FromFile,
+        /// Only say what would change
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Show what `apply` would change, field by field; ends with 1 if anything
+    Diff {
+        #[command(flatten)]
+        from: FromFile,
+    },
     /// Try policies on a made-up fleet in virtual time: how long it takes, what a bad version does; asks no server
     Simulate(Box<Simulate>),
     /// Why something waits: NAME, node/NAME, entity/NAME or target/ENTITY/NAME
     Why {
         /// What to ask about
         subject: String,
+    },
+    /// Everything about something: NAME, node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME or profile/NAME
+    Describe {
+        /// What
+        subject: String,
+    },
+    /// What a field means, its default and an example: policy, policy.batch, freeze.lasts, entity.selector
+    Explain {
+        /// The field, or what it is part of; everything if absent
+        field: Option<String>,
     },
     /// What happened, in order
     Events(Events),

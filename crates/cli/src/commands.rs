@@ -2,12 +2,16 @@
 
 mod action;
 mod agent;
+mod apply;
 mod contexts;
 mod demo;
+mod describe;
 mod dev;
 mod entity;
 mod events;
+mod explain;
 mod fleet;
+mod freeze;
 mod manual;
 mod node;
 mod overview;
@@ -43,6 +47,12 @@ pub(crate) async fn run(args: Args) -> Ended {
         Command::Profile(verb) => profile::run(&context(&global)?, verb).await,
         Command::Action(verb) => action::run(&global, &verb),
         Command::Rollout(verb) => rollout::run(&context(&global)?, verb).await,
+        Command::Freeze(verb) => freeze::run(&context(&global)?, verb).await,
+        Command::StopEverything(stop) => freeze::stop_everything(&context(&global)?, stop).await,
+        Command::Apply { from, dry_run } => apply::apply(&context(&global)?, &from, dry_run).await,
+        Command::Diff { from } => apply::diff(&context(&global)?, &from).await,
+        Command::Describe { subject } => describe::run(&context(&global)?, &subject).await,
+        Command::Explain { field } => explain::run(&global, field.as_deref()),
         Command::Token(verb) => token::run(&context(&global)?, verb).await,
         Command::JoinToken(verb) => token::join(&context(&global)?, verb).await,
     }

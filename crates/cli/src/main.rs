@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod context;
 mod exit;
+mod near;
 mod show;
 mod telemetry;
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod entities;
+mod freezes;
 mod nodes;
 mod profiles;
 mod rollouts;

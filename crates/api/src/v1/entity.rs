@@ -13,12 +13,15 @@ use crate::shape::{ShapeError, read};
 #[serde(deny_unknown_fields)]
 pub struct EntitySpec {
     /// Which nodes are its targets, like `role=web`; `all` for every node.
+    #[schema(example = "role=web")]
     pub selector: String,
     /// The profile whose revisions are its versions. With neither this nor an action, versions are whatever is asked for,
     /// and an entity that is there stays what it is.
+    #[schema(example = "greeting")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// The action, of each node's own catalogue, that its versions are runs of.
+    #[schema(example = "backup")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
     /// How carefully they change.

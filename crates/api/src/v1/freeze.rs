@@ -1,28 +1,36 @@
 //! Freezes, as they travel and are kept.
 
 use bellwether_core::records::freeze as core;
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, read, read_some};
+
+/// Longest time that a freeze may last by itself.
+const LONGEST: Span = Span::from_secs(365 * 24 * 60 * 60);
 
 /// Asks for a freeze.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FreezeSpec {
     /// The entity it covers; with neither entity nor targets it covers everything.
+    #[schema(example = "web")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
     /// A selector of the targets it covers, of every entity.
+    #[schema(example = "zone=b")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<String>,
     /// `freeze`: no target takes its turn; `stop`: nothing at all is handed out, rollbacks included. Default freeze.
+    #[schema(example = "stop")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strength: Option<String>,
     /// Why, for whoever waits.
+    #[schema(example = "the shop is on television")]
     #[serde(default)]
     pub why: String,
-    /// How long it lasts, like `4h`; until a person ends it if absent.
+    /// How long it lasts, like `4h`, at most a year; until a person ends it if absent.
+    #[schema(example = "4h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
 }
@@ -50,6 +58,49 @@ pub struct Freeze {
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
+}
+
+/// A freeze, with what the server knows of it now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct FreezeView {
+    /// The freeze.
+    #[serde(flatten)]
+    pub freeze: Freeze,
+    /// Whether it holds in every namespace.
+    pub global: bool,
+    /// Whether it ended by itself; it stays listed until it is replaced or deleted.
+    pub expired: bool,
+    /// What may have been forgotten; told when it is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl FreezeView {
+    /// A freeze as it is at `now`.
+    #[must_use]
+    pub fn at(freeze: &core::Freeze, global: bool, now: Timestamp) -> Self {
+        Self { freeze: freeze.into(), global, expired: !freeze.is_in_force(now), hint: None }
+    }
+}
+
+impl FreezeSpec {
+    /// Reads it: what it covers, how strict it is, and how long it lasts.
+    ///
+    /// # Errors
+    /// [`ShapeError`] naming the field.
+    pub fn read(&self) -> Result<(core::Scope, core::Strength, Option<Span>), ShapeError> {
+        let scope = scope(self.entity.as_deref(), self.targets.as_deref())?;
+        let strength = self.strength.as_deref().map_or(Ok(core::Strength::Freeze), strength)?;
+        let lasts: Option<Span> = read_some("lasts", self.lasts.as_deref())?;
+        match lasts {
+            Some(Span::ZERO) => Err(ShapeError::at("lasts", "a freeze lasts longer than nothing")),
+            Some(span) if span > LONGEST => {
+                let reason = "a freeze lasts at most a year by itself; without it, until a person ends it";
+                Err(ShapeError::at("lasts", reason))
+            }
+            Some(_) | None => Ok((scope, strength, lasts)),
+        }
+    }
 }
 
 /// Reads what a freeze covers.

@@ -15,48 +15,63 @@ use crate::shape::{ShapeError, read, read_some};
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     /// Most targets in flight at once, `5%` or a count; `0` holds. Default 5%.
+    #[schema(example = "5%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
     /// How far it goes before the next stage begins: `["1", "5%", "25% approve", "100%"]`; `approve` waits for a person.
+    #[schema(example = json!(["1", "5%", "25% approve", "100%"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Vec<String>>,
     /// Most targets in flight, broken or unreachable together before another is touched, per fleet and per domain.
+    #[schema(example = "20%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<String>,
     /// Share of targets that must succeed. Default 100%.
+    #[schema(example = "99%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<String>,
     /// Failures tolerated, a count or share; one more and the version is bad. Default: what `success` leaves.
+    #[schema(example = "3")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<String>,
     /// Silent targets tolerated before the rollout pauses. Default 10%.
+    #[schema(example = "10%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
     /// Uninterrupted healthy time on the version before a target counts. Default 60s.
+    #[schema(example = "60s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<String>,
     /// From assignment to success, else failed; must exceed `soak`. Default 120s + soak.
+    #[schema(example = "10m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
     /// Within this the rollout must gain a target, else its version is bad.
+    #[schema(example = "30m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
     /// Whether an error or failed check fails a target at once. Default true.
+    #[schema(example = false)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_fast: Option<bool>,
     /// Apply attempts per target, after the first, before it is failed. Default 0.
+    #[schema(example = 2)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
     /// The label whose values change one after the other: `zone`, or `zone:b,a` for those that come first.
+    #[schema(example = "zone:b,a")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// In which order targets take their turn: `name`, `label:KEY`, `shuffle:SEED`. Default name.
+    #[schema(example = "label:rack")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
     /// When turns are handed out: `Mon..Fri 22:00-04:00 Europe/Berlin`, with `for SELECTOR` for some targets only.
+    #[schema(example = json!(["Mon..Fri 22:00-04:00 Europe/Berlin"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Vec<String>>,
     /// Services that must be functional before another turn is handed out: `db`, `2 of db`.
+    #[schema(example = json!(["2 of db"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Vec<String>>,
     /// What judges the rollout as a whole.
@@ -66,15 +81,19 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
     /// `rollback`, `pause` or `continue`. Default rollback.
+    #[schema(example = "pause")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<String>,
     /// Most targets in flight on the way back. Default 100%.
+    #[schema(example = "50%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback: Option<String>,
     /// What a new version does to a rollout under way: `replace`, `finish` or `refuse`. Default replace.
+    #[schema(example = "finish")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersede: Option<String>,
     /// How long after its success a target's failure is still told as the version's. Default 15m.
+    #[schema(example = "15m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<String>,
 }

@@ -51,6 +51,9 @@ pub struct Act {
     /// For `retry` alone: the bad version to try again; the last one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// For `approve` alone: the stage that is approved, from 1; the one that waits if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<u32>,
     /// Why, for whoever reads the history.
     #[serde(default)]
     pub why: String,

@@ -378,6 +378,14 @@ pub(crate) enum RolloutVerb {
     Pause(Act),
     /// Go on; what it had paused for is let pass
     Resume(Act),
+    /// Let the stage begin that waits for a person
+    Approve {
+        #[command(flatten)]
+        act: Act,
+        /// The stage, from 1, so that no other is approved by mistake
+        #[arg(long)]
+        stage: Option<u32>,
+    },
     /// Stop, and leave targets as they are
     Abort(Act),
     /// Take everything back to last known good

@@ -23,11 +23,12 @@ pub(super) async fn run(context: &Context, verb: RolloutVerb) -> Ended {
         RolloutVerb::Get { entity, wait } => return get(context, &entity, &wait).await,
         RolloutVerb::List => return super::overview::status(context).await,
         RolloutVerb::History { entity } => history(context, &entity).await?,
-        RolloutVerb::Pause(what) => act(context, "pause", what, None).await?,
-        RolloutVerb::Resume(what) => act(context, "resume", what, None).await?,
-        RolloutVerb::Abort(what) => act(context, "abort", what, None).await?,
-        RolloutVerb::Undo(what) => act(context, "undo", what, None).await?,
-        RolloutVerb::Retry { act: what, version } => act(context, "retry", what, version).await?,
+        RolloutVerb::Pause(what) => act(context, "pause", what, (None, None)).await?,
+        RolloutVerb::Resume(what) => act(context, "resume", what, (None, None)).await?,
+        RolloutVerb::Approve { act: what, stage } => act(context, "approve", what, (None, stage)).await?,
+        RolloutVerb::Abort(what) => act(context, "abort", what, (None, None)).await?,
+        RolloutVerb::Undo(what) => act(context, "undo", what, (None, None)).await?,
+        RolloutVerb::Retry { act: what, version } => act(context, "retry", what, (version, None)).await?,
     }
     Ok(Exit::Yes)
 }
@@ -44,8 +45,13 @@ async fn begin(context: &Context, start: StartRollout) -> Ended {
     Ok(Exit::Yes)
 }
 
-async fn act(context: &Context, verb: &str, what: Act, version: Option<String>) -> Result<(), Failure> {
-    let act = ActShape { version, why: what.why };
+async fn act(
+    context: &Context,
+    verb: &str,
+    what: Act,
+    (version, stage): (Option<String>, Option<u32>),
+) -> Result<(), Failure> {
+    let act = ActShape { version, stage, why: what.why };
     Ok(context.client.act_on_rollout(&context.namespace, &what.entity, verb, &act).await?)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_api::v1::rollout::{Rollout, RolloutView, State};
 use bellwether_api::v1::target::TargetView;
 
-use super::age::{ago, clock};
+use super::age::{ago, clock, date};
 use super::paint::{Paint, Tone, phase};
 
 /// Most leaves shown under one branch; those in trouble come first.
@@ -19,6 +19,7 @@ pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) ->
         lines.push(format!("│ {}", view.why));
     }
     let Some(rollout) = &view.rollout else { return lines };
+    lines.extend(stage(view, rollout).map(|text| format!("│ {text}")));
     let (batches, rest) = sort(rollout, targets);
     let count = rollout.batches.len();
     for (index, batch) in rollout.batches.iter().enumerate() {
@@ -50,6 +51,25 @@ fn head(view: &RolloutView, paint: Paint) -> String {
             &format!("rollout {} by {}, {}", rollout.number, rollout.by, ago(end, rollout.started_ms))
         ),
     )
+}
+
+/// Which stage it is in and how far that goes, and when what it waits for changes by itself.
+fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
+    let under_way = rollout.ended_ms.is_none();
+    let stages = view.entity.policy.stages.as_deref().unwrap_or_default();
+    let at = usize::try_from(rollout.stage.at).unwrap_or(usize::MAX);
+    let cap = stages.get(at).filter(|_| under_way);
+    let stage = cap.map(|cap| format!("stage {} of {}: up to {cap}", at + 1, stages.len()));
+    let opens = match &rollout.state {
+        State::WaitingWindow { opens_ms } => Some(format!("the next window opens {}", date(*opens_ms))),
+        State::WaitingFrozen { until_ms: Some(until), .. } => {
+            Some(format!("the freeze ends {}", date(*until)))
+        }
+        State::WaitingShut { until_ms: Some(until), .. } => Some(format!("the first opens {}", date(*until))),
+        _ => None,
+    };
+    let parts: Vec<String> = [stage, opens].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
 /// A state's word and tone. Partial success is never shown green.

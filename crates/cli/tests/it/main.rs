@@ -9,6 +9,7 @@
 
 mod commands;
 mod demo;
+mod freezes;
 mod guide;
 mod place;
 mod simulate;

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_core::words::counter::{Revision, Sequence};
-use bellwether_core::words::name::{EntityName, Namespace, NodeName, ProfileName};
+use bellwether_core::words::name::{EntityName, FreezeName, Namespace, NodeName, ProfileName};
 use bytes::Bytes;
 use http::request::Parts;
 use serde::Serialize;
@@ -81,6 +81,7 @@ params! {
     Node(NodeName) = "node";
     Entity(EntityName) = "entity";
     Profile(ProfileName) = "profile";
+    Freeze(FreezeName) = "freeze";
     Number(u64) = "number";
     Word(String) = "verb";
     CategoryText(String) = "category";

@@ -35,6 +35,19 @@ impl Failure {
     }
 }
 
+/// What was set, in the answer: made, or changed.
+pub(crate) struct Set<T> {
+    pub(crate) is_new: bool,
+    pub(crate) value: T,
+}
+
+impl<T: serde::Serialize> IntoResponse for Set<T> {
+    fn into_response(self) -> Response {
+        let status = if self.is_new { StatusCode::CREATED } else { StatusCode::OK };
+        (status, axum::Json(self.value)).into_response()
+    }
+}
+
 fn status(code: Code) -> StatusCode {
     match code {
         Code::Invalid => StatusCode::BAD_REQUEST,

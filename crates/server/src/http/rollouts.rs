@@ -48,21 +48,27 @@ pub(crate) async fn act(
     State(app): State<App>,
     caller: Caller,
     (Ns(namespace), Entity(name), Word(verb)): (Ns, Entity, Word),
-    Body(Act { version, why: reason }): Body<Act>,
+    Body(Act { version, stage, why: reason }): Body<Act>,
 ) -> Result<Answer<Nothing>, Failure> {
     let verb = match verb.as_str() {
         "pause" => Verb::Pause,
         "resume" => Verb::Resume,
+        "approve" => Verb::Approve(stage),
         "abort" => Verb::Abort,
         "undo" => Verb::Undo,
         "retry" => Verb::Retry(read_some("version", version.as_deref())?),
         other => {
             let detail = format!("could not find the operation {other:?} of rollouts");
-            return Err(Failure::new(Code::NotFound, detail).hint("pause, resume, abort, undo, retry"));
+            return Err(
+                Failure::new(Code::NotFound, detail).hint("pause, resume, approve, abort, undo, retry")
+            );
         }
     };
     if version.is_some() && !matches!(verb, Verb::Retry(_)) {
         return Err(ShapeError::at("version", "only retry takes a version").into());
+    }
+    if stage.is_some() && !matches!(verb, Verb::Approve(_)) {
+        return Err(ShapeError::at("stage", "only approve takes a stage").into());
     }
     known(&app, &namespace, &name)?;
     ops::rollout::act(&app.desk, &namespace, &caller.actor(), &name, (verb, &reason)).await?;

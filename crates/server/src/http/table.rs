@@ -8,6 +8,7 @@ use bellwether_api::v1::access::{
 };
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::event::Event;
+use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::node::{Because, LabelChange, NodeView};
 use bellwether_api::v1::order::Sync;
 use bellwether_api::v1::overview::Overview;
@@ -26,7 +27,7 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
 use super::{
-    App, access, entities, events, nodes, plan, probes, profiles, reports, rollouts, routes, sync, why,
+    App, access, entities, events, freezes, nodes, plan, probes, profiles, reports, rollouts, routes, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -60,7 +61,7 @@ const fn route(method: HttpMethod, path: &'static str, need: Need, summary: &'st
 }
 
 pub(super) fn all(app: App) -> Routes {
-    people(configuration(changes(nodes(Routes::new(app)))))
+    people(configuration(frozen(changes(nodes(Routes::new(app))))))
         .add::<Nothing, Nothing, _, _>(
             route(Get, paths::HEALTHZ, Need::Open, "The process answers"),
             probes::healthz,
@@ -163,7 +164,7 @@ fn changes(routes: Routes) -> Routes {
             rollouts::current,
         )
         .add::<Act, Nothing, _, _>(
-            route(Post, paths::ROLLOUT_VERB, Need::Operate, "Pause, resume, abort, undo or retry"),
+            route(Post, paths::ROLLOUT_VERB, Need::Operate, "Pause, resume, approve, abort, undo or retry"),
             rollouts::act,
         )
         .add::<Nothing, Page<Event>, _, _>(route(Get, paths::EVENTS, Need::Read, "List events"), events::list)
@@ -172,6 +173,39 @@ fn changes(routes: Routes) -> Routes {
             events::stream,
         )
         .add::<Nothing, Why, _, _>(route(Get, paths::WHY, Need::Read, "Why something waits"), why::get)
+}
+
+fn frozen(routes: Routes) -> Routes {
+    routes
+        .add::<Nothing, Page<FreezeView>, _, _>(
+            route(Get, paths::FREEZES, Need::Read, "List freezes, and those of every namespace"),
+            freezes::list,
+        )
+        .add::<Nothing, FreezeView, _, _>(route(Get, paths::FREEZE, Need::Read, "Get a freeze"), freezes::get)
+        .add::<FreezeSpec, FreezeView, _, _>(
+            route(Put, paths::FREEZE, Need::Operate, "Set a freeze, in place of any of its name"),
+            freezes::put,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Delete, paths::FREEZE, Need::Operate, "End a freeze"),
+            freezes::delete,
+        )
+        .add::<Nothing, Page<FreezeView>, _, _>(
+            route(Get, paths::GLOBAL_FREEZES, Need::Administer, "List freezes of every namespace"),
+            freezes::list_global,
+        )
+        .add::<Nothing, FreezeView, _, _>(
+            route(Get, paths::GLOBAL_FREEZE, Need::Administer, "Get a freeze of every namespace"),
+            freezes::get_global,
+        )
+        .add::<FreezeSpec, FreezeView, _, _>(
+            route(Put, paths::GLOBAL_FREEZE, Need::Administer, "Set a freeze of every namespace"),
+            freezes::put_global,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Delete, paths::GLOBAL_FREEZE, Need::Administer, "End a freeze of every namespace"),
+            freezes::delete_global,
+        )
 }
 
 fn configuration(routes: Routes) -> Routes {

@@ -80,7 +80,7 @@ fn kind_of(name: &EntityName, old: Option<&Entity>, asked: Option<&Kind>) -> Res
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.
-pub(super) fn policy(kind: &Kind, asked: &v1::policy::Policy) -> Result<Policy, ShapeError> {
+pub fn policy(kind: &Kind, asked: &v1::policy::Policy) -> Result<Policy, ShapeError> {
     let mut asked = asked.clone();
     if let Kind::Action(action) = kind {
         let at = |field: &str, reason: String| Err(ShapeError::at(&format!("policy.{field}"), reason));

@@ -1,4 +1,4 @@
-//! Rollouts: start, pause, resume, abort, undo, retry. Core says what the entity becomes, or why not.
+//! Rollouts: start, pause, resume, approve, abort, undo, retry. Core says what the entity becomes, or why not.
 
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ pub enum Verb {
     Pause,
     /// Go on.
     Resume,
+    /// Let the stage begin that waits for a person; the named one, if it is that.
+    Approve(Option<u32>),
     /// Stop, and leave targets as they are.
     Abort,
     /// Take everything back to last known good.
@@ -110,12 +112,19 @@ pub async fn act(
     (verb, why): (Verb, &str),
 ) -> Result<(), OpError> {
     let why = reason(why)?;
-    desk.change(namespace, actor, |_, fleet, now| {
+    desk.change(namespace, actor, |world, fleet, now| {
         let (entity, progress) = find(fleet, name)?;
         let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
         let (entity, kind) = match &verb {
             Verb::Pause => (operate::pause(&entity, &progress, intent)?, "rollout.pause_asked"),
-            Verb::Resume => (operate::resume(&entity, &progress)?, "rollout.resume_asked"),
+            Verb::Resume => {
+                super::freeze::no_stop(world, fleet, name, now)?;
+                (operate::resume(&entity, &progress)?, "rollout.resume_asked")
+            }
+            Verb::Approve(stage) => {
+                let rollout = fleet.rollouts.get(&(name.clone(), progress.last)).map(|kept| &*kept.value);
+                (operate::approve(&entity, rollout, *stage, intent)?, "rollout.approved")
+            }
             Verb::Abort => (operate::abort(&entity, &progress, intent)?, "rollout.abort_asked"),
             Verb::Undo | Verb::Retry(_) if matches!(entity.kind, Kind::Action(_)) => {
                 return Err(ran(&entity, &verb));

@@ -44,7 +44,7 @@ impl Client {
         self.send(Method::POST, &path, new, PLAN_DEADLINE).await
     }
 
-    /// Does something to the current rollout: `verb` is pause, resume, abort, undo or retry.
+    /// Does something to the current rollout: `verb` is pause, resume, approve, abort, undo or retry.
     ///
     /// # Errors
     /// [`CallError`].

@@ -10,14 +10,18 @@ use crate::shape::{ShapeError, read_some};
 #[serde(deny_unknown_fields)]
 pub struct Hook {
     /// Where: `http://…` or `https://…`.
+    #[schema(example = "http://judge.example:9000/web")]
     pub url: String,
     /// How long one answer may take, 100ms to 1h. Default 10s.
+    #[schema(example = "5s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
     /// How long after an answer it is asked again, 100ms to 1h. Default 30s.
+    #[schema(example = "30s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<String>,
     /// The name under which the server's configuration keeps the token to send.
+    #[schema(example = "judge")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
@@ -45,20 +49,26 @@ pub struct Hooks {
 #[serde(deny_unknown_fields)]
 pub struct Monitor {
     /// Where: a controller of one's own, or a Prometheus server.
+    #[schema(example = "http://judge.example:9000/web")]
     pub url: String,
     /// In PromQL, for a Prometheus server: fails the rollout while it returns a sample that is not zero.
+    #[schema(example = "sum(rate(errors[1m])) > bool 5")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Failing answers in a row that make the version bad, 1 to 100. Default 2.
+    #[schema(example = 3)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<u32>,
-    /// As in [`Hook`].
+    /// How long one answer may take, 100ms to 1h. Default 10s.
+    #[schema(example = "5s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
-    /// As in [`Hook`].
+    /// How long after an answer it is asked again, 100ms to 1h. Default 30s.
+    #[schema(example = "30s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<String>,
-    /// As in [`Hook`].
+    /// The name under which the server's configuration keeps the token to send.
+    #[schema(example = "judge")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_api::v1::progress::Course;
-use bellwether_api::v1::rollout::RolloutView;
+use bellwether_api::v1::rollout::{RolloutView, State};
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::exit::{Ended, Exit, Failure};
 use crate::show::age::clock;
 use crate::show::screen::Screen;
-use crate::show::{print, tree};
+use crate::show::{print, tell, tree};
 
 /// How long one request for a change hangs: short, so that ages on the screen move.
 const WAIT: Duration = Duration::from_secs(1);
@@ -38,8 +38,19 @@ pub(crate) async fn follow(context: &Context, entity: &str, timeout: Option<Span
     });
     rested.await?.map_or_else(
         || Err(Failure::new(Exit::Timeout, format!("see the rollout of {entity} rest in time"))),
-        |view| Ok(exit(&view)),
+        |view| {
+            say_how_to_approve(&view);
+            Ok(exit(&view))
+        },
     )
+}
+
+/// Says what a person can type when it is a person that is waited for.
+fn say_how_to_approve(view: &RolloutView) {
+    if let Some(State::WaitingApproval { stage }) = view.rollout.as_ref().map(|rollout| &rollout.state) {
+        let entity = &view.entity.name;
+        tell(&format!("approve it with: bellwether rollout approve {entity} --stage {stage}"));
+    }
 }
 
 /// Calls `each` with every state seen, until request number `after` was heeded and what it led to rests; none when the time is over.

@@ -144,32 +144,10 @@ fn fitting(key: &str, value: Value) -> Result<Value, String> {
 }
 
 fn unknown(key: &str, known: &[&str]) -> String {
-    let nearest = known.iter().map(|field| (distance(key, field), *field)).min();
-    match nearest {
-        Some((far, field)) if far <= 3 && far < field.len() => {
-            format!("{key:?} is no field of a policy; did you mean {field}?")
-        }
-        Some(_) | None => format!("{key:?} is no field of a policy; there are {}", known.join(", ")),
+    match crate::near::nearest(key, known.iter().copied()) {
+        Some(field) => format!("{key:?} is no field of a policy; did you mean {field}?"),
+        None => format!("{key:?} is no field of a policy; there are {}", known.join(", ")),
     }
-}
-
-/// How many letters have to change, come or go to make one word the other.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (place, letter) in one.chars().enumerate() {
-        let mut diagonal = place;
-        let mut left = place + 1;
-        for (above, wanted) in row.iter_mut().skip(1).zip(other.chars()) {
-            let changed = diagonal + usize::from(letter != wanted);
-            diagonal = *above;
-            left = changed.min(left + 1).min(*above + 1);
-            *above = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = place + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 /// The fields of a policy, read from the shape itself, so that a new one needs no line here.

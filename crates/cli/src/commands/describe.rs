@@ -1,0 +1,210 @@
+//! `describe`: every field of something, then what happened about it last, then why it is as it is.
+
+use std::time::Duration;
+
+use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::event::Event;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::events;
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::{date, length};
+
+/// How many events are read to find those about it.
+const READ: u32 = 1_000;
+
+/// How many of them are shown.
+const SHOWN: usize = 10;
+
+/// Milliseconds that are a time of day rather than a length of time: those after 2001.
+const TIMES: u64 = 1_000_000_000_000;
+
+/// Something, described.
+#[derive(Debug, Serialize)]
+struct Described {
+    /// What it is about, as events name it.
+    subject: String,
+    /// All its fields.
+    fields: Value,
+    /// The last events about it, oldest first.
+    events: Vec<Event>,
+    /// Why it is as it is.
+    why: Vec<String>,
+}
+
+pub(super) async fn run(context: &Context, asked: &str) -> Ended {
+    let (subject, fields) = find(context, asked).await?;
+    let page = context.client.events(&context.namespace, None, READ, Duration::ZERO).await?;
+    let mut found: Vec<Event> =
+        page.items.into_iter().filter(|event| is_about(&event.subject, &subject)).collect();
+    let newest = found.split_off(found.len().saturating_sub(SHOWN));
+    let why = why(context, &subject).await?;
+    let described = Described { subject, fields, events: newest, why };
+    context.show.data(&described, || vec![described.subject.clone()], |_| text(context, &described))?;
+    Ok(Exit::Yes)
+}
+
+/// What was asked for: its full name and its fields. A bare name is a node's or an entity's.
+async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure> {
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    let Some((kind, name)) = asked.split_once('/') else {
+        return match client.node(namespace, asked).await {
+            Ok(node) => Ok((format!("node/{asked}"), fields(&node)?)),
+            Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
+                Ok((format!("entity/{asked}"), fields(&client.entity(namespace, asked).await?)?))
+            }
+            Err(error) => Err(error.into()),
+        };
+    };
+    let found = match kind {
+        "node" => fields(&client.node(namespace, name).await?)?,
+        "entity" => fields(&client.entity(namespace, name).await?)?,
+        "profile" => fields(&client.profile(namespace, name).await?)?,
+        "rollout" => fields(&client.current_rollout(namespace, name, None, Duration::ZERO).await?)?,
+        "freeze" => match client.freeze(Some(namespace), name).await {
+            Ok(freeze) => fields(&freeze)?,
+            Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
+                let listed = client.freezes(Some(namespace)).await?.items;
+                let global = listed.iter().find(|view| view.freeze.name == name);
+                fields(global.ok_or(CallError::Problem(problem))?)?
+            }
+            Err(error) => return Err(error.into()),
+        },
+        other => {
+            let hint = "node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME or profile/NAME";
+            return Err(Failure::usage(format!("describe a {other:?}")).hint(hint));
+        }
+    };
+    Ok((asked.to_owned(), found))
+}
+
+fn fields<T: Serialize>(thing: &T) -> Result<Value, Failure> {
+    serde_json::to_value(thing).map_err(|error| Failure::ours(format!("describe the answer: {error}")))
+}
+
+/// Whether an event's subject is this one, or part of it: an entity's rollouts and targets, what a node is a target of.
+fn is_about(event: &str, subject: &str) -> bool {
+    let parts: Vec<&str> = event.split('/').collect();
+    match (subject.split_once('/'), parts.as_slice()) {
+        _ if event == subject => true,
+        (Some(("entity", name)), ["rollout" | "target", entity, _]) => *entity == name,
+        (Some(("rollout", name)), ["entity" | "rollout" | "target", entity, ..]) => *entity == name,
+        (Some(("node", name)), ["target", _, target]) => *target == name,
+        _ => false,
+    }
+}
+
+/// Why it is as it is; a freeze or profile waits for nothing.
+async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
+    let asked = match subject.split_once('/') {
+        Some(("node" | "entity", _)) => subject.to_owned(),
+        Some(("rollout", entity)) => format!("entity/{entity}"),
+        Some(_) | None => return Ok(Vec::new()),
+    };
+    Ok(context.client.why(&context.namespace, &asked).await?.lines)
+}
+
+fn text(context: &Context, described: &Described) -> String {
+    let mut lines = Vec::new();
+    sheet(&described.fields, 0, &mut lines);
+    if !described.events.is_empty() {
+        lines.extend([String::new(), "events".to_owned()]);
+        let paint = context.show.paint;
+        lines.extend(described.events.iter().map(|event| events::line(event, paint, &date(event.time_ms))));
+    }
+    if !described.why.is_empty() {
+        lines.extend([String::new(), "why".to_owned()]);
+        lines.extend(described.why.iter().map(|line| format!("  {line}")));
+    }
+    lines.join("\n")
+}
+
+/// Fields as lines: names to the left, what is part of something further in. What is empty is left out.
+fn sheet(value: &Value, depth: usize, lines: &mut Vec<String>) {
+    let Some(object) = value.as_object() else { return };
+    let indent = "  ".repeat(depth);
+    let wide = object.keys().map(|key| plain(key).len()).max().unwrap_or_default();
+    for (key, value) in object {
+        let name = plain(key);
+        if let Some(text) = leaf(key, value) {
+            if !text.is_empty() {
+                lines.push(format!("{indent}{name:<wide$}  {text}"));
+            }
+            continue;
+        }
+        let mut inner = Vec::new();
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    let first = inner.len();
+                    sheet(item, depth + 2, &mut inner);
+                    if let Some(line) = inner.get_mut(first) {
+                        let at = 2 * depth + 2;
+                        line.replace_range(at..at + 1, "-");
+                    }
+                }
+            }
+            _ => sheet(value, depth + 1, &mut inner),
+        }
+        if !inner.is_empty() {
+            lines.push(format!("{indent}{name}"));
+            lines.append(&mut inner);
+        }
+    }
+}
+
+/// A field's name, without the unit that is shown anyway.
+fn plain(key: &str) -> String {
+    key.strip_suffix("_ms").unwrap_or(key).replace('_', " ")
+}
+
+/// What fits behind a name.
+fn leaf(key: &str, value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(match (number.as_u64(), key.ends_with("_ms")) {
+            (Some(millis), true) if millis >= TIMES => date(millis),
+            (Some(millis), true) => length(millis),
+            (Some(_) | None, _) => number.to_string(),
+        }),
+        Value::Array(items) => {
+            let leaves: Option<Vec<String>> = items.iter().map(|item| leaf(key, item)).collect();
+            leaves.map(|leaves| leaves.join(", "))
+        }
+        Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_read_as_a_sheet() {
+        let value = serde_json::json!({
+            "name": "web", "labels": {}, "soak_ms": 90_000, "stages": ["1", "100%"],
+            "policy": { "fail_fast": true, "none": null },
+            "failures": [ { "target": "web-1", "evidence": { "summary": "no" } } ],
+        });
+        let mut lines = Vec::new();
+        sheet(&value, 0, &mut lines);
+        let text = lines.join("\n");
+        for line in ["name      web", "soak      1m30s", "stages    1, 100%", "policy", "  fail fast  true"] {
+            assert!(lines.iter().any(|found| found == line), "{line:?} is not in\n{text}");
+        }
+        assert!(text.contains("  - target") || text.contains("  - evidence"), "{text}");
+        assert!(!text.contains("labels") && !text.contains("none"), "{text}");
+    }
+
+    #[test]
+    fn what_is_part_of_something_is_about_it() {
+        assert!(is_about("target/web/web-1", "entity/web") && is_about("rollout/web/3", "rollout/web"));
+        assert!(is_about("target/web/web-1", "node/web-1") && !is_about("target/api/web-2", "node/web-1"));
+        assert!(!is_about("rollout/webs/3", "entity/web"));
+    }
+}

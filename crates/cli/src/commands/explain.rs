@@ -1,0 +1,164 @@
+//! `explain`: what a field means, its default and an example, from the API's own description of its shapes.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::freeze::FreezeSpec;
+use bellwether_api::v1::policy::Policy;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::args::Global;
+use crate::exit::{Ended, Exit, Failure};
+use crate::near::nearest;
+use crate::show::Show;
+
+/// How deep fields lie at most.
+const DEEPEST: usize = 4;
+
+/// A field, explained.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Field {
+    /// Its path, like `policy.batch`.
+    field: String,
+    /// What it means.
+    meaning: String,
+    /// What it is when nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
+    /// What it may look like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example: Option<Value>,
+}
+
+pub(super) fn run(global: &Global, asked: Option<&str>) -> Ended {
+    let table = fields()?;
+    let found = match asked {
+        None => table.clone(),
+        Some(asked) => find(&table, asked)?,
+    };
+    let names = || found.iter().map(|field| field.field.clone()).collect();
+    Show::new(global)
+        .data(&found, names, |_| found.iter().map(|field| text(field)).collect::<Vec<_>>().join("\n\n"))?;
+    Ok(Exit::Yes)
+}
+
+/// The field asked for, and what is part of it.
+fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> {
+    let asked = asked.replace('-', "_");
+    let full = [asked.clone(), format!("policy.{asked}")];
+    for path in &full {
+        let within = format!("{path}.");
+        let part = |field: &&Field| field.field == *path || field.field.starts_with(&within);
+        let found: Vec<Field> = table.iter().filter(part).cloned().collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let failure = Failure::new(Exit::No, format!("explain {asked:?}: there is no such field"));
+    let known = table.iter().map(|field| field.field.as_str());
+    let near = full.iter().find_map(|path| nearest(path, known.clone()));
+    Err(match near {
+        Some(near) => failure.hint(format!("bellwether explain {near}")),
+        None => failure.hint("bellwether explain -o name lists all there are"),
+    })
+}
+
+fn text(field: &Field) -> String {
+    let mut lines = vec![field.field.clone(), format!("  {}", field.meaning)];
+    if let Some(default) = &field.default {
+        lines.push(format!("  default  {default}"));
+    }
+    match &field.example {
+        Some(Value::String(text)) => lines.push(format!("  example  {text}")),
+        Some(other) => lines.push(format!("  example  {other}")),
+        None => {}
+    }
+    lines.join("\n")
+}
+
+/// Every field there is to explain, in the order of their shapes.
+fn fields() -> Result<Vec<Field>, Failure> {
+    let mut shapes = Vec::new();
+    EntitySpec::schemas(&mut shapes);
+    let unreadable = |error: serde_json::Error| Failure::ours(format!("read the API's description: {error}"));
+    let mut known = BTreeMap::new();
+    for (name, shape) in shapes {
+        known.insert(name, serde_json::to_value(shape).map_err(unreadable)?);
+    }
+    let mut fields = Vec::new();
+    let roots =
+        [("entity", EntitySpec::schema()), ("policy", Policy::schema()), ("freeze", FreezeSpec::schema())];
+    for (name, shape) in roots {
+        let shape = serde_json::to_value(shape).map_err(unreadable)?;
+        fields.push(explained(name, &shape));
+        walk(name, &shape, &known, &mut fields);
+    }
+    Ok(fields)
+}
+
+fn walk(path: &str, shape: &Value, known: &BTreeMap<String, Value>, fields: &mut Vec<Field>) {
+    let Some(properties) = shape.get("properties").and_then(Value::as_object) else { return };
+    for (name, property) in properties {
+        let path = format!("{path}.{name}");
+        fields.push(explained(&path, property));
+        let inner = referred(property).and_then(|name| known.get(name));
+        // The policy of an entity is explained by itself.
+        if let Some(inner) = inner.filter(|_| name != "policy" && path.split('.').count() < DEEPEST) {
+            walk(&path, inner, known, fields);
+        }
+    }
+}
+
+fn explained(path: &str, shape: &Value) -> Field {
+    let said = said(shape).unwrap_or_default().replace('\n', " ");
+    let (meaning, default) = match said.split_once("Default") {
+        Some((meaning, default)) => {
+            let default = default.trim_start_matches([':', ' ']).trim_end_matches('.').to_owned();
+            (meaning.trim().to_owned(), Some(default))
+        }
+        None => (said.trim().to_owned(), None),
+    };
+    Field { field: path.to_owned(), meaning, default, example: shape.get("example").cloned() }
+}
+
+/// What a shape says of itself; one that may be absent says it a level further in.
+fn said(shape: &Value) -> Option<&str> {
+    let own = shape.get("description").and_then(Value::as_str);
+    own.or_else(|| shape.get("oneOf").and_then(Value::as_array)?.iter().find_map(said))
+}
+
+/// The shape that one refers to.
+fn referred(shape: &Value) -> Option<&str> {
+    let own = shape.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+    own.or_else(|| shape.get("oneOf").and_then(Value::as_array)?.iter().find_map(referred))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_says_what_it_means_and_every_plain_one_has_an_example() {
+        let fields = fields().unwrap();
+        for field in &fields {
+            assert!(field.meaning.len() > 5, "{} says nothing", field.field);
+            let whole = fields.iter().any(|other| other.field.starts_with(&format!("{}.", field.field)));
+            assert!(whole || field.field == "entity.policy" || field.example.is_some(), "{}", field.field);
+        }
+        for path in ["policy.batch", "policy.monitor.url", "policy.hooks.approval.every", "freeze.lasts"] {
+            assert!(fields.iter().any(|field| field.field == path), "{path} is not explained");
+        }
+    }
+
+    #[test]
+    fn a_default_is_told_apart_from_the_meaning() {
+        let found = find(&fields().unwrap(), "batch").unwrap();
+        assert_eq!(found.first().unwrap().default.as_deref(), Some("5%"));
+        let deadline = find(&fields().unwrap(), "policy.deadline").unwrap();
+        assert_eq!(deadline.first().unwrap().default.as_deref(), Some("120s + soak"));
+        let hint = find(&fields().unwrap(), "policy.batsh").unwrap_err().hint.unwrap();
+        assert_eq!(hint, "bellwether explain policy.batch");
+    }
+}

@@ -1,0 +1,138 @@
+//! `freeze` and `stop-everything`: keeping targets from being told anything.
+
+use std::io::IsTerminal;
+
+use bellwether_api::client::CallError;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+
+use super::confirm;
+use crate::args::{Covered, FreezeVerb, StopEverything};
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::date;
+use crate::show::{print, table, tell};
+
+/// The name of the freeze that `stop-everything` sets.
+const STOP: &str = "stop-everything";
+
+pub(super) async fn run(context: &Context, verb: FreezeVerb) -> Ended {
+    match verb {
+        FreezeVerb::On { name, what, lasts, stop } => {
+            let namespace = place(context, what.all_namespaces);
+            let strength = stop.then(|| "stop".to_owned());
+            let lasts = lasts.map(|lasts| lasts.to_string());
+            let spec = FreezeSpec { strength, lasts, ..spec(what) };
+            let set = context.client.set_freeze(namespace, &name, &spec).await?;
+            let flag = if set.global { " --all-namespaces" } else { "" };
+            say(&set);
+            tell(&format!("end it with: bellwether freeze off {name}{flag}"));
+        }
+        FreezeVerb::Off { name, all_namespaces } => {
+            context.client.delete_freeze(place(context, all_namespaces), &name).await?;
+        }
+        FreezeVerb::List => list(context).await?,
+    }
+    Ok(Exit::Yes)
+}
+
+/// Where a freeze is set: nowhere in particular is everywhere.
+fn place(context: &Context, all: bool) -> Option<&str> {
+    (!all).then_some(context.namespace.as_str())
+}
+
+fn spec(what: Covered) -> FreezeSpec {
+    let Covered { entity, targets, why, all_namespaces: _ } = what;
+    FreezeSpec { entity, targets, why, ..FreezeSpec::default() }
+}
+
+fn say(set: &FreezeView) {
+    let until = set.freeze.until_ms.map_or_else(String::new, |until| format!(" until {}", date(until)));
+    tell(&format!("{} is in force over {}{until}", set.freeze.name, scope(set)));
+    if let Some(hint) = &set.hint {
+        tell(&format!("  note: {hint}"));
+    }
+}
+
+/// What a freeze covers, in a word or three.
+fn scope(view: &FreezeView) -> String {
+    let what = match (&view.freeze.entity, &view.freeze.targets) {
+        (Some(entity), _) => format!("entity {entity}"),
+        (None, Some(targets)) => format!("targets {targets}"),
+        (None, None) => "everything".to_owned(),
+    };
+    if view.global { format!("{what} in every namespace") } else { what }
+}
+
+async fn list(context: &Context) -> Result<(), Failure> {
+    let page = context.client.freezes(Some(&context.namespace)).await?;
+    let names = || page.items.iter().map(|view| view.freeze.name.clone()).collect();
+    context.show.data(&page.items, names, |_| {
+        if page.items.is_empty() {
+            return String::new();
+        }
+        let rows = page.items.iter().map(|view| {
+            let ends = match (view.expired, view.freeze.until_ms) {
+                (true, _) => "ended".to_owned(),
+                (false, Some(until)) => date(until),
+                (false, None) => "-".to_owned(),
+            };
+            let freeze = &view.freeze;
+            let (strength, by) = (freeze.strength.clone(), freeze.by.clone());
+            vec![freeze.name.clone(), scope(view), strength, by, date(freeze.at_ms), ends, freeze.why.clone()]
+        });
+        table(&["name", "scope", "strength", "by", "since", "ends", "why"], rows)
+    })?;
+    if page.items.is_empty() && !context.is_data() {
+        print("nothing is frozen");
+    }
+    Ok(())
+}
+
+pub(super) async fn stop_everything(context: &Context, stop: StopEverything) -> Ended {
+    let all = stop.what.all_namespaces;
+    let flag = if all { " --all-namespaces" } else { "" };
+    let namespace = place(context, all);
+    if stop.off {
+        context.client.delete_freeze(namespace, STOP).await?;
+        tell("lifted; everything goes on where it stopped");
+        return Ok(Exit::Yes);
+    }
+    let spec = FreezeSpec { strength: Some("stop".to_owned()), ..spec(stop.what) };
+    narrows(context, namespace, &spec).await?;
+    if !stop.yes && !std::io::stdin().is_terminal() {
+        return Err(Failure::usage("ask whether to stop everything: nobody is at the terminal")
+            .hint("say --yes if that is meant"));
+    }
+    confirm(&question(context, all, &spec), stop.yes)?;
+    let set = context.client.set_freeze(namespace, STOP, &spec).await?;
+    say(&set);
+    tell(&format!("nothing more is handed out; lift it with: bellwether stop-everything --off{flag}"));
+    Ok(Exit::Yes)
+}
+
+fn question(context: &Context, all: bool, spec: &FreezeSpec) -> String {
+    let what = match (&spec.entity, &spec.targets) {
+        (Some(entity), _) => format!("rollouts of entity {entity}"),
+        (None, Some(targets)) => format!("rollouts to targets {targets}"),
+        (None, None) => "all rollouts".to_owned(),
+    };
+    let place = if all { "every namespace".to_owned() } else { format!("namespace {}", context.namespace) };
+    format!("stop {what} in {place}, rollbacks included?")
+}
+
+/// Refuses to make a stop in force one of something else: what it covers now would go on.
+async fn narrows(context: &Context, namespace: Option<&str>, spec: &FreezeSpec) -> Result<(), Failure> {
+    let found = match context.client.freeze(namespace, STOP).await {
+        Ok(found) => found,
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let same = found.freeze.entity == spec.entity && found.freeze.targets == spec.targets;
+    let wider = spec.entity.is_none() && spec.targets.is_none();
+    if found.expired || same || wider {
+        return Ok(());
+    }
+    let what = format!("stop that instead: {STOP} is in force over {}, which would go on", scope(&found));
+    Err(Failure::new(Exit::Refused, what).hint("give it a name of its own: bellwether freeze on NAME --stop"))
+}

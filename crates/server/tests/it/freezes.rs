@@ -1,0 +1,227 @@
+//! Freezes and stops: what they keep from being handed out, who may set them, and how they end.
+
+use std::time::Duration;
+
+use bellwether_api::problem::Code;
+use bellwether_api::v1::evidence::Evidence;
+use bellwether_api::v1::freeze::FreezeSpec;
+use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::report::Health;
+use bellwether_api::v1::rollout::{Act, State};
+
+use crate::harness::{Installation, Node, policy, problem, set_entity, until, version};
+
+/// Long enough for many passes of a reconciler that is woken by every change.
+const PASSES: Duration = Duration::from_millis(500);
+
+fn stop(why: &str) -> FreezeSpec {
+    FreezeSpec { strength: Some("stop".to_owned()), why: why.to_owned(), ..FreezeSpec::default() }
+}
+
+fn act() -> Act {
+    Act::default()
+}
+
+/// Makes nodes, and brings them all to `v1`.
+async fn fleet(installation: &Installation, count: usize, policy: Policy) -> Vec<Node> {
+    let admin = installation.admin();
+    let mut nodes = Vec::new();
+    for number in 1..=count {
+        nodes.push(installation.node(&format!("web-{number:02}")).await);
+    }
+    set_entity(&admin, self::policy("100%", "0s")).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    for node in &nodes {
+        let number = node.told("v1").await;
+        node.runs("v1", number, Health::Healthy).await;
+    }
+    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
+    set_entity(&admin, policy).await;
+    nodes
+}
+
+/// How often each version is told.
+async fn told(installation: &Installation, version: &str) -> usize {
+    let nodes = installation.admin().nodes("default", None, None, true).await.unwrap().items;
+    nodes.iter().filter(|node| node.told.get("web").is_some_and(|told| told == version)).count()
+}
+
+#[tokio::test]
+async fn a_stop_hands_out_nothing_more_and_lifting_it_goes_on() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let nodes = fleet(&installation, 24, policy("4", "0s")).await;
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    for node in nodes.iter().take(4) {
+        let number = node.told("v2").await;
+        node.runs("v2", number, Health::Healthy).await;
+    }
+    nodes.get(4).unwrap().told("v2").await;
+    let set = admin.set_freeze(Some("default"), "stop-everything", &stop("smoke")).await.unwrap();
+    assert!(!set.global && !set.expired && set.hint.is_none());
+    until(&admin, |view| {
+        matches!(&view.rollout.as_ref().unwrap().state, State::PausedStopped { freeze, .. } if freeze == "stop-everything")
+    })
+    .await;
+    let before = told(&installation, "v2").await;
+    // What is in flight comes to its end, and still nobody takes its turn.
+    for node in nodes.iter().take(before).skip(4) {
+        let number = node.told("v2").await;
+        node.runs("v2", number, Health::Healthy).await;
+    }
+    tokio::time::sleep(PASSES).await;
+    assert_eq!(told(&installation, "v2").await, before, "something was handed out after the stop");
+    let (code, detail) = problem(admin.act_on_rollout("default", "web", "resume", &act()).await);
+    assert_eq!(code, Code::Refused);
+    assert!(detail.contains("stop-everything") && detail.contains("smoke"), "{detail}");
+
+    admin.delete_freeze(Some("default"), "stop-everything").await.unwrap();
+    for node in nodes.iter().skip(before) {
+        let number = node.told("v2").await;
+        node.runs("v2", number, Health::Healthy).await;
+    }
+    let view = until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
+    assert_eq!((view.figures.succeeded, view.figures.failed), (24, 0), "something was lost");
+}
+
+#[tokio::test]
+async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let policy =
+        Policy { rollback: Some("2".to_owned()), failures: Some("0".to_owned()), ..policy("6", "0s") };
+    let nodes = fleet(&installation, 6, policy).await;
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    let mut numbers = Vec::new();
+    for node in &nodes {
+        numbers.push(node.told("v2").await);
+    }
+    let evidence = Evidence { summary: "check http failing: status 500".to_owned(), ..Evidence::default() };
+    let first = nodes.first().unwrap();
+    first.runs("v2", *numbers.first().unwrap(), Health::Failing { evidence }).await;
+    until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, State::RollingBack)).await;
+    // A stop in the whole fleet, set over every namespace.
+    let set = admin.set_freeze(None, "halt", &stop("")).await.unwrap();
+    assert!(set.global && set.hint.unwrap().contains("why"));
+    until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, State::PausedStopped { .. })).await;
+    let before = told(&installation, "v1").await;
+    assert!(before < 6, "the way back was over before the stop");
+    tokio::time::sleep(PASSES).await;
+    assert_eq!(told(&installation, "v1").await, before, "the way back went on under a stop");
+
+    let mere = FreezeSpec { why: "holidays".to_owned(), ..FreezeSpec::default() };
+    admin.set_freeze(None, "halt", &mere).await.unwrap();
+    // Whoever is told to go back does; in which order is the engine's business.
+    let mut left = nodes;
+    while !left.is_empty() {
+        let mut waiting = Vec::new();
+        for node in left {
+            if admin.node("default", &node.name).await.unwrap().told.get("web").unwrap() == "v1" {
+                let number = node.told("v1").await;
+                node.runs("v1", number, Health::Healthy).await;
+            } else {
+                waiting.push(node);
+            }
+        }
+        left = waiting;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    until(&admin, |view| view.rollout.as_ref().unwrap().ended_ms.is_some()).await;
+}
+
+#[tokio::test]
+async fn freezes_are_set_replaced_listed_and_ended_with_their_events() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let lasting = |lasts: &str| FreezeSpec {
+        lasts: Some(lasts.to_owned()),
+        why: "sale".to_owned(),
+        ..FreezeSpec::default()
+    };
+    admin.set_freeze(Some("default"), "sale", &lasting("4h")).await.unwrap();
+    admin.set_freeze(None, "audit", &stop("audit")).await.unwrap();
+    let listed = admin.freezes(Some("default")).await.unwrap().items;
+    let listed: Vec<_> = listed.iter().map(|view| (view.freeze.name.as_str(), view.global)).collect();
+    assert_eq!(listed, [("audit", true), ("sale", false)]);
+    assert_eq!(admin.freezes(None).await.unwrap().items.len(), 1);
+
+    admin.set_freeze(Some("default"), "sale", &lasting("1ms")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert!(admin.freeze(Some("default"), "sale").await.unwrap().expired);
+    assert!(!admin.set_freeze(Some("default"), "sale", &lasting("1h")).await.unwrap().expired);
+    admin.delete_freeze(Some("default"), "sale").await.unwrap();
+    for name in ["sale", "audit"] {
+        assert_eq!(problem(admin.delete_freeze(Some("default"), name).await).0, Code::NotFound);
+    }
+    assert_eq!(problem(admin.freeze(Some("default"), "audit").await).0, Code::NotFound);
+    admin.delete_freeze(None, "audit").await.unwrap();
+
+    let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
+    let about = events.iter().filter(|event| event.subject == "freeze/sale");
+    let about: Vec<_> =
+        about.map(|event| (event.kind.as_str(), event.before.is_some(), event.actor.as_str())).collect();
+    let on = |replaced| ("freeze.on", replaced, "admin");
+    assert_eq!(about, [on(false), on(true), on(true), ("freeze.off", true, "admin")]);
+}
+
+#[tokio::test]
+async fn a_freeze_that_makes_no_sense_is_refused_with_its_place() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let text = |text: &str| Some(text.to_owned());
+    let cases = [
+        (FreezeSpec { lasts: text("0s"), ..FreezeSpec::default() }, "lasts"),
+        (FreezeSpec { lasts: text("366d"), ..FreezeSpec::default() }, "a year"),
+        (FreezeSpec { strength: text("hard"), ..FreezeSpec::default() }, "freeze or stop"),
+        (FreezeSpec { entity: text("web"), targets: text("all"), ..FreezeSpec::default() }, "not both"),
+        (FreezeSpec { targets: text("zone="), ..FreezeSpec::default() }, "targets"),
+    ];
+    for (spec, says) in cases {
+        let (code, detail) = problem(admin.set_freeze(Some("default"), "x", &spec).await);
+        assert_eq!(code, Code::Invalid);
+        assert!(detail.contains(says), "{detail}");
+    }
+    let ghost = FreezeSpec { entity: text("ghost"), ..FreezeSpec::default() };
+    let set = admin.set_freeze(Some("default"), "x", &ghost).await.unwrap();
+    assert!(set.hint.unwrap().contains("no entity ghost"));
+}
+
+#[tokio::test]
+async fn operators_freeze_their_namespace_and_only_admins_all_of_them() {
+    let installation = Installation::new().await;
+    let operator = installation.token("operator").await;
+    let viewer = installation.token("viewer").await;
+    operator.set_freeze(Some("default"), "mine", &stop("x")).await.unwrap();
+    assert_eq!(viewer.freezes(Some("default")).await.unwrap().items.len(), 1);
+    assert_eq!(problem(viewer.set_freeze(Some("default"), "mine", &stop("x")).await).0, Code::Forbidden);
+    assert_eq!(problem(operator.set_freeze(None, "all", &stop("x")).await).0, Code::Forbidden);
+    assert_eq!(problem(operator.freezes(None).await).0, Code::Forbidden);
+}
+
+#[tokio::test]
+async fn a_stage_waits_for_approval_of_just_that_stage() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let stages = ["1", "100% approve"].map(str::to_owned).to_vec();
+    let nodes = fleet(&installation, 3, Policy { stages: Some(stages), ..policy("3", "0s") }).await;
+    let stage = |stage| Act { stage: Some(stage), ..Act::default() };
+    assert_eq!(problem(admin.act_on_rollout("default", "web", "approve", &act()).await).0, Code::Refused);
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    let first = nodes.first().unwrap();
+    let number = first.told("v2").await;
+    first.runs("v2", number, Health::Healthy).await;
+    let view =
+        until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, State::WaitingApproval { .. }))
+            .await;
+    let State::WaitingApproval { stage: waits } = view.rollout.unwrap().state else { panic!("it waits") };
+    let (code, detail) = problem(admin.act_on_rollout("default", "web", "pause", &stage(waits)).await);
+    assert!(code == Code::Invalid && detail.contains("only approve takes a stage"), "{detail}");
+    let (code, detail) = problem(admin.act_on_rollout("default", "web", "approve", &stage(waits + 7)).await);
+    assert!(code == Code::Refused && detail.contains("that waits for approval"), "{detail}");
+    admin.act_on_rollout("default", "web", "approve", &stage(waits)).await.unwrap();
+    for node in nodes.iter().skip(1) {
+        let number = node.told("v2").await;
+        node.runs("v2", number, Health::Healthy).await;
+    }
+    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
+}
