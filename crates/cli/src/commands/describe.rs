@@ -127,7 +127,9 @@ fn sheet(value: &Value, depth: usize, lines: &mut Vec<String>) {
     let Some(object) = value.as_object() else { return };
     let indent = "  ".repeat(depth);
     let wide = object.keys().map(|key| plain(key).len()).max().unwrap_or_default();
-    for (key, value) in object {
+    // What something is called comes first; the rest is by name.
+    let called = object.iter().filter(|(key, _)| *key == "name");
+    for (key, value) in called.chain(object.iter().filter(|(key, _)| *key != "name")) {
         let name = plain(key);
         if let Some(text) = leaf(key, value) {
             if !text.is_empty() {
@@ -147,7 +149,9 @@ fn sheet(value: &Value, depth: usize, lines: &mut Vec<String>) {
                     }
                 }
             }
-            _ => sheet(value, depth + 1, &mut inner),
+            Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                sheet(value, depth + 1, &mut inner);
+            }
         }
         if !inner.is_empty() {
             lines.push(format!("{indent}{name}"));

@@ -39,8 +39,7 @@ pub(super) fn run(global: &Global, asked: Option<&str>) -> Ended {
         Some(asked) => find(&table, asked)?,
     };
     let names = || found.iter().map(|field| field.field.clone()).collect();
-    Show::new(global)
-        .data(&found, names, |_| found.iter().map(|field| text(field)).collect::<Vec<_>>().join("\n\n"))?;
+    Show::new(global).data(&found, names, |_| found.iter().map(text).collect::<Vec<_>>().join("\n\n"))?;
     Ok(Exit::Yes)
 }
 
@@ -78,7 +77,7 @@ fn text(field: &Field) -> String {
     lines.join("\n")
 }
 
-/// Every field there is to explain, in the order of their shapes.
+/// Every field there is to explain: of entities, of policies, of freezes, each by name.
 fn fields() -> Result<Vec<Field>, Failure> {
     let mut shapes = Vec::new();
     EntitySpec::schemas(&mut shapes);

@@ -60,13 +60,14 @@ fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
     let at = usize::try_from(rollout.stage.at).unwrap_or(usize::MAX);
     let cap = stages.get(at).filter(|_| under_way);
     let stage = cap.map(|cap| format!("stage {} of {}: up to {cap}", at + 1, stages.len()));
-    let opens = match &rollout.state {
-        State::WaitingWindow { opens_ms } => Some(format!("the next window opens {}", date(*opens_ms))),
-        State::WaitingFrozen { until_ms: Some(until), .. } => {
-            Some(format!("the freeze ends {}", date(*until)))
-        }
-        State::WaitingShut { until_ms: Some(until), .. } => Some(format!("the first opens {}", date(*until))),
-        _ => None,
+    let opens = if let State::WaitingWindow { opens_ms } = &rollout.state {
+        Some(format!("the next window opens {}", date(*opens_ms)))
+    } else if let State::WaitingFrozen { until_ms: Some(until), .. } = &rollout.state {
+        Some(format!("the freeze ends {}", date(*until)))
+    } else if let State::WaitingShut { until_ms: Some(until), .. } = &rollout.state {
+        Some(format!("the first opens {}", date(*until)))
+    } else {
+        None
     };
     let parts: Vec<String> = [stage, opens].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(" · "))

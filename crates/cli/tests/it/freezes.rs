@@ -33,7 +33,8 @@ async fn two_nodes() -> Place {
 #[tokio::test(flavor = "multi_thread")]
 async fn freezes_come_and_go_on_the_command_line() {
     let place = Place::new().await;
-    let on = place.run(&["freeze", "on", "sale", "--targets", "zone=b", "--for", "4h", "--why", "television"]);
+    let on =
+        place.run(&["freeze", "on", "sale", "--targets", "zone=b", "--for", "4h", "--why", "television"]);
     assert!(code(&on) == 0 && text(&on.stderr).contains("freeze off sale"), "{}", text(&on.stderr));
     done(&place, &["freeze", "on", "audit", "--all-namespaces", "--stop"]);
     let table = done(&place, &["freeze", "list"]);
@@ -94,7 +95,9 @@ async fn a_stage_that_needs_a_person_says_what_to_type() {
     let tree = done(&place, &["rollout", "get", "web"]);
     assert!(tree.contains("stage 1 of 2: up to 1") || tree.contains("stage 2 of 2"), "{tree}");
     let described = done(&place, &["describe", "entity/web"]);
-    for part in ["selector", "role=web", "stages", "events", "rollout.started", "why", "needs a person's approval"] {
+    for part in
+        ["selector", "role=web", "stages", "events", "rollout.started", "why", "needs a person's approval"]
+    {
         assert!(described.contains(part), "{part} is not in\n{described}");
     }
     let words: Vec<&str> = command.split_whitespace().collect();
@@ -116,7 +119,11 @@ async fn fields_are_explained_without_a_server() {
     assert!(done(&place, &["explain", "policy"]).contains("policy.hooks.approval.url"));
     assert!(done(&place, &["explain", "freeze.lasts"]).contains("4h"));
     let wrong = place.run(&["explain", "policy.batsh"]);
-    assert!(code(&wrong) == 1 && text(&wrong.stderr).contains("explain policy.batch"), "{}", text(&wrong.stderr));
+    assert!(
+        code(&wrong) == 1 && text(&wrong.stderr).contains("explain policy.batch"),
+        "{}",
+        text(&wrong.stderr)
+    );
 }
 
 const FILE: &str = "kind: entity
@@ -166,11 +173,15 @@ async fn files_are_compared_applied_and_applied_again() {
     assert_eq!(text(&applied.stdout), "entity/web changed\nfreeze/sale changed\n");
 
     let toml = place.path("api.toml");
-    std::fs::write(&toml, "kind = \"entity\"\nname = \"api\"\nselector = \"all\"\n[policy]\nbatch = \"1\"\n").unwrap();
+    std::fs::write(&toml, "kind = \"entity\"\nname = \"api\"\nselector = \"all\"\n[policy]\nbatch = \"1\"\n")
+        .unwrap();
     assert_eq!(done(&place, &["apply", "-f", &toml]), "entity/api created\n");
     let json = place.path("api.json");
-    std::fs::write(&json, "{\"kind\": \"entity\", \"name\": \"api\", \"selector\": \"all\", \"policy\": {\"batch\": \"1\"}}")
-        .unwrap();
+    std::fs::write(
+        &json,
+        "{\"kind\": \"entity\", \"name\": \"api\", \"selector\": \"all\", \"policy\": {\"batch\": \"1\"}}",
+    )
+    .unwrap();
     assert_eq!(done(&place, &["apply", "-f", &json]), "entity/api unchanged\n");
 }
 
@@ -179,7 +190,10 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
     let place = Place::new().await;
     let good = "kind: entity\nname: web\nselector: all\n---\n";
     let cases = [
-        ("kind: entity\nname: x\nselector: all\npolicy:\n  batsh: 5%\n", &["document 2", "line 9", "did you mean batch?"][..]),
+        (
+            "kind: entity\nname: x\nselector: all\npolicy:\n  batsh: 5%\n",
+            &["document 2", "line 9", "did you mean batch?"][..],
+        ),
         ("kind: entity\nname: x\nselektor: all\n", &["did you mean selector?"]),
         ("kind: entty\nname: x\n", &["did you mean entity?"]),
         ("name: x\n", &["missing field `kind`"]),

@@ -26,6 +26,7 @@ fn follow(script: &str, home: &tempfile::TempDir) -> Output {
         .replace("/tmp/bellwether-dev", &format!("{here}/dev"))
         .replace("/tmp/join-token", &format!("{here}/join-token"))
         .replace("/tmp/web-7", &format!("{here}/web-7"))
+        .replace("/tmp/fleet", &format!("{here}/fleet"))
         .replace("/tmp/simulate", &format!("{here}/simulate"));
     let script = format!(
         "set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\nmkdir -p \"$HOME/bellwether\"\n{script}"
@@ -100,6 +101,21 @@ fn the_page_on_configuration_works_as_it_stands() {
     assert_eq!(hellos, "hello from dev-1\nhello from dev-1\n", "{said}");
     let file = std::fs::read_to_string(home.path().join("dev/etc/greeting.conf")).unwrap();
     assert_eq!(file, "# greeting@2 on dev-1\ngreeting = good day\nworkers = 4\n", "{said}");
+}
+
+#[test]
+fn the_page_on_freezes_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/freezes.md", None)).stdout);
+    for part in [
+        "exit code 1: there are differences",
+        "entity/app unchanged",
+        "frozen is last known good",
+        "smoke in the server room",
+        "exit code 4: it waits for a person",
+        "approved is last known good",
+    ] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
 }
 
 #[test]

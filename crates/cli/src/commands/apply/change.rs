@@ -41,7 +41,10 @@ pub(super) fn entity(old: Option<&Entity>, spec: &EntitySpec) -> Result<Vec<Fiel
     if let (Some(was), Some(asked)) = (&was, &asked)
         && was != asked
     {
-        return Err(ShapeError::at("kind", format!("it is one of {was}, and stays that, not one of {asked}")));
+        return Err(ShapeError::at(
+            "kind",
+            format!("it is one of {was}, and stays that, not one of {asked}"),
+        ));
     }
     let kind = asked.or(was).unwrap_or_default();
     let policy = bellwether_server::ops::entity::policy(&kind, &spec.policy)?;

@@ -27,7 +27,7 @@ pub(super) struct Object {
 /// What an object is to be.
 #[derive(Debug)]
 pub(super) enum Spec {
-    Entity(EntitySpec),
+    Entity(Box<EntitySpec>),
     Freeze(FreezeSpec),
 }
 
@@ -176,7 +176,7 @@ fn object(source: &impl Source, namespace: &str) -> Result<Object, String> {
         Kind::Entity => {
             let EntityDocument { _kind, name, namespace, selector, profile, action, policy } =
                 source.read()?;
-            (name, namespace, Spec::Entity(EntitySpec { selector, profile, action, policy }))
+            (name, namespace, Spec::Entity(Box::new(EntitySpec { selector, profile, action, policy })))
         }
         Kind::Freeze => {
             let FreezeDocument { _kind, name, namespace, entity, targets, strength, why, lasts } =
