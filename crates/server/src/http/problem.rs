@@ -158,6 +158,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_was_made_is_told_from_what_was_replaced() {
+        let status = |is_new| Set { is_new, value: () }.into_response().status();
+        assert_eq!((status(true), status(false)), (StatusCode::CREATED, StatusCode::OK));
+    }
+
+    #[test]
     fn a_full_disk_is_said_as_such_with_its_place_and_is_never_a_no() {
         let full = StoreError::DiskFull { place: "/var/lib/bellwether".to_owned() };
         let Failure(problem) = OpError::from(CommitError::Store(full)).into();

@@ -93,7 +93,7 @@ pub async fn put(
 /// Ends a freeze.
 ///
 /// # Errors
-/// [`OpError::NotFound`], [`OpError::Refused`] for one that holds in every namespace.
+/// [`OpError::NotFound`], also for one that holds in every namespace when one of a single namespace is meant.
 pub async fn delete(desk: &Desk, place: &Place, actor: &Actor, name: &FreezeName) -> Result<(), OpError> {
     desk.change(&place.home()?, actor, |world, fleet, now| {
         let Some(old) = place.find(world, fleet, name) else {

@@ -123,7 +123,7 @@ pub async fn act(
             }
             Verb::Approve(stage) => {
                 let rollout = fleet.rollouts.get(&(name.clone(), progress.last)).map(|kept| &*kept.value);
-                (operate::approve(&entity, rollout, *stage, intent)?, "rollout.approved")
+                (operate::approve(&entity, rollout, *stage, intent)?, "rollout.approve_asked")
             }
             Verb::Abort => (operate::abort(&entity, &progress, intent)?, "rollout.abort_asked"),
             Verb::Undo | Verb::Retry(_) if matches!(entity.kind, Kind::Action(_)) => {

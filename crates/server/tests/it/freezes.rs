@@ -50,13 +50,13 @@ async fn told(installation: &Installation, version: &str) -> usize {
 async fn a_stop_hands_out_nothing_more_and_lifting_it_goes_on() {
     let installation = Installation::new().await;
     let admin = installation.admin();
-    let nodes = fleet(&installation, 24, policy("4", "0s")).await;
+    let nodes = fleet(&installation, 60, policy("6", "0s")).await;
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
-    for node in nodes.iter().take(4) {
+    for node in nodes.iter().take(6) {
         let number = node.told("v2").await;
         node.runs("v2", number, Health::Healthy).await;
     }
-    nodes.get(4).unwrap().told("v2").await;
+    nodes.get(6).unwrap().told("v2").await;
     let set = admin.set_freeze(Some("default"), "stop-everything", &stop("smoke")).await.unwrap();
     assert!(!set.global && !set.expired && set.hint.is_none());
     until(&admin, |view| {
@@ -65,11 +65,12 @@ async fn a_stop_hands_out_nothing_more_and_lifting_it_goes_on() {
     .await;
     let before = told(&installation, "v2").await;
     // What is in flight comes to its end, and still nobody takes its turn.
-    for node in nodes.iter().take(before).skip(4) {
+    for node in nodes.iter().take(before).skip(6) {
         let number = node.told("v2").await;
         node.runs("v2", number, Health::Healthy).await;
     }
     tokio::time::sleep(PASSES).await;
+    assert!(before < 60, "the rollout was over before the stop");
     assert_eq!(told(&installation, "v2").await, before, "something was handed out after the stop");
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "resume", &act()).await);
     assert_eq!(code, Code::Refused);
@@ -81,7 +82,7 @@ async fn a_stop_hands_out_nothing_more_and_lifting_it_goes_on() {
         node.runs("v2", number, Health::Healthy).await;
     }
     let view = until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
-    assert_eq!((view.figures.succeeded, view.figures.failed), (24, 0), "something was lost");
+    assert_eq!((view.figures.succeeded, view.figures.failed), (60, 0), "something was lost");
 }
 
 #[tokio::test]
