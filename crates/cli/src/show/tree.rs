@@ -55,10 +55,10 @@ fn head(view: &RolloutView, paint: Paint) -> String {
 
 /// Which stage it is in and how far that goes, and when what it waits for changes by itself.
 fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
-    let under_way = rollout.ended_ms.is_none();
+    let forward = rollout.ended_ms.is_none() && rollout.state != State::RollingBack;
     let stages = view.entity.policy.stages.as_deref().unwrap_or_default();
     let at = usize::try_from(rollout.stage.at).unwrap_or(usize::MAX);
-    let cap = stages.get(at).filter(|_| under_way);
+    let cap = stages.get(at).filter(|_| forward).map(|cap| cap.trim_end_matches(" approve"));
     let stage = cap.map(|cap| format!("stage {} of {}: up to {cap}", at + 1, stages.len()));
     let opens = if let State::WaitingWindow { opens_ms } = &rollout.state {
         Some(format!("the next window opens {}", date(*opens_ms)))

@@ -88,6 +88,21 @@ fn a_rollout_reads_as_a_tree_with_trouble_first() {
 }
 
 #[test]
+fn a_stage_says_how_far_it_goes_and_a_closed_window_when_it_opens() {
+    let mut view = view();
+    view.entity.policy.stages = Some(["1", "25% approve", "100%"].map(str::to_owned).to_vec());
+    let rollout = view.rollout.as_mut().unwrap();
+    rollout.stage.at = 1;
+    rollout.state = State::WaitingWindow { opens_ms: 60_000 };
+    let drawn = lines(&view, &[], Paint::new(false)).join("\n");
+    let line = format!("│ stage 2 of 3: up to 25% · the next window opens {}", date(60_000));
+    assert!(drawn.contains(&line), "{drawn}");
+    view.rollout.as_mut().unwrap().state = State::RollingBack;
+    let drawn = lines(&view, &[], Paint::new(false)).join("\n");
+    assert!(!drawn.contains("stage"), "there are no stages on the way back: {drawn}");
+}
+
+#[test]
 fn partial_success_is_never_shown_green() {
     assert_ne!(state(&State::SucceededPartly { failed: 1 }).1, Tone::Good);
     assert_eq!(state(&State::Succeeded).1, Tone::Good);
