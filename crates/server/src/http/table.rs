@@ -27,7 +27,8 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
 use super::{
-    App, access, entities, events, freezes, nodes, plan, probes, profiles, reports, rollouts, routes, sync, why,
+    App, access, entities, events, freezes, nodes, plan, probes, profiles, reports, rollouts, routes, sync,
+    why,
 };
 
 /// A route as listed for tests and documents.
