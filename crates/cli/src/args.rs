@@ -3,6 +3,7 @@
 mod fleet;
 mod freeze;
 mod nouns;
+mod policy;
 mod profile;
 mod simulate;
 
@@ -13,9 +14,10 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
 pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
 pub(crate) use nouns::{
-    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeVerb, PlanRollout, PolicyFlags, RolloutVerb,
-    ServerConfig, ServerVerb, StartRollout, TokenVerb, Wait,
+    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeVerb, PlanRollout, RolloutVerb, ServerConfig,
+    ServerVerb, StartRollout, TokenVerb, Wait,
 };
+pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
 pub(crate) use simulate::Simulate;
 
