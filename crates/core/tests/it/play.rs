@@ -13,7 +13,7 @@
 //! when web-1 checks fail: text            a failing check on what it runs
 //! when web-1 still says v2                runs v2, but the report answers an older assignment
 //! when web-1 swaps to v2                  runs v2, and its checks noticed nothing
-//! when web-1 is suspect | unreachable | up | held: text | released
+//! when web-1 is suspect | unreachable | never | up | held: text | released
 //! when web-4 joins on v1 | leaves | comes back         as it was when it left
 //! when told ones comply                   everyone in flight runs what it was told
 //! when 60s pass | policy changes to batch=2 | the server restarts | the decider dies after 1 write
@@ -242,6 +242,7 @@ impl Stage {
             }
             ["is", "suspect"] => world.change(name, |sighting| sighting.contact = Contact::Suspect),
             ["is", "unreachable"] => world.change(name, |sighting| sighting.contact = Contact::Unreachable),
+            ["is", "never"] => world.change(name, |sighting| sighting.contact = Contact::Never),
             ["is", "up"] => world.change(name, |sighting| sighting.contact = Contact::Up),
             ["is", "held"] => world.change(name, |sighting| sighting.held = Some(text.into())),
             ["is", "released"] => world.change(name, |sighting| sighting.held = None),

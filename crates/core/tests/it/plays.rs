@@ -59,6 +59,7 @@ plays! {
     a_retry_is_recorded_with_its_author
     a_rollback_does_not_wait_for_a_window
     a_rollback_that_fails_says_so
+    a_rollout_begun_before_anybody_is_there_waits_for_them
     a_second_version_never_exceeds_the_batch
     a_service_that_is_needed_holds_the_next_batch
     a_shuffle_is_the_same_for_the_same_seed

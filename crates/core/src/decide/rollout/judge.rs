@@ -10,7 +10,7 @@ use super::watch::{self, Watched};
 use crate::records::policy::OnFailure;
 use crate::records::rollout::{Figures, Heading, Judgement, Pause, Rollout, State, Wait};
 use crate::rollout::board::Board;
-use crate::rollout::board::lane::{Lane, MOVED, OPEN, TELLABLE};
+use crate::rollout::board::lane::{Lane, MOVED, OPEN, TELLABLE, TURNED};
 use crate::rollout::thresholds::Thresholds;
 
 /// Judges the rollout under way; says whether that changed anything.
@@ -152,6 +152,8 @@ fn call_without_work(board: &Board, good: bool, figures: &Figures, thresholds: &
         Call::End
     } else if tally.of(Lane::Held) + tally.of(Lane::HeldFlight) > 0 {
         Call::Wait(Wait::OnlyHeld)
+    } else if tally.count(TURNED) + figures.succeeded == 0 {
+        Call::Wait(Wait::OnlyUnreachable)
     } else if silent > thresholds.unreachable {
         Call::Silent(silent)
     } else if figures.succeeded + figures.failed == 0 {
