@@ -125,6 +125,14 @@ async fn a_minute_without_a_server_changes_nothing_for_the_services_and_then_the
     }
     assert!(fetched > 100);
     place.start_server().await;
+    // Each agent calls again at a moment of its own, later than the silence that this server takes for absence.
+    wait_for("every agent reaches the server again", async || {
+        NODES.iter().all(|name| {
+            let log = std::fs::read_to_string(place.dir.path().join(format!("{name}.log"))).unwrap();
+            log.contains("the control plane answers again")
+        })
+    })
+    .await;
     let started = place.run(&["rollout", "start", "web", "v2", "-w", "--timeout", "90s"]);
     assert!(started.status.success(), "{}{}", text(&started.stdout), text(&started.stderr));
     for (name, port) in &ports {
