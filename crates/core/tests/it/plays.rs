@@ -41,6 +41,7 @@ plays! {
     a_held_target_is_skipped_and_its_deadline_stands_still
     a_label_that_changes_moves_the_target_to_its_new_domain
     a_late_failure_is_reported_and_never_rolled_back
+    a_monitor_is_heard_again_after_every_batch
     a_monitor_is_heard_before_a_version_is_good
     a_monitor_that_cannot_be_reached_pauses
     a_monitor_that_fails_twice_in_a_row_takes_the_version_back
@@ -64,7 +65,9 @@ plays! {
     a_service_that_is_needed_holds_the_next_batch
     a_shuffle_is_the_same_for_the_same_seed
     a_stage_waits_for_a_persons_approval
+    a_stop_by_label_holds_the_way_back_of_its_targets
     a_stop_holds_everything_within_one_pass
+    a_target_that_is_lost_again_is_no_progress
     a_target_that_joins_gets_last_known_good_then_its_turn
     a_target_that_leaves_in_flight_lowers_what_is_needed
     a_target_that_leaves_takes_itself_out_of_n_but_not_its_failure
@@ -78,6 +81,7 @@ plays! {
     an_abort_ends_a_pause_too
     an_approval_is_for_one_rollout
     approval_holds_until_it_agrees
+    approval_is_for_those_it_was_asked_about
     asking_again_for_the_version_under_way_takes_back_what_waited
     blue_and_green_by_hooks
     domains_come_in_the_order_that_was_given
@@ -100,6 +104,7 @@ plays! {
     no_target_version_ever_set
     nobody_can_be_reached
     nobody_is_told_twice_when_the_batch_grows
+    nobody_takes_a_turn_while_two_domains_are_in_flight
     nothing_more_may_become_unavailable_and_it_says_so
     on_failure_continue_goes_to_the_end_without_a_good_version
     on_failure_continue_is_never_good_with_too_many_failures
@@ -114,6 +119,7 @@ plays! {
     retries_are_counted_before_a_target_has_failed
     rollback_goes_at_its_own_pace
     rollback_tells_the_silent_without_waiting_for_them
+    selection_chooses_among_everyone_in_line
     selection_chooses_and_never_more_than_there_is_room_for
     selection_of_nobody_is_an_answer
     setting_back_to_last_known_good_is_an_undo

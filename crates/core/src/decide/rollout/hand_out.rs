@@ -21,8 +21,7 @@ pub(super) fn hand_out(pass: &mut Pass<'_>) -> bool {
     pass.shut = None;
     pass.questions.clear();
     let paused = pass.board.rollout().is_some_and(|rollout| matches!(rollout.state, State::Paused(_)));
-    let stopped = pass.around.stop(&pass.board.entity().name, pass.now).is_some();
-    if paused || stopped || pass.board.entity().hold.is_some() {
+    if paused || pass.board.entity().hold.is_some() {
         return false;
     }
     let frame = pass.board.frame();

@@ -38,7 +38,9 @@ pub(super) fn next(
         return Ok(chosen.clone());
     }
     let turns = u64::try_from(names.len()).unwrap_or(u64::MAX);
-    let everyone = Room { turns: u64::try_from(MAX_NAMES).unwrap_or(u64::MAX), ..room.clone() };
+    // It chooses among everyone in line, though there may be room for fewer.
+    let most = u64::try_from(MAX_NAMES).unwrap_or(u64::MAX);
+    let everyone = Room { turns: most, spare: most, ..room.clone() };
     let candidates = line::next(pass, &everyone, shutters);
     pass.questions.push(Question::Selection { turned, room: turns, candidates });
     Err(waits_for(pass, Asked::Selection, chosen.map(|_| "it chose nobody who can be told".into())))
