@@ -4,12 +4,16 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_core::rollout::plan;
+use tokio::sync::Semaphore;
 
 use super::App;
 use super::auth::Caller;
 use super::input::{Answer, Body, Entity, Ns};
 use super::problem::Failure;
 use crate::ops;
+
+/// Rehearsals made at once by this server: each may take a core for seconds, and whoever may read may ask for one.
+static TURN: Semaphore = Semaphore::const_new(1);
 
 pub(crate) async fn plan(
     State(app): State<App>,
@@ -20,7 +24,14 @@ pub(crate) async fn plan(
 ) -> Result<Answer<Plan>, Failure> {
     let (world, now) = (app.world(), app.desk.now());
     let (version, case) = ops::plan::case(&world, (&namespace, &name), &caller.actor(), &request, now)?;
-    let plan = tokio::task::spawn_blocking(move || plan::Plan::of(&case)).await;
+    let turn = TURN.acquire().await;
+    let work = move || {
+        let plan = plan::Plan::of(&case);
+        // The turn ends with the work, also when whoever asked has hung up.
+        drop(turn);
+        plan
+    };
+    let plan = tokio::task::spawn_blocking(work).await;
     let lost = |_| Failure::new(Code::Internal, "could not finish the rehearsal".to_owned());
     Ok(Answer(Plan::of(version.as_str(), &plan.map_err(lost)?)))
 }
