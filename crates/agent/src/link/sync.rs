@@ -49,7 +49,7 @@ impl Sync {
             // A request that is dropped is asked again by the next agent; taking an order in is not cut short.
             let answer = tokio::select! {
                 () = token.cancelled() => return,
-                answer = self.ask(round) => answer,
+                answer = self.ask(round, failed) => answer,
             };
             let pause = match answer {
                 Ok(answer) => {
@@ -80,10 +80,9 @@ impl Sync {
         }
     }
 
-    async fn ask(&self, round: u32) -> Result<v1::order::Sync, CallError> {
+    async fn ask(&self, round: u32, failed: u32) -> Result<v1::order::Sync, CallError> {
         let known = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
-        // The first one comes back soon, so that "connected" is known soon.
-        let wait = if round == 1 { Span::from_millis(1) } else { delay::spread(WAIT, self.seed, round) };
+        let wait = hangs(round, failed, self.seed);
         let client = self.line.client()?;
         client.sync(self.namespace.as_str(), self.node.as_str(), known.get(), wait.to_duration()).await
     }
@@ -126,6 +125,12 @@ impl Sync {
         self.orders.send_replace(Some(Arc::new(order)));
         Ok(())
     }
+}
+
+/// How long a request asks to hang. The first one, and the first after a failed one, come back at once: else nobody
+/// knew for most of a minute that the line is up again.
+fn hangs(round: u32, failed: u32, seed: u64) -> Span {
+    if round == 1 || failed > 0 { Span::from_millis(1) } else { delay::spread(WAIT, seed, round) }
 }
 
 #[cfg(test)]

@@ -64,3 +64,11 @@ async fn an_older_order_changes_neither_the_ledger_nor_what_is_done() {
     assert_eq!(kept.order.unwrap().generation, Generation::new(5));
     sync.take(order(6, 4)).await.unwrap();
 }
+
+#[test]
+fn what_finds_out_whether_the_line_is_up_does_not_hang() {
+    for (round, failed) in [(1, 0), (1, 3), (9, 1), (9, u32::MAX)] {
+        assert_eq!(hangs(round, failed, 7), Span::from_millis(1), "round {round} after {failed} failures");
+    }
+    assert!(hangs(9, 0, 7) > Span::from_secs(30));
+}
