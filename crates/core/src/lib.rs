@@ -1,6 +1,7 @@
 //! Bellwether's thinking: what is remembered, what follows from it, and why.
 //!
-//! Reading order: [`words`], [`records`], [`rollout`], [`decide`], [`world`], [`local`], [`access`]. Nothing here reads
+//! Reading order: [`words`], [`records`], [`rollout`], [`decide`], [`catalogue`], [`world`], [`local`],
+//! [`access`]. Nothing here reads
 //! a clock, a file, a socket or a random source; `now` and seeds come as arguments, and the crate is `no_std`, so the
 //! compiler holds that wall.
 //!
@@ -62,6 +63,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod access;
+pub mod catalogue;
 pub mod decide;
 pub mod local;
 pub mod records;

@@ -1,4 +1,4 @@
-//! Names: of namespaces, nodes, entities, targets, checks and status categories. Owns what a name may look like.
+//! Names: of namespaces, nodes, entities, targets, checks, status categories and services. Owns what a name may look like.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -6,6 +6,9 @@ use core::fmt;
 
 /// Longest DNS label (RFC 1035), in bytes: a node's name must be resolvable.
 pub const MAX_LABEL_BYTES: usize = 63;
+
+/// Longest name of an interface that Linux gives (`IFNAMSIZ` without its end), in bytes.
+pub const MAX_INTERFACE_BYTES: usize = 15;
 
 /// Longest target name, in bytes: a full DNS name, so that controllers may report hosts by it.
 pub const MAX_TARGET_BYTES: usize = 253;
@@ -82,6 +85,14 @@ names! {
     Category: "status category", label;
     /// A check on a node. A DNS label.
     CheckName: "check name", label;
+    /// Something that instances on nodes offer to others. A DNS label.
+    ServiceName: "service name", label;
+    /// One instance among those of its node. 1 to 253 bytes like a target's.
+    InstanceName: "instance name", target;
+    /// A word that instances of a service are told apart by. 1 to 253 visible ASCII characters.
+    Tag: "tag", visible;
+    /// A network interface of a node, such as `eth0`. 1 to 15 visible ASCII characters without '/'.
+    InterfaceName: "interface name", interface;
     /// The name of a token or of whoever acts. 1 to 253 bytes like a target's.
     Actor: "actor", target;
 }
@@ -120,6 +131,28 @@ fn target(text: &str) -> Option<&'static str> {
     }
 }
 
+fn visible(text: &str) -> Option<&'static str> {
+    if text.is_empty() {
+        Some("it is empty")
+    } else if text.len() > MAX_TARGET_BYTES {
+        Some("it is longer than 253 characters")
+    } else if !text.bytes().all(|b| b.is_ascii_graphic()) {
+        Some("only visible ASCII characters are allowed")
+    } else {
+        None
+    }
+}
+
+fn interface(text: &str) -> Option<&'static str> {
+    if text.len() > MAX_INTERFACE_BYTES {
+        Some("it is longer than 15 characters")
+    } else if text.contains('/') {
+        Some("it may not contain '/'")
+    } else {
+        visible(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,6 +165,16 @@ mod tests {
         }
         for bad in ["", "Web", "web_1", "-a", "a-", "a.b", "ä", "a b", &"a".repeat(64)] {
             assert!(NodeName::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_interface_is_what_linux_allows() {
+        for good in ["lo", "eth0", "br-1.42", "wg_0", &"a".repeat(15)] {
+            assert!(InterfaceName::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a/b", "a b", "eth\n", &"a".repeat(16)] {
+            assert!(InterfaceName::parse(bad).is_err(), "{bad}");
         }
     }
 

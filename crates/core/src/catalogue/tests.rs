@@ -1,0 +1,90 @@
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::instance::Level;
+use super::*;
+use crate::words::time::Timestamp;
+
+fn addresses(last: &[u8]) -> Addresses {
+    let list = last.iter().map(|last| IpAddr::from([10, 0, 0, *last])).collect();
+    Addresses(BTreeMap::from([("eth0".parse().unwrap(), list)]))
+}
+
+fn instance(node: u8, name: u8, level: Level) -> Instance {
+    Instance {
+        name: alloc::format!("i{name}").parse().unwrap(),
+        node: alloc::format!("n{node}").parse().unwrap(),
+        addresses: addresses(&[node]),
+        port: Some(80),
+        tags: BTreeSet::new(),
+        meta: BTreeMap::new(),
+        level,
+        since: Timestamp::EPOCH,
+    }
+}
+
+#[test]
+fn a_service_that_nobody_offers_any_more_stays_known() {
+    let (mut catalogue, web) = (Catalogue::default(), "web".parse().unwrap());
+    assert!(catalogue.service(&web).is_none());
+    catalogue.put(&web, instance(1, 1, Level::Passing));
+    catalogue.remove(&web, &"n1".parse().unwrap(), &"i1".parse().unwrap());
+    let service = catalogue.service(&web).unwrap();
+    assert_eq!((service.addressable(), service.functional()), (0, 0));
+}
+
+#[test]
+fn an_address_names_every_node_that_has_it() {
+    let mut catalogue = Catalogue::default();
+    let owners = |catalogue: &Catalogue, last: u8| -> Vec<String> {
+        catalogue.owners(IpAddr::from([10, 0, 0, last])).map(ToString::to_string).collect()
+    };
+    let (a, b) = ("a".parse().unwrap(), "b".parse().unwrap());
+    catalogue.set_host(&a, Some(addresses(&[1, 9])));
+    catalogue.set_host(&b, Some(addresses(&[2, 9])));
+    assert_eq!(
+        (owners(&catalogue, 1), owners(&catalogue, 9)),
+        (vec!["a".into()], vec!["a".into(), "b".into()])
+    );
+    catalogue.set_host(&a, Some(addresses(&[3])));
+    assert_eq!((owners(&catalogue, 1), owners(&catalogue, 9)), (vec![], vec!["b".into()]));
+    catalogue.set_host(&b, None);
+    assert_eq!((owners(&catalogue, 2), owners(&catalogue, 9)), (vec![], vec![]));
+    assert_eq!(catalogue.hosts().count(), 1);
+}
+
+fn level() -> impl Strategy<Value = Level> {
+    prop_oneof![
+        Just(Level::Passing),
+        Just(Level::Warning { reason: "slow".into() }),
+        Just(Level::Failing { reason: "down".into() }),
+        Just(Level::Unreachable),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn counts_are_those_of_the_instances_that_are_there(
+        steps in proptest::collection::vec((0..4_u8, 0..3_u8, proptest::option::of(level())), 0..60),
+    ) {
+        let (mut catalogue, web) = (Catalogue::default(), "web".parse().unwrap());
+        catalogue.hear_of(&web);
+        for (node, name, level) in steps {
+            match level {
+                Some(level) => catalogue.put(&web, instance(node, name, level)),
+                None => {
+                    let Instance { node, name, .. } = instance(node, name, Level::Passing);
+                    catalogue.remove(&web, &node, &name);
+                }
+            }
+            let service = catalogue.service(&web).unwrap();
+            let all: Vec<&Instance> = service.instances().collect();
+            prop_assert_eq!(service.addressable(), all.len());
+            prop_assert_eq!(service.functional(), all.iter().filter(|one| one.level.serves()).count());
+        }
+    }
+}
