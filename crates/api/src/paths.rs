@@ -49,6 +49,10 @@ pub const ENTITIES: &str = "/v1/namespaces/{ns}/entities";
 pub const ENTITY: &str = "/v1/namespaces/{ns}/entities/{entity}";
 /// An entity's targets and their states.
 pub const TARGETS: &str = "/v1/namespaces/{ns}/entities/{entity}/targets";
+/// What a controller saw of an entity's external targets; answers what each is to run.
+pub const ORCHESTRATE: &str = "/v1/namespaces/{ns}/entities/{entity}/orchestrate";
+/// What a controller saw of an entity's external targets; answers nothing.
+pub const REPORTS: &str = "/v1/namespaces/{ns}/entities/{entity}/reports";
 /// An entity's rollouts, newest first; POST starts one.
 pub const ROLLOUTS: &str = "/v1/namespaces/{ns}/entities/{entity}/rollouts";
 /// One rollout of an entity.

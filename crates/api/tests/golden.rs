@@ -43,6 +43,9 @@ round_trip! {
     "entity_of_every_field": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_of_profile": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_of_action": v1::entity::Entity => bellwether_core::records::entity::Entity;
+    "entity_external": v1::entity::Entity => bellwether_core::records::entity::Entity;
+    "external": v1::external::ExternalTarget => bellwether_core::records::external::External;
+    "controllers": v1::external::Controllers => bellwether_core::records::external::Controllers;
     "order_of_every_means": v1::order::Order => bellwether_core::records::order::Order;
     "profile": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "profile_deleted": v1::profile::Profile => bellwether_core::records::profile::Profile;
@@ -85,6 +88,9 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::rollout::Started>("started", |shape| shape);
     holds::<v1::entity::EntitySpec>("entity_spec", |shape| shape);
     holds::<v1::entity::EntitySpec>("entity_spec_of_profile", |shape| shape);
+    holds::<v1::entity::EntitySpec>("entity_spec_external", |shape| shape);
+    holds::<v1::external::Reports>("reports", |shape| shape);
+    holds::<v1::external::Orchestrated>("orchestrated", |shape| shape);
     holds::<v1::rollout::Act>("act", |shape| shape);
     holds::<v1::freeze::FreezeSpec>("freeze_spec", |shape| shape);
     holds::<v1::freeze::FreezeView>("freeze_view", |shape| shape);

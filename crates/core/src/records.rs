@@ -4,6 +4,7 @@ pub mod answers;
 pub mod entity;
 pub mod event;
 pub mod evidence;
+pub mod external;
 pub mod freeze;
 pub mod key;
 pub mod node;

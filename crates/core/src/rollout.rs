@@ -5,6 +5,7 @@ pub mod answer;
 pub mod around;
 pub mod board;
 pub mod engine;
+pub mod external;
 pub mod operate;
 pub mod plan;
 pub mod question;

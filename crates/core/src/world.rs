@@ -3,7 +3,7 @@
 //! Cheap to clone: its maps share what did not change. It grows only by folding changes, one record at a time.
 
 pub mod fleet;
-mod fold;
+pub(crate) mod fold;
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -93,6 +93,10 @@ impl Fleet {
             Key::Target(entity, target) => {
                 self.targets.get(&(entity.clone(), target.clone())).copied().unwrap_or_default()
             }
+            Key::External(entity, target) => {
+                revision_of(self.externals.get(&(entity.clone(), target.clone())))
+            }
+            Key::Controllers(name) => revision_of(self.controllers.get(name)),
             Key::Answers(name) => revision_of(self.answers.get(name)),
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
             Key::Profile(name) => revision_of(self.profiles.get(name)),

@@ -4,6 +4,7 @@ mod access;
 mod auth;
 mod entities;
 mod events;
+mod external;
 mod freezes;
 mod input;
 mod listen;

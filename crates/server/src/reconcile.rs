@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::decide::{liveness, order, retention, rollout};
+use bellwether_core::decide::{external, liveness, order, retention, rollout};
 use bellwether_core::records::key::Key;
 use bellwether_core::verdict::{Atom, Verdict, of_rollout};
 use bellwether_core::words::counter::{Revision, Term};
@@ -83,11 +83,12 @@ impl Reconciler {
     async fn lead(&mut self, term: Term, stop: &CancellationToken) {
         let mut worlds = self.desk.follow();
         let mut sessions = self.sessions.changes();
+        let since = self.desk.now();
         while *self.term.borrow() == Some(term) {
             let world = worlds.borrow_and_update().clone();
             sessions.borrow_and_update();
             let now = self.desk.now();
-            let pass = self.pass(&world, term, now).await;
+            let pass = self.pass(&world, term, (since, now)).await;
             self.metrics.passes.inc();
             let sleep = match pass {
                 Ok(Pass { wrote: true, .. }) => continue,
@@ -110,11 +111,18 @@ impl Reconciler {
         }
     }
 
-    async fn pass(&self, world: &Arc<World>, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
+    /// One look at everything, by a leader `since` then.
+    async fn pass(
+        &self,
+        world: &Arc<World>,
+        term: Term,
+        (since, now): (Timestamp, Timestamp),
+    ) -> Result<Pass, CommitError> {
         let mut pass = Pass::default();
         for namespace in world.fleets.keys() {
             // Each decider sees what the ones before it brought about.
             pass.add(self.liveness(namespace, term, now).await?);
+            pass.add(self.external(namespace, term, (since, now)).await?);
             pass.add(self.rollouts(namespace, term, now).await?);
             pass.add(self.orders(namespace, term).await?);
             pass.add(self.retention(namespace, term).await?);
@@ -131,6 +139,17 @@ impl Reconciler {
             liveness::decide(fleet, contacts, limits, now)
         });
         self.commit(&world, namespace, decider(term), verdict).await
+    }
+
+    async fn external(
+        &self,
+        namespace: &Namespace,
+        term: Term,
+        (since, now): (Timestamp, Timestamp),
+    ) -> Result<Pass, CommitError> {
+        let world = self.desk.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+        self.commit(&world, namespace, decider(term), external::decide(fleet, since, now)).await
     }
 
     async fn rollouts(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {

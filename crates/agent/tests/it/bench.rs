@@ -185,7 +185,7 @@ impl Bench {
 
     /// The one target of `web`.
     pub(crate) async fn target(&self) -> Option<TargetView> {
-        self.client.targets(NS, "web", None).await.unwrap().items.into_iter().next()
+        self.client.targets(NS, "web", None, None).await.unwrap().items.into_iter().next()
     }
 
     /// Waits until the target has failed, and answers what that looked like.

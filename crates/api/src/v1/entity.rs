@@ -5,6 +5,7 @@ use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::external::External;
 use super::policy::Policy;
 use crate::shape::{ShapeError, read};
 
@@ -14,7 +15,11 @@ use crate::shape::{ShapeError, read};
 pub struct EntitySpec {
     /// Which nodes are its targets, like `role=web`; `all` for every node.
     #[schema(example = "role=web")]
+    #[serde(default)]
     pub selector: String,
+    /// Instead of a selector: its targets are what controllers report. An entity never turns from one into the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<External>,
     /// The profile whose revisions are its versions. With neither this nor an action, versions are whatever is asked for,
     /// and an entity that is there stays what it is.
     #[schema(example = "greeting")]
@@ -34,8 +39,11 @@ pub struct EntitySpec {
 pub struct Entity {
     /// Its name, a DNS label.
     pub name: String,
-    /// Which nodes are its targets.
+    /// Which nodes are its targets; empty when controllers report them.
     pub selector: String,
+    /// Present when controllers report its targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<External>,
     /// What changes: `version`, `profile` or `action`.
     pub kind: String,
     /// With kind `profile`: which one.
@@ -130,9 +138,14 @@ impl From<&core::Entity> for Entity {
             core::Kind::Profile(profile) => ("profile", Some(profile.to_string()), None),
             core::Kind::Action(action) => ("action", None, Some(action.to_string())),
         };
+        let (selector, external) = match &from.source {
+            core::Source::Nodes(selector) => (selector.to_string(), None),
+            core::Source::External(patience) => (String::new(), Some(External::from(*patience))),
+        };
         Self {
             name: from.name.to_string(),
-            selector: from.selector.to_string(),
+            selector,
+            external,
             kind: kind.to_owned(),
             profile,
             action,
@@ -167,7 +180,7 @@ impl TryFrom<Entity> for core::Entity {
         let kind = kind(&from)?;
         Ok(Self {
             name: read("name", &from.name)?,
-            selector: read("selector", &from.selector)?,
+            source: source(&from.selector, from.external.as_ref())?,
             kind,
             policy: (&from.policy).try_into().map_err(|error: ShapeError| error.within("policy"))?,
             wanted: from.wanted.map(TryInto::try_into).transpose()?,
@@ -177,6 +190,17 @@ impl TryFrom<Entity> for core::Entity {
             approval: from.approval.map(TryInto::try_into).transpose()?,
         })
     }
+}
+
+/// Where targets come from.
+fn source(selector: &str, external: Option<&External>) -> Result<core::Source, ShapeError> {
+    let Some(external) = external else { return Ok(core::Source::Nodes(read("selector", selector)?)) };
+    if !selector.is_empty() {
+        let reason = "an entity picks nodes, or its targets are external; leave one of them out";
+        return Err(ShapeError::at("selector", reason));
+    }
+    let patience = external.try_into().map_err(|error: ShapeError| error.within("external"))?;
+    Ok(core::Source::External(patience))
 }
 
 fn kind(from: &Entity) -> Result<core::Kind, ShapeError> {
@@ -192,6 +216,18 @@ fn kind(from: &Entity) -> Result<core::Kind, ShapeError> {
 }
 
 impl EntitySpec {
+    /// Where targets are to come from.
+    ///
+    /// # Errors
+    /// [`ShapeError`] naming the field.
+    pub fn source(&self) -> Result<core::Source, ShapeError> {
+        if self.external.is_some() && (self.profile.is_some() || self.action.is_some()) {
+            let reason = "profiles and actions are for nodes; external targets have versions";
+            return Err(ShapeError::at("external", reason));
+        }
+        source(&self.selector, self.external.as_ref())
+    }
+
     /// The kind that is asked for; `None` when the entity is to stay what it is.
     ///
     /// # Errors

@@ -219,8 +219,17 @@ pub(crate) enum EntityVerb {
         /// Its name
         name: String,
         /// Which nodes are its targets, like role=web; `all` for every node
-        #[arg(long)]
+        #[arg(long, conflicts_with_all = ["external", "silent_after", "let_go_after"])]
         selector: Option<String>,
+        /// Its targets are what controllers report over the API, instead of nodes
+        #[arg(long, conflicts_with_all = ["profile", "action"])]
+        external: bool,
+        /// External targets that are not reported for so long are unreachable [default: 5m]
+        #[arg(long, value_name = "TIME")]
+        silent_after: Option<String>,
+        /// External targets that are not reported for so long are no targets any more [default: 1h]
+        #[arg(long, value_name = "TIME")]
+        let_go_after: Option<String>,
         /// The profile whose revisions are its versions; only for a new one
         #[arg(long, conflicts_with = "action")]
         profile: Option<String>,

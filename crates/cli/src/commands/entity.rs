@@ -3,6 +3,7 @@
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::{Entity, EntitySpec};
+use bellwether_api::v1::external::External;
 use bellwether_api::v1::policy::{Hooks, Policy};
 
 use super::confirm;
@@ -20,17 +21,19 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> Ended {
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|entity| {
                     let wanted = entity.wanted.as_ref().map_or("-", |wanted| &wanted.version);
-                    vec![entity.name.clone(), entity.selector.clone(), of(entity), wanted.to_owned()]
+                    vec![entity.name.clone(), targets(entity), of(entity), wanted.to_owned()]
                 });
-                table(&["name", "selector", "of", "version"], rows)
+                table(&["name", "targets", "of", "version"], rows)
             })?;
         }
         EntityVerb::Get { name } => {
             let entity = client.entity(namespace, &name).await?;
             context.show.data(&entity, || vec![entity.name.clone()], |_| sheet(&entity))?;
         }
-        EntityVerb::Set { name, selector, profile, action, policy } => {
-            let spec = Asked { selector, profile, action, policy: (*policy).into() };
+        EntityVerb::Set { name, selector, external, silent_after, let_go_after, profile, action, policy } => {
+            let external = (external || silent_after.is_some() || let_go_after.is_some())
+                .then_some(External { silent_after, let_go_after });
+            let spec = Asked { selector, external, profile, action, policy: (*policy).into() };
             set(context, &name, spec).await?;
         }
         EntityVerb::Delete { name, yes } => {
@@ -44,28 +47,47 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> Ended {
 /// What was said of an entity to be set.
 struct Asked {
     selector: Option<String>,
+    external: Option<External>,
     profile: Option<String>,
     action: Option<String>,
     policy: Policy,
 }
 
 async fn set(context: &Context, name: &str, asked: Asked) -> Result<(), Failure> {
-    let Asked { selector, profile, action, policy: over } = asked;
-    let spec = match (context.client.entity(&context.namespace, name).await, selector) {
-        (Ok(entity), selector) => {
-            let (selector, policy) = (selector.unwrap_or(entity.selector), entity.policy.overlaid(over));
-            EntitySpec { selector, profile, action, policy }
+    let Asked { selector, external, profile, action, policy: over } = asked;
+    let new = selector.is_none() && external.is_none();
+    let spec = match context.client.entity(&context.namespace, name).await {
+        Ok(entity) => {
+            let policy = entity.policy.overlaid(over);
+            let (selector, external) = match (selector, external, entity.external) {
+                (Some(selector), _, _) => (selector, None),
+                // What is not said stays as it is.
+                (None, Some(said), Some(old)) => {
+                    let silent_after = said.silent_after.or(old.silent_after);
+                    let let_go_after = said.let_go_after.or(old.let_go_after);
+                    (String::new(), Some(External { silent_after, let_go_after }))
+                }
+                (None, Some(said), None) => (String::new(), Some(said)),
+                (None, None, old) => (entity.selector, old),
+            };
+            EntitySpec { selector, external, profile, action, policy }
         }
-        (Err(CallError::Problem(problem)), Some(selector)) if problem.code == Code::NotFound => {
-            EntitySpec { selector, profile, action, policy: over }
-        }
-        (Err(CallError::Problem(problem)), None) if problem.code == Code::NotFound => {
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound && new => {
             return Err(Failure::usage(format!("make entity {name} without knowing its targets"))
                 .hint(format!("bellwether entity set {name} --selector role=web   (or: --selector all)")));
         }
-        (Err(error), _) => return Err(error.into()),
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
+            let selector = selector.unwrap_or_default();
+            EntitySpec { selector, external, profile, action, policy: over }
+        }
+        Err(error) => return Err(error.into()),
     };
     Ok(context.client.set_entity(&context.namespace, name, &spec).await?)
+}
+
+/// Where its targets come from.
+fn targets(entity: &Entity) -> String {
+    if entity.external.is_some() { "external".to_owned() } else { entity.selector.clone() }
 }
 
 /// What changes.
@@ -82,9 +104,12 @@ fn sheet(entity: &Entity) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     let mut lines = vec![
         format!("name         {}", entity.name),
-        format!("selector     {}", entity.selector),
+        format!("targets      {}", targets(entity)),
         format!("of           {}", of(entity)),
     ];
+    if let Some(External { silent_after, let_go_after }) = &entity.external {
+        lines.push(format!("silent       after {}, let go after {}", text(silent_after), text(let_go_after)));
+    }
     if let Some(wanted) = &entity.wanted {
         lines.push(format!(
             "version      {} ({} by {}) {}",

@@ -8,6 +8,7 @@ use crate::verdict::{Atom, Verdict, Write};
 use crate::words::counter::Sequence;
 use crate::words::name::EntityName;
 use crate::world::fleet::Fleet;
+use crate::world::fold::sight::of_entity;
 
 /// Most events kept per namespace: about a gigabyte at worst, years for a quiet fleet.
 pub const EVENTS_KEPT: u64 = 1_000_000;
@@ -41,23 +42,19 @@ pub fn decide(fleet: &Fleet, keep: u64) -> Verdict {
 impl Fleet {
     /// Records that are left of an entity that people removed.
     pub(crate) fn leftovers<'a>(&'a self, name: &'a EntityName) -> impl Iterator<Item = Key> + 'a {
-        let targets = self.targets.range((name.clone(), first_target())..).map(|(key, _)| key);
-        let targets = targets.take_while(move |(entity, _)| entity == name);
-        let targets = targets.map(|(entity, target)| Key::Target(entity.clone(), target.clone()));
+        let targets = of_entity(&self.targets, name);
+        let targets = targets.map(|(target, _)| Key::Target(name.clone(), target.clone()));
+        let externals = of_entity(&self.externals, name);
+        let externals = externals.map(|(target, _)| Key::External(name.clone(), target.clone()));
+        let controllers = self.controllers.get(name).map(|_| Key::Controllers(name.clone()));
         let rollouts = self.rollouts.range((name.clone(), Default::default())..).map(|(key, _)| key);
         let rollouts = rollouts.take_while(move |(entity, _)| entity == name);
         let rollouts = rollouts.map(|(entity, number)| Key::Rollout(entity.clone(), *number));
         let progress = self.progresses.get(name).map(|_| Key::Progress(name.clone()));
         let answers = self.answers.get(name).map(|_| Key::Answers(name.clone()));
-        targets.chain(rollouts).chain(progress).chain(answers)
+        targets.chain(externals).chain(rollouts).chain(progress).chain(answers).chain(controllers)
     }
 }
 
 #[cfg(test)]
 mod tests;
-
-/// The first name in order.
-fn first_target() -> crate::words::name::TargetName {
-    crate::words::name::TargetName::parse("-")
-        .expect("a dash sorts before every other target name's first byte")
-}

@@ -3,9 +3,11 @@
 
 use alloc::string::String;
 
+use super::external::Patience;
 use super::policy::Policy;
 use crate::words::counter::{RequestNumber, RolloutNumber};
-use crate::words::name::{ActionName, Actor, EntityName, ProfileName};
+use crate::words::label::Labels;
+use crate::words::name::{ActionName, Actor, EntityName, NodeName, ProfileName};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -15,8 +17,8 @@ use crate::words::version::Version;
 pub struct Entity {
     /// Its name.
     pub name: EntityName,
-    /// Which nodes are its targets; an external controller reports its own targets whatever this says.
-    pub selector: Selector,
+    /// Where its targets come from.
+    pub source: Source,
     /// What changes; it never turns into another kind.
     pub kind: Kind,
     /// How carefully.
@@ -31,6 +33,15 @@ pub struct Entity {
     pub abort: Option<Abort>,
     /// The last approval of a stage.
     pub approval: Option<Approval>,
+}
+
+/// Where an entity's targets come from; it never turns from one into the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Nodes are picked, over and over.
+    Nodes(Selector),
+    /// Controllers report them; for how long they may be silent.
+    External(Patience),
 }
 
 /// What changes on the targets.
@@ -113,12 +124,12 @@ pub struct Approval {
 }
 
 impl Entity {
-    /// An entity of versions that nobody has asked anything of yet.
+    /// An entity of nodes and versions that nobody has asked anything of yet.
     #[must_use]
     pub const fn new(name: EntityName, selector: Selector, policy: Policy) -> Self {
         Self {
             name,
-            selector,
+            source: Source::Nodes(selector),
             kind: Kind::Version,
             policy,
             wanted: None,
@@ -133,6 +144,32 @@ impl Entity {
     #[must_use]
     pub fn last_request(&self) -> RequestNumber {
         self.wanted.as_ref().map_or(RequestNumber::ZERO, |wanted| wanted.request)
+    }
+}
+
+impl Source {
+    /// Whether its targets are nodes.
+    #[must_use]
+    pub const fn is_nodes(&self) -> bool {
+        matches!(self, Self::Nodes(_))
+    }
+
+    /// Whether a node is a target.
+    #[must_use]
+    pub fn picks(&self, node: &NodeName, labels: &Labels) -> bool {
+        match self {
+            Self::Nodes(selector) => selector.picks(node.as_str(), labels),
+            Self::External(_) => false,
+        }
+    }
+}
+
+impl core::fmt::Display for Source {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Nodes(selector) => write!(f, "nodes: {selector}"),
+            Self::External(_) => f.write_str("what controllers report"),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::answers::Answers;
 use super::entity::Entity;
 use super::event::Event;
+use super::external::{Controllers, External};
 use super::freeze::Freeze;
 use super::node::{Node, Presence};
 use super::order::Order;
@@ -36,6 +37,10 @@ pub enum Key {
     Rollout(EntityName, RolloutNumber),
     /// One of an entity's targets.
     Target(EntityName, TargetName),
+    /// What was reported of one of an entity's external targets.
+    External(EntityName, TargetName),
+    /// Who reports an entity's external targets.
+    Controllers(EntityName),
     /// What an entity's controllers answered.
     Answers(EntityName),
     /// A freeze.
@@ -73,6 +78,10 @@ pub enum Record {
     Rollout(EntityName, Rollout),
     /// One of an entity's targets.
     Target(EntityName, TargetName, TargetState),
+    /// What was reported of one of an entity's external targets.
+    External(EntityName, TargetName, External),
+    /// Who reports an entity's external targets.
+    Controllers(EntityName, Controllers),
     /// What an entity's controllers answered.
     Answers(EntityName, Answers),
     /// A freeze.
@@ -104,6 +113,8 @@ impl Record {
             Self::Progress(entity, _) => Key::Progress(entity.clone()),
             Self::Rollout(entity, rollout) => Key::Rollout(entity.clone(), rollout.number),
             Self::Target(entity, target, _) => Key::Target(entity.clone(), target.clone()),
+            Self::External(entity, target, _) => Key::External(entity.clone(), target.clone()),
+            Self::Controllers(entity, _) => Key::Controllers(entity.clone()),
             Self::Answers(entity, _) => Key::Answers(entity.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::GlobalFreeze(freeze) => Key::GlobalFreeze(freeze.name.clone()),

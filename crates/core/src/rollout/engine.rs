@@ -62,18 +62,20 @@ use alloc::vec::Vec;
 use super::answer::{Answer, absorb};
 use super::around::Around;
 use super::board::Board;
+use super::external;
+pub use super::external::Report;
 use super::operate::{self, Intent, Refusal};
 use super::question::Question;
-use super::sighting::{Contact, Doing, Health, Sighting};
+use super::sighting::Sighting;
 use crate::decide::rollout::{Verdict, decide};
 use crate::records::answers::Answers;
 use crate::records::entity::Entity;
 use crate::records::event::Draft;
-use crate::records::evidence::Evidence;
+use crate::records::external::External;
 use crate::records::policy::Policy;
 use crate::records::progress::Progress;
 use crate::records::rollout::Rollout;
-use crate::words::counter::{AssignmentNumber, RolloutNumber};
+use crate::words::counter::RolloutNumber;
 use crate::words::label::Labels;
 use crate::words::name::{Actor, EntityName, Namespace, TargetName};
 use crate::words::selector::Selector;
@@ -90,21 +92,10 @@ pub struct Engine {
 struct World {
     board: Board,
     history: BTreeMap<RolloutNumber, Rollout>,
-    told: BTreeMap<TargetName, AssignmentNumber>,
+    externals: BTreeMap<TargetName, External>,
     events: Vec<Draft>,
     around: Around,
     questions: Vec<Question>,
-}
-
-/// What a controller saw of one target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
-    /// Which target; `group/name` for one in a group.
-    pub target: TargetName,
-    /// The version it runs, if one is known.
-    pub running: Option<Version>,
-    /// What is wrong with it, in one line; `None` when it runs well.
-    pub error: Option<String>,
 }
 
 impl Engine {
@@ -203,7 +194,7 @@ impl Engine {
         let removed = !answers.troubles.contains_key(&question.asked());
         world.heard(answers);
         for target in gone.iter().filter(|_| removed) {
-            world.told.remove(target);
+            world.externals.remove(target);
             world.board.fold_sighting(target, None);
         }
         world.decide(now);
@@ -246,7 +237,7 @@ impl Engine {
         now: Timestamp,
     ) {
         let world = self.world(namespace, entity);
-        world.told.remove(target);
+        world.externals.remove(target);
         world.board.fold_sighting(target, None);
         world.decide(now);
     }
@@ -300,7 +291,7 @@ impl World {
         Self {
             board,
             history: BTreeMap::new(),
-            told: BTreeMap::new(),
+            externals: BTreeMap::new(),
             events: Vec::new(),
             around: Around::default(),
             questions: Vec::new(),
@@ -309,35 +300,11 @@ impl World {
 
     fn report(&mut self, report: &Report, now: Timestamp) {
         let before = self.board.target(&report.target).and_then(|target| target.sighting);
-        let answering = self.told.get(&report.target).copied().unwrap_or_default();
-        let failure = report
-            .error
-            .as_ref()
-            .map(|summary| Arc::new(Evidence { summary: summary.clone(), ..Evidence::default() }));
-        let well_since = before
-            .filter(|before| before.running == report.running && before.doing == Doing::Nothing)
-            .and_then(|before| before.healthy_since);
-        let healthy_since = match (&failure, &report.running) {
-            (None, Some(_)) => Some(well_since.unwrap_or(now)),
-            (Some(_), _) | (None, None) => None,
-        };
-        let doing = match failure {
-            Some(evidence) => Doing::Failed { attempts: 1, evidence },
-            None => Doing::Nothing,
-        };
-        let sighting = Sighting {
-            running: report.running.clone(),
-            answering,
-            doing,
-            health: Health::NoChecks,
-            healthy_since,
-            reported_at: now,
-            contact: Contact::Up,
-            held: None,
-            labels: before.map(|before| before.labels.clone()).unwrap_or_default(),
-            word: before.and_then(|before| before.word.clone()),
-        };
-        self.board.fold_sighting(&report.target, Some(sighting));
+        let labels = before.map(|before| before.labels.clone()).unwrap_or_default();
+        let word = before.and_then(|before| before.word.clone());
+        let external = external::absorb(self.externals.get(&report.target), report, None, now);
+        self.board.fold_sighting(&report.target, Some(external::sighting(&external, labels, word)));
+        self.externals.insert(report.target.clone(), external);
     }
 
     /// Remembers answers, and what they say of single targets with those targets.
@@ -355,7 +322,9 @@ impl World {
     fn expect(&mut self, target: &TargetName) -> Option<Version> {
         let (version, assignment) = self.board.expected(target)?;
         let version = version.clone();
-        self.told.insert(target.clone(), assignment);
+        if let Some(external) = self.externals.get_mut(target) {
+            external.told = assignment;
+        }
         Some(version)
     }
 

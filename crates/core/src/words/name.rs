@@ -103,6 +103,13 @@ impl From<&NodeName> for TargetName {
     }
 }
 
+impl TargetName {
+    /// The first name in order: none sorts before it.
+    pub(crate) fn first() -> Self {
+        Self(Arc::from("-"))
+    }
+}
+
 fn label(text: &str) -> Option<&'static str> {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if text.is_empty() {

@@ -8,6 +8,7 @@ use super::{Kept, Map};
 use crate::records::answers::Answers;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
+use crate::records::external::{Controllers, External};
 use crate::records::freeze::Freeze;
 use crate::records::node::{Node, Presence};
 use crate::records::order::{Content, Order};
@@ -18,6 +19,7 @@ use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
 use crate::words::counter::{EditionNumber, Revision, RolloutNumber, Sequence};
 use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, TargetName};
+use crate::words::time::Timestamp;
 
 /// Newest events kept in memory; older ones are read from the store.
 pub const EVENTS_IN_MEMORY: usize = 4_096;
@@ -40,6 +42,12 @@ pub struct Fleet {
     pub entities: Map<EntityName, Kept<Entity>>,
     /// Where that stands.
     pub progresses: Map<EntityName, Kept<Progress>>,
+    /// What was last reported of external targets.
+    pub externals: Map<(EntityName, TargetName), Kept<External>>,
+    /// Who reports them.
+    pub controllers: Map<EntityName, Kept<Controllers>>,
+    /// By entity: when something is next to be done about an external target that is not reported.
+    pub overdue: Map<EntityName, Set<(Timestamp, TargetName)>>,
     /// What controllers answered about the rollouts under way.
     pub answers: Map<EntityName, Kept<Answers>>,
     /// What is not to be changed.

@@ -1,6 +1,7 @@
 //! Folds one change into the world: records into their maps, and what follows into the indexes.
 
 mod indexes;
+pub(crate) mod sight;
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -8,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::fleet::{EVENTS_IN_MEMORY, Fleet};
 use super::{Kept, World};
+use crate::records::event::Event;
 use crate::records::key::{Key, Record};
 use crate::records::target::TargetState;
 use crate::words::counter::Revision;
@@ -145,18 +147,19 @@ impl Fleet {
                 self.targets.insert_mut((entity.clone(), target.clone()), revision);
                 self.target_changed(&entity, &target, Some(state), revision);
             }
-            record @ (Record::Answers(..) | Record::Freeze(_) | Record::Profile(_) | Record::Edition(_)) => {
+            Record::External(entity, target, external) => {
+                let before = self.externals.get(&(entity.clone(), target.clone())).cloned();
+                self.externals.insert_mut((entity.clone(), target.clone()), kept(external, revision));
+                self.external_changed((&entity, &target), before.as_ref(), revision);
+            }
+            record @ (Record::Controllers(..)
+            | Record::Answers(..)
+            | Record::Freeze(_)
+            | Record::Profile(_)
+            | Record::Edition(_)) => {
                 self.put_aside(record, revision);
             }
-            Record::Event(event) => {
-                if self.oldest_event.get() == 0 {
-                    self.oldest_event = event.sequence;
-                }
-                self.events.insert_mut(event.sequence, Arc::new(event));
-                if self.events.size() > EVENTS_IN_MEMORY {
-                    self.forget_first_event();
-                }
-            }
+            Record::Event(event) => self.remember_event(event),
             Record::Token(_) | Record::JoinToken(_) | Record::GlobalFreeze(_) => {}
         }
     }
@@ -164,6 +167,10 @@ impl Fleet {
     /// Takes in a record that stands beside nodes and rollouts.
     fn put_aside(&mut self, record: Record, revision: Revision) {
         match record {
+            Record::Controllers(name, controllers) => {
+                self.controllers.insert_mut(name.clone(), kept(controllers, revision));
+                self.note_orphans(&name);
+            }
             Record::Answers(name, answers) => {
                 let before = self.answers.get(&name).cloned();
                 self.answers.insert_mut(name.clone(), kept(answers, revision));
@@ -187,6 +194,7 @@ impl Fleet {
             | Record::Progress(..)
             | Record::Rollout(..)
             | Record::Target(..)
+            | Record::External(..)
             | Record::Event(_)
             | Record::Token(_)
             | Record::JoinToken(_)
@@ -194,7 +202,14 @@ impl Fleet {
         }
     }
 
-    fn forget_first_event(&mut self) {
+    fn remember_event(&mut self, event: Event) {
+        if self.oldest_event.get() == 0 {
+            self.oldest_event = event.sequence;
+        }
+        self.events.insert_mut(event.sequence, Arc::new(event));
+        if self.events.size() <= EVENTS_IN_MEMORY {
+            return;
+        }
         if let Some(first) = self.events.first().map(|(sequence, _)| *sequence) {
             self.events.remove_mut(&first);
         }
@@ -235,6 +250,29 @@ impl Fleet {
                 self.targets.remove_mut(&(entity.clone(), target.clone()));
                 self.target_changed(entity, target, None, revision);
             }
+            Key::External(entity, target) => {
+                let before = self.externals.get(&(entity.clone(), target.clone())).cloned();
+                self.externals.remove_mut(&(entity.clone(), target.clone()));
+                self.external_changed((entity, target), before.as_ref(), revision);
+            }
+            Key::Controllers(_) | Key::Answers(_) | Key::Freeze(_) | Key::Profile(_) | Key::Edition(..) => {
+                self.delete_aside(key, revision);
+            }
+            Key::Event(sequence) => {
+                self.events.remove_mut(sequence);
+                self.oldest_event = self.oldest_event.max(sequence.next());
+            }
+            Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) => {}
+        }
+    }
+
+    /// Forgets a record that stands beside nodes and rollouts.
+    fn delete_aside(&mut self, key: &Key, revision: Revision) {
+        match key {
+            Key::Controllers(name) => {
+                self.controllers.remove_mut(name);
+                self.note_orphans(name);
+            }
             Key::Answers(name) => {
                 let before = self.answers.get(name).cloned();
                 self.answers.remove_mut(name);
@@ -249,11 +287,19 @@ impl Fleet {
             Key::Edition(name, number) => {
                 self.editions.remove_mut(&(name.clone(), *number));
             }
-            Key::Event(sequence) => {
-                self.events.remove_mut(sequence);
-                self.oldest_event = self.oldest_event.max(sequence.next());
-            }
-            Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) => {}
+            Key::Node(_)
+            | Key::Presence(_)
+            | Key::Report(_)
+            | Key::Order(_)
+            | Key::Entity(_)
+            | Key::Progress(_)
+            | Key::Rollout(..)
+            | Key::Target(..)
+            | Key::External(..)
+            | Key::Event(_)
+            | Key::Token(_)
+            | Key::JoinToken(_)
+            | Key::GlobalFreeze(_) => {}
         }
     }
 }

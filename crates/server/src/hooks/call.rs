@@ -60,13 +60,13 @@ async fn bearer(asking: &Asking, settings: &Settings) -> Result<Option<String>, 
 /// Targets that a hook says are gone, and that are still there: nodes are not taken away by an answer.
 fn left(desk: &Desk, asking: &Asking, targets: &[TargetName], gone: Vec<TargetName>) -> Answer {
     let world = desk.world();
-    let nodes = world.fleets.get(&asking.place.namespace).map(|fleet| &fleet.nodes);
-    let is_node = |name: &&TargetName| {
-        targets.contains(name)
-            && nodes.is_some_and(|nodes| nodes.keys().any(|node| node.as_str() == name.as_str()))
-    };
-    let still = |name: &&TargetName| is_target(desk, asking, name);
-    match gone.iter().filter(still).find(is_node) {
+    let fleet = world.fleets.get(&asking.place.namespace);
+    // External targets leave with the answer.
+    if fleet.is_some_and(|fleet| fleet.patience(&asking.place.entity).is_some()) {
+        return Answer::Removed(gone);
+    }
+    let still = |name: &&TargetName| targets.contains(name) && is_target(desk, asking, name);
+    match gone.iter().find(still) {
         Some(name) => Answer::Silent {
             reason: format!("{name} is a node: cordon or relabel it so that the selector no longer picks it"),
         },

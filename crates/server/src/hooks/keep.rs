@@ -3,14 +3,19 @@
 use bellwether_core::records::answers::{Answers, Asked, Trouble};
 use bellwether_core::records::event::Draft;
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::rollout::answer::absorb;
+use bellwether_core::rollout::answer::{Answer, absorb};
 use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::counter::Term;
+use bellwether_core::words::name::{EntityName, TargetName};
+use bellwether_core::world::fleet::Fleet;
 
 use super::{Asker, Done, Place};
 use crate::desk::By;
 use crate::reconcile::decider;
 use crate::records::commit::CommitError;
+
+/// Most targets that leave in one commit: below the store's 128 operations, each with its event.
+const PER_COMMIT: usize = 50;
 
 /// How often it is looked again after the entity changed meanwhile.
 const TRIES: u32 = 8;
@@ -31,12 +36,19 @@ impl Asker {
             let answers = absorb(board, &kept, &done.asking.question, done.answer.clone(), self.desk.now());
             let answers = settled(&kept, answers);
             let failed = answers.troubles.contains_key(asked);
-            if answers == kept {
+            let left = if failed { Vec::new() } else { left(fleet, entity, &done.answer) };
+            if answers == kept && left.is_empty() {
                 return Ok(failed);
             }
             let before = kept.troubles.get(asked).filter(|_| about(kept.rollout));
-            let events = told(&done.asking.place, before, answers.troubles.get(asked));
-            let writes = vec![Write::put(Record::Answers(entity.clone(), answers))];
+            let mut events = told(&done.asking.place, before, answers.troubles.get(asked));
+            let mut writes = vec![Write::put(Record::Answers(entity.clone(), answers))];
+            for target in left {
+                let subject = format!("target/{entity}/{target}");
+                let cause = "the removal hook took it away".to_owned();
+                events.push(Draft { kind: "target.gone", subject, before: None, after: None, cause });
+                writes.push(Write::Delete(Key::External(entity.clone(), target)));
+            }
             let by = By { seen: Some(Key::Entity(entity.clone())), ..decider(term) };
             tries += 1;
             match self.desk.commit(&world, namespace, by, vec![Atom { writes, events }]).await {
@@ -48,6 +60,14 @@ impl Asker {
             }
         }
     }
+}
+
+/// External targets that an answer says are gone, and that are still there, as many as fit one commit: about the others
+/// it is asked again.
+fn left(fleet: &Fleet, entity: &EntityName, answer: &Answer) -> Vec<TargetName> {
+    let Answer::Removed(gone) = answer else { return Vec::new() };
+    let there = |target: &&TargetName| fleet.externals.contains_key(&(entity.clone(), (*target).clone()));
+    gone.iter().filter(there).take(PER_COMMIT).cloned().collect()
 }
 
 /// The same answer once more, to the same question, keeps its first time: nothing is written for it. The monitor's time

@@ -9,6 +9,7 @@ use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::records::target::Outcome;
 use bellwether_core::rollout::board::{Board, Target};
+use bellwether_core::rollout::external::group as group_of;
 use bellwether_core::rollout::sighting::{Phase, phase};
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::counter::RolloutNumber;
@@ -174,14 +175,16 @@ pub(crate) async fn targets(
     Entity(name): Entity,
     query: Query,
 ) -> Result<Answer<Page<TargetView>>, Failure> {
-    query.only(&["limit", "after"])?;
+    query.only(&["limit", "after", "group"])?;
     let limit = query.limit()?;
     let after: Option<TargetName> = query.get("after")?;
+    let group: Option<String> = query.get("group")?;
     let world = app.world();
     let now = app.clock.now();
     let board = world.fleets.get(&namespace).and_then(|fleet| fleet.boards.get(&name));
     let board = board.ok_or_else(|| missing(&name))?;
     let wanted = board.targets().filter(|target| target.sighting.is_some());
+    let wanted = wanted.filter(|target| group.as_ref().is_none_or(|wanted| *wanted == group_of(target.name)));
     let wanted = wanted.filter(|target| after.as_ref().is_none_or(|after| target.name > after));
     let mut items: Vec<TargetView> =
         wanted.take(limit + 1).map(|target| target_view(board, target, now)).collect();

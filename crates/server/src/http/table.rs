@@ -8,6 +8,7 @@ use bellwether_api::v1::access::{
 };
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::event::Event;
+use bellwether_api::v1::external::{Orchestrated, Reports};
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::node::{Because, LabelChange, NodeView};
 use bellwether_api::v1::order::Sync;
@@ -27,8 +28,8 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
 use super::{
-    App, access, entities, events, freezes, nodes, plan, probes, profiles, reports, rollouts, routes, sync,
-    why,
+    App, access, entities, events, external, freezes, nodes, plan, probes, profiles, reports, rollouts,
+    routes, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -150,6 +151,19 @@ fn changes(routes: Routes) -> Routes {
         .add::<Nothing, Page<TargetView>, _, _>(
             route(Get, paths::TARGETS, Need::Read, "List targets"),
             rollouts::targets,
+        )
+        .add::<Reports, Orchestrated, _, _>(
+            route(
+                Post,
+                paths::ORCHESTRATE,
+                Need::Operate,
+                "Report external targets, and hear what each is to run",
+            ),
+            external::orchestrate,
+        )
+        .add::<Reports, Nothing, _, _>(
+            route(Post, paths::REPORTS, Need::Operate, "Report external targets"),
+            external::report,
         )
         .add::<NewRollout, Started, _, _>(
             route(Post, paths::ROLLOUTS, Need::Operate, "Start a rollout"),

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_core::records::entity::{Entity, Kind};
+use bellwether_core::records::entity::{Entity, Kind, Source};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::policy::Policy;
 use bellwether_core::verdict::{Atom, Write};
@@ -31,7 +31,7 @@ pub async fn set(
     name: &EntityName,
     spec: &EntitySpec,
 ) -> Result<bool, OpError> {
-    let selector: Selector = read("selector", &spec.selector)?;
+    let source = spec.source()?;
     let asked = spec.kind()?;
     forgotten(desk, namespace, name).await;
     desk.change(namespace, actor, |_, fleet, _| {
@@ -43,16 +43,19 @@ pub async fn set(
         }
         let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
         let kind = kind_of(name, old.as_ref(), asked.as_ref())?;
+        same_source(name, old.as_ref(), &source)?;
         let policy = policy(&kind, &spec.policy)?;
         let new = match &old {
-            Some(old) => Entity { selector: selector.clone(), policy, ..old.clone() },
-            None => Entity { kind, ..Entity::new(name.clone(), selector.clone(), policy) },
+            Some(old) => Entity { source: source.clone(), policy, ..old.clone() },
+            None => {
+                Entity { kind, source: source.clone(), ..Entity::new(name.clone(), Selector::all(), policy) }
+            }
         };
         if old.as_ref() == Some(&new) {
             return Ok((None, false));
         }
         let word = if old.is_some() { "entity.changed" } else { "entity.created" };
-        let event = event(word, format!("entity/{name}"), format!("it picks {selector}"));
+        let event = event(word, format!("entity/{name}"), format!("its targets are {source}"));
         let mut writes = vec![Write::put(Record::Entity(new.clone()))];
         if let (Kind::Profile(profile), None) = (&new.kind, &old) {
             writes.push(held(fleet, profile)?);
@@ -60,6 +63,20 @@ pub async fn set(
         Ok((Some(Atom { writes, events: vec![event] }), old.is_none()))
     })
     .await
+}
+
+/// Refuses to turn an entity of nodes into one of external targets, or back: what was told the ones is not for the others.
+fn same_source(name: &EntityName, old: Option<&Entity>, source: &Source) -> Result<(), OpError> {
+    match (old.map(|old| &old.source), source) {
+        (None, _)
+        | (Some(Source::Nodes(_)), Source::Nodes(_))
+        | (Some(Source::External(_)), Source::External(_)) => Ok(()),
+        (Some(old @ (Source::Nodes(_) | Source::External(_))), _) => {
+            let reason = format!("make the targets of entity {name} {source}: they are {old}, and stay that");
+            let hint = format!("give the other one another name, or first: bellwether entity delete {name}");
+            Err(OpError::Refused { reason, hint: Some(hint) })
+        }
+    }
 }
 
 /// What an entity is: for ever what it was made as.

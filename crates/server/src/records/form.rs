@@ -39,6 +39,8 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Progress(_, progress) => put(schema, v1::progress::Progress::from(progress)),
         Record::Rollout(_, rollout) => put(schema, v1::rollout::Rollout::from(rollout)),
         Record::Target(_, _, state) => put(schema, v1::target::TargetState::from(state)),
+        Record::External(_, _, external) => put(schema, v1::external::ExternalTarget::from(external)),
+        Record::Controllers(_, controllers) => put(schema, v1::external::Controllers::from(controllers)),
         Record::Profile(profile) => put(schema, v1::profile::Profile::from(profile)),
         Record::Edition(edition) => put(schema, v1::profile::Edition::try_from(edition)?),
         Record::Answers(_, answers) => put(schema, v1::answers::Answers::from(answers)),
@@ -75,6 +77,14 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
             let state = get::<v1::target::TargetState>(schema, bytes)?.try_into()?;
             Record::Target(entity.clone(), target.clone(), state)
         }
+        Key::External(entity, target) => {
+            let external = get::<v1::external::ExternalTarget>(schema, bytes)?.try_into()?;
+            Record::External(entity.clone(), target.clone(), external)
+        }
+        Key::Controllers(entity) => {
+            let controllers = get::<v1::external::Controllers>(schema, bytes)?.try_into()?;
+            Record::Controllers(entity.clone(), controllers)
+        }
         Key::Profile(_) => Record::Profile(get::<v1::profile::Profile>(schema, bytes)?.try_into()?),
         Key::Edition(_, _) => Record::Edition(get::<v1::profile::Edition>(schema, bytes)?.try_into()?),
         Key::Answers(name) => {
@@ -100,6 +110,8 @@ const fn schema(key: &Key) -> &'static str {
         Key::Progress(_) => "progress.v1",
         Key::Rollout(_, _) => "rollout.v1",
         Key::Target(_, _) => "target.v1",
+        Key::External(_, _) => "external.v1",
+        Key::Controllers(_) => "controllers.v1",
         Key::Profile(_) => "profile.v1",
         Key::Edition(_, _) => "profile-revision.v1",
         Key::Answers(_) => "answers.v1",

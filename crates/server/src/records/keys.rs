@@ -12,6 +12,7 @@
 //! /bw/ns/NS/target/ENTITY/TARGET
 //! /bw/ns/NS/profile/NAME
 //! /bw/ns/NS/profile-revision/NAME/00000000000000000007
+//! /bw/ns/NS/external/ENTITY/TARGET           …/controllers/ENTITY
 //! /bw/ns/NS/answers/NAME        /bw/ns/NS/freeze/NAME
 //! /bw/ns/NS/event/00000000000000000042
 //! ```
@@ -53,6 +54,8 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Progress(name) => ns("progress", name.as_str()),
         Key::Rollout(name, number) => ns("rollout", &format!("{name}/{number:020}")),
         Key::Target(entity, target) => ns("target", &format!("{entity}/{target}")),
+        Key::External(entity, target) => ns("external", &format!("{entity}/{target}")),
+        Key::Controllers(entity) => ns("controllers", entity.as_str()),
         Key::Profile(name) => ns("profile", name.as_str()),
         Key::Edition(name, number) => ns("profile-revision", &format!("{name}/{number:020}")),
         Key::Answers(name) => ns("answers", name.as_str()),
@@ -107,6 +110,11 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "order" => Key::Order(name.parse().ok()?),
         "entity" => Key::Entity(name.parse().ok()?),
         "progress" => Key::Progress(name.parse().ok()?),
+        "controllers" => Key::Controllers(name.parse().ok()?),
+        "external" => {
+            let (entity, target) = name.split_once('/')?;
+            Key::External(EntityName::parse(entity).ok()?, TargetName::parse(target).ok()?)
+        }
         "answers" => Key::Answers(name.parse().ok()?),
         "freeze" => Key::Freeze(name.parse().ok()?),
         "event" => Key::Event(Sequence::new(name.parse().ok()?)),
@@ -144,7 +152,9 @@ mod tests {
             Key::Entity(entity.clone()),
             Key::Progress(entity.clone()),
             Key::Rollout(entity.clone(), RolloutNumber::new(7)),
-            Key::Target(entity, TargetName::parse("rack/web-1").unwrap()),
+            Key::Target(entity.clone(), TargetName::parse("rack/web-1").unwrap()),
+            Key::External(entity.clone(), TargetName::parse("rack/web-1").unwrap()),
+            Key::Controllers(entity),
             Key::Profile("web".parse().unwrap()),
             Key::Edition("web".parse().unwrap(), EditionNumber::new(7)),
             Key::Answers("web".parse().unwrap()),

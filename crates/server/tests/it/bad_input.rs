@@ -35,7 +35,7 @@ async fn entities_and_policies_are_refused_with_the_field() {
         (json!({"selector": "all", "policy": {"on_failure": "explode"}}), "rollback, pause, continue"),
         (json!({"selector": "role=", "policy": {}}), "at position 5: expected a value"),
         (json!({"selector": "", "policy": {}}), "say 'all' for every node"),
-        (json!({"policy": {}}), "missing field `selector`"),
+        (json!({"policy": {}}), "it is empty; say 'all' for every node"),
         (json!("web"), "expected struct EntitySpec"),
     ];
     for (body, reason) in cases {

@@ -12,6 +12,7 @@ mod access;
 mod bad_input;
 mod durable;
 mod events;
+mod external;
 mod freezes;
 mod harness;
 mod hooked;

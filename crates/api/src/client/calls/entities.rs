@@ -6,6 +6,7 @@ use super::super::{CallError, Client, DEFAULT_DEADLINE};
 use super::Nothing;
 use crate::paths::{self, fill};
 use crate::v1::entity::{Entity, EntitySpec};
+use crate::v1::external::{Orchestrated, Reports};
 use crate::v1::page::Page;
 
 impl Client {
@@ -32,6 +33,34 @@ impl Client {
     pub async fn set_entity(&self, namespace: &str, name: &str, spec: &EntitySpec) -> Result<(), CallError> {
         let path = fill(paths::ENTITY, &[namespace, name]);
         self.send::<_, Nothing>(Method::PUT, &path, spec, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Reports external targets, and hears what each is to run.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn orchestrate(
+        &self,
+        namespace: &str,
+        entity: &str,
+        reports: &Reports,
+    ) -> Result<Orchestrated, CallError> {
+        self.send(Method::POST, &fill(paths::ORCHESTRATE, &[namespace, entity]), reports, DEFAULT_DEADLINE)
+            .await
+    }
+
+    /// Reports external targets.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn report_targets(
+        &self,
+        namespace: &str,
+        entity: &str,
+        reports: &Reports,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::REPORTS, &[namespace, entity]);
+        self.send::<_, Nothing>(Method::POST, &path, reports, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Deletes an entity and its history.

@@ -96,7 +96,7 @@ impl Client {
         self.get(&fill(paths::ROLLOUTS, &[namespace, entity]), DEFAULT_DEADLINE).await
     }
 
-    /// One page of an entity's targets, after a name.
+    /// One page of an entity's targets, after a name; of one group only, if there is one ("" for those outside of any).
     ///
     /// # Errors
     /// [`CallError`].
@@ -105,9 +105,12 @@ impl Client {
         namespace: &str,
         entity: &str,
         after: Option<&str>,
+        group: Option<&str>,
     ) -> Result<Page<TargetView>, CallError> {
         let path = fill(paths::TARGETS, &[namespace, entity]);
-        let after = after.map_or(String::new(), |after| format!("?after={}", encode(after)));
-        self.get(&format!("{path}{after}"), DEFAULT_DEADLINE).await
+        let asked = [("after", after), ("group", group)];
+        let asked = asked.iter().filter_map(|(name, value)| Some(format!("{name}={}", encode((*value)?))));
+        let query = asked.collect::<Vec<_>>().join("&");
+        self.get(&format!("{path}?{query}"), DEFAULT_DEADLINE).await
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::entity::{Entity, EntitySpec};
+use bellwether_api::v1::external::External;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::policy::Policy;
-use bellwether_core::records::entity::Kind;
+use bellwether_core::records::entity::{Kind, Source};
 use bellwether_core::records::freeze::Scope;
-use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::Span;
 use serde::Serialize;
 use serde_json::Value;
@@ -35,7 +35,7 @@ type Fields = BTreeMap<String, String>;
 
 /// What changes of an entity.
 pub(super) fn entity(old: Option<&Entity>, spec: &EntitySpec) -> Result<Vec<Field>, ShapeError> {
-    let selector: Selector = read("selector", &spec.selector)?;
+    let source = spec.source()?;
     let was = old.map(|old| kind(old.profile.as_deref(), old.action.as_deref())).transpose()?;
     let asked = spec.kind()?;
     if let (Some(was), Some(asked)) = (&was, &asked)
@@ -46,17 +46,28 @@ pub(super) fn entity(old: Option<&Entity>, spec: &EntitySpec) -> Result<Vec<Fiel
             format!("it is one of {was}, and stays that, not one of {asked}"),
         ));
     }
+    if let Some(old) = old
+        && old.external.is_some() != spec.external.is_some()
+    {
+        let reason = "its targets are nodes or external, and stay that; give the other one another name";
+        return Err(ShapeError::at("external", reason));
+    }
     let kind = asked.or(was).unwrap_or_default();
     let policy = bellwether_server::ops::entity::policy(&kind, &spec.policy)?;
-    let new = of_entity(&selector.to_string(), &kind, &Policy::from(&policy));
+    let new = of_entity(&source, &kind, &Policy::from(&policy));
     let old = match old {
         None => Fields::new(),
         Some(old) => {
             let kind = self::kind(old.profile.as_deref(), old.action.as_deref())?;
-            of_entity(&old.selector, &kind, &old.policy)
+            of_entity(&self::source(old)?, &kind, &old.policy)
         }
     };
     Ok(changes(&old, &new))
+}
+
+fn source(old: &Entity) -> Result<Source, ShapeError> {
+    let (selector, external) = (old.selector.clone(), old.external.clone());
+    EntitySpec { selector, external, ..EntitySpec::default() }.source()
 }
 
 fn kind(profile: Option<&str>, action: Option<&str>) -> Result<Kind, ShapeError> {
@@ -65,8 +76,15 @@ fn kind(profile: Option<&str>, action: Option<&str>) -> Result<Kind, ShapeError>
     Ok(spec.kind()?.unwrap_or_default())
 }
 
-fn of_entity(selector: &str, kind: &Kind, policy: &Policy) -> Fields {
-    let mut fields = Fields::from([("selector".to_owned(), selector.to_owned())]);
+fn of_entity(source: &Source, kind: &Kind, policy: &Policy) -> Fields {
+    let mut fields = Fields::new();
+    match source {
+        Source::Nodes(selector) => drop(fields.insert("selector".to_owned(), selector.to_string())),
+        Source::External(patience) => {
+            let external = serde_json::to_value(External::from(*patience)).unwrap_or_default();
+            spread("external", &external, &mut fields);
+        }
+    }
     match kind {
         Kind::Version => {}
         Kind::Profile(profile) => drop(fields.insert("profile".to_owned(), profile.to_string())),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use bellwether_api::shape::{ShapeError, read as read_word};
 use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::external::External;
 use bellwether_api::v1::freeze::FreezeSpec;
 use bellwether_api::v1::policy::Policy;
 use bellwether_core::words::name::{EntityName, FreezeName, Namespace};
@@ -83,7 +84,9 @@ struct EntityDocument {
     _kind: IgnoredAny,
     name: String,
     namespace: Option<String>,
+    #[serde(default)]
     selector: String,
+    external: Option<External>,
     profile: Option<String>,
     action: Option<String>,
     #[serde(default)]
@@ -174,9 +177,10 @@ pub(super) fn read(path: &Path, namespace: &str) -> Result<Vec<Object>, Failure>
 fn object(source: &impl Source, namespace: &str) -> Result<Object, String> {
     let (name, own, spec) = match source.read::<Head>()?.kind {
         Kind::Entity => {
-            let EntityDocument { _kind, name, namespace, selector, profile, action, policy } =
+            let EntityDocument { _kind, name, namespace, selector, external, profile, action, policy } =
                 source.read()?;
-            (name, namespace, Spec::Entity(Box::new(EntitySpec { selector, profile, action, policy })))
+            let spec = EntitySpec { selector, external, profile, action, policy };
+            (name, namespace, Spec::Entity(Box::new(spec)))
         }
         Kind::Freeze => {
             let FreezeDocument { _kind, name, namespace, entity, targets, strength, why, lasts } =

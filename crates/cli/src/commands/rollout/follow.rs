@@ -94,7 +94,7 @@ pub(crate) async fn targets(context: &Context, entity: &str) -> Result<Vec<Targe
     let mut all: Vec<TargetView> = Vec::new();
     let mut after = None;
     loop {
-        let page = context.client.targets(&context.namespace, entity, after.as_deref()).await?;
+        let page = context.client.targets(&context.namespace, entity, after.as_deref(), None).await?;
         all.extend(page.items);
         match page.next {
             Some(next) => after = Some(next),

@@ -1,21 +1,18 @@
 //! What follows from a change: boards, order contents, who is present. Each costs what the change touches.
 
 use alloc::collections::BTreeSet;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::super::Kept;
 use super::super::fleet::Fleet;
+use super::sight;
 use crate::records::answers::Answers;
 use crate::records::entity::Kind;
-use crate::records::node::{Contact, Presence};
+use crate::records::node::Contact;
 use crate::records::order::{Assignment, Content, Means};
 use crate::records::target::TargetState;
-use crate::rollout::board::Board;
-use crate::rollout::sighting::{Doing, Health, Sighting};
-use crate::words::counter::{AssignmentNumber, Revision};
+use crate::words::counter::Revision;
 use crate::words::name::{EntityName, NodeName, TargetName};
-use crate::words::time::Timestamp;
 
 impl Fleet {
     /// A node came, went, or changed its labels or pause.
@@ -51,9 +48,10 @@ impl Fleet {
             return;
         }
         let target = TargetName::from(name);
-        let entities: Vec<EntityName> = self.boards.keys().cloned().collect();
+        let of_nodes = self.boards.iter().filter(|(_, board)| board.entity().source.is_nodes());
+        let entities: Vec<EntityName> = of_nodes.map(|(entity, _)| entity.clone()).collect();
         for entity in entities {
-            let sighting = self.sighting(&entity, name);
+            let sighting = self.sighting_of_node(&entity, name);
             let Some(board) = self.boards.get_mut(&entity) else { continue };
             let before = board.target(&target).and_then(|target| target.sighting);
             if before != sighting.as_ref() {
@@ -76,8 +74,9 @@ impl Fleet {
             return self.forget_entity_in_orders(name);
         };
         self.orphans.remove_mut(name);
+        self.refresh_dues(name);
         match self.boards.get_mut(name) {
-            Some(board) if board.entity().selector == entity.selector => board.fold_entity(entity),
+            Some(board) if board.entity().source == entity.source => board.fold_entity(entity),
             Some(_) | None => self.build_board(name),
         }
     }
@@ -115,8 +114,7 @@ impl Fleet {
         let new = self.answers.get(name).into_iter().flat_map(|kept| kept.value.words.keys());
         let targets: BTreeSet<TargetName> = old.chain(new).cloned().collect();
         for target in targets {
-            let Ok(node) = NodeName::parse(target.as_str()) else { continue };
-            let sighting = self.sighting(name, &node);
+            let sighting = self.sighting(name, &target);
             if let Some(board) = self.boards.get_mut(name) {
                 board.fold_sighting(&target, sighting);
             }
@@ -134,15 +132,7 @@ impl Fleet {
         if self.loading {
             return;
         }
-        if let Ok(node) = NodeName::parse(target.as_str()) {
-            let kind = self.entities.get(entity).map(|kept| &kept.value.kind);
-            let told = state.as_ref().map(|state| Assignment {
-                version: state.version.clone(),
-                number: state.assignment,
-                means: Means::of(kind.unwrap_or(&Kind::Version), state),
-            });
-            self.tell(&node, entity, told);
-        }
+        self.tell_target(entity, target, state.as_ref());
         if let Some(board) = self.boards.get_mut(entity) {
             board.fold_state(target, state);
             self.touched.insert_mut(entity.clone(), revision);
@@ -174,6 +164,7 @@ impl Fleet {
     pub(in super::super) fn build_indexes(&mut self, states: Vec<(EntityName, TargetName, TargetState)>) {
         let entities: Vec<EntityName> = self.entities.keys().cloned().collect();
         for name in &entities {
+            self.refresh_dues(name);
             self.build_board(name);
             self.touched.insert_mut(
                 name.clone(),
@@ -189,65 +180,36 @@ impl Fleet {
             self.presence_changed(name);
             self.refresh_pause(name);
         }
-        let remembered: Vec<EntityName> =
-            self.progresses.keys().chain(self.answers.keys()).cloned().collect();
+        let remembered: Vec<EntityName> = self
+            .progresses
+            .keys()
+            .chain(self.answers.keys())
+            .chain(self.controllers.keys())
+            .cloned()
+            .collect();
         for name in &remembered {
             self.note_orphans(name);
         }
     }
 
-    fn build_board(&mut self, name: &EntityName) {
-        let Some(entity) = self.entities.get(name).map(|kept| kept.value.clone()) else { return };
-        let progress = self.progresses.get(name).map(|kept| kept.value.clone()).unwrap_or_default();
-        let rollout = progress.active().and_then(|number| self.rollouts.get(&(name.clone(), number)));
-        let mut board = Board::new(entity.clone(), progress.clone(), rollout.map(|kept| kept.value.clone()));
-        for node in self.nodes.values().filter(|node| node.value.decommissioned.is_none()) {
-            if entity.selector.picks(node.value.name.as_str(), &node.value.labels) {
-                let target = TargetName::from(&node.value.name);
-                board.fold_sighting(&target, Some(self.see(name, &node.value.name)));
-            }
-        }
-        if let Some(old) = self.boards.get(name) {
-            let kept = old.targets().filter_map(|target| Some((target.name.clone(), target.state?.clone())));
-            for (target, state) in kept.collect::<Vec<_>>() {
-                board.fold_state(&target, Some(state));
-            }
-        }
-        self.boards.insert_mut(name.clone(), board);
-    }
-
-    /// What the engine sees of a node as a target; none if the node is no member.
-    fn sighting(&self, entity: &EntityName, name: &NodeName) -> Option<Sighting> {
-        let node = self.active_node(name)?;
-        let selector = &self.entities.get(entity)?.value.selector;
-        selector.picks(name.as_str(), &node.value.labels).then(|| self.see(entity, name))
-    }
-
-    fn see(&self, entity: &EntityName, name: &NodeName) -> Sighting {
-        let presence = self.presences.get(name).map(|kept| *kept.value);
-        let contact = presence.map_or(Contact::Never, |Presence { contact, .. }| contact);
-        let pause = self.nodes.get(name).and_then(|node| node.value.pause.as_ref());
-        let held = pause.map(|mark| Arc::from(reason_of(mark.by.as_str(), &mark.why).as_str()));
-        let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
-        let answers = self.answers.get(entity).map(|kept| &kept.value);
-        let word = answers.and_then(|answers| answers.words.get(&TargetName::from(name)).cloned());
-        let report = self.reports.get(name).map(|kept| &kept.value);
-        let said = report.and_then(|report| report.entities.get(entity));
-        Sighting {
-            running: said.and_then(|said| said.running.clone()),
-            answering: said.map_or(AssignmentNumber::ZERO, |said| said.answering),
-            doing: said.map_or(Doing::Nothing, |said| said.doing.clone()),
-            health: said.map_or(Health::NoChecks, |said| said.health.clone()),
-            healthy_since: said.and_then(|said| said.healthy_since),
-            reported_at: report.map_or(Timestamp::EPOCH, |report| report.received_at),
-            contact,
-            held,
-            labels,
-            word,
-        }
-    }
-
     /// Puts what a target was told into its node's order, if the target is a node.
+    fn tell_target(&mut self, entity: &EntityName, target: &TargetName, state: Option<&TargetState>) {
+        let known = self.entities.get(entity).map(|kept| &*kept.value);
+        // A controller may call its targets what nodes are called: that is not for the node.
+        if known.is_some_and(|entity| !entity.source.is_nodes()) {
+            return;
+        }
+        let Ok(node) = NodeName::parse(target.as_str()) else { return };
+        let kind = known.map_or(&Kind::Version, |entity| &entity.kind);
+        let told = state.map(|state| Assignment {
+            version: state.version.clone(),
+            number: state.assignment,
+            means: Means::of(kind, state),
+        });
+        self.tell(&node, entity, told);
+    }
+
+    /// Puts into a node's order what it was told.
     fn tell(&mut self, node: &NodeName, entity: &EntityName, told: Option<Assignment>) {
         let mut content = self.contents.get(node).cloned().unwrap_or_default();
         match told {
@@ -259,7 +221,7 @@ impl Fleet {
 
     fn refresh_pause(&mut self, name: &NodeName) {
         let mark = self.nodes.get(name).and_then(|node| node.value.pause.as_ref());
-        let paused = mark.map(|mark| reason_of(mark.by.as_str(), &mark.why));
+        let paused = mark.map(|mark| sight::reason_of(mark.by.as_str(), &mark.why));
         let mut content = self.contents.get(name).cloned().unwrap_or_default();
         content.paused = paused;
         self.set_content(name, content);
@@ -279,7 +241,7 @@ impl Fleet {
     }
 
     /// Remembers an entity whose people removed it while records of it are left.
-    fn note_orphans(&mut self, name: &EntityName) {
+    pub(super) fn note_orphans(&mut self, name: &EntityName) {
         let gone = !self.entities.contains_key(name);
         let left = gone && self.leftovers(name).next().is_some();
         if left {
@@ -288,8 +250,4 @@ impl Fleet {
             self.orphans.remove_mut(name);
         }
     }
-}
-
-fn reason_of(by: &str, why: &str) -> alloc::string::String {
-    if why.is_empty() { alloc::format!("paused by {by}") } else { alloc::format!("paused by {by}: {why}") }
 }

@@ -1,0 +1,146 @@
+//! External targets: from what a controller reports to what is remembered and seen of them, and whose they are. Owns no
+//! clock; the server and the library both absorb reports here.
+
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+
+use super::sighting::{Contact, Doing, Health, Sighting, Word};
+use crate::records::evidence::Evidence;
+use crate::records::external::{Controller, Controllers, External, MAX_ERROR, MAX_GROUPS, Patience};
+use crate::words::counter::AssignmentNumber;
+use crate::words::label::Labels;
+use crate::words::name::{Actor, TargetName};
+use crate::words::time::{Span, Timestamp};
+use crate::words::version::Version;
+
+/// What a controller saw of one target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Which target; `group/name` for one in a group.
+    pub target: TargetName,
+    /// The version it runs, if one is known.
+    pub running: Option<Version>,
+    /// What is wrong with it, in one line; `None` when it runs well.
+    pub error: Option<String>,
+}
+
+/// What is remembered of a target once `report` came in. It answers `answering`, or else what its controller was last told.
+#[must_use]
+pub fn absorb(
+    known: Option<&External>,
+    report: &Report,
+    answering: Option<AssignmentNumber>,
+    now: Timestamp,
+) -> External {
+    let told = known.map(|known| known.told).unwrap_or_default();
+    let error = report.error.as_deref().map(line);
+    let as_before =
+        known.filter(|known| known.running == report.running && known.error.is_none() && !known.silent);
+    let well = error.is_none() && report.running.is_some();
+    External {
+        running: report.running.clone(),
+        error,
+        answering: answering.unwrap_or(told),
+        told,
+        well_since: well.then(|| as_before.and_then(|known| known.well_since).unwrap_or(now)),
+        reported_at: now,
+        silent: false,
+    }
+}
+
+/// Whether `new` says anything that `known` does not, or is so much later that it is to be kept.
+#[must_use]
+pub fn is_news(known: Option<&External>, new: &External, grain: Span) -> bool {
+    known.is_none_or(|known| {
+        let same = External { reported_at: known.reported_at, ..new.clone() } == *known;
+        !same || new.reported_at.since(known.reported_at) >= grain
+    })
+}
+
+/// What the engine sees of an external target.
+#[must_use]
+pub fn sighting(external: &External, labels: Labels, word: Option<Word>) -> Sighting {
+    let doing = match &external.error {
+        Some(error) => {
+            let evidence = Evidence { summary: error.to_string(), ..Evidence::default() };
+            Doing::Failed { attempts: 1, evidence: Arc::new(evidence) }
+        }
+        None => Doing::Nothing,
+    };
+    Sighting {
+        running: external.running.clone(),
+        answering: external.answering,
+        doing,
+        health: Health::NoChecks,
+        healthy_since: external.well_since,
+        reported_at: external.reported_at,
+        contact: if external.silent { Contact::Unreachable } else { Contact::Up },
+        held: None,
+        labels,
+        word,
+    }
+}
+
+/// The group of a target: what stands before the first `/` of its name, or "".
+#[must_use]
+pub fn group(target: &TargetName) -> &str {
+    target.as_str().split_once('/').map_or("", |(group, _)| group)
+}
+
+/// Why a controller may not report a group.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Strange {
+    /// Another one does.
+    #[error("take reports of {what} from {who}: {other} reports them, last {ago} ago")]
+    Other {
+        /// Which targets.
+        what: String,
+        /// Who reported now.
+        who: Actor,
+        /// Whose they are.
+        other: Actor,
+        /// How long ago that one reported.
+        ago: Span,
+    },
+    /// There would be too many.
+    #[error("take reports of one more group: the entity has {MAX_GROUPS} already")]
+    TooMany,
+}
+
+/// The controllers once `who` reported `group`; a controller that was silent for long enough is replaced by any other.
+/// None when there is nothing to remember.
+///
+/// # Errors
+/// [`Strange`] when the group is another one's and is not to be taken over.
+pub fn claim(
+    known: &Controllers,
+    (group, who): (&str, &Actor),
+    take_over: bool,
+    patience: Patience,
+    now: Timestamp,
+) -> Result<Option<Controllers>, Strange> {
+    if let Some(owner) = known.0.get(group) {
+        let ago = now.since(owner.reported_at);
+        if owner.name == *who && ago < patience.grain() {
+            return Ok(None);
+        }
+        if owner.name != *who && ago < patience.silent_after && !take_over {
+            let what =
+                if group.is_empty() { "these targets".into() } else { alloc::format!("group {group}") };
+            return Err(Strange::Other { what, who: who.clone(), other: owner.name.clone(), ago });
+        }
+    } else if known.0.len() >= MAX_GROUPS {
+        return Err(Strange::TooMany);
+    }
+    let mut controllers = known.clone();
+    controllers.0.insert(group.into(), Controller { name: who.clone(), reported_at: now });
+    Ok(Some(controllers))
+}
+
+fn line(error: &str) -> Arc<str> {
+    let line: String = error.lines().next().unwrap_or_default().chars().take(MAX_ERROR).collect();
+    if line.is_empty() { Arc::from("it reports an error and does not say which") } else { Arc::from(line) }
+}
+
+#[cfg(test)]
+mod tests;

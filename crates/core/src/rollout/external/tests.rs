@@ -1,0 +1,120 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::EPOCH.plus(Span::from_secs(1_000 + seconds))
+}
+
+fn says(running: Option<&str>, error: Option<&str>) -> Report {
+    Report {
+        target: "blue/1".parse().unwrap(),
+        running: running.map(|version| version.parse().unwrap()),
+        error: error.map(Into::into),
+    }
+}
+
+#[test]
+fn it_is_well_for_as_long_as_it_runs_the_same_version_without_an_error() {
+    let first = absorb(None, &says(Some("v1"), None), None, at(0));
+    assert_eq!(first.well_since, Some(at(0)));
+    let later = absorb(Some(&first), &says(Some("v1"), None), None, at(9));
+    assert_eq!(later.well_since, Some(at(0)));
+    for breaks in [says(Some("v2"), None), says(Some("v1"), Some("down")), says(None, None)] {
+        let broken = absorb(Some(&later), &breaks, None, at(10));
+        let again = absorb(Some(&broken), &says(Some("v1"), None), None, at(11));
+        assert_eq!(again.well_since, Some(at(11)), "after {breaks:?}");
+    }
+    let silent = External { silent: true, ..later };
+    let back = absorb(Some(&silent), &says(Some("v1"), None), None, at(12));
+    assert_eq!((back.well_since, back.silent), (Some(at(12)), false), "nobody saw it meanwhile");
+}
+
+#[test]
+fn it_answers_what_its_controller_was_last_told_unless_the_controller_knows_better() {
+    let known = External { told: AssignmentNumber::new(7), ..External::default() };
+    assert_eq!(absorb(Some(&known), &says(None, None), None, at(0)).answering.get(), 7);
+    let six = Some(AssignmentNumber::new(6));
+    assert_eq!(absorb(Some(&known), &says(None, None), six, at(0)).answering.get(), 6);
+    assert_eq!(absorb(None, &says(None, None), None, at(0)).answering.get(), 0);
+}
+
+#[test]
+fn an_error_is_kept_as_one_short_line() {
+    let kept = |error: &str| absorb(None, &says(None, Some(error)), None, at(0)).error.unwrap().to_string();
+    assert_eq!(kept("exit code 1\nand a trace"), "exit code 1");
+    assert_eq!(kept(&"é".repeat(500)).chars().count(), MAX_ERROR);
+    assert_eq!(kept(""), "it reports an error and does not say which");
+}
+
+#[test]
+fn a_report_that_says_nothing_new_is_kept_only_now_and_then() {
+    let grain = Span::from_secs(60);
+    let first = absorb(None, &says(Some("v1"), None), None, at(0));
+    assert!(is_news(None, &first, grain));
+    for (seconds, news) in [(1, false), (59, false), (60, true)] {
+        let same = absorb(Some(&first), &says(Some("v1"), None), None, at(seconds));
+        assert_eq!(is_news(Some(&first), &same, grain), news, "after {seconds} s");
+    }
+    let other = absorb(Some(&first), &says(Some("v1"), Some("down")), None, at(1));
+    assert!(is_news(Some(&first), &other, grain));
+}
+
+#[test]
+fn a_group_stands_before_the_first_slash() {
+    for (name, of) in [("a", ""), ("blue/a", "blue"), ("blue/rack/a", "blue"), ("/a", "")] {
+        assert_eq!(group(&name.parse().unwrap()), of, "{name}");
+    }
+}
+
+#[test]
+fn a_group_belongs_to_one_controller_until_it_falls_silent() {
+    let (one, two): (Actor, Actor) = ("one".parse().unwrap(), "two".parse().unwrap());
+    let patience = Patience::default();
+    let claims = |known: &Controllers, who: &Actor, take_over, seconds| {
+        claim(known, ("blue", who), take_over, patience, at(seconds))
+    };
+    let known = claims(&Controllers::default(), &one, false, 0).unwrap().unwrap();
+    assert_eq!(claims(&known, &one, false, 1), Ok(None), "nothing to remember");
+    let refused = claims(&known, &two, false, 10).unwrap_err().to_string();
+    assert_eq!(refused, "take reports of group blue from two: one reports them, last 10s ago");
+    let other = claim(&known, ("green", &two), false, patience, at(10)).unwrap().unwrap();
+    assert_eq!(other.0.len(), 2, "another group is another's");
+    for (take_over, seconds) in [(true, 10), (false, 300)] {
+        let taken = claims(&known, &two, take_over, seconds).unwrap().unwrap();
+        assert_eq!(taken.0["blue"].name, two);
+    }
+}
+
+#[test]
+fn there_are_only_so_many_groups() {
+    let (who, patience) = ("one".parse().unwrap(), Patience::default());
+    let controller = Controller { name: "one".parse().unwrap(), reported_at: at(0) };
+    let full = (0..MAX_GROUPS).map(|n| (alloc::format!("g{n}"), controller.clone()));
+    let full = Controllers(full.collect());
+    assert_eq!(claim(&full, ("one-more", &who), true, patience, at(0)), Err(Strange::TooMany));
+    assert_eq!(claim(&full, ("g1", &who), false, patience, at(0)), Ok(None));
+}
+
+proptest! {
+    #[test]
+    fn what_is_seen_soaks_only_while_reports_say_that_it_is_well(
+        reports in proptest::collection::vec((0..3_u8, any::<bool>(), 1..400_u64), 1..20),
+    ) {
+        let (mut known, mut now, mut since) = (None::<External>, 0, None::<(String, u64)>);
+        for (version, errs, pause) in reports {
+            now += pause;
+            let version = alloc::format!("v{version}");
+            let new = absorb(known.as_ref(), &says(Some(&version), errs.then_some("down")), None, at(now));
+            since = match since {
+                _ if errs => None,
+                Some((running, from)) if running == version => Some((running, from)),
+                Some(_) | None => Some((version, now)),
+            };
+            let seen = sighting(&new, Labels::default(), None);
+            prop_assert_eq!(seen.healthy_since, since.as_ref().map(|(_, from)| at(*from)));
+            prop_assert_eq!(matches!(seen.doing, Doing::Failed { .. }), errs);
+            known = Some(new);
+        }
+    }
+}

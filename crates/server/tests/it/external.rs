@@ -1,0 +1,333 @@
+//! External targets: controllers that report over HTTP and are told what each is to run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bellwether_api::client::Client;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::external::{External, Orchestrated, Reports, TargetReport};
+use bellwether_api::v1::policy::{Hooks, Policy};
+use bellwether_api::v1::rollout::State;
+use serde_json::json;
+
+use crate::harness::{Installation, SOON, policy, problem, until, version};
+use crate::hooked::{Controller, Say};
+
+fn text(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn external(silent_after: &str, let_go_after: &str, policy: Policy) -> EntitySpec {
+    let external = External { silent_after: text(silent_after), let_go_after: text(let_go_after) };
+    EntitySpec { external: Some(external), policy, ..EntitySpec::default() }
+}
+
+async fn make(client: &Client, policy: Policy) {
+    client.set_entity("default", "web", &external("5m", "1h", policy)).await.unwrap();
+}
+
+fn runs(name: &str, version: &str) -> TargetReport {
+    TargetReport { name: name.to_owned(), running: text(version), ..TargetReport::default() }
+}
+
+fn partly(targets: Vec<TargetReport>) -> Reports {
+    Reports { targets, ..Reports::default() }
+}
+
+async fn orchestrate(client: &Client, reports: &Reports) -> Orchestrated {
+    client.orchestrate("default", "web", reports).await.unwrap()
+}
+
+/// The names of an entity's targets, or of those in a group.
+async fn targets(client: &Client, group: Option<&str>) -> Vec<String> {
+    let page = client.targets("default", "web", None, group).await.unwrap();
+    page.items.into_iter().map(|target| target.name).collect()
+}
+
+/// A controller that does what it is told at once, to versions that work or do not.
+struct Fleet {
+    client: Client,
+    running: BTreeMap<String, String>,
+    /// The most that changed version in one round.
+    most: usize,
+}
+
+impl Fleet {
+    fn of(client: Client, count: usize, version: &str) -> Self {
+        let running = (1..=count).map(|n| (format!("shop-{n}"), version.to_owned())).collect();
+        Self { client, running, most: 0 }
+    }
+
+    async fn round(&mut self) -> Orchestrated {
+        let reports = self.running.iter().map(|(name, version)| {
+            let error = (version == "bad").then(|| "exit code 1\nwith a trace".to_owned());
+            TargetReport { error, ..runs(name, version) }
+        });
+        let answer = orchestrate(&self.client, &partly(reports.collect())).await;
+        let mut changed = 0;
+        for expected in &answer.targets {
+            if let Some(version) = &expected.version {
+                let old = self.running.insert(expected.name.clone(), version.clone());
+                changed += usize::from(old.as_ref() != Some(version));
+            }
+        }
+        self.most = self.most.max(changed);
+        answer
+    }
+
+    async fn until(&mut self, holds: impl Fn(&Orchestrated) -> bool) -> Orchestrated {
+        let rounds = async {
+            loop {
+                let answer = self.round().await;
+                if holds(&answer) {
+                    return answer;
+                }
+            }
+        };
+        tokio::time::timeout(SOON, rounds).await.expect("the rollout never looked as expected")
+    }
+
+    fn all_run(&self, version: &str) -> bool {
+        self.running.values().all(|running| running == version)
+    }
+}
+
+#[tokio::test]
+async fn a_controller_moves_its_targets_batch_by_batch_and_back_from_a_bad_version() {
+    let mut installation = Installation::new().await;
+    let admin = installation.admin();
+    make(&admin, policy("2", "0s")).await;
+    let mut fleet = Fleet::of(admin.clone(), 5, "v1");
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let good = |version: &'static str| {
+        move |answer: &Orchestrated| {
+            answer.last_known_good.as_deref() == Some(version) && answer.state.as_deref() == Some("succeeded")
+        }
+    };
+    fleet.until(good("v1")).await;
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    fleet.until(good("v2")).await;
+    assert!(fleet.all_run("v2"), "{:?}", fleet.running);
+    assert_eq!(fleet.most, 2, "a batch is two");
+
+    // What controllers were told outlives the server.
+    installation.restart().await;
+    fleet.client = installation.admin();
+    let admin = installation.admin();
+    admin.start_rollout("default", "web", &version("bad")).await.unwrap();
+    let back = fleet.until(|answer| answer.state.as_deref() == Some("rolled back")).await;
+    fleet.round().await;
+    assert_eq!((back.last_known_good.as_deref(), back.last_known_bad.as_deref()), (Some("v2"), Some("bad")));
+    assert!(fleet.all_run("v2"), "{:?}", fleet.running);
+    let view = until(&admin, |view| view.rollout.is_some()).await.rollout.unwrap();
+    assert_eq!(view.failures.first().unwrap().evidence.summary, "exit code 1");
+    assert!(view.failures.len() <= 2, "no more than the batch ever ran it");
+}
+
+#[tokio::test]
+async fn reports_may_come_without_a_question_and_the_answers_be_read_later() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    make(&admin, policy("1", "0s")).await;
+    let blue = Reports { group: text("blue"), ..partly(vec![runs("1", "v1"), runs("2", "v1")]) };
+    let green = Reports { group: text("green"), ..partly(vec![runs("1", "v1")]) };
+    admin.report_targets("default", "web", &blue).await.unwrap();
+    admin.report_targets("default", "web", &green).await.unwrap();
+    admin.report_targets("default", "web", &partly(vec![runs("alone", "v1")])).await.unwrap();
+    assert_eq!(targets(&admin, None).await, ["alone", "blue/1", "blue/2", "green/1"]);
+    assert_eq!(targets(&admin, Some("blue")).await, ["blue/1", "blue/2"]);
+    assert_eq!(targets(&admin, Some("")).await, ["alone"]);
+
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    until(&admin, |view| view.progress.last_known_good.is_some()).await;
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    until(&admin, |view| view.figures.in_flight == 1).await;
+    let page = admin.targets("default", "web", None, None).await.unwrap();
+    let told: Vec<&str> = page.items.iter().filter_map(|target| target.told.as_deref()).collect();
+    assert_eq!(told.iter().filter(|told| **told == "v2").count(), 1, "one at a time: {told:?}");
+}
+
+#[tokio::test]
+async fn a_part_is_a_part_until_it_is_called_complete() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    make(&admin, policy("1", "0s")).await;
+    let group = |group: &str, names: &[&str]| Reports {
+        group: text(group),
+        ..partly(names.iter().map(|name| runs(name, "v1")).collect())
+    };
+    orchestrate(&admin, &group("blue", &["1", "2", "3"])).await;
+    orchestrate(&admin, &group("green", &["1", "2"])).await;
+    orchestrate(&admin, &group("blue", &["1"])).await;
+    assert_eq!(targets(&admin, None).await.len(), 5, "a part changes nothing for the others");
+    orchestrate(&admin, &Reports { complete: true, ..group("blue", &["1", "4"]) }).await;
+    assert_eq!(targets(&admin, None).await, ["blue/1", "blue/4", "green/1", "green/2"]);
+    let gone = Reports { gone: vec!["2".to_owned(), "9".to_owned()], ..group("green", &[]) };
+    orchestrate(&admin, &gone).await;
+    assert_eq!(targets(&admin, None).await, ["blue/1", "blue/4", "green/1"]);
+    let none = Reports { complete: true, ..group("blue", &[]) };
+    orchestrate(&admin, &none).await;
+    assert_eq!(targets(&admin, None).await, ["green/1"]);
+}
+
+#[tokio::test]
+async fn two_controllers_for_one_group_are_refused_until_one_takes_over_or_falls_silent() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    make(&admin, policy("1", "0s")).await;
+    let by = |controller: &str, name: &str| Reports {
+        controller: text(controller),
+        ..partly(vec![runs(name, "v1")])
+    };
+    orchestrate(&admin, &by("one", "a")).await;
+    let (code, detail) = problem(admin.orchestrate("default", "web", &by("two", "b")).await);
+    assert_eq!(code, Code::Refused);
+    assert!(detail.contains("take reports of these targets from two: one reports them"), "{detail}");
+    assert_eq!(targets(&admin, None).await, ["a"], "nothing of it was taken in");
+    orchestrate(&admin, &Reports { group: text("blue"), ..by("two", "b") }).await;
+    orchestrate(&admin, &Reports { take_over: true, ..by("two", "b") }).await;
+    let (code, _) = problem(admin.orchestrate("default", "web", &by("one", "a")).await);
+    assert_eq!(code, Code::Refused, "the first one has lost it");
+    let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
+    let controllers = events.iter().filter(|event| event.kind == "entity.controller");
+    let changes: Vec<_> =
+        controllers.map(|event| (event.before.as_deref(), event.after.as_deref())).collect();
+    assert_eq!(
+        changes,
+        [(None, Some("one")), (None, Some("two")), (Some("one"), Some("two"))],
+        "who reports what is told"
+    );
+    admin.set_entity("default", "web", &external("1s", "1h", policy("1", "0s"))).await.unwrap();
+    let patient = async {
+        while admin.orchestrate("default", "web", &by("one", "a")).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(SOON, patient).await.expect("a silent controller is replaced");
+}
+
+#[tokio::test]
+async fn targets_that_vanish_are_silent_and_then_let_go() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    admin.set_entity("default", "web", &external("1s", "3s", policy("1", "0s"))).await.unwrap();
+    orchestrate(&admin, &partly(vec![runs("a", "v1"), runs("b", "v1")])).await;
+    let mut seen = Vec::new();
+    let vanishing = async {
+        loop {
+            // One of them goes on.
+            orchestrate(&admin, &partly(vec![runs("a", "v1")])).await;
+            let page = admin.targets("default", "web", None, None).await.unwrap();
+            let now: Vec<_> = page.items.iter().map(|t| (t.name.clone(), t.contact.clone())).collect();
+            if seen.last() != Some(&now) {
+                seen.push(now);
+            }
+            if seen.last().is_some_and(|last| last.len() == 1) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(SOON, vanishing).await.expect("b is let go");
+    let one = |name: &str, contact: &str| (name.to_owned(), contact.to_owned());
+    assert_eq!(
+        seen,
+        [
+            vec![one("a", "up"), one("b", "up")],
+            vec![one("a", "up"), one("b", "unreachable")],
+            vec![one("a", "up")]
+        ]
+    );
+    let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
+    let told: Vec<&str> = events
+        .iter()
+        .filter(|event| event.subject == "target/web/b")
+        .map(|event| event.kind.as_str())
+        .collect();
+    assert_eq!(told, ["target.silent", "target.let_go"]);
+}
+
+#[tokio::test]
+async fn blue_goes_when_green_has_proven_itself() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let selection = Controller::saying(Say::Json(json!({ "targets": [] }))).await;
+    let removal = Controller::saying(Say::Json(json!({ "removed": ["blue-1", "blue-2"] }))).await;
+    let hooks =
+        Hooks { selection: Some(selection.hook()), removal: Some(removal.hook()), ..Hooks::default() };
+    make(&admin, policy("2", "0s")).await;
+    let blue = vec![runs("blue-1", "v1"), runs("blue-2", "v1")];
+    orchestrate(&admin, &partly(blue.clone())).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    until(&admin, |view| view.progress.last_known_good.is_some()).await;
+    make(&admin, Policy { success: text("50%"), hooks: Some(hooks), ..policy("2", "0s") }).await;
+    admin.start_rollout("default", "web", &version("v2")).await.unwrap();
+    let answer = orchestrate(&admin, &partly(blue)).await;
+    assert!(
+        answer.targets.iter().all(|target| target.version.as_deref() == Some("v1")),
+        "blue stays: {answer:?}"
+    );
+    orchestrate(&admin, &partly(vec![runs("green-1", "v2"), runs("green-2", "v2")])).await;
+    let view = until(&admin, |view| view.rollout.as_ref().is_some_and(|r| r.ended_ms.is_some())).await;
+    assert_eq!(view.rollout.unwrap().state, State::Succeeded);
+    assert_eq!(targets(&admin, None).await, ["green-1", "green-2"]);
+    assert_eq!(removal.heard().first().unwrap().body["targets"], json!(["blue-1", "blue-2"]));
+}
+
+#[tokio::test]
+async fn a_target_that_is_called_like_a_node_is_not_that_node() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    make(&admin, policy("1", "0s")).await;
+    orchestrate(&admin, &partly(vec![runs("web-1", "v1")])).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    until(&admin, |view| view.progress.last_known_good.is_some()).await;
+    let sync = node.client.sync("default", "web-1", 0, Duration::from_millis(300)).await.unwrap();
+    assert!(sync.order.is_none_or(|order| order.entities.is_empty()), "the node was told something");
+    node.runs("v9", 1, bellwether_api::v1::report::Health::Healthy).await;
+    let page = admin.targets("default", "web", None, None).await.unwrap();
+    assert_eq!(page.items.first().unwrap().running.as_deref(), Some("v1"), "the node spoke for the target");
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_with_its_place() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    make(&admin, policy("1", "0s")).await;
+    let nodes = EntitySpec { selector: "all".to_owned(), ..EntitySpec::default() };
+    admin.set_entity("default", "machines", &nodes).await.unwrap();
+    let named = |name: &str| partly(vec![runs(name, "v1")]);
+    let many = |count: usize| partly((0..count).map(|n| runs(&format!("t{n}"), "v1")).collect());
+    for (entity, reports, code, reason) in [
+        ("none", named("a"), Code::NotFound, "could not find entity none"),
+        ("machines", named("a"), Code::Refused, "its targets are nodes, which report themselves"),
+        ("web", named("a b"), Code::Invalid, "targets[0].name"),
+        ("web", partly(vec![runs("a", "v1"), runs("a", "v2")]), Code::Invalid, "a is named twice"),
+        ("web", Reports { gone: vec!["a".into()], ..named("a") }, Code::Invalid, "a is named twice"),
+        ("web", partly(vec![runs("a", "no such version")]), Code::Invalid, "targets[0].running"),
+        ("web", Reports { group: text("a/b"), ..named("a") }, Code::Invalid, "group"),
+        ("web", Reports { controller: text("a b"), ..named("a") }, Code::Invalid, "controller"),
+        ("web", many(1_001), Code::Invalid, "1001 are more than 1000"),
+    ] {
+        let (found, detail) = problem(admin.orchestrate("default", entity, &reports).await);
+        assert_eq!(found, code, "{detail}");
+        assert!(detail.contains(reason), "{detail}");
+    }
+    assert_eq!(targets(&admin, None).await, Vec::<String>::new());
+    assert_eq!(orchestrate(&admin, &many(1_000)).await.targets.len(), 1_000);
+    for (spec, reason) in [
+        (nodes, "they are what controllers report, and stay that"),
+        (EntitySpec { selector: "all".into(), ..external("1m", "1h", Policy::default()) }, "selector"),
+        (external("1h", "1h", Policy::default()), "external.let_go_after"),
+        (external("0s", "1h", Policy::default()), "external.silent_after"),
+        (EntitySpec { action: text("backup"), ..external("1m", "1h", Policy::default()) }, "external"),
+    ] {
+        let (_, detail) = problem(admin.set_entity("default", "web", &spec).await);
+        assert!(detail.contains(reason), "{detail}");
+    }
+    let viewer = installation.token("viewer").await;
+    let (code, _) = problem(viewer.orchestrate("default", "web", &named("a")).await);
+    assert_eq!(code, Code::Forbidden);
+}
