@@ -91,7 +91,7 @@ async fn compare(context: &Context, object: &Object) -> Result<Compared, Failure
             (old.is_none(), change::entity(old.as_ref(), spec).map_err(|error| object.refused(&error))?)
         }
         Spec::Freeze(spec) => {
-            let old = there(client.freeze(Some(namespace), name).await)?;
+            let old = there(client.freeze(object.freezes_in(), name).await)?;
             (old.is_none(), change::freeze(old.as_ref(), spec).map_err(|error| object.refused(&error))?)
         }
     };
@@ -117,7 +117,7 @@ async fn write(context: &Context, object: &Object) -> Result<(), Failure> {
     match &object.spec {
         Spec::Entity(spec) => client.set_entity(namespace, name, spec).await?,
         Spec::Freeze(spec) => {
-            let set = client.set_freeze(Some(namespace), name, spec).await?;
+            let set = client.set_freeze(object.freezes_in(), name, spec).await?;
             if let Some(hint) = set.hint {
                 tell(&format!("{object}: {hint}"));
             }

@@ -1,4 +1,7 @@
-//! `explain`: what a field means, its default and an example, from the API's own description of its shapes.
+//! `explain`: what a field means, its default and an example, from the API's own description of its shapes, and from the
+//! guide's tables of the keys of configuration files.
+
+mod files;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +19,10 @@ use crate::show::Show;
 
 /// How deep fields lie at most.
 const DEEPEST: usize = 4;
+
+/// Where a field may be that is asked for without its whole path.
+const PLACES: [&str; 7] =
+    ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
 
 /// A field, explained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,7 +53,11 @@ pub(super) fn run(global: &Global, asked: Option<&str>) -> Ended {
 /// The field asked for, and what is part of it.
 fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> {
     let asked = asked.replace('-', "_");
-    let full = [asked.clone(), format!("policy.{asked}")];
+    let whole = asked.contains(".toml.");
+    let in_file = |name: &str| asked.strip_prefix(name).map(|key| format!("{name}toml.{key}"));
+    let in_file = in_file("server.").or_else(|| in_file("agent.")).filter(|_| !whole);
+    let asked = in_file.unwrap_or(asked);
+    let full = PLACES.map(|place| format!("{place}{asked}"));
     for path in &full {
         let within = format!("{path}.");
         let part = |field: &&Field| field.field == *path || field.field.starts_with(&within);
@@ -77,7 +88,7 @@ fn text(field: &Field) -> String {
     lines.join("\n")
 }
 
-/// Every field there is to explain: of entities, of policies, of freezes, each by name.
+/// Every field there is to explain: of entities, of policies, of freezes, of configuration files, each by name.
 fn fields() -> Result<Vec<Field>, Failure> {
     let mut shapes = Vec::new();
     EntitySpec::schemas(&mut shapes);
@@ -94,6 +105,7 @@ fn fields() -> Result<Vec<Field>, Failure> {
         fields.push(explained(name, &shape));
         walk(name, &shape, &known, &mut fields);
     }
+    fields.extend(files::fields());
     Ok(fields)
 }
 
@@ -144,9 +156,18 @@ mod tests {
         for field in &fields {
             assert!(field.meaning.len() > 5, "{} says nothing", field.field);
             let whole = fields.iter().any(|other| other.field.starts_with(&format!("{}.", field.field)));
-            assert!(whole || field.field == "entity.policy" || field.example.is_some(), "{}", field.field);
+            let of_file = field.field.contains(".toml.");
+            let whole = whole || of_file || field.field == "entity.policy";
+            assert!(whole || field.example.is_some(), "{}", field.field);
         }
-        for path in ["policy.batch", "policy.monitor.url", "policy.hooks.approval.every", "freeze.lasts"] {
+        for path in [
+            "server.toml.listen",
+            "agent.toml.entity.NAME.check.interval",
+            "policy.batch",
+            "policy.monitor.url",
+            "policy.hooks.approval.every",
+            "freeze.lasts",
+        ] {
             assert!(fields.iter().any(|field| field.field == path), "{path} is not explained");
         }
     }

@@ -172,6 +172,14 @@ async fn files_are_compared_applied_and_applied_again() {
     let applied = place.run_with(&["apply", "-f", "-"], &input);
     assert_eq!(text(&applied.stdout), "entity/web changed\nfreeze/sale changed\n");
 
+    let everywhere = "kind: freeze\nname: sale\nall_namespaces: true\nwhy: television\nlasts: 1h\n";
+    let applied = place.run_with(&["apply", "-f", "-"], everywhere);
+    assert_eq!(text(&applied.stdout), "freeze/sale created\n", "another one than that of the namespace");
+    let applied = place.run_with(&["apply", "-f", "-"], everywhere);
+    assert_eq!(text(&applied.stdout), "freeze/sale unchanged\n");
+    assert!(done(&place, &["freeze", "list"]).contains("in every namespace"));
+    done(&place, &["freeze", "off", "sale", "--all-namespaces"]);
+
     let toml = place.path("api.toml");
     std::fs::write(&toml, "kind = \"entity\"\nname = \"api\"\nselector = \"all\"\n[policy]\nbatch = \"1\"\n")
         .unwrap();
@@ -196,6 +204,7 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
         ),
         ("kind: entity\nname: x\nselektor: all\n", &["did you mean selector?"]),
         ("kind: entty\nname: x\n", &["did you mean entity?"]),
+        ("kind: freeze\nname: x\nnamespace: default\nall_namespaces: true\n", &["leave one of them out"]),
         ("name: x\n", &["missing field `kind`"]),
         ("kind: entity\nname: x\nselector: role=\n", &["entity/x", "selector"]),
         ("kind: entity\nname: x\nselector: all\npolicy:\n  batch: lots\n", &["entity/x", "policy.batch"]),

@@ -22,6 +22,8 @@ use crate::near::improved;
 pub(super) struct Object {
     pub(super) name: String,
     pub(super) namespace: String,
+    /// Whether it is in force in every namespace; freezes only.
+    pub(super) global: bool,
     pub(super) spec: Spec,
 }
 
@@ -45,6 +47,11 @@ impl Object {
     /// A field of it that says nothing allowed.
     pub(super) fn refused(&self, error: &ShapeError) -> Failure {
         Failure::usage(format!("use {self}: {}: {}", error.place, error.reason))
+    }
+
+    /// The namespace a freeze is in; none for all of them.
+    pub(super) fn freezes_in(&self) -> Option<&str> {
+        (!self.global).then_some(self.namespace.as_str())
     }
 
     /// Checks every field, as far as that needs no server.
@@ -100,6 +107,8 @@ struct FreezeDocument {
     _kind: IgnoredAny,
     name: String,
     namespace: Option<String>,
+    #[serde(default)]
+    all_namespaces: bool,
     entity: Option<String>,
     targets: Option<String>,
     strength: Option<String>,
@@ -164,7 +173,8 @@ pub(super) fn read(path: &Path, namespace: &str) -> Result<Vec<Object>, Failure>
     let mut seen = BTreeSet::new();
     for object in &objects {
         object.check().map_err(|error| object.refused(&error))?;
-        if !seen.insert((object.namespace.clone(), object.to_string())) {
+        let place = (!object.global).then(|| object.namespace.clone());
+        if !seen.insert((place, object.to_string())) {
             return Err(at("", &format!("{object} is there twice")));
         }
     }
@@ -175,18 +185,37 @@ pub(super) fn read(path: &Path, namespace: &str) -> Result<Vec<Object>, Failure>
 }
 
 fn object(source: &impl Source, namespace: &str) -> Result<Object, String> {
-    let (name, own, spec) = match source.read::<Head>()?.kind {
+    let (name, own, global, spec) = match source.read::<Head>()?.kind {
         Kind::Entity => {
             let EntityDocument { _kind, name, namespace, selector, external, profile, action, policy } =
                 source.read()?;
             let spec = EntitySpec { selector, external, profile, action, policy };
-            (name, namespace, Spec::Entity(Box::new(spec)))
+            (name, namespace, false, Spec::Entity(Box::new(spec)))
         }
         Kind::Freeze => {
-            let FreezeDocument { _kind, name, namespace, entity, targets, strength, why, lasts } =
-                source.read()?;
-            (name, namespace, Spec::Freeze(FreezeSpec { entity, targets, strength, why, lasts }))
+            let FreezeDocument {
+                _kind,
+                name,
+                namespace,
+                all_namespaces,
+                entity,
+                targets,
+                strength,
+                why,
+                lasts,
+            } = source.read()?;
+            if all_namespaces && namespace.is_some() {
+                return Err(format!(
+                    "freeze {name} has a namespace and all_namespaces; leave one of them out"
+                ));
+            }
+            (
+                name,
+                namespace,
+                all_namespaces,
+                Spec::Freeze(FreezeSpec { entity, targets, strength, why, lasts }),
+            )
         }
     };
-    Ok(Object { name, namespace: own.unwrap_or_else(|| namespace.to_owned()), spec })
+    Ok(Object { name, global, namespace: own.unwrap_or_else(|| namespace.to_owned()), spec })
 }

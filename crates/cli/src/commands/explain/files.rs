@@ -1,0 +1,131 @@
+//! The keys of configuration files, from the tables of the guide: what a person reads there is what `explain` says.
+
+use super::Field;
+
+/// The pages with tables of keys, and the file each is about.
+const PAGES: [(&str, &str); 3] = [
+    ("server.toml", include_str!("../../../../../docs/guide/server.md")),
+    ("agent.toml", include_str!("../../../../../docs/guide/nodes.md")),
+    ("agent.toml", include_str!("../../../../../docs/guide/configuration.md")),
+];
+
+/// What a table of keys begins with.
+const HEADER: &str = "| key | default |";
+
+/// Every key of every file, as `FILE.SECTION.KEY`.
+pub(super) fn fields() -> Vec<Field> {
+    PAGES.iter().flat_map(|(file, page)| of_page(file, page)).collect()
+}
+
+fn of_page(file: &str, page: &str) -> Vec<Field> {
+    let (mut fields, mut section, mut columns) = (Vec::new(), String::new(), None);
+    for line in page.lines() {
+        if line.starts_with("## ") {
+            section.clear();
+        } else if let Some(found) = section_of(line) {
+            section = format!("{found}.");
+        }
+        if line.starts_with(HEADER) {
+            columns = Some(cells(line).len());
+        } else if !line.starts_with('|') {
+            columns = None;
+        } else if columns.is_some() && !line.starts_with("|--") {
+            fields.extend(of_row(&format!("{file}.{section}"), &cells(line)));
+        }
+    }
+    fields
+}
+
+/// The section that a paragraph is about: it begins with its name, like `[agent]` or `[[entity.NAME.check]]`.
+fn section_of(line: &str) -> Option<&str> {
+    let name =
+        line.strip_prefix("`[")?.split_once("]`").or_else(|| line.strip_prefix("`[[")?.split_once("]]`"))?.0;
+    Some(name.trim_matches(['[', ']']))
+}
+
+fn of_row(section: &str, cells: &[String]) -> Vec<Field> {
+    let [keys, default, rest @ ..] = cells else { return Vec::new() };
+    let Some((meaning, range)) = rest.split_last() else { return Vec::new() };
+    let range = range.first().map_or(String::new(), |range| format!(" ({range})"));
+    let default = (!default.is_empty()).then(|| plain(default));
+    let field = |key: &str| Field {
+        field: format!("{section}{}", plain(key)),
+        meaning: format!("{}{range}", plain(meaning)),
+        default: default.clone(),
+        example: None,
+    };
+    keys.split(", ").map(field).collect()
+}
+
+/// The cells of a row; a `\|` is part of its cell.
+fn cells(line: &str) -> Vec<String> {
+    let inner = line.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\u{0}");
+    inner.split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect()
+}
+
+/// A text without what marks it up: backticks, and links' targets.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once("](") {
+        let (start, label) = before.rsplit_once('[').unwrap_or((before, ""));
+        out.push_str(start);
+        out.push_str(label);
+        rest = link.split_once(')').map_or("", |(_, after)| after);
+    }
+    out.push_str(rest);
+    out.replace('`', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The keys that a reader of a file names when it is given one that does not exist.
+    fn expected(error: &str) -> Vec<String> {
+        let list = error.split("expected").nth(1).unwrap();
+        list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_key_that_a_file_may_have_is_explained() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file.toml");
+        let fields = fields();
+        let check = |file: &str, section: &str, error: String| {
+            for key in expected(&error) {
+                let whole = format!("{file}.{section}{key}").replace(".NAME", "");
+                let found = fields.iter().map(|field| field.field.replace(".NAME", "")).any(|field| {
+                    field.strip_prefix(&whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                });
+                assert!(found, "{whole} is in no table of the guide");
+            }
+        };
+        std::fs::write(&path, "nonsense = 1").unwrap();
+        let error = bellwether_server::config::Config::load(Some(&path)).unwrap_err();
+        check("server.toml", "", error.to_string());
+        for (written, section) in [
+            ("[agent]", "agent."),
+            ("[entity.web]", "entity.NAME."),
+            ("[entity.web.process]", "entity.NAME.process."),
+            ("[[entity.web.check]]\nname = \"a\"", "entity.NAME.check."),
+            ("[[entity.web.file]]\npath = \"/a\"", "entity.NAME.file."),
+            ("[action.backup]", "action.NAME."),
+        ] {
+            std::fs::write(&path, format!("{written}\nnonsense = 1")).unwrap();
+            let error = bellwether_agent::config::Config::load(&path).unwrap_err();
+            check("agent.toml", section, error.to_string());
+        }
+    }
+
+    #[test]
+    fn a_table_is_read_with_its_section_and_without_its_markup() {
+        let page = "## A\n`[[entity.NAME.check]]`: text.\n\n| key | default | meaning |\n|---|---|---|\n\
+                    | `a`, `b` | `5 s` | see [there](x.md), a \\| b |\n\n| key | other |\n|---|---|\n| `c` | d |\n";
+        let fields = of_page("agent.toml", page);
+        let names: Vec<&str> = fields.iter().map(|field| field.field.as_str()).collect();
+        assert_eq!(names, ["agent.toml.entity.NAME.check.a", "agent.toml.entity.NAME.check.b"]);
+        let first = fields.first().unwrap();
+        assert_eq!((first.meaning.as_str(), first.default.as_deref()), ("see there, a | b", Some("5 s")));
+    }
+}
