@@ -5,6 +5,7 @@
 //! what changed; DNS, files, needs and discovery over HTTP read it, on servers and on agents alike.
 
 pub mod instance;
+pub mod log;
 
 #[cfg(test)]
 mod tests;

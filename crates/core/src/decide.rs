@@ -5,6 +5,7 @@
 
 pub mod external;
 pub mod liveness;
+pub mod offers;
 pub mod order;
 pub mod report;
 pub mod retention;

@@ -8,6 +8,7 @@ pub mod external;
 pub mod freeze;
 pub mod key;
 pub mod node;
+pub mod offers;
 pub mod order;
 pub mod policy;
 pub mod profile;

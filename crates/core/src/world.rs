@@ -86,6 +86,8 @@ impl Fleet {
             Key::Node(name) => revision_of(self.nodes.get(name)),
             Key::Presence(name) => revision_of(self.presences.get(name)),
             Key::Report(name) => revision_of(self.reports.get(name)),
+            Key::Offers(name) => revision_of(self.offers.get(name)),
+            Key::Service(name) => revision_of(self.services.get(name)),
             Key::Order(name) => revision_of(self.orders.get(name)),
             Key::Entity(name) => revision_of(self.entities.get(name)),
             Key::Progress(name) => revision_of(self.progresses.get(name)),

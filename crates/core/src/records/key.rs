@@ -6,6 +6,7 @@ use super::event::Event;
 use super::external::{Controllers, External};
 use super::freeze::Freeze;
 use super::node::{Node, Presence};
+use super::offers::{Offers, Service};
 use super::order::Order;
 use super::profile::{Edition, Profile};
 use super::progress::Progress;
@@ -14,7 +15,7 @@ use super::rollout::Rollout;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
 use crate::words::counter::{EditionNumber, RolloutNumber, Sequence};
-use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, TargetName};
+use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, ServiceName, TargetName};
 
 use alloc::string::String;
 
@@ -27,6 +28,10 @@ pub enum Key {
     Presence(NodeName),
     /// A node's report.
     Report(NodeName),
+    /// What a node offers.
+    Offers(NodeName),
+    /// A service's name.
+    Service(ServiceName),
     /// A node's order.
     Order(NodeName),
     /// An entity.
@@ -68,6 +73,10 @@ pub enum Record {
     Presence(NodeName, Presence),
     /// A node's report.
     Report(Report),
+    /// What a node offers.
+    Offers(Offers),
+    /// A service's name.
+    Service(Service),
     /// A node's order.
     Order(NodeName, Order),
     /// An entity.
@@ -108,6 +117,8 @@ impl Record {
             Self::Node(node) => Key::Node(node.name.clone()),
             Self::Presence(node, _) => Key::Presence(node.clone()),
             Self::Report(report) => Key::Report(report.node.clone()),
+            Self::Offers(offers) => Key::Offers(offers.node.clone()),
+            Self::Service(service) => Key::Service(service.name.clone()),
             Self::Order(node, _) => Key::Order(node.clone()),
             Self::Entity(entity) => Key::Entity(entity.name.clone()),
             Self::Progress(entity, _) => Key::Progress(entity.clone()),

@@ -5,12 +5,15 @@ use alloc::sync::Arc;
 use rpds::RedBlackTreeSetSync;
 
 use super::{Kept, Map};
+use crate::catalogue::Catalogue;
+use crate::catalogue::log::Log;
 use crate::records::answers::Answers;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, External};
 use crate::records::freeze::Freeze;
 use crate::records::node::{Node, Presence};
+use crate::records::offers::{Offers, Service};
 use crate::records::order::{Content, Order};
 use crate::records::profile::{Edition, Profile};
 use crate::records::progress::Progress;
@@ -18,7 +21,7 @@ use crate::records::report::Report;
 use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
 use crate::words::counter::{EditionNumber, Revision, RolloutNumber, Sequence};
-use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, TargetName};
+use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, ServiceName, TargetName};
 use crate::words::time::Timestamp;
 
 /// Newest events kept in memory; older ones are read from the store.
@@ -36,6 +39,14 @@ pub struct Fleet {
     pub presences: Map<NodeName, Kept<Presence>>,
     /// What they last said.
     pub reports: Map<NodeName, Kept<Report>>,
+    /// What they offer.
+    pub offers: Map<NodeName, Kept<Offers>>,
+    /// Services that were ever offered.
+    pub services: Map<ServiceName, Kept<Service>>,
+    /// Who offers what, and whether it serves.
+    pub catalogue: Catalogue,
+    /// What changed in it.
+    pub catalogue_log: Log,
     /// What they were told.
     pub orders: Map<NodeName, Kept<Order>>,
     /// What people want changed.

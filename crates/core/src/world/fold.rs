@@ -1,6 +1,7 @@
 //! Folds one change into the world: records into their maps, and what follows into the indexes.
 
 mod indexes;
+mod offered;
 pub(crate) mod sight;
 
 use alloc::collections::BTreeMap;
@@ -13,7 +14,7 @@ use crate::records::event::Event;
 use crate::records::key::{Key, Record};
 use crate::records::target::TargetState;
 use crate::words::counter::Revision;
-use crate::words::name::{EntityName, Namespace, TargetName};
+use crate::words::name::{EntityName, Namespace, NodeName, TargetName};
 
 /// Target states of a namespace that wait for the boards they belong on.
 type States = Vec<(EntityName, TargetName, TargetState)>;
@@ -117,8 +118,7 @@ impl Fleet {
             }
             Record::Presence(name, presence) => {
                 self.presences.insert_mut(name.clone(), kept(presence, revision));
-                self.presence_changed(&name);
-                self.sightings_changed(&name, revision);
+                self.heard_from(&name, revision);
             }
             Record::Report(report) => {
                 let name = report.node.clone();
@@ -152,7 +152,9 @@ impl Fleet {
                 self.externals.insert_mut((entity.clone(), target.clone()), kept(external, revision));
                 self.external_changed((&entity, &target), before.as_ref(), revision);
             }
-            record @ (Record::Controllers(..)
+            record @ (Record::Offers(_)
+            | Record::Service(_)
+            | Record::Controllers(..)
             | Record::Answers(..)
             | Record::Freeze(_)
             | Record::Profile(_)
@@ -164,9 +166,27 @@ impl Fleet {
         }
     }
 
+    /// A node is heard from again, or no longer.
+    fn heard_from(&mut self, name: &NodeName, revision: Revision) {
+        self.presence_changed(name);
+        self.sightings_changed(name, revision);
+        self.offers_changed(name, None, revision);
+    }
+
     /// Takes in a record that stands beside nodes and rollouts.
     fn put_aside(&mut self, record: Record, revision: Revision) {
         match record {
+            Record::Offers(offers) => {
+                let name = offers.node.clone();
+                let before = self.offers.get(&name).cloned();
+                self.offers.insert_mut(name.clone(), kept(offers, revision));
+                self.offers_changed(&name, before.as_ref(), revision);
+            }
+            Record::Service(service) => {
+                let name = service.name.clone();
+                self.services.insert_mut(name.clone(), kept(service, revision));
+                self.service_heard(&name, revision);
+            }
             Record::Controllers(name, controllers) => {
                 self.controllers.insert_mut(name.clone(), kept(controllers, revision));
                 self.note_orphans(&name);
@@ -223,8 +243,7 @@ impl Fleet {
             }
             Key::Presence(name) => {
                 self.presences.remove_mut(name);
-                self.presence_changed(name);
-                self.sightings_changed(name, revision);
+                self.heard_from(name, revision);
             }
             Key::Report(name) => {
                 self.reports.remove_mut(name);
@@ -255,7 +274,13 @@ impl Fleet {
                 self.externals.remove_mut(&(entity.clone(), target.clone()));
                 self.external_changed((entity, target), before.as_ref(), revision);
             }
-            Key::Controllers(_) | Key::Answers(_) | Key::Freeze(_) | Key::Profile(_) | Key::Edition(..) => {
+            Key::Offers(_)
+            | Key::Service(_)
+            | Key::Controllers(_)
+            | Key::Answers(_)
+            | Key::Freeze(_)
+            | Key::Profile(_)
+            | Key::Edition(..) => {
                 self.delete_aside(key, revision);
             }
             Key::Event(sequence) => {
@@ -269,6 +294,14 @@ impl Fleet {
     /// Forgets a record that stands beside nodes and rollouts.
     fn delete_aside(&mut self, key: &Key, revision: Revision) {
         match key {
+            Key::Offers(name) => {
+                let before = self.offers.get(name).cloned();
+                self.offers.remove_mut(name);
+                self.offers_changed(name, before.as_ref(), revision);
+            }
+            Key::Service(name) => {
+                self.services.remove_mut(name);
+            }
             Key::Controllers(name) => {
                 self.controllers.remove_mut(name);
                 self.note_orphans(name);

@@ -22,6 +22,7 @@ impl Fleet {
         }
         self.presence_changed(name);
         self.sightings_changed(name, revision);
+        self.offers_changed(name, None, revision);
         self.refresh_pause(name);
     }
 
@@ -180,6 +181,7 @@ impl Fleet {
             self.presence_changed(name);
             self.refresh_pause(name);
         }
+        self.build_catalogue();
         let remembered: Vec<EntityName> = self
             .progresses
             .keys()

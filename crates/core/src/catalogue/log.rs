@@ -1,0 +1,94 @@
+//! What changed in a catalogue, in order: those who keep a copy are sent what they have not seen.
+
+use alloc::sync::Arc;
+
+use super::Catalogue;
+use super::instance::{Addresses, Instance};
+use crate::words::counter::Revision;
+use crate::words::name::{InstanceName, NodeName, ServiceName};
+use crate::world::Map;
+
+/// Most changes that are kept; a copy that is further behind gets everything.
+pub const KEPT: usize = 4_096;
+
+/// One change of a catalogue. Taking one in twice does no harm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A service's name became known.
+    Heard(ServiceName),
+    /// A node's addresses, or none when it left.
+    Host(NodeName, Option<Arc<Addresses>>),
+    /// An instance appeared or changed.
+    Put(ServiceName, Arc<Instance>),
+    /// An instance is gone.
+    Gone(ServiceName, NodeName, InstanceName),
+}
+
+/// The newest changes, and since when they are whole.
+#[derive(Debug, Clone, Default)]
+pub struct Log {
+    changes: Map<u64, (Revision, Change)>,
+    next: u64,
+    /// Whoever has seen this revision lacks nothing but what is here.
+    whole_after: Revision,
+    last: Revision,
+}
+
+impl Log {
+    /// A log of nothing, behind a catalogue whose last change was at `last`.
+    #[must_use]
+    pub fn begin(last: Revision) -> Self {
+        Self { whole_after: last, last, ..Self::default() }
+    }
+
+    /// Adds a change made at `revision`, which is not before the last one.
+    pub fn add(&mut self, revision: Revision, change: Change) {
+        self.last = self.last.max(revision);
+        self.changes.insert_mut(self.next, (revision, change));
+        self.next = self.next.wrapping_add(1);
+        if self.changes.size() > KEPT
+            && let Some((first, (gone, _))) = self.changes.first().map(|(first, kept)| (*first, kept.clone()))
+        {
+            self.whole_after = gone;
+            self.changes.remove_mut(&first);
+        }
+    }
+
+    /// The revision of the last change.
+    #[must_use]
+    pub const fn last(&self) -> Revision {
+        self.last
+    }
+
+    /// What changed after `seen`; none when that is no longer known, and everything is to be sent.
+    #[must_use]
+    pub fn after(&self, seen: Revision) -> Option<impl Iterator<Item = &Change>> {
+        let known = seen >= self.whole_after;
+        known.then(|| self.changes.values().filter(move |(at, _)| *at > seen).map(|(_, change)| change))
+    }
+}
+
+impl Catalogue {
+    /// Takes in a change.
+    pub fn take(&mut self, change: &Change) {
+        match change {
+            Change::Heard(service) => self.hear_of(service),
+            Change::Host(node, addresses) => {
+                self.set_host(node, addresses.as_ref().map(|addresses| Addresses::clone(addresses)));
+            }
+            Change::Put(service, instance) => self.put(service, Instance::clone(instance)),
+            Change::Gone(service, node, instance) => self.remove(service, node, instance),
+        }
+    }
+
+    /// Everything in it, as changes from nothing.
+    pub fn whole(&self) -> impl Iterator<Item = Change> {
+        let hosts = self.hosts.iter().map(|(node, at)| Change::Host(node.clone(), Some(at.clone())));
+        let services = self.services.iter().flat_map(|(name, service)| {
+            let instances = service.instances.values();
+            let instances = instances.map(|instance| Change::Put(name.clone(), instance.clone()));
+            core::iter::once(Change::Heard(name.clone())).chain(instances)
+        });
+        hosts.chain(services)
+    }
+}

@@ -1,0 +1,194 @@
+use alloc::collections::BTreeSet;
+use alloc::vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::catalogue::Catalogue;
+use crate::catalogue::instance::{Addresses, Level};
+use crate::records::node::{Contact, Marked, Node, Presence};
+use crate::records::offers::Serving;
+use crate::words::counter::Revision;
+use crate::words::label::Labels;
+use crate::words::name::Namespace;
+use crate::words::time::Span;
+use crate::world::World;
+
+fn namespace() -> Namespace {
+    Namespace::parse("default").unwrap()
+}
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::EPOCH.plus(Span::from_secs(seconds))
+}
+
+fn node(name: &str, decommissioned: bool) -> Record {
+    let mark = Marked { by: "kim".parse().unwrap(), at: at(0), why: String::new() };
+    Record::Node(Node {
+        name: name.parse().unwrap(),
+        labels: Labels::default(),
+        joined_at: at(0),
+        key_fingerprint: String::new(),
+        pause: None,
+        decommissioned: decommissioned.then_some(mark),
+    })
+}
+
+fn presence(name: &str, contact: Contact, since: u64) -> Record {
+    Record::Presence(name.parse().unwrap(), Presence { contact, since: at(since) })
+}
+
+fn offers(node: &str, instances: &[(&str, Serving)]) -> Offers {
+    let offer = |serving: &Serving| Offer {
+        addresses: None,
+        port: Some(80),
+        tags: BTreeSet::new(),
+        meta: BTreeMap::new(),
+        entity: None,
+        serving: serving.clone(),
+        since: at(0),
+    };
+    let key = |service: &str| (service.parse().unwrap(), "one".parse().unwrap());
+    Offers {
+        node: node.parse().unwrap(),
+        addresses: Addresses::default(),
+        instances: instances.iter().map(|(service, serving)| (key(service), offer(serving))).collect(),
+    }
+}
+
+fn failing(reason: &str) -> Serving {
+    Serving::Failing { reason: reason.into() }
+}
+
+fn put(world: &mut World, record: Record) {
+    let revision = world.revision.next();
+    world.put(Some(&namespace()), record, revision);
+}
+
+/// Absorbs what a node offers; answers the kinds of the events. Absorbing it again does nothing.
+fn offer(world: &mut World, new: Offers, now: u64) -> Vec<&'static str> {
+    let Some(atom) = absorb(world.fleets.get(&namespace()).unwrap(), new.clone(), at(now)) else {
+        return vec![];
+    };
+    let revision = world.revision.next();
+    for write in atom.writes {
+        let Write::Put(record) = write else { panic!("nothing is deleted") };
+        world.put(Some(&namespace()), *record, revision);
+    }
+    assert_eq!(absorb(world.fleets.get(&namespace()).unwrap(), new, at(now + 9)), None, "absorbed again");
+    atom.events.iter().map(|event| event.kind).collect()
+}
+
+fn level(world: &World, service: &str, node: &str) -> Option<(Level, u64)> {
+    let catalogue = &world.fleets.get(&namespace()).unwrap().catalogue;
+    let service = catalogue.service(&service.parse().unwrap())?;
+    let instance = service.instance(&node.parse().unwrap(), &"one".parse().unwrap())?;
+    Some((instance.level.clone(), instance.since.as_millis() / 1_000))
+}
+
+#[test]
+fn only_what_changed_is_written_and_told() {
+    let mut world = World::default();
+    put(&mut world, node("a", false));
+    assert_eq!(offer(&mut world, offers("a", &[("web", failing("new"))]), 1), ["service.registered"]);
+    assert_eq!(offer(&mut world, offers("a", &[("web", failing("new"))]), 2), Vec::<&str>::new());
+    assert_eq!(offer(&mut world, offers("a", &[("web", Serving::Passing)]), 3), ["service.passing"]);
+    assert_eq!(level(&world, "web", "a"), Some((Level::Passing, 3)));
+    let both = [("db", Serving::Passing), ("web", Serving::Passing)];
+    assert_eq!(offer(&mut world, offers("a", &both), 4), ["service.registered"]);
+    assert_eq!(level(&world, "web", "a"), Some((Level::Passing, 3)), "since then without a break");
+    assert_eq!(offer(&mut world, offers("a", &[]), 5), ["service.deregistered"; 2]);
+    assert_eq!(level(&world, "web", "a"), None);
+    let fleet = world.fleets.get(&namespace()).unwrap();
+    assert!(fleet.catalogue.service(&"web".parse().unwrap()).is_some(), "its name stays known");
+}
+
+#[test]
+fn what_a_silent_node_offers_does_not_serve_and_what_a_decommissioned_one_offered_is_gone() {
+    let mut world = World::default();
+    put(&mut world, node("a", false));
+    put(&mut world, presence("a", Contact::Up, 0));
+    offer(&mut world, offers("a", &[("web", Serving::Passing)]), 1);
+    put(&mut world, presence("a", Contact::Suspect, 5));
+    assert_eq!(level(&world, "web", "a"), Some((Level::Passing, 1)), "quiet is not silent");
+    put(&mut world, presence("a", Contact::Unreachable, 15));
+    assert_eq!(level(&world, "web", "a"), Some((Level::Unreachable, 15)));
+    put(&mut world, presence("a", Contact::Up, 20));
+    assert_eq!(level(&world, "web", "a"), Some((Level::Passing, 1)));
+    put(&mut world, node("a", true));
+    assert_eq!(level(&world, "web", "a"), None);
+    assert_eq!(offer(&mut world, offers("a", &[("web", failing("late"))]), 30), ["service.failing"]);
+    assert_eq!(level(&world, "web", "a"), None, "no ghost");
+}
+
+fn step() -> impl Strategy<Value = (u8, u8, u8)> {
+    (0..6_u8, 0..3_u8, 0..8_u8)
+}
+
+proptest! {
+    #[test]
+    fn a_copy_that_takes_in_what_it_lacks_is_the_catalogue_and_so_is_one_that_was_loaded(
+        steps in proptest::collection::vec(step(), 1..60),
+    ) {
+        let mut world = World::default();
+        put(&mut world, node("n0", false));
+        let (mut copy, mut seen) = (Catalogue::default(), Revision::ZERO);
+        for (number, (what, which, how)) in (1_u64..).zip(steps) {
+            let name = alloc::format!("n{which}");
+            match what {
+                0 => put(&mut world, node(&name, how == 0)),
+                1 => {
+                    let contact = [Contact::Up, Contact::Suspect, Contact::Unreachable, Contact::Never];
+                    put(&mut world, presence(&name, contact[usize::from(how % 4)], number));
+                }
+                2 => {
+                    let fleet = world.fleets.get(&namespace()).unwrap();
+                    let last = fleet.catalogue_log.last();
+                    match fleet.catalogue_log.after(seen) {
+                        Some(changes) => changes.for_each(|change| copy.take(change)),
+                        None => {
+                            copy = Catalogue::default();
+                            fleet.catalogue.whole().for_each(|change| copy.take(&change));
+                        }
+                    }
+                    seen = last;
+                    prop_assert_eq!(&copy, &fleet.catalogue);
+                }
+                _ => {
+                    let serving = |bit: u8| if how & bit == 0 { Serving::Passing } else { failing("x") };
+                    let all = [("web", serving(1)), ("db", serving(2))];
+                    let some = if how & 4 == 0 { &all[..] } else { &all[..1] };
+                    drop(offer(&mut world, offers(&name, some), number));
+                }
+            }
+        }
+        let fleet = world.fleets.get(&namespace()).unwrap();
+        let mut records: Vec<(Record, Revision)> = Vec::new();
+        records.extend(fleet.offers.values().map(|kept| (Record::Offers(Offers::clone(&kept.value)), kept.revision)));
+        records.extend(fleet.services.values().map(|kept| (Record::Service(Service::clone(&kept.value)), kept.revision)));
+        records.extend(fleet.nodes.values().map(|kept| (Record::Node(Node::clone(&kept.value)), kept.revision)));
+        let presences = fleet.presences.iter();
+        records.extend(presences.map(|(name, kept)| (Record::Presence(name.clone(), *kept.value), kept.revision)));
+        let records = records.into_iter().map(|(record, at)| (Some(namespace()), record, at));
+        let loaded = World::load(records, world.revision);
+        let loaded = loaded.fleets.get(&namespace()).unwrap();
+        prop_assert_eq!(&loaded.catalogue, &fleet.catalogue);
+        if let Some(changes) = loaded.catalogue_log.after(seen) {
+            changes.for_each(|change| copy.take(change));
+            prop_assert_eq!(&copy, &loaded.catalogue, "a copy from before the restart lacks something");
+        }
+    }
+}
+
+#[test]
+fn a_copy_that_is_too_far_behind_is_told_so() {
+    use crate::catalogue::log::{Change, KEPT, Log};
+    let mut log = Log::begin(Revision::new(10));
+    assert!(log.after(Revision::new(9)).is_none());
+    assert_eq!(log.after(Revision::new(10)).unwrap().count(), 0);
+    for number in 0..KEPT as u64 + 1 {
+        log.add(Revision::new(11 + number), Change::Heard("web".parse().unwrap()));
+    }
+    assert!(log.after(Revision::new(10)).is_none());
+    assert_eq!(log.after(Revision::new(11)).unwrap().count(), KEPT);
+}
