@@ -39,6 +39,12 @@ pub const NODE_RESUME: &str = "/v1/namespaces/{ns}/nodes/{node}/resume";
 pub const NODE_DECOMMISSION: &str = "/v1/namespaces/{ns}/nodes/{node}/decommission";
 /// What a node says it saw.
 pub const NODE_REPORT: &str = "/v1/namespaces/{ns}/nodes/{node}/report";
+/// What a node offers.
+pub const NODE_OFFERS: &str = "/v1/namespaces/{ns}/nodes/{node}/offers";
+/// All services; blocking with `?index=&wait=`.
+pub const SERVICES: &str = "/v1/namespaces/{ns}/services";
+/// One service with its instances; blocking with `?index=&wait=`.
+pub const SERVICE: &str = "/v1/namespaces/{ns}/services/{service}";
 /// A node's hanging request for its order.
 pub const NODE_SYNC: &str = "/v1/namespaces/{ns}/nodes/{node}/sync";
 /// Set one status of a node.

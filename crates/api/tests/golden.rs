@@ -46,6 +46,8 @@ round_trip! {
     "entity_external": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "external": v1::external::ExternalTarget => bellwether_core::records::external::External;
     "controllers": v1::external::Controllers => bellwether_core::records::external::Controllers;
+    "offers": v1::offers::Offers => bellwether_core::records::offers::Offers;
+    "known_service": v1::offers::KnownService => bellwether_core::records::offers::Service;
     "order_of_every_means": v1::order::Order => bellwether_core::records::order::Order;
     "profile": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "profile_deleted": v1::profile::Profile => bellwether_core::records::profile::Profile;
@@ -91,6 +93,9 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::entity::EntitySpec>("entity_spec_external", |shape| shape);
     holds::<v1::external::Reports>("reports", |shape| shape);
     holds::<v1::external::Orchestrated>("orchestrated", |shape| shape);
+    holds::<v1::service::ServiceView>("service_view", |shape| shape);
+    holds::<v1::service::ServiceSummary>("service_summary", |shape| shape);
+    holds::<v1::service::CatalogueUpdate>("catalogue_update", |shape| shape);
     holds::<v1::rollout::Act>("act", |shape| shape);
     holds::<v1::freeze::FreezeSpec>("freeze_spec", |shape| shape);
     holds::<v1::freeze::FreezeView>("freeze_view", |shape| shape);

@@ -1,10 +1,6 @@
 //! Words that are nearly right: the nearest one that is, for whoever mistyped.
 
-/// The known word that a mistyped one is nearest to, if any is near.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let (far, field) = known.map(|field| (distance(word, field), field)).min()?;
-    (far <= 3 && far < field.len()).then_some(field)
-}
+pub(crate) use bellwether_core::words::near::nearest;
 
 /// A reader's complaint of an unknown field or variant, with the nearest known one instead of the whole list.
 pub(crate) fn improved(complaint: &str) -> String {
@@ -19,25 +15,6 @@ pub(crate) fn improved(complaint: &str) -> String {
     };
     let place = rest.rfind(" at line ").and_then(|at| rest.get(at..)).unwrap_or_default();
     format!("{what}{place}; did you mean {near}?")
-}
-
-/// How many letters have to change, come or go to make one word the other.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (place, letter) in one.chars().enumerate() {
-        let mut diagonal = place;
-        let mut left = place + 1;
-        for (above, wanted) in row.iter_mut().skip(1).zip(other.chars()) {
-            let changed = diagonal + usize::from(letter != wanted);
-            diagonal = *above;
-            left = changed.min(left + 1).min(*above + 1);
-            *above = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = place + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub mod counter;
 pub mod label;
 pub mod name;
+pub mod near;
 pub mod percent;
 pub mod selector;
 pub mod time;

@@ -16,6 +16,7 @@ mod profiles;
 mod reports;
 mod rollouts;
 mod routes;
+mod services;
 mod sync;
 mod table;
 mod why;

@@ -5,6 +5,7 @@ pub mod entity;
 pub mod external;
 pub mod freeze;
 pub mod node;
+pub mod offers;
 pub mod plan;
 pub mod profile;
 pub mod report;

@@ -20,6 +20,8 @@ struct Shared {
     contacts: Mutex<BTreeMap<Namespace, Contacts>>,
     // Who hangs for which node's order: a new order wakes those, and nobody else.
     bells: Mutex<BTreeMap<(Namespace, NodeName), watch::Sender<u64>>>,
+    // Who waits for a change of a namespace's catalogue.
+    catalogues: Mutex<BTreeMap<Namespace, watch::Sender<u64>>>,
     changes: watch::Sender<u64>,
 }
 
@@ -38,7 +40,13 @@ impl Sessions {
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let changes = watch::Sender::new(0);
-        Self(Arc::new(Shared { clock, contacts: Mutex::default(), bells: Mutex::default(), changes }))
+        Self(Arc::new(Shared {
+            clock,
+            contacts: Mutex::default(),
+            bells: Mutex::default(),
+            catalogues: Mutex::default(),
+            changes,
+        }))
     }
 
     /// Opens a session for a node.
@@ -61,10 +69,26 @@ impl Sessions {
         }
     }
 
+    /// Rings when a namespace's catalogue changed.
+    #[must_use]
+    pub fn catalogue(&self, namespace: &Namespace) -> watch::Receiver<u64> {
+        let mut bells = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
+        bells.entry(namespace.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+    }
+
+    /// Wakes whoever waits for a change of this namespace's catalogue.
+    pub fn ring_catalogue(&self, namespace: &Namespace) {
+        let bells = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = bells.get(namespace) {
+            bell.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
     /// Wakes everybody: after a gap nobody knows which orders are new.
     pub fn ring_all(&self) {
         let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
-        for bell in bells.values() {
+        let catalogues = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
+        for bell in bells.values().chain(catalogues.values()) {
             bell.send_modify(|count| *count = count.wrapping_add(1));
         }
     }

@@ -151,6 +151,7 @@ async fn follow_watch(
         let mut next = Some(batch);
         let mut folded = 0;
         let mut ordered = Vec::new();
+        let before = catalogues(world);
         while let Some(batch) = next.take() {
             match batch {
                 Ok(batch) => fold(world, batch, &mut ordered),
@@ -162,6 +163,9 @@ async fn follow_watch(
             }
         }
         out.send_replace(Arc::new(world.clone()));
+        for (namespace, _) in catalogues(world).into_iter().filter(|now| !before.contains(now)) {
+            sessions.ring_catalogue(&namespace);
+        }
         for (namespace, node) in ordered {
             sessions.ring(&namespace, &node);
         }
@@ -169,6 +173,12 @@ async fn follow_watch(
             return ended;
         }
     }
+}
+
+/// How far each namespace's catalogue is.
+fn catalogues(world: &World) -> Vec<(Namespace, Revision)> {
+    let fleets = world.fleets.iter();
+    fleets.map(|(namespace, fleet)| (namespace.clone(), fleet.catalogue_log.last())).collect()
 }
 
 /// Folds a batch, and collects the nodes whose order was written in it.

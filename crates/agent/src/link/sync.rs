@@ -84,7 +84,9 @@ impl Sync {
         let known = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
         let wait = hangs(round, failed, self.seed);
         let client = self.line.client()?;
-        client.sync(self.namespace.as_str(), self.node.as_str(), known.get(), wait.to_duration()).await
+        client
+            .sync(self.namespace.as_str(), self.node.as_str(), (known.get(), None), wait.to_duration())
+            .await
     }
 
     /// Takes in what was answered. Says how long to wait before asking again, if at all.

@@ -6,6 +6,7 @@ mod freezes;
 mod nodes;
 mod profiles;
 mod rollouts;
+mod services;
 
 use std::time::Duration;
 

@@ -6,6 +6,7 @@ use bellwether_core::records::order as core;
 use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
 use serde::{Deserialize, Serialize};
 
+use super::service::CatalogueUpdate;
 use crate::shape::{ShapeError, read};
 
 /// Everything one node is to be.
@@ -50,6 +51,9 @@ pub struct Sync {
     pub order: Option<Order>,
     /// The server knows no report of this node: send it whole.
     pub wants_report: bool,
+    /// What the node's copy of the catalogue lacks, if the request named how far it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalogue: Option<CatalogueUpdate>,
 }
 
 impl From<&core::Order> for Order {

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_core::words::counter::{Revision, Sequence};
-use bellwether_core::words::name::{EntityName, FreezeName, Namespace, NodeName, ProfileName};
+use bellwether_core::words::name::{EntityName, FreezeName, Namespace, NodeName, ProfileName, ServiceName};
 use bytes::Bytes;
 use http::request::Parts;
 use serde::Serialize;
@@ -79,6 +79,7 @@ macro_rules! params {
 
 params! {
     Node(NodeName) = "node";
+    Service(ServiceName) = "service";
     Entity(EntityName) = "entity";
     Profile(ProfileName) = "profile";
     Freeze(FreezeName) = "freeze";

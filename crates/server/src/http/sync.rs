@@ -1,16 +1,17 @@
-//! The hanging request of an agent: heartbeat and order in one. It holds the node's session open.
+//! The hanging request of an agent: heartbeat, order and catalogue in one. It holds the node's session open.
 
 use std::time::Duration;
 
 use axum::extract::State;
 use bellwether_api::v1::order::Sync;
-use bellwether_core::words::counter::Generation;
+use bellwether_core::words::counter::{Generation, Revision};
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
 
 use super::App;
 use super::input::{Answer, Node, Ns, Query};
 use super::problem::Failure;
+use super::services::{last, update};
 
 /// How long a sync hangs when the agent does not say.
 const WAIT: Duration = Duration::from_secs(55);
@@ -18,22 +19,35 @@ const WAIT: Duration = Duration::from_secs(55);
 /// How long it hangs at most while no report of the node is known: it is asked for one soon, but never in a tight loop.
 const UNREPORTED_WAIT: Duration = Duration::from_secs(1);
 
-/// Answers an order newer than `generation`, at once or as soon as there is one, or nothing after `wait`.
+/// Answers an order newer than `generation`, and what changed in the catalogue past `catalogue`, at once or as soon as there
+/// is something, or nothing after `wait`.
 pub(crate) async fn sync(
     State(app): State<App>,
     Ns(namespace): Ns,
     Node(name): Node,
     query: Query,
 ) -> Result<Answer<Sync>, Failure> {
-    query.only(&["generation", "wait"])?;
+    query.only(&["generation", "catalogue", "wait"])?;
     let known = Generation::new(query.get("generation")?.unwrap_or_default());
+    let seen = query.get("catalogue")?.map(Revision::new);
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     // Opened before the world is looked at: an order that comes in between rings the bell.
     let mut session = app.sessions.open(&namespace, &name);
     let wait = if lacks_report(&app.world(), &namespace, &name) { wait.min(UNREPORTED_WAIT) } else { wait };
+    let mut catalogue = app.sessions.catalogue(&namespace);
     let news = async {
-        while newer(&app.world(), &namespace, &name, known).is_none() {
-            if session.bell.changed().await.is_err() {
+        loop {
+            let world = app.world();
+            let lacks = seen.is_some_and(|seen| last(&world, &namespace) != seen);
+            if lacks || newer(&world, &namespace, &name, known).is_some() {
+                return;
+            }
+            // Both arms only wait; whoever does not want the catalogue is not woken for it.
+            let open = tokio::select! {
+                rung = session.bell.changed() => rung.is_ok(),
+                rung = catalogue.changed(), if seen.is_some() => rung.is_ok(),
+            };
+            if !open {
                 return;
             }
         }
@@ -46,7 +60,8 @@ pub(crate) async fn sync(
     }
     let world = app.world();
     let order = newer(&world, &namespace, &name, known);
-    Ok(Answer(Sync { order, wants_report: lacks_report(&world, &namespace, &name) }))
+    let catalogue = seen.and_then(|seen| update(&world, &namespace, seen));
+    Ok(Answer(Sync { order, wants_report: lacks_report(&world, &namespace, &name), catalogue }))
 }
 
 fn newer(

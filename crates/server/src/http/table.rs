@@ -11,6 +11,7 @@ use bellwether_api::v1::event::Event;
 use bellwether_api::v1::external::{Orchestrated, Reports};
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::node::{Because, LabelChange, NodeView};
+use bellwether_api::v1::offers::Offers;
 use bellwether_api::v1::order::Sync;
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::page::Page;
@@ -18,6 +19,7 @@ use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_api::v1::profile::{Edition, Profile, ProfilePatch, ProfileSpec};
 use bellwether_api::v1::report::Report;
 use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
+use bellwether_api::v1::service::{ServiceSummary, ServiceView};
 use bellwether_api::v1::status::Status;
 use bellwether_api::v1::target::TargetView;
 use bellwether_api::v1::why::Why;
@@ -29,7 +31,7 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 use super::routes::{Nothing, Route, Routes};
 use super::{
     App, access, entities, events, external, freezes, nodes, plan, probes, profiles, reports, rollouts,
-    routes, sync, why,
+    routes, services, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -63,7 +65,7 @@ const fn route(method: HttpMethod, path: &'static str, need: Need, summary: &'st
 }
 
 pub(super) fn all(app: App) -> Routes {
-    people(configuration(frozen(changes(nodes(Routes::new(app))))))
+    people(configuration(frozen(changes(offered(nodes(Routes::new(app)))))))
         .add::<Nothing, Nothing, _, _>(
             route(Get, paths::HEALTHZ, Need::Open, "The process answers"),
             probes::healthz,
@@ -126,6 +128,23 @@ fn nodes(routes: Routes) -> Routes {
         .add::<Status, Nothing, _, _>(
             route(Put, paths::NODE_STATUS, Need::OwnNodeOrOperate, "Set one status of a node"),
             nodes::set_status,
+        )
+}
+
+/// What nodes offer, and the catalogue.
+fn offered(routes: Routes) -> Routes {
+    routes
+        .add::<Offers, Nothing, _, _>(
+            route(Put, paths::NODE_OFFERS, Need::OwnNode, "Say what a node offers"),
+            services::offer,
+        )
+        .add::<Nothing, Page<ServiceSummary>, _, _>(
+            route(Get, paths::SERVICES, Need::NodeOrRead, "List services"),
+            services::list,
+        )
+        .add::<Nothing, ServiceView, _, _>(
+            route(Get, paths::SERVICE, Need::NodeOrRead, "Get a service"),
+            services::get,
         )
 }
 

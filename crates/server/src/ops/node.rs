@@ -110,6 +110,7 @@ fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
         fleet.reports.get(name).map(|_| Key::Report(name.clone())),
         fleet.presences.get(name).map(|_| Key::Presence(name.clone())),
         fleet.orders.get(name).map(|_| Key::Order(name.clone())),
+        fleet.offers.get(name).map(|_| Key::Offers(name.clone())),
     ];
     kept.into_iter().flatten().chain(told).map(Write::Delete).collect()
 }

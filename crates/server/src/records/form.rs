@@ -34,6 +34,8 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Node(node) => put(schema, v1::node::Node::from(node)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
         Record::Report(report) => put(schema, v1::report::Report::from(report)),
+        Record::Offers(offers) => put(schema, v1::offers::Offers::from(offers)),
+        Record::Service(service) => put(schema, v1::offers::KnownService::from(service)),
         Record::Order(_, order) => put(schema, v1::order::Order::from(order)),
         Record::Entity(entity) => put(schema, v1::entity::Entity::from(entity)),
         Record::Progress(_, progress) => put(schema, v1::progress::Progress::from(progress)),
@@ -65,6 +67,8 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
             Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
         }
         Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
+        Key::Offers(_) => Record::Offers(get::<v1::offers::Offers>(schema, bytes)?.try_into()?),
+        Key::Service(_) => Record::Service(get::<v1::offers::KnownService>(schema, bytes)?.try_into()?),
         Key::Order(name) => Record::Order(name.clone(), get::<v1::order::Order>(schema, bytes)?.try_into()?),
         Key::Entity(_) => Record::Entity(get::<v1::entity::Entity>(schema, bytes)?.try_into()?),
         Key::Progress(name) => {
@@ -106,6 +110,8 @@ const fn schema(key: &Key) -> &'static str {
         Key::Presence(_) => "presence.v1",
         Key::Report(_) => "report.v1",
         Key::Order(_) => "order.v1",
+        Key::Offers(_) => "offers.v1",
+        Key::Service(_) => "service.v1",
         Key::Entity(_) => "entity.v1",
         Key::Progress(_) => "progress.v1",
         Key::Rollout(_, _) => "rollout.v1",

@@ -7,6 +7,7 @@
 //! /bw/token/HASH                /bw/join-token/HASH
 //! /bw/ns/NS/sequence            number of the last event
 //! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
+//! /bw/ns/NS/offers/NODE         /bw/ns/NS/service/NAME
 //! /bw/ns/NS/entity/NAME         …/progress/NAME
 //! /bw/ns/NS/rollout/NAME/00000000000000000007
 //! /bw/ns/NS/target/ENTITY/TARGET
@@ -50,6 +51,8 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Presence(name) => ns("presence", name.as_str()),
         Key::Report(name) => ns("report", name.as_str()),
         Key::Order(name) => ns("order", name.as_str()),
+        Key::Offers(node) => ns("offers", node.as_str()),
+        Key::Service(name) => ns("service", name.as_str()),
         Key::Entity(name) => ns("entity", name.as_str()),
         Key::Progress(name) => ns("progress", name.as_str()),
         Key::Rollout(name, number) => ns("rollout", &format!("{name}/{number:020}")),
@@ -108,6 +111,8 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "presence" => Key::Presence(name.parse().ok()?),
         "report" => Key::Report(name.parse().ok()?),
         "order" => Key::Order(name.parse().ok()?),
+        "offers" => Key::Offers(name.parse().ok()?),
+        "service" => Key::Service(name.parse().ok()?),
         "entity" => Key::Entity(name.parse().ok()?),
         "progress" => Key::Progress(name.parse().ok()?),
         "controllers" => Key::Controllers(name.parse().ok()?),
@@ -148,7 +153,9 @@ mod tests {
             Key::Node(node.clone()),
             Key::Presence(node.clone()),
             Key::Report(node.clone()),
-            Key::Order(node),
+            Key::Order(node.clone()),
+            Key::Offers(node),
+            Key::Service("web".parse().unwrap()),
             Key::Entity(entity.clone()),
             Key::Progress(entity.clone()),
             Key::Rollout(entity.clone(), RolloutNumber::new(7)),

@@ -284,7 +284,7 @@ async fn a_target_that_is_called_like_a_node_is_not_that_node() {
     orchestrate(&admin, &partly(vec![runs("web-1", "v1")])).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     until(&admin, |view| view.progress.last_known_good.is_some()).await;
-    let sync = node.client.sync("default", "web-1", 0, Duration::from_millis(300)).await.unwrap();
+    let sync = node.client.sync("default", "web-1", (0, None), Duration::from_millis(300)).await.unwrap();
     assert!(sync.order.is_none_or(|order| order.entities.is_empty()), "the node was told something");
     node.runs("v9", 1, bellwether_api::v1::report::Health::Healthy).await;
     let page = admin.targets("default", "web", None, None).await.unwrap();

@@ -12,6 +12,8 @@ use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::report::{EntityReport, Health, Report};
 use bellwether_api::v1::rollout::{NewRollout, RolloutView};
+use bellwether_core::decide::liveness::Limits;
+use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
 use bellwether_server::run::{Server, init};
@@ -28,8 +30,19 @@ pub(crate) struct Installation {
 
 impl Installation {
     pub(crate) async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::with(Config::load(None).unwrap()).await
+    }
+
+    /// One that takes a node for silent after half a second.
+    pub(crate) async fn quick() -> Self {
         let mut config = Config::load(None).unwrap();
+        config.settings.limits =
+            Limits { suspect: Span::from_millis(200), unreachable: Span::from_millis(500) };
+        Self::with(config).await
+    }
+
+    async fn with(mut config: Config) -> Self {
+        let dir = tempfile::tempdir().unwrap();
         config.data_dir = dir.path().join("server");
         config.listen = "127.0.0.1:0".parse().unwrap();
         let made = init(&config).await.unwrap();
@@ -75,7 +88,12 @@ impl Installation {
         let (key, request) = join_request(&token, name);
         let joined = self.client(Identity::Nobody).join(&request).await.unwrap();
         let identity = Identity::Node { certificate: joined.certificate, key: Secret::new(key) };
-        Node { client: self.client(identity), name: name.to_owned() }
+        Node { client: self.client(identity.clone()), identity, name: name.to_owned() }
+    }
+
+    /// The same node, calling the server that runs now.
+    pub(crate) fn again(&self, node: Node) -> Node {
+        Node { client: self.client(node.identity.clone()), ..node }
     }
 
     pub(crate) fn store_file(&self) -> PathBuf {
@@ -100,6 +118,7 @@ pub(crate) fn join_request(token: &str, name: &str) -> (String, Join) {
 /// A node that says what it is told to say.
 pub(crate) struct Node {
     pub(crate) client: Client,
+    pub(crate) identity: Identity,
     pub(crate) name: String,
 }
 
@@ -122,7 +141,7 @@ impl Node {
             loop {
                 let sync = self
                     .client
-                    .sync("default", &self.name, generation, Duration::from_secs(1))
+                    .sync("default", &self.name, (generation, None), Duration::from_secs(1))
                     .await
                     .unwrap();
                 let Some(order) = sync.order else { continue };

@@ -28,7 +28,7 @@ async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
     let mut nodes = Vec::new();
     for number in 1..=count {
         let node = installation.node(&format!("web-{number}")).await;
-        node.client.sync("default", &node.name, 0, Duration::from_millis(20)).await.unwrap();
+        node.client.sync("default", &node.name, (0, None), Duration::from_millis(20)).await.unwrap();
         nodes.push(node);
     }
     nodes

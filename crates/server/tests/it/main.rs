@@ -22,3 +22,4 @@ mod plans;
 mod profiles;
 mod rollouts;
 mod routes;
+mod services;

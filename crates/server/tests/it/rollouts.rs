@@ -60,7 +60,7 @@ async fn nothing_is_decided_or_written_while_nothing_changes() {
     node.runs("v1", number, Health::Healthy).await;
     let revision = admin.entities("default").await.unwrap().revision;
     // A hanging sync that runs out is a heartbeat: it opens and ends a session and must write nothing.
-    node.client.sync("default", "web-1", 999, Duration::from_millis(300)).await.unwrap();
+    node.client.sync("default", "web-1", (999, None), Duration::from_millis(300)).await.unwrap();
     node.runs("v1", number, Health::Healthy).await;
     assert_eq!(admin.entities("default").await.unwrap().revision, revision);
 }
@@ -73,7 +73,7 @@ async fn a_silent_node_is_suspect_then_unreachable_and_comes_back() {
     installation.restart().await;
     let admin = installation.admin();
     let node = installation.node("web-1").await;
-    node.client.sync("default", "web-1", 0, Duration::from_millis(50)).await.unwrap();
+    node.client.sync("default", "web-1", (0, None), Duration::from_millis(50)).await.unwrap();
     let mut after = 0;
     let mut seen = Vec::new();
     while seen.last().map(String::as_str) != Some("node.unreachable") {
@@ -83,7 +83,7 @@ async fn a_silent_node_is_suspect_then_unreachable_and_comes_back() {
         seen.extend(page.items.into_iter().map(|event| event.kind).filter(|kind| kind.starts_with("node.")));
     }
     assert_eq!(seen, ["node.joined", "node.up", "node.suspect", "node.unreachable"]);
-    node.client.sync("default", "web-1", 0, Duration::from_millis(50)).await.unwrap();
+    node.client.sync("default", "web-1", (0, None), Duration::from_millis(50)).await.unwrap();
     let page = admin.events("default", Some(after), 100, Duration::from_secs(10)).await.unwrap();
     assert_eq!(page.items.first().unwrap().kind, "node.up");
 }

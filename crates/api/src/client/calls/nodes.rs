@@ -8,6 +8,7 @@ use super::super::{CallError, Client, DEFAULT_DEADLINE};
 use super::{BEYOND_WAIT, Nothing};
 use crate::paths::{self, encode, fill};
 use crate::v1::node::{Because, LabelChange, NodeView};
+use crate::v1::offers::Offers;
 use crate::v1::order::Sync;
 use crate::v1::page::Page;
 use crate::v1::report::Report;
@@ -100,6 +101,15 @@ impl Client {
         self.send::<_, Nothing>(Method::PUT, &path, status, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
+    /// Sends what this node offers.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn offer(&self, namespace: &str, offers: &Offers) -> Result<(), CallError> {
+        let path = fill(paths::NODE_OFFERS, &[namespace, &offers.node]);
+        self.send::<_, Nothing>(Method::PUT, &path, offers, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
     /// Sends this node's report.
     ///
     /// # Errors
@@ -109,7 +119,8 @@ impl Client {
         self.send::<_, Nothing>(Method::PUT, &path, report, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Hangs until there is an order newer than `generation`, or `wait` is over. It is this node's heartbeat.
+    /// Hangs until there is an order newer than `generation`, or the catalogue changed past the index, or `wait` is over.
+    /// It is this node's heartbeat.
     ///
     /// # Errors
     /// [`CallError`].
@@ -117,11 +128,14 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        generation: u64,
+        (generation, catalogue): (u64, Option<u64>),
         wait: Duration,
     ) -> Result<Sync, CallError> {
         let path = fill(paths::NODE_SYNC, &[namespace, name]);
-        let path = format!("{path}?generation={generation}&wait={}ms", wait.as_millis());
+        let mut path = format!("{path}?generation={generation}&wait={}ms", wait.as_millis());
+        if let Some(index) = catalogue {
+            path.push_str(&format!("&catalogue={index}"));
+        }
         self.get(&path, wait + BEYOND_WAIT).await
     }
 }

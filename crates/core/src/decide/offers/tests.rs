@@ -80,9 +80,9 @@ fn offer(world: &mut World, new: Offers, now: u64) -> Vec<&'static str> {
 }
 
 fn level(world: &World, service: &str, node: &str) -> Option<(Level, u64)> {
-    let catalogue = &world.fleets.get(&namespace()).unwrap().catalogue;
-    let service = catalogue.service(&service.parse().unwrap())?;
-    let instance = service.instance(&node.parse().unwrap(), &"one".parse().unwrap())?;
+    let catalogue = &world.fleets.get(&namespace())?.catalogue;
+    let service = catalogue.service(&service.parse().ok()?)?;
+    let instance = service.instance(&node.parse().ok()?, &"one".parse().ok()?)?;
     Some((instance.level.clone(), instance.since.as_millis() / 1_000))
 }
 

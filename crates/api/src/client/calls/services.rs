@@ -1,0 +1,45 @@
+//! Services.
+
+use std::time::Duration;
+
+use super::super::{CallError, Client, DEFAULT_DEADLINE};
+use super::BEYOND_WAIT;
+use crate::paths::{self, encode, fill};
+use crate::v1::page::Page;
+use crate::v1::service::{ServiceSummary, ServiceView};
+
+impl Client {
+    /// One page of all services, after a name.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn services(
+        &self,
+        namespace: &str,
+        after: Option<&str>,
+    ) -> Result<Page<ServiceSummary>, CallError> {
+        let after = after.map_or(String::new(), |after| format!("?after={}", encode(after)));
+        self.get(&format!("{}{after}", fill(paths::SERVICES, &[namespace])), DEFAULT_DEADLINE).await
+    }
+
+    /// One service. With an index it is answered when the catalogue changed past that, or `wait` is over.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn service(
+        &self,
+        namespace: &str,
+        name: &str,
+        index: Option<u64>,
+        wait: Duration,
+    ) -> Result<ServiceView, CallError> {
+        let path = fill(paths::SERVICE, &[namespace, name]);
+        match index {
+            None => self.get(&path, DEFAULT_DEADLINE).await,
+            Some(index) => {
+                let path = format!("{path}?index={index}&wait={}ms", wait.as_millis());
+                self.get(&path, wait + BEYOND_WAIT).await
+            }
+        }
+    }
+}

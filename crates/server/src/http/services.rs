@@ -1,0 +1,122 @@
+//! The catalogue over HTTP: what nodes offer comes in, services go out, with blocking reads.
+
+use axum::extract::State;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::offers::Offers;
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::service::{CatalogueChange, CatalogueUpdate, Instance, ServiceSummary, ServiceView};
+use bellwether_core::words::counter::Revision;
+use bellwether_core::words::name::{Namespace, ServiceName};
+use bellwether_core::words::near::nearest;
+use bellwether_core::world::World;
+
+use super::App;
+use super::input::{Answer, Body, Node, Ns, Query, Service};
+use super::problem::Failure;
+use super::routes::Nothing;
+use crate::ops;
+
+pub(crate) async fn offer(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    Node(name): Node,
+    Body(offers): Body<Offers>,
+) -> Result<Answer<Nothing>, Failure> {
+    ops::offers::absorb_offers(&app.desk, &namespace, &name, offers).await?;
+    Ok(Answer(Nothing {}))
+}
+
+/// Every service that was heard of; with `wait`, after the catalogue changed past `index`.
+pub(crate) async fn list(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    query: Query,
+) -> Result<Answer<Page<ServiceSummary>>, Failure> {
+    query.only(&["index", "wait", "limit", "after"])?;
+    let limit = query.limit()?;
+    let after: Option<ServiceName> = query.get("after")?;
+    changed(&app, &namespace, &query).await?;
+    let world = app.world();
+    let services = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.catalogue.services());
+    let services = services.filter(|(name, _)| after.as_ref().is_none_or(|after| *name > after));
+    let mut items: Vec<ServiceSummary> =
+        services.take(limit + 1).map(|(name, service)| ServiceSummary::of(name, service)).collect();
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| last.name.clone());
+    Ok(Answer(Page { items, next, revision: last(&world, &namespace).get() }))
+}
+
+/// One service; with `wait`, after the catalogue changed past `index`. A name that was never heard of is not found, but can
+/// be waited for: with `index` and `wait` it is answered without instances.
+pub(crate) async fn get(
+    State(app): State<App>,
+    (Ns(namespace), Service(name)): (Ns, Service),
+    query: Query,
+) -> Result<Answer<ServiceView>, Failure> {
+    query.only(&["index", "wait"])?;
+    changed(&app, &namespace, &query).await?;
+    let world = app.world();
+    let fleet = world.fleets.get(&namespace);
+    let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
+    let revision = last(&world, &namespace).get();
+    let Some(service) = service else {
+        let known =
+            fleet.into_iter().flat_map(|fleet| fleet.catalogue.services()).map(|(name, _)| name.as_str());
+        let failure =
+            Failure::new(Code::NotFound, format!("could not find service {name}: nobody ever offered it"));
+        return Err(match nearest(name.as_str(), known) {
+            Some(near) => failure.hint(format!("did you mean {near}? bellwether service list shows all")),
+            None => failure.hint("bellwether service list shows all there are"),
+        });
+    };
+    Ok(Answer(ServiceView {
+        name: name.to_string(),
+        addressable: service.addressable(),
+        functional: service.functional(),
+        instances: service.instances().map(Instance::from).collect(),
+        revision,
+    }))
+}
+
+/// Waits, if the query says so, until the catalogue changed past what is known.
+async fn changed(app: &App, namespace: &Namespace, query: &Query) -> Result<(), Failure> {
+    let (index, wait) = (query.index()?, query.wait()?);
+    if wait.is_zero() {
+        return Ok(());
+    }
+    let mut bell = app.sessions.catalogue(namespace);
+    let news = async {
+        while last(&app.world(), namespace) <= index {
+            if bell.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    // All arms only wait; the world is looked at again by the caller.
+    tokio::select! {
+        () = news => {}
+        () = tokio::time::sleep(wait) => {}
+        () = app.stop.cancelled() => {}
+    }
+    Ok(())
+}
+
+/// The revision of the last change of a namespace's catalogue.
+pub(crate) fn last(world: &World, namespace: &Namespace) -> Revision {
+    world.fleets.get(namespace).map_or(Revision::ZERO, |fleet| fleet.catalogue_log.last())
+}
+
+/// What a copy of the catalogue that has seen `index` lacks; none if nothing.
+pub(crate) fn update(world: &World, namespace: &Namespace, index: Revision) -> Option<CatalogueUpdate> {
+    let fleet = world.fleets.get(namespace)?;
+    let last = fleet.catalogue_log.last();
+    // An index from the future is one of another installation, or from before a backup was restored.
+    let lacks = fleet.catalogue_log.after(index).filter(|_| index <= last);
+    let (whole, changes): (bool, Vec<CatalogueChange>) = match lacks {
+        Some(_) if index == last => return None,
+        Some(changes) => (false, changes.map(CatalogueChange::from).collect()),
+        None => (true, fleet.catalogue.whole().map(|change| CatalogueChange::from(&change)).collect()),
+    };
+    Some(CatalogueUpdate { index: last.get(), whole, changes })
+}

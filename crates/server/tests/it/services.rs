@@ -1,0 +1,203 @@
+//! Services: what nodes offer comes in, the catalogue goes out, to people and to agents' copies.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bellwether_api::client::Client;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::offers::{Offer, Offers};
+use bellwether_api::v1::service::{CatalogueChange, CatalogueUpdate};
+use bellwether_core::catalogue::Catalogue;
+use bellwether_core::catalogue::log::Change;
+
+use crate::harness::{Installation, Node, SOON, problem};
+
+fn offers(node: &Node, instances: &[(&str, &str)]) -> Offers {
+    let offer = |(service, level): &(&str, &str)| Offer {
+        service: (*service).to_owned(),
+        name: "one".to_owned(),
+        port: Some(80),
+        level: (*level).to_owned(),
+        reason: if *level == "passing" { String::new() } else { "check web: refused".to_owned() },
+        ..Offer::default()
+    };
+    let address = "10.0.0.7".parse().unwrap();
+    Offers {
+        node: node.name.clone(),
+        addresses: BTreeMap::from([("eth0".to_owned(), vec![address])]),
+        instances: instances.iter().map(offer).collect(),
+    }
+}
+
+async fn offer(node: &Node, instances: &[(&str, &str)]) {
+    node.client.offer("default", &offers(node, instances)).await.unwrap();
+}
+
+/// A node's hanging request, for the catalogue alone.
+async fn sync(node: &Node, index: u64, wait: Duration) -> Option<CatalogueUpdate> {
+    let answer = node.client.sync("default", &node.name, (u64::MAX, Some(index)), wait).await;
+    answer.unwrap().catalogue
+}
+
+/// Waits until a service looks as it should.
+async fn until(client: &Client, name: &str, addressable: usize, functional: usize) {
+    let looking = async {
+        let mut index = 0;
+        loop {
+            let view = client.service("default", name, Some(index), Duration::from_secs(1)).await.unwrap();
+            if (view.addressable, view.functional) == (addressable, functional) {
+                return;
+            }
+            index = view.revision;
+        }
+    };
+    tokio::time::timeout(SOON, looking).await.expect("the service never looked as expected");
+}
+
+#[tokio::test]
+async fn what_a_node_offers_is_listed_and_goes_with_it() {
+    let mut installation = Installation::new().await;
+    let admin = installation.admin();
+    let (one, two) = (installation.node("web-1").await, installation.node("web-2").await);
+    one.client.report("default", &one.empty_report()).await.unwrap();
+    two.client.report("default", &two.empty_report()).await.unwrap();
+    let first = tokio::time::timeout(SOON, sync(&one, 0, Duration::from_secs(2))).await.unwrap();
+    assert!(first.is_none_or(|update| update.changes.is_empty()), "nothing was offered yet");
+    offer(&one, &[("web", "passing"), ("db", "failing")]).await;
+    offer(&two, &[("web", "warning")]).await;
+    // Nodes that never held a session are not heard from; one short sync is a session.
+    drop(sync(&two, 0, Duration::from_millis(1)).await);
+    until(&admin, "web", 2, 2).await;
+    until(&admin, "db", 1, 0).await;
+    let view = admin.service("default", "db", None, Duration::ZERO).await.unwrap();
+    let instance = view.instances.first().unwrap();
+    assert_eq!((instance.level.as_str(), instance.reason.as_str()), ("failing", "check web: refused"));
+    assert_eq!(instance.addresses["eth0"], ["10.0.0.7".parse::<std::net::IpAddr>().unwrap()]);
+    let names: Vec<String> =
+        admin.services("default", None).await.unwrap().items.into_iter().map(|s| s.name).collect();
+    assert_eq!(names, ["db", "web"]);
+
+    offer(&one, &[("web", "passing")]).await;
+    until(&admin, "db", 0, 0).await;
+    admin.decommission_node("default", "web-2", "old").await.unwrap();
+    until(&admin, "web", 1, 1).await;
+    let (code, _) = problem(two.client.offer("default", &offers(&two, &[("web", "passing")])).await);
+    assert!(matches!(code, Code::NotFound | Code::Unauthenticated | Code::Forbidden), "{code:?}");
+
+    installation.restart().await;
+    let admin = installation.admin();
+    let view = admin.service("default", "db", None, Duration::ZERO).await.unwrap();
+    assert_eq!(view.addressable, 0, "a name that was heard of is known after a restart");
+    let (code, detail) = problem(admin.service("default", "wbe", None, Duration::ZERO).await);
+    assert_eq!(code, Code::NotFound);
+    assert!(detail.contains("nobody ever offered it"), "{detail}");
+    let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
+    let told: Vec<&str> = events
+        .iter()
+        .filter(|event| event.subject == "service/db/web-1/one")
+        .map(|event| event.kind.as_str())
+        .collect();
+    assert_eq!(told, ["service.registered", "service.deregistered"]);
+}
+
+#[tokio::test]
+async fn a_silent_nodes_instances_do_not_serve_until_it_is_heard_from() {
+    let installation = Installation::quick().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    drop(sync(&node, 0, Duration::from_millis(1)).await);
+    offer(&node, &[("web", "passing")]).await;
+    until(&admin, "web", 1, 1).await;
+    until(&admin, "web", 1, 0).await;
+    let view = admin.service("default", "web", None, Duration::ZERO).await.unwrap();
+    assert_eq!(view.instances.first().unwrap().level, "unreachable");
+    drop(sync(&node, 0, Duration::from_millis(1)).await);
+    until(&admin, "web", 1, 1).await;
+}
+
+#[tokio::test]
+async fn a_copy_hears_of_every_change_and_of_nothing_else() {
+    let mut installation = Installation::new().await;
+    let (one, two) = (installation.node("web-1").await, installation.node("web-2").await);
+    for node in [&one, &two] {
+        node.client.report("default", &node.empty_report()).await.unwrap();
+        drop(sync(node, 0, Duration::from_millis(1)).await);
+    }
+    let (mut copy, mut index) = (Catalogue::default(), 0);
+    let mut take = |update: CatalogueUpdate| {
+        if update.whole {
+            copy = Catalogue::default();
+        }
+        for change in update.changes.clone() {
+            copy.take(&Change::try_from(change).unwrap());
+        }
+        index = update.index;
+        let functional = copy.service(&"web".parse().unwrap()).map_or(0, |service| service.functional());
+        (functional, index)
+    };
+    offer(&one, &[("web", "passing")]).await;
+    let (functional, seen) = take(sync(&two, 0, SOON).await.unwrap());
+    assert_eq!(functional, 1);
+    // A request that hangs is answered as soon as something changes.
+    let hanging = sync(&two, seen, SOON);
+    let change = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        offer(&one, &[("web", "failing")]).await;
+    };
+    let (update, ()) = tokio::join!(hanging, change);
+    let update = update.unwrap();
+    assert!(!update.whole && update.changes.len() == 1, "only what changed travels: {update:?}");
+    assert!(matches!(update.changes.first(), Some(CatalogueChange::Put { service, .. }) if service == "web"));
+    let (functional, seen) = take(update);
+    assert_eq!(functional, 0);
+    // The same once more is no change, and what does not concern the catalogue wakes nobody.
+    offer(&one, &[("web", "failing")]).await;
+    assert_eq!(sync(&two, seen, Duration::from_millis(100)).await, None);
+    // A server that restarts sends nothing again.
+    installation.restart().await;
+    let again = installation.again(two);
+    assert_eq!(sync(&again, seen, Duration::from_millis(100)).await, None);
+    assert!(
+        sync(&again, 1_000_000, Duration::from_millis(100)).await.unwrap().whole,
+        "an index from elsewhere"
+    );
+}
+
+#[tokio::test]
+async fn an_offer_that_makes_no_sense_is_refused_with_its_place() {
+    let installation = Installation::new().await;
+    let node = installation.node("web-1").await;
+    let good = offers(&node, &[("web", "passing")]);
+    let with = |change: fn(&mut Offers)| {
+        let mut offers = good.clone();
+        change(&mut offers);
+        offers
+    };
+    let first = |change: fn(&mut Offer)| {
+        let mut offers = good.clone();
+        change(offers.instances.first_mut().unwrap());
+        offers
+    };
+    for (bad, place) in [
+        (first(|offer| offer.service = "Web".to_owned()), "instances[0].service"),
+        (first(|offer| offer.level = "critical".to_owned()), "instances[0].level"),
+        (first(|offer| drop(offer.meta.insert("a".to_owned(), "x".repeat(513)))), "instances[0].meta"),
+        (first(|offer| offer.tags = (0..65).map(|n| format!("t{n}")).collect()), "instances[0].tags"),
+        (first(|offer| offer.reason = "two\nlines".to_owned()), "instances[0].reason"),
+        (
+            with(|offers| offers.instances.extend(offers.instances.clone())),
+            "instances[1]: web/one is there twice",
+        ),
+        (with(|offers| drop(offers.addresses.insert("a/b".to_owned(), vec![]))), "addresses"),
+    ] {
+        let (code, detail) = problem(node.client.offer("default", &bad).await);
+        assert_eq!(code, Code::Invalid, "{detail}");
+        assert!(detail.contains(place), "{detail}");
+    }
+    let other = Offers { node: "web-2".to_owned(), ..good.clone() };
+    let (code, _) = problem(node.client.offer("default", &other).await);
+    assert_eq!(code, Code::Forbidden, "each for itself");
+    let (code, _) = problem(installation.admin().offer("default", &good).await);
+    assert_eq!(code, Code::Forbidden, "only the node itself");
+}
