@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 
 use bellwether_core::records::evidence::MAX_TAIL_BYTES;
 
-use super::output::Tail;
+use super::output::{Tail, visible};
 
 /// A log is turned over at this size: with the older one, 16 MiB per entity at most.
 const MAX_LOG_BYTES: u64 = 8 << 20;
+
+/// The end of what is written through one [`Log`] that is remembered: what is kept and sent of a run that fails.
+pub(crate) const RECENT_BYTES: usize = 64 << 10;
 
 /// An entity's log, open for appending. A log that cannot be written is no reason to stop: it says so once.
 #[derive(Debug)]
@@ -18,12 +21,15 @@ pub(crate) struct Log {
     path: PathBuf,
     file: Option<File>,
     bytes: u64,
+    /// The end of what was written here since it was opened, at most twice [`RECENT_BYTES`].
+    recent: Vec<u8>,
+    written: usize,
 }
 
 impl Log {
     /// Opens `path` for appending.
     pub(crate) fn open(path: &Path) -> Self {
-        let mut log = Self { path: path.to_owned(), file: None, bytes: 0 };
+        let mut log = Self { path: path.to_owned(), file: None, bytes: 0, recent: Vec::new(), written: 0 };
         match append(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
             Ok((bytes, file)) => (log.bytes, log.file) = (bytes, Some(file)),
             Err(error) => {
@@ -33,8 +39,25 @@ impl Log {
         log
     }
 
+    /// How many bytes were written since it was opened.
+    pub(crate) fn written(&self) -> usize {
+        self.written
+    }
+
+    /// What was written after the first `begin` bytes, as text; its end, if that is more than [`RECENT_BYTES`].
+    pub(crate) fn since(&self, begin: usize) -> String {
+        let most = self.written.saturating_sub(begin).min(RECENT_BYTES);
+        let from = self.recent.len().saturating_sub(most);
+        visible(self.recent.get(from..).unwrap_or_default())
+    }
+
     /// Adds bytes; turns the log over when it is full.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.written = self.written.saturating_add(bytes.len());
+        self.recent.extend_from_slice(bytes);
+        if self.recent.len() > 2 * RECENT_BYTES {
+            self.recent.drain(..self.recent.len().saturating_sub(RECENT_BYTES));
+        }
         if self.bytes >= MAX_LOG_BYTES {
             self.turn_over();
         }
@@ -123,6 +146,21 @@ mod tests {
             fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).collect();
         assert_eq!(sizes.len(), 2);
         assert!(sizes.iter().all(|size| *size <= MAX_LOG_BYTES), "{sizes:?}");
+    }
+
+    #[test]
+    fn the_end_of_what_was_written_is_remembered() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::open(&dir.path().join("web.log"));
+        log.write(b"one\n");
+        let begin = log.written();
+        log.write(b"two\n");
+        assert_eq!((log.since(0).as_str(), log.since(begin).as_str()), ("one\ntwo\n", "two\n"));
+        for _ in 0..100 {
+            log.write(&[b'x'; 8_192]);
+        }
+        assert_eq!(log.since(begin).len(), RECENT_BYTES);
+        assert!(log.recent.len() <= 2 * RECENT_BYTES);
     }
 
     #[test]

@@ -11,9 +11,9 @@ use bellwether_core::words::version::Version;
 use super::validate::validate;
 use super::{Entity, Next};
 use crate::apply::Facts;
-use crate::apply::part::run_all;
+use crate::apply::part::{Job, run_all};
 use crate::apply::process::Process;
-use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Kind, Recipe};
+use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Kind, Recipe, Runner};
 
 /// How a step ended.
 enum Did {
@@ -103,18 +103,13 @@ impl Entity {
     }
 
     /// Runs a part's commands. A new order does not cut them short: half of a part is worse than the wrong whole.
-    async fn commands(
-        &self,
-        what: &str,
-        commands: &[crate::config::recipe::Command],
-        recipe: &Recipe,
-        facts: &Facts,
-    ) -> Did {
-        let mut log = self.log();
-        let token = self.ground.tasks.token();
+    async fn commands(&self, what: &str, runners: &[Runner], recipe: &Recipe, facts: &Facts) -> Did {
+        let (mut log, tasks) = (self.log(), &self.ground.tasks);
+        let token = tasks.token();
+        let mut job = Job::new(facts, recipe.timeout.to_duration(), &mut log, tasks);
         // Dropping the commands kills the one that runs; the part is idempotent and is begun again by the next agent.
         tokio::select! {
-            outcome = run_all(what, commands, facts, recipe.timeout.to_duration(), &mut log) => Did::This(outcome),
+            outcome = run_all(what, runners, &mut job) => Did::This(outcome),
             () = token.cancelled() => Did::Stopped,
         }
     }

@@ -13,4 +13,5 @@ mod child;
 mod files;
 mod joining;
 mod kill;
+mod runners;
 mod service;
