@@ -3,6 +3,7 @@
 //! Nothing is begun that is not in the ledger first. Only this task changes its entity's memory and its process.
 
 mod act;
+mod again;
 mod files;
 mod look;
 mod step;
@@ -68,6 +69,10 @@ pub(crate) struct Entity {
     checks: Option<Checks>,
     wellness: Wellness,
     vital: Vital,
+    /// Why the last validation of what runs failed, until it passes or what runs is configured again.
+    refuted: Option<Evidence>,
+    /// When what runs is validated again; `None` for never.
+    validate_at: Option<Timestamp>,
     paused: Option<String>,
     /// Counts runs, so that each has its own name.
     runs: u64,
@@ -95,6 +100,8 @@ impl Entity {
             checks: None,
             wellness: Wellness::default(),
             vital: Vital::NoChecks,
+            refuted: None,
+            validate_at: None,
             paused: None,
             runs: 0,
             held: false,
@@ -125,14 +132,20 @@ impl Entity {
         if let Kind::Action(name, action) = &recipe.kind {
             return self.act(name, action).await;
         }
-        let seen = Seen { paused: self.paused.is_some(), unwell: matches!(self.vital, Vital::Unwell(_)) };
+        let seen = Seen {
+            paused: self.paused.is_some(),
+            unwell: matches!(self.vital, Vital::Unwell(_)),
+            validate_at: self.validate_at,
+        };
         match plan::next(&self.entry.memory, seen, self.now()) {
             Step::Static(version) => {
                 self.entry.memory.begins(&version);
+                self.refuted = None;
                 self.step(&recipe, &version, Progress::Static).await
             }
             Step::Dynamic(version) => self.step(&recipe, &version, Progress::Dynamic).await,
             Step::Validate(version) => self.step(&recipe, &version, Progress::Validated).await,
+            Step::Revalidate(version) => self.revalidate(&recipe, &version).await,
             Step::Rest(Rest::Paused, until) => self.rest_paused(until).await,
             Step::Rest(Rest::Right | Rest::ToldNothing | Rest::BackingOff | Rest::Spent, until) => {
                 self.say(&Busy::No);

@@ -12,8 +12,8 @@ use bellwether_core::words::time::Span;
 use super::command::{Setting, command, directory, variable};
 use super::file::{self, Whole};
 use super::recipe::{
-    Action, Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, DEFAULT_STOP_TIMEOUT, DEFAULT_TIMEOUT, Probe,
-    Process, Recipe,
+    Action, Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, DEFAULT_STOP_TIMEOUT, DEFAULT_TIMEOUT,
+    DEFAULT_VALIDATE_EVERY, Probe, Process, Recipe,
 };
 use super::runner::{runners, validation};
 use super::{Config, ConfigError, DEFAULT_DATA_DIR, OnExit, kinds};
@@ -147,10 +147,21 @@ fn recipe(
         statics: part("static", entity.r#static.as_ref())?,
         dynamics: part("dynamic", entity.dynamic.as_ref())?,
         validation: validation.map_err(|reason| place.at("validate").refuse(reason))?,
+        validate_every: validate_every(&place.at("validate_every"), entity)?,
         timeout: place.at("timeout").span(entity.timeout.as_deref(), DEFAULT_TIMEOUT)?,
         process: process.map(|process| supervised(&place.at("process"), process, &setting)).transpose()?,
         checks,
     })
+}
+
+/// How often a validation is repeated: `0` for never, and never if there is nothing to repeat.
+fn validate_every(place: &Place, entity: &file::Entity) -> Result<Option<Span>, ConfigError> {
+    let every = match &entity.validate_every {
+        Some(_) if entity.validate.is_none() => return Err(place.refuse("there is no validate to repeat")),
+        Some(text) => place.read(text)?,
+        None => DEFAULT_VALIDATE_EVERY,
+    };
+    Ok((every > Span::ZERO && entity.validate.is_some()).then_some(every))
 }
 
 pub(super) fn setting(

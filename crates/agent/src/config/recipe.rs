@@ -19,6 +19,9 @@ pub const DEFAULT_INTERVAL: Span = Span::from_secs(10);
 /// How long one run of a check may take.
 pub const DEFAULT_CHECK_TIMEOUT: Span = Span::from_secs(5);
 
+/// How often what runs is validated again: a machine that somebody changed by hand is noticed within a quarter of an hour.
+pub const DEFAULT_VALIDATE_EVERY: Span = Span::from_secs(600);
+
 /// How one entity is brought to a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
@@ -30,6 +33,8 @@ pub struct Recipe {
     pub dynamics: Vec<Runner>,
     /// Says whether the version is there and well, before the checks are asked.
     pub validation: Vec<Runner>,
+    /// How often the validation of what runs is repeated; never without.
+    pub validate_every: Option<Span>,
     /// How long each of the three parts may take as a whole.
     pub timeout: Span,
     /// The program that is kept running, if there is one.

@@ -70,7 +70,7 @@ fn puppet(table: &toml::Table, mut setting: Setting) -> Result<Command, String> 
     for (key, value) in table {
         match (key.as_str(), value) {
             ("puppet", toml::Value::String(path)) => manifest = from_root(path)?,
-            ("modulepath", toml::Value::String(path)) => modules = Some(module_dirs(&[path.clone()])?),
+            ("modulepath", toml::Value::String(path)) => modules = Some(module_dirs(std::slice::from_ref(path))?),
             ("modulepath", toml::Value::Array(items)) => modules = Some(module_dirs(&strings(items)?)?),
             ("hiera_config", toml::Value::String(path)) => hiera = Some(from_root(path)?),
             ("noop", toml::Value::Boolean(wanted)) => noop = wanted.then_some(()),

@@ -41,6 +41,7 @@ fn a_whole_configuration_reads() {
     assert!(matches!(&recipe.dynamics[1], Runner::Exec(command) if command.env.len() == 2));
     assert!(matches!(&recipe.validation[0], Runner::Directory(dir) if dir.path.ends_with("validate.d")));
     assert_eq!(recipe.process.as_ref().unwrap().stop_timeout, recipe::DEFAULT_STOP_TIMEOUT);
+    assert_eq!(recipe.validate_every, Some(recipe::DEFAULT_VALIDATE_EVERY));
     let health = &recipe.checks.values().next().unwrap().probe;
     let (authority, path) = ("127.0.0.1:8080".to_owned(), "/health?deep=1".to_owned());
     assert_eq!(*health, Probe::Http { authority, path, status: 200 });
@@ -62,6 +63,7 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("[entity.web]\ndynamic = [{ argv = [\"a\"], cwd = \"/\" }]", "unknown key \"cwd\""),
         ("[entity.web]\ntimeout = \"5\"", "use entity.web.timeout in"),
         ("[entity.web]\ntimeout = \"0\"", "longer than nothing"),
+        ("[entity.web]\nvalidate_every = \"1m\"", "no validate to repeat"),
         ("[entity.web]\nenv = { BELLWETHER_NODE = \"x\" }", "set by the agent itself"),
         ("[[entity.web.check]]\nname = \"a\"", "say what to ask"),
         ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x:1\"\nexec = [\"x\"]", "ask one thing"),

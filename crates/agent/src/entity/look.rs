@@ -39,6 +39,7 @@ impl Entity {
         if let Some(version) = self.entry.memory.settled().cloned() {
             self.ask(&version);
         }
+        self.validate_later();
     }
 
     async fn end_leftovers(&self, run: String) {
@@ -135,6 +136,9 @@ impl Entity {
                 return Vital::Unwell(Evidence { summary, ..Evidence::default() });
             }
             None => {}
+        }
+        if let Some(evidence) = &self.refuted {
+            return Vital::Unwell(evidence.clone());
         }
         match &self.checks {
             Some(checks) => vital(&checks.now()),

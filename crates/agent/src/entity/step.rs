@@ -58,6 +58,7 @@ impl Entity {
         self.log_outcome(version, aim, &outcome);
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.ended(aim, outcome, now, seed);
+        self.validate_later();
         Next::Look
     }
 

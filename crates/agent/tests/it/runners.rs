@@ -169,3 +169,61 @@ async fn a_directory_of_validators_stops_at_the_first_that_fails_and_configurati
     assert_eq!(bench.trace(), wanted);
     agent.stop().await;
 }
+
+/// An entity whose validation says whether a file is there, over and over.
+fn validated_often(bench: &Bench) -> String {
+    let (trace, broken) = (bench.path("trace"), bench.path("broken"));
+    let line = |part: &str| format!("echo {part} >> {}", trace.display());
+    let sh = |script: String| format!("[\"/bin/sh\", \"-c\", {script:?}]");
+    // The dynamic part mends what validation finds broken, unless it is beyond that.
+    let mend = format!("{}; test -s {1} || rm -f {1}", line("dynamic"), broken.display());
+    let validate = format!("test ! -e {}", broken.display());
+    format!(
+        "[entity.web]\nstatic = {}\ndynamic = {}\nvalidate = {}\nvalidate_every = \"50ms\"\n",
+        sh(line("static")),
+        sh(mend),
+        sh(validate)
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fails_its_validation_later_is_configured_again() {
+    let bench = Bench::new().await;
+    let agent = bench.agent(&validated_often(&bench)).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    assert_eq!(bench.trace(), ["static", "dynamic"]);
+    fs::write(bench.path("broken"), "").unwrap();
+    bench.until("both parts again", async || (bench.trace().len() >= 4).then_some(())).await;
+    let node = bench.sees("success", |node| node.statuses["validate"].state == "success").await;
+    assert_eq!(node.running["web"], "v1");
+    // Beyond repair: it is tried again and again, each time after a longer wait, and the failure stays in sight.
+    fs::write(bench.path("broken"), "for good").unwrap();
+    bench.sees("failure", |node| node.statuses["validate"].state == "failed").await;
+    bench.until("it is tried again", async || (bench.trace().len() >= 8).then_some(())).await;
+    fs::remove_file(bench.path("broken")).unwrap();
+    bench.sees("success", |node| node.statuses["validate"].state == "success").await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_node_goes_on_validating_and_does_nothing_about_it() {
+    let bench = Bench::new().await;
+    let agent = bench.agent(&validated_often(&bench)).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    bench.client.pause_node(super::bench::NS, super::bench::NODE, "looking at it").await.unwrap();
+    bench.says("the pause", |status| status.paused.is_some()).await;
+    fs::write(bench.path("broken"), "").unwrap();
+    let node = bench.sees("failure", |node| node.statuses["validate"].state == "failed").await;
+    assert_eq!(node.statuses["validate"].reason, "web: validate: exit code 1");
+    fs::remove_file(bench.path("broken")).unwrap();
+    bench.sees("success by itself", |node| node.statuses["validate"].state == "success").await;
+    fs::write(bench.path("broken"), "").unwrap();
+    bench.sees("failure", |node| node.statuses["validate"].state == "failed").await;
+    assert_eq!(bench.trace(), ["static", "dynamic"], "nothing is configured while the node is paused");
+    bench.client.resume_node(super::bench::NS, super::bench::NODE).await.unwrap();
+    bench.sees("success", |node| node.statuses["validate"].state == "success").await;
+    assert_eq!(bench.trace(), ["static", "dynamic", "static", "dynamic"]);
+    agent.stop().await;
+}

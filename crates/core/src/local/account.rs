@@ -69,7 +69,7 @@ impl Account {
             health: health(vital),
             healthy_since,
             configure: told.then(|| configure(memory, busy)),
-            validate: told.then(|| validate(memory, busy)),
+            validate: told.then(|| validate(memory, busy, vital)),
             line: line(memory, busy),
         }
     }
@@ -108,9 +108,13 @@ fn configure(memory: &Memory, busy: &Busy) -> Standing {
     stand(memory, busy, mine, past, "not configured yet")
 }
 
-fn validate(memory: &Memory, busy: &Busy) -> Standing {
+fn validate(memory: &Memory, busy: &Busy, vital: &Vital) -> Standing {
     let mine = |aim: Progress| aim == Progress::Validated;
     let past = memory.progress == Progress::Validated && is_wanted(memory);
+    if let (true, None, Vital::Unwell(evidence)) = (past, &memory.setback, vital) {
+        // Nothing is done about it, because the node is paused; it is told all the same.
+        return Standing { state: State::Failed, reason: evidence.summary.clone() };
+    }
     stand(memory, busy, mine, past, "not validated yet")
 }
 

@@ -51,6 +51,18 @@ fn a_wait_stays_a_wait_while_it_is_tried_again() {
 }
 
 #[test]
+fn a_paused_node_that_turns_unwell_says_so() {
+    let mut memory = told("v1");
+    memory.begins(&version("v1"));
+    memory.ended(Progress::Validated, Outcome::Done, Timestamp::EPOCH, 1);
+    let unwell = Vital::Unwell(evidence("validate: exit code 1"));
+    let account = Account::of(&memory, &Busy::Held("the node is paused: x".into()), &unwell, None);
+    let standing = account.validate.unwrap();
+    assert_eq!((standing.state, standing.reason.as_str()), (State::Failed, "validate: exit code 1"));
+    assert_eq!(account.configure.unwrap().state, State::Success);
+}
+
+#[test]
 fn a_validated_version_is_a_success_in_both_categories() {
     let mut memory = told("v1");
     memory.begins(&version("v1"));
