@@ -2,6 +2,7 @@
 
 pub(crate) mod exec;
 pub(crate) mod files;
+pub(crate) mod kept;
 pub(crate) mod leftover;
 pub(crate) mod log;
 pub(crate) mod output;

@@ -5,6 +5,7 @@
 mod act;
 mod again;
 mod files;
+mod log;
 mod look;
 mod step;
 mod validate;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::local::account::{Account, Busy};
+use bellwether_core::local::account::{Account, Busy, Runs};
 use bellwether_core::local::memory::{Memory, Progress, Setback};
 use bellwether_core::local::plan::{self, Rest, Seen, Step};
 use bellwether_core::local::wellness::{Vital, Wellness};
@@ -27,7 +28,8 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use crate::apply::Facts;
-use crate::apply::log::Log;
+use crate::apply::kept::Waiting;
+use crate::apply::log::Recent;
 use crate::apply::process::Process;
 use crate::board::Board;
 use crate::check::Checks;
@@ -52,6 +54,8 @@ pub(crate) struct Ground {
     pub(crate) tasks: Tasks,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
     pub(crate) board: watch::Sender<Board>,
+    /// Logs of failed runs, on their way to the control plane.
+    pub(crate) failed: watch::Sender<Waiting>,
     /// Chance for this agent's life: spreads retries and checks.
     pub(crate) seed: u64,
 }
@@ -71,6 +75,10 @@ pub(crate) struct Entity {
     vital: Vital,
     /// Why the last validation of what runs failed, until it passes or what runs is configured again.
     refuted: Option<Evidence>,
+    /// What the run under way, or the last one, said.
+    recent: Recent,
+    /// Failed runs whose logs are kept.
+    failed: Runs,
     /// When what runs is validated again; `None` for never.
     validate_at: Option<Timestamp>,
     paused: Option<String>,
@@ -101,6 +109,8 @@ impl Entity {
             wellness: Wellness::default(),
             vital: Vital::NoChecks,
             refuted: None,
+            recent: Recent::default(),
+            failed: Runs::default(),
             validate_at: None,
             paused: None,
             runs: 0,
@@ -214,7 +224,8 @@ impl Entity {
 
     /// Puts on the board where this entity stands.
     fn say(&self, busy: &Busy) {
-        self.put(Account::of(&self.entry.memory, busy, &self.vital, self.wellness.since()));
+        let account = Account::of(&self.entry.memory, busy, &self.vital, self.wellness.since());
+        self.put(account.with_runs(&self.failed));
     }
 
     fn say_without_recipe(&self) {
@@ -280,20 +291,16 @@ impl Entity {
         }
     }
 
-    /// A name no other run has.
+    /// A name no other run has; the last part sorts by time.
     fn next_run(&mut self) -> String {
         self.runs = self.runs.saturating_add(1);
         let (node, name, now) = (&self.ground.node, &self.name, self.now().as_millis());
-        format!("{node}/{name}/{}-{now}-{}", std::process::id(), self.runs)
+        format!("{node}/{name}/{now}-{}-{}", std::process::id(), self.runs)
     }
 
     /// The name all runs of this entity's checks share.
     fn check_run(&self) -> String {
         format!("{}/{}/check", self.ground.node, self.name)
-    }
-
-    fn log(&self) -> Log {
-        Log::open(&self.ground.logs.join(format!("{}.log", self.name)))
     }
 
     fn service_log(&self) -> PathBuf {

@@ -6,6 +6,7 @@ pub mod event;
 pub mod evidence;
 pub mod freeze;
 pub mod key;
+pub mod log;
 pub mod node;
 pub mod order;
 pub mod policy;

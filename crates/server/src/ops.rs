@@ -3,6 +3,7 @@
 
 pub mod entity;
 pub mod freeze;
+pub mod log;
 pub mod node;
 pub mod plan;
 pub mod profile;

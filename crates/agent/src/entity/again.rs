@@ -2,7 +2,7 @@
 //! again unless the node is paused.
 
 use bellwether_core::local::delay;
-use bellwether_core::local::memory::Outcome;
+use bellwether_core::local::memory::{Outcome, Progress};
 use bellwether_core::records::order::Order;
 use bellwether_core::words::version::Version;
 
@@ -18,7 +18,8 @@ impl Entity {
         if let Err(reason) = self.keep().await {
             return self.hold(reason).await;
         }
-        let facts = self.facts(version, run);
+        self.recent.clear();
+        let facts = self.facts(version, run.clone());
         let (mut log, tasks) = (self.log(), self.ground.tasks.clone());
         let token = tasks.token();
         let name = self.name.clone();
@@ -38,6 +39,10 @@ impl Entity {
         };
         self.entry.run = None;
         self.validate_later();
+        // One log of each breakdown is enough: the first shows how it began.
+        if self.refuted.is_none() || outcome == Outcome::Done {
+            self.keep_log(Progress::Validated, version, (&run, &outcome)).await;
+        }
         match outcome {
             Outcome::Done => self.refuted = None,
             // Neither a yes nor a no: what was known stays.

@@ -111,6 +111,10 @@ impl Entity {
         match &self.vital {
             Vital::Unwell(evidence) if resting && self.paused.is_none() => {
                 tracing::warn!(entity = %self.name, reason = evidence.summary, "turned unwell");
+                if self.refuted.is_none() {
+                    // No run failed: the checks say it, or the process ended.
+                    self.failed.validate = None;
+                }
                 self.entry.memory.relapsed(evidence.clone(), lasted, now, seed);
             }
             Vital::Well | Vital::NoChecks if !resting => {

@@ -34,7 +34,8 @@ impl Entity {
             return self.hold(reason).await;
         }
         tracing::info!(entity = %self.name, %version, step = word(aim), "begins");
-        let facts = self.facts(version, run);
+        self.recent.clear();
+        let facts = self.facts(version, run.clone());
         let did = match aim {
             Progress::Begun | Progress::Static => {
                 self.say(&Busy::Step(aim));
@@ -56,6 +57,7 @@ impl Entity {
         };
         self.entry.run = None;
         self.log_outcome(version, aim, &outcome);
+        self.keep_log(aim, version, (&run, &outcome)).await;
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.ended(aim, outcome, now, seed);
         self.validate_later();

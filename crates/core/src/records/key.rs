@@ -4,6 +4,7 @@ use super::answers::Answers;
 use super::entity::Entity;
 use super::event::Event;
 use super::freeze::Freeze;
+use super::log::NodeLog;
 use super::node::{Node, Presence};
 use super::order::Order;
 use super::profile::{Edition, Profile};
@@ -13,7 +14,7 @@ use super::rollout::Rollout;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
 use crate::words::counter::{EditionNumber, RolloutNumber, Sequence};
-use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, TargetName};
+use crate::words::name::{Category, EntityName, FreezeName, NodeName, ProfileName, TargetName};
 
 use alloc::string::String;
 
@@ -28,6 +29,8 @@ pub enum Key {
     Report(NodeName),
     /// A node's order.
     Order(NodeName),
+    /// A kept log of a node.
+    Log(NodeName, Category, EntityName),
     /// An entity.
     Entity(EntityName),
     /// An entity's progress.
@@ -65,6 +68,8 @@ pub enum Record {
     Report(Report),
     /// A node's order.
     Order(NodeName, Order),
+    /// A kept log of a node.
+    Log(NodeLog),
     /// An entity.
     Entity(Entity),
     /// An entity's progress.
@@ -100,6 +105,7 @@ impl Record {
             Self::Presence(node, _) => Key::Presence(node.clone()),
             Self::Report(report) => Key::Report(report.node.clone()),
             Self::Order(node, _) => Key::Order(node.clone()),
+            Self::Log(log) => Key::Log(log.node.clone(), log.category.clone(), log.entity.clone()),
             Self::Entity(entity) => Key::Entity(entity.name.clone()),
             Self::Progress(entity, _) => Key::Progress(entity.clone()),
             Self::Rollout(entity, rollout) => Key::Rollout(entity.clone(), rollout.number),

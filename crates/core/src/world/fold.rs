@@ -9,9 +9,10 @@ use alloc::vec::Vec;
 use super::fleet::{EVENTS_IN_MEMORY, Fleet};
 use super::{Kept, World};
 use crate::records::key::{Key, Record};
+use crate::records::report::Report;
 use crate::records::target::TargetState;
 use crate::words::counter::Revision;
-use crate::words::name::{EntityName, Namespace, TargetName};
+use crate::words::name::{EntityName, Namespace, NodeName, TargetName};
 
 /// Target states of a namespace that wait for the boards they belong on.
 type States = Vec<(EntityName, TargetName, TargetState)>;
@@ -118,11 +119,7 @@ impl Fleet {
                 self.presence_changed(&name);
                 self.sightings_changed(&name, revision);
             }
-            Record::Report(report) => {
-                let name = report.node.clone();
-                self.reports.insert_mut(name.clone(), kept(report, revision));
-                self.sightings_changed(&name, revision);
-            }
+            Record::Report(report) => self.report_changed(report, revision),
             Record::Order(name, order) => {
                 self.orders.insert_mut(name.clone(), kept(order, revision));
                 self.order_changed(&name);
@@ -145,9 +142,11 @@ impl Fleet {
                 self.targets.insert_mut((entity.clone(), target.clone()), revision);
                 self.target_changed(&entity, &target, Some(state), revision);
             }
-            record @ (Record::Answers(..) | Record::Freeze(_) | Record::Profile(_) | Record::Edition(_)) => {
-                self.put_aside(record, revision);
-            }
+            record @ (Record::Answers(..)
+            | Record::Freeze(_)
+            | Record::Profile(_)
+            | Record::Edition(_)
+            | Record::Log(_)) => self.put_aside(record, revision),
             Record::Event(event) => {
                 if self.oldest_event.get() == 0 {
                     self.oldest_event = event.sequence;
@@ -168,6 +167,10 @@ impl Fleet {
                 let before = self.answers.get(&name).cloned();
                 self.answers.insert_mut(name.clone(), kept(answers, revision));
                 self.answers_changed(&name, before.as_ref(), revision);
+            }
+            Record::Log(log) => {
+                let key = (log.node.clone(), log.category.clone(), log.entity.clone());
+                self.logs.insert_mut(key, kept(log.without_text(), revision));
             }
             Record::Freeze(freeze) => {
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
@@ -194,6 +197,23 @@ impl Fleet {
         }
     }
 
+    fn report_changed(&mut self, report: Report, revision: Revision) {
+        let name = report.node.clone();
+        self.forget_silence(&name);
+        if let Some(at) = report.next_silence() {
+            self.silences.insert_mut((at, name.clone()));
+        }
+        self.reports.insert_mut(name.clone(), kept(report, revision));
+        self.sightings_changed(&name, revision);
+    }
+
+    fn forget_silence(&mut self, name: &NodeName) {
+        let before = self.reports.get(name).and_then(|kept| kept.value.next_silence());
+        if let Some(at) = before {
+            self.silences.remove_mut(&(at, name.clone()));
+        }
+    }
+
     fn forget_first_event(&mut self) {
         if let Some(first) = self.events.first().map(|(sequence, _)| *sequence) {
             self.events.remove_mut(&first);
@@ -212,12 +232,16 @@ impl Fleet {
                 self.sightings_changed(name, revision);
             }
             Key::Report(name) => {
+                self.forget_silence(name);
                 self.reports.remove_mut(name);
                 self.sightings_changed(name, revision);
             }
             Key::Order(name) => {
                 self.orders.remove_mut(name);
                 self.order_changed(name);
+            }
+            Key::Log(node, category, entity) => {
+                self.logs.remove_mut(&(node.clone(), category.clone(), entity.clone()));
             }
             Key::Entity(name) => {
                 self.entities.remove_mut(name);

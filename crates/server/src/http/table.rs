@@ -8,7 +8,9 @@ use bellwether_api::v1::access::{
 };
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::event::Event;
+use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_api::v1::log::{NewLog, NodeLog};
 use bellwether_api::v1::node::{Because, LabelChange, NodeView};
 use bellwether_api::v1::order::Sync;
 use bellwether_api::v1::overview::Overview;
@@ -27,8 +29,8 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
 use super::{
-    App, access, entities, events, freezes, nodes, plan, probes, profiles, reports, rollouts, routes, sync,
-    why,
+    App, access, entities, events, failures, freezes, logs, nodes, plan, probes, profiles, reports, rollouts,
+    routes, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -125,6 +127,22 @@ fn nodes(routes: Routes) -> Routes {
         .add::<Status, Nothing, _, _>(
             route(Put, paths::NODE_STATUS, Need::OwnNodeOrOperate, "Set one status of a node"),
             nodes::set_status,
+        )
+        .add::<Nothing, Failures, _, _>(
+            route(Get, paths::FAILURES, Need::Read, "Everything that failed, and everything silent"),
+            failures::list,
+        )
+        .add::<Nothing, Page<NodeLog>, _, _>(
+            route(Get, paths::NODE_LOGS, Need::OwnNodeOrRead, "List the kept logs of a node"),
+            logs::list,
+        )
+        .add::<Nothing, NodeLog, _, _>(
+            route(Get, paths::NODE_LOG, Need::OwnNodeOrRead, "Get a kept log of a node"),
+            logs::get,
+        )
+        .add::<NewLog, Nothing, _, _>(
+            route(Put, paths::NODE_LOG, Need::OwnNode, "Keep the log of a failing run"),
+            logs::put,
         )
 }
 

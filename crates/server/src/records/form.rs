@@ -35,6 +35,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
         Record::Report(report) => put(schema, v1::report::Report::from(report)),
         Record::Order(_, order) => put(schema, v1::order::Order::from(order)),
+        Record::Log(log) => put(schema, v1::log::NodeLog::from(log)),
         Record::Entity(entity) => put(schema, v1::entity::Entity::from(entity)),
         Record::Progress(_, progress) => put(schema, v1::progress::Progress::from(progress)),
         Record::Rollout(_, rollout) => put(schema, v1::rollout::Rollout::from(rollout)),
@@ -64,6 +65,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         }
         Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
         Key::Order(name) => Record::Order(name.clone(), get::<v1::order::Order>(schema, bytes)?.try_into()?),
+        Key::Log(_, _, _) => Record::Log(get::<v1::log::NodeLog>(schema, bytes)?.try_into()?),
         Key::Entity(_) => Record::Entity(get::<v1::entity::Entity>(schema, bytes)?.try_into()?),
         Key::Progress(name) => {
             Record::Progress(name.clone(), get::<v1::progress::Progress>(schema, bytes)?.try_into()?)
@@ -96,6 +98,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Presence(_) => "presence.v1",
         Key::Report(_) => "report.v1",
         Key::Order(_) => "order.v1",
+        Key::Log(_, _, _) => "node-log.v1",
         Key::Entity(_) => "entity.v1",
         Key::Progress(_) => "progress.v1",
         Key::Rollout(_, _) => "rollout.v1",

@@ -7,6 +7,7 @@
 //! /bw/token/HASH                /bw/join-token/HASH
 //! /bw/ns/NS/sequence            number of the last event
 //! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
+//! /bw/ns/NS/node-log/NODE/CATEGORY/ENTITY
 //! /bw/ns/NS/entity/NAME         …/progress/NAME
 //! /bw/ns/NS/rollout/NAME/00000000000000000007
 //! /bw/ns/NS/target/ENTITY/TARGET
@@ -49,6 +50,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Presence(name) => ns("presence", name.as_str()),
         Key::Report(name) => ns("report", name.as_str()),
         Key::Order(name) => ns("order", name.as_str()),
+        Key::Log(node, category, entity) => ns("node-log", &format!("{node}/{category}/{entity}")),
         Key::Entity(name) => ns("entity", name.as_str()),
         Key::Progress(name) => ns("progress", name.as_str()),
         Key::Rollout(name, number) => ns("rollout", &format!("{name}/{number:020}")),
@@ -115,6 +117,11 @@ fn record(kind: &str, name: &str) -> Option<Key> {
             let (profile, number) = name.split_once('/')?;
             Key::Edition(ProfileName::parse(profile).ok()?, EditionNumber::new(number.parse().ok()?))
         }
+        "node-log" => {
+            let (node, rest) = name.split_once('/')?;
+            let (category, entity) = rest.split_once('/')?;
+            Key::Log(node.parse().ok()?, category.parse().ok()?, entity.parse().ok()?)
+        }
         "rollout" => {
             let (entity, number) = name.split_once('/')?;
             Key::Rollout(EntityName::parse(entity).ok()?, RolloutNumber::new(number.parse().ok()?))
@@ -140,7 +147,8 @@ mod tests {
             Key::Node(node.clone()),
             Key::Presence(node.clone()),
             Key::Report(node.clone()),
-            Key::Order(node),
+            Key::Order(node.clone()),
+            Key::Log(node, "configure".parse().unwrap(), entity.clone()),
             Key::Entity(entity.clone()),
             Key::Progress(entity.clone()),
             Key::Rollout(entity.clone(), RolloutNumber::new(7)),

@@ -19,7 +19,7 @@ pub(super) async fn run(which: &str, command: &Command, job: &mut Job<'_>) -> Ou
     for (name, value) in job.facts.all() {
         command.env.insert(format!("FACTER_bellwether_{name}"), value.to_owned());
     }
-    let begin = job.log.written();
+    let begin = job.log.recent().written();
     let ended = job.run(&command).await;
     let meaning = match &ended.exit {
         Exit::Done | Exit::Code(CHANGED) => return Outcome::Done,
@@ -28,7 +28,7 @@ pub(super) async fn run(which: &str, command: &Command, job: &mut Job<'_>) -> Ou
         Exit::Code(6) => ", some resources changed and others failed",
         Exit::NotYet | Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut(_) | Exit::NotStarted(_) => "",
     };
-    let errors = errors(&job.log.since(begin));
+    let errors = errors(&job.log.recent().since(begin));
     let exit = match &ended.exit {
         // For puppet 75 means nothing.
         Exit::NotYet => "exit code 75".to_owned(),
