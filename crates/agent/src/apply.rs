@@ -2,6 +2,7 @@
 
 pub(crate) mod exec;
 pub(crate) mod files;
+pub(crate) mod kept;
 pub(crate) mod leftover;
 pub(crate) mod log;
 pub(crate) mod output;
@@ -32,18 +33,23 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// Each with its name; the variable is `BELLWETHER_` and the name in capitals.
+    pub(crate) fn all(&self) -> [(&'static str, &str); 5] {
+        [
+            ("version", &self.version),
+            ("previous", &self.previous),
+            ("entity", &self.entity),
+            ("node", &self.node),
+            ("run", &self.run),
+        ]
+    }
+
     /// The whole environment of a command: `PATH`, its own variables, and these; nothing is inherited.
     pub(crate) fn environment(&self, command: &Command) -> BTreeMap<String, String> {
         let mut all = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
         all.extend(command.env.clone());
-        for (name, value) in [
-            ("BELLWETHER_VERSION", &self.version),
-            ("BELLWETHER_PREVIOUS", &self.previous),
-            ("BELLWETHER_ENTITY", &self.entity),
-            ("BELLWETHER_NODE", &self.node),
-            (RUN, &self.run),
-        ] {
-            all.insert(name.to_owned(), value.clone());
+        for (name, value) in self.all() {
+            all.insert(format!("BELLWETHER_{}", name.to_ascii_uppercase()), value.to_owned());
         }
         all
     }

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use bellwether_api::v1;
 use bellwether_core::local::account::{self, Account, Standing};
+use bellwether_core::local::statuses::{Said, Statuses};
 use bellwether_core::words::counter::Generation;
 use bellwether_core::words::name::{EntityName, NodeName};
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::time::{Span, Timestamp};
 
 /// Status category of the static and dynamic parts.
-const CONFIGURE: &str = "configure";
+pub(crate) const CONFIGURE: &str = "configure";
 
 /// Status category of validation.
-const VALIDATE: &str = "validate";
+pub(crate) const VALIDATE: &str = "validate";
 
 /// Everything this agent has to say. Two that are equal say the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct Board {
     pub(crate) generation: Generation,
     /// One account per entity.
     pub(crate) entities: BTreeMap<EntityName, Account>,
+    /// What programs on this machine said, in categories of their own.
+    pub(crate) statuses: Statuses,
 }
 
 impl Board {
@@ -42,7 +45,7 @@ impl Board {
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             generation: self.generation.get(),
             entities: entities.collect(),
-            statuses: self.statuses(),
+            statuses: self.statuses(now),
             received_at_ms: 0,
         }
     }
@@ -55,22 +58,41 @@ impl Board {
         self
     }
 
-    fn statuses(&self) -> BTreeMap<String, v1::status::Status> {
+    fn statuses(&self, now: Timestamp) -> BTreeMap<String, v1::status::Status> {
         type Pick = fn(&Account) -> Option<&Standing>;
         let picks: [(&str, Pick); 2] = [
             (CONFIGURE, |account| account.configure.as_ref()),
             (VALIDATE, |account| account.validate.as_ref()),
         ];
-        let mut all = BTreeMap::new();
+        let mut all: BTreeMap<_, _> =
+            self.statuses.iter().map(|(category, said)| (category.to_string(), own(said, now))).collect();
         for (category, pick) in picks {
             let each = self.entities.iter().filter_map(|(name, account)| Some((name, pick(account)?)));
-            if let Some(standing) = account::node(each) {
-                let state = standing.state.as_str().to_owned();
-                let status = v1::status::Status { state, since_ms: 0, reason: cut(&standing.reason) };
+            if let Some((entity, standing)) = account::node(each) {
+                let log = standing.run.map(|run| v1::status::LogRef { entity: entity.to_string(), run });
+                let status = v1::status::Status {
+                    state: standing.state.as_str().to_owned(),
+                    reason: cut(&standing.reason),
+                    attempt: standing.attempt.into(),
+                    log,
+                    ..v1::status::Status::default()
+                };
                 all.insert(category.to_owned(), status);
             }
         }
         all
+    }
+}
+
+/// What was said, with its age.
+fn own(said: &Said, now: Timestamp) -> v1::status::Status {
+    v1::status::Status {
+        state: said.state.as_str().to_owned(),
+        reason: said.reason.clone(),
+        lifetime_ms: said.lifetime.map(Span::as_millis),
+        age_ms: Some(now.since(said.at).as_millis()),
+        update: said.update,
+        ..v1::status::Status::default()
     }
 }
 

@@ -5,6 +5,7 @@ mod command;
 mod file;
 mod kinds;
 pub mod recipe;
+mod runner;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

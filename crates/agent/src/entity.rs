@@ -3,7 +3,9 @@
 //! Nothing is begun that is not in the ledger first. Only this task changes its entity's memory and its process.
 
 mod act;
+mod again;
 mod files;
+mod log;
 mod look;
 mod step;
 mod validate;
@@ -12,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::local::account::{Account, Busy};
+use bellwether_core::local::account::{Account, Busy, Runs};
 use bellwether_core::local::memory::{Memory, Progress, Setback};
 use bellwether_core::local::plan::{self, Rest, Seen, Step};
 use bellwether_core::local::wellness::{Vital, Wellness};
@@ -26,7 +28,8 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use crate::apply::Facts;
-use crate::apply::log::Log;
+use crate::apply::kept::Waiting;
+use crate::apply::log::Recent;
 use crate::apply::process::Process;
 use crate::board::Board;
 use crate::check::Checks;
@@ -51,6 +54,8 @@ pub(crate) struct Ground {
     pub(crate) tasks: Tasks,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
     pub(crate) board: watch::Sender<Board>,
+    /// Logs of failed runs, on their way to the control plane.
+    pub(crate) failed: watch::Sender<Waiting>,
     /// Chance for this agent's life: spreads retries and checks.
     pub(crate) seed: u64,
 }
@@ -68,6 +73,14 @@ pub(crate) struct Entity {
     checks: Option<Checks>,
     wellness: Wellness,
     vital: Vital,
+    /// Why the last validation of what runs failed, until it passes or what runs is configured again.
+    refuted: Option<Evidence>,
+    /// What the run under way, or the last one, said.
+    recent: Recent,
+    /// Failed runs whose logs are kept.
+    failed: Runs,
+    /// When what runs is validated again; `None` for never.
+    validate_at: Option<Timestamp>,
     paused: Option<String>,
     /// Counts runs, so that each has its own name.
     runs: u64,
@@ -95,6 +108,10 @@ impl Entity {
             checks: None,
             wellness: Wellness::default(),
             vital: Vital::NoChecks,
+            refuted: None,
+            recent: Recent::default(),
+            failed: Runs::default(),
+            validate_at: None,
             paused: None,
             runs: 0,
             held: false,
@@ -125,14 +142,20 @@ impl Entity {
         if let Kind::Action(name, action) = &recipe.kind {
             return self.act(name, action).await;
         }
-        let seen = Seen { paused: self.paused.is_some(), unwell: matches!(self.vital, Vital::Unwell(_)) };
+        let seen = Seen {
+            paused: self.paused.is_some(),
+            unwell: matches!(self.vital, Vital::Unwell(_)),
+            validate_at: self.validate_at,
+        };
         match plan::next(&self.entry.memory, seen, self.now()) {
             Step::Static(version) => {
                 self.entry.memory.begins(&version);
+                self.refuted = None;
                 self.step(&recipe, &version, Progress::Static).await
             }
             Step::Dynamic(version) => self.step(&recipe, &version, Progress::Dynamic).await,
             Step::Validate(version) => self.step(&recipe, &version, Progress::Validated).await,
+            Step::Revalidate(version) => self.revalidate(&recipe, &version).await,
             Step::Rest(Rest::Paused, until) => self.rest_paused(until).await,
             Step::Rest(Rest::Right | Rest::ToldNothing | Rest::BackingOff | Rest::Spent, until) => {
                 self.say(&Busy::No);
@@ -201,7 +224,8 @@ impl Entity {
 
     /// Puts on the board where this entity stands.
     fn say(&self, busy: &Busy) {
-        self.put(Account::of(&self.entry.memory, busy, &self.vital, self.wellness.since()));
+        let account = Account::of(&self.entry.memory, busy, &self.vital, self.wellness.since());
+        self.put(account.with_runs(&self.failed));
     }
 
     fn say_without_recipe(&self) {
@@ -267,20 +291,16 @@ impl Entity {
         }
     }
 
-    /// A name no other run has.
+    /// A name no other run has; the last part sorts by time.
     fn next_run(&mut self) -> String {
         self.runs = self.runs.saturating_add(1);
         let (node, name, now) = (&self.ground.node, &self.name, self.now().as_millis());
-        format!("{node}/{name}/{}-{now}-{}", std::process::id(), self.runs)
+        format!("{node}/{name}/{now}-{}-{}", std::process::id(), self.runs)
     }
 
     /// The name all runs of this entity's checks share.
     fn check_run(&self) -> String {
         format!("{}/{}/check", self.ground.node, self.name)
-    }
-
-    fn log(&self) -> Log {
-        Log::open(&self.ground.logs.join(format!("{}.log", self.name)))
     }
 
     fn service_log(&self) -> PathBuf {

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bellwether_core::local::memory::Memory;
+use bellwether_core::local::statuses::Statuses;
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::EntityName;
 use bellwether_rt::tasks::Tasks;
@@ -29,6 +30,7 @@ pub(crate) struct Ledger {
 pub(crate) struct Kept {
     pub(crate) order: Option<Order>,
     pub(crate) entities: BTreeMap<EntityName, Entry>,
+    pub(crate) statuses: Statuses,
 }
 
 /// What is kept of one entity.
@@ -78,6 +80,10 @@ impl Ledger {
         if let Some(text) = read(&order)? {
             kept.order = Some(shape::order(&text).map_err(|reason| damaged(&order, reason))?);
         }
+        let statuses = dir.join("statuses.json");
+        if let Some(text) = read(&statuses)? {
+            kept.statuses = shape::statuses(&text).map_err(|reason| damaged(&statuses, reason))?;
+        }
         let found = std::fs::read_dir(&entities).map_err(|source| file("read", &entities, source))?;
         for entry in found {
             let path = entry.map_err(|source| file("read", &entities, source))?.path();
@@ -110,6 +116,13 @@ impl Ledger {
     pub(crate) async fn keep_entity(&self, name: &EntityName, entry: &Entry) -> Result<(), LedgerError> {
         let path = self.dir.join("entities").join(format!("{name}.json"));
         let text = shape::entity_text(name, entry).map_err(|reason| damaged(&path, reason))?;
+        self.write(path, text).await
+    }
+
+    /// Keeps what programs on this machine said.
+    pub(crate) async fn keep_statuses(&self, statuses: &Statuses) -> Result<(), LedgerError> {
+        let path = self.dir.join("statuses.json");
+        let text = shape::statuses_text(statuses).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 

@@ -14,6 +14,7 @@ pub mod identity;
 pub mod join;
 pub mod ledger;
 mod link;
+pub mod local;
 pub mod lock;
 mod params;
 pub mod run;

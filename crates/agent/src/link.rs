@@ -5,6 +5,7 @@
 
 pub(crate) mod contact;
 mod line;
+mod logs;
 mod renew;
 mod report;
 pub(crate) mod source;
@@ -18,6 +19,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
+use crate::apply::kept::Waiting;
 use crate::board::Board;
 use crate::identity::Identity;
 use crate::ledger::Ledger;
@@ -34,6 +36,7 @@ pub(crate) struct Link {
     pub(crate) ledger: Ledger,
     pub(crate) orders: watch::Sender<Option<Arc<Order>>>,
     pub(crate) board: watch::Sender<Board>,
+    pub(crate) failed: watch::Sender<Waiting>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
 }
@@ -45,7 +48,7 @@ pub(crate) fn source(identity: Identity, servers: Vec<String>, contact: watch::S
 }
 
 impl Link {
-    /// Starts the three tasks of the link on `tasks`.
+    /// Starts the tasks of the link on `tasks`.
     pub(crate) fn start(self, tasks: &Tasks) {
         let (node, Source { line, namespace }) = (self.node, self.source);
         // Counts how often the server asked for a report, and up to which ask one was delivered.
@@ -63,6 +66,13 @@ impl Link {
             clock: self.clock.clone(),
             seed: self.seed,
         };
+        let logs = logs::Logs {
+            line: line.clone(),
+            node: node.clone(),
+            namespace: namespace.clone(),
+            waiting: self.failed,
+            seed: self.seed,
+        };
         let report = report::Reports {
             line: line.clone(),
             node,
@@ -75,6 +85,7 @@ impl Link {
         };
         let renew = renew::Renewal { line, data_dir: self.data_dir, clock: self.clock, seed: self.seed };
         tasks.spawn("sync", sync.run(tasks.clone()));
+        tasks.spawn("logs", logs.run(tasks.clone()));
         tasks.spawn("report", report.run(tasks.clone()));
         tasks.spawn("renew", renew.run(tasks.clone()));
     }

@@ -13,6 +13,7 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::apply::kept;
 use crate::board::Board;
 use crate::config::Config;
 use crate::disk;
@@ -21,6 +22,8 @@ use crate::identity::{Identity, IdentityError};
 use crate::ledger::{Entry, Kept, Ledger, LedgerError};
 use crate::link::contact::Contact;
 use crate::link::{self, Link};
+use crate::local::statuses::Desk;
+use crate::local::{self, Local};
 use crate::lock::{Lock, LockError};
 use crate::params::Shelf;
 use crate::status;
@@ -76,7 +79,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let identity = identity(&config)?;
     let level = tasks.child();
     let (ledger, kept) = Ledger::open(&config.data_dir, level.clone())?;
-    let Kept { order, entities } = kept;
+    let Kept { order, entities, statuses } = kept;
     let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
     let (orders, order) = watch::channel(order.map(Arc::new));
     let board = watch::Sender::new(Board { generation, ..Board::default() });
@@ -91,6 +94,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     };
     let node = identity.node.clone();
     let source = link::source(identity.clone(), config.servers.clone(), contact);
+    let failed = watch::Sender::new(kept::newest(&logs));
     let ground = Ground {
         node: node.clone(),
         namespace: identity.namespace,
@@ -102,11 +106,15 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         tasks: level.clone(),
         orders: order,
         board: board.clone(),
+        failed: failed.clone(),
         seed,
     };
     let data_dir = config.data_dir.clone();
+    let desk = Desk::start(statuses, ledger.clone(), board.clone(), &level);
+    let local = Local { sources: sources.clone(), statuses: desk, clock: clock.clone() };
+    level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
     level.spawn("status", sources.run(data_dir.clone(), clock.clone(), level.clone()));
-    Link { source, node, data_dir, ledger, orders, board, clock, seed }.start(&level);
+    Link { source, node, data_dir, ledger, orders, board, failed, clock, seed }.start(&level);
     Crew { config, kept: entities, ground, working: BTreeMap::new() }.work().await;
     tracing::info!("the agent has ended");
     Ok(())

@@ -107,8 +107,8 @@ pub fn read(data_dir: &Path) -> Result<Status, StatusError> {
     Ok(status)
 }
 
-/// What the status is made of.
-#[derive(Debug)]
+/// What the status is made of. Cheap to clone.
+#[derive(Debug, Clone)]
 pub(crate) struct Sources {
     pub(crate) identity: Identity,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
@@ -142,7 +142,8 @@ impl Sources {
         }
     }
 
-    fn status(&mut self, now: Timestamp) -> Status {
+    /// What this agent is about now.
+    pub(crate) fn status(&mut self, now: Timestamp) -> Status {
         let board = self.board.borrow_and_update().clone();
         let contact = self.contact.borrow_and_update().clone();
         let order = self.orders.borrow_and_update().clone();

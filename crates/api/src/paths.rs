@@ -49,6 +49,16 @@ pub const SERVICE: &str = "/v1/namespaces/{ns}/services/{service}";
 pub const NODE_SYNC: &str = "/v1/namespaces/{ns}/nodes/{node}/sync";
 /// Set one status of a node.
 pub const NODE_STATUS: &str = "/v1/namespaces/{ns}/nodes/{node}/statuses/{category}";
+/// What failed across a namespace, and what is silent.
+pub const FAILURES: &str = "/v1/namespaces/{ns}/failures";
+/// The kept logs of a node's failing runs.
+pub const NODE_LOGS: &str = "/v1/namespaces/{ns}/nodes/{node}/logs";
+/// The kept log of a node's last failing run of a category and entity.
+pub const NODE_LOG: &str = "/v1/namespaces/{ns}/nodes/{node}/logs/{category}/{entity}";
+/// On the agent's own socket, like everything below `/v1/agent/`: what this machine's agent is about.
+pub const AGENT_STATUS: &str = "/v1/agent/status";
+/// On the agent's own socket: one status of this machine.
+pub const AGENT_STATUSES: &str = "/v1/agent/statuses/{category}";
 /// All entities.
 pub const ENTITIES: &str = "/v1/namespaces/{ns}/entities";
 /// One entity.

@@ -37,6 +37,8 @@ macro_rules! round_trip {
 round_trip! {
     "node": v1::node::Node => bellwether_core::records::node::Node;
     "presence": v1::node::Presence => bellwether_core::records::node::Presence;
+    "report_of_every_status": v1::report::Report => bellwether_core::records::report::Report;
+    "node_log": v1::log::NodeLog => bellwether_core::records::log::NodeLog;
     "report": v1::report::Report => bellwether_core::records::report::Report;
     "order": v1::order::Order => bellwether_core::records::order::Order;
     "entity": v1::entity::Entity => bellwether_core::records::entity::Entity;
@@ -83,6 +85,9 @@ fn a_profiles_revision_survives_its_domain_type() {
 #[test]
 fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
+    holds::<v1::log::NewLog>("new_log", |shape| shape);
+    holds::<v1::local::NewStatus>("local_new_status", |shape| shape);
+    holds::<v1::failure::Failures>("failures", |shape| shape);
     holds::<v1::order::Sync>("sync", |shape| shape);
     holds::<v1::access::Join>("join", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout", |shape| shape);

@@ -14,8 +14,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
 pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
 pub(crate) use nouns::{
-    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeVerb, PlanRollout, RolloutVerb, ServerConfig,
-    ServerVerb, StartRollout, TokenVerb, Wait,
+    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeLogs, NodeVerb, PlanRollout, RolloutVerb,
+    ServerConfig, ServerVerb, StartRollout, TokenVerb, Wait,
 };
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};

@@ -19,6 +19,7 @@ mod profile;
 mod rollout;
 mod server;
 pub(crate) mod simulate;
+mod statuses;
 mod token;
 
 use crate::args::{Args, Command, Global};

@@ -10,3 +10,4 @@ pub mod order;
 pub mod report;
 pub mod retention;
 pub mod rollout;
+pub mod silence;

@@ -10,4 +10,5 @@ pub mod delay;
 pub mod health;
 pub mod memory;
 pub mod plan;
+pub mod statuses;
 pub mod wellness;

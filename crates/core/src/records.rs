@@ -7,6 +7,7 @@ pub mod evidence;
 pub mod external;
 pub mod freeze;
 pub mod key;
+pub mod log;
 pub mod node;
 pub mod offers;
 pub mod order;

@@ -89,6 +89,9 @@ impl Fleet {
             Key::Offers(name) => revision_of(self.offers.get(name)),
             Key::Service(name) => revision_of(self.services.get(name)),
             Key::Order(name) => revision_of(self.orders.get(name)),
+            Key::Log(node, category, entity) => {
+                revision_of(self.logs.get(&(node.clone(), category.clone(), entity.clone())))
+            }
             Key::Entity(name) => revision_of(self.entities.get(name)),
             Key::Progress(name) => revision_of(self.progresses.get(name)),
             Key::Rollout(name, number) => revision_of(self.rollouts.get(&(name.clone(), *number))),

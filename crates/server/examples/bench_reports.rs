@@ -143,7 +143,7 @@ async fn report(
     let mut count = 0_u32;
     while clock.now() < end {
         let state = if count.is_multiple_of(2) { "success" } else { "failed" };
-        let status = Status { state: state.to_owned(), since_ms: 0, reason: "measured".to_owned() };
+        let status = Status { state: state.to_owned(), reason: "measured".to_owned(), ..Status::default() };
         let report = Report {
             node: name.to_owned(),
             agent_version: "bench".to_owned(),

@@ -4,6 +4,7 @@
 pub mod entity;
 pub mod external;
 pub mod freeze;
+pub mod log;
 pub mod node;
 pub mod offers;
 pub mod plan;

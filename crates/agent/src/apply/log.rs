@@ -4,13 +4,17 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::records::evidence::MAX_TAIL_BYTES;
 
-use super::output::Tail;
+use super::output::{Tail, visible};
 
 /// A log is turned over at this size: with the older one, 16 MiB per entity at most.
 const MAX_LOG_BYTES: u64 = 8 << 20;
+
+/// The end of what is written through one [`Log`] that is remembered: what is kept and sent of a run that fails.
+pub(crate) const RECENT_BYTES: usize = 64 << 10;
 
 /// An entity's log, open for appending. A log that cannot be written is no reason to stop: it says so once.
 #[derive(Debug)]
@@ -18,12 +22,59 @@ pub(crate) struct Log {
     path: PathBuf,
     file: Option<File>,
     bytes: u64,
+    recent: Recent,
+}
+
+/// The end of what one run said, through however many logs. Cheap to clone; all clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recent(Arc<Mutex<Said>>);
+
+#[derive(Debug, Default)]
+struct Said {
+    /// At most twice [`RECENT_BYTES`].
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Recent {
+    /// Begins anew.
+    pub(crate) fn clear(&self) {
+        *self.said() = Said::default();
+    }
+
+    /// How many bytes were said.
+    pub(crate) fn written(&self) -> usize {
+        self.said().written
+    }
+
+    /// What was said after the first `begin` bytes, as text; its end, if that is more than [`RECENT_BYTES`].
+    pub(crate) fn since(&self, begin: usize) -> String {
+        let said = self.said();
+        let most = said.written.saturating_sub(begin).min(RECENT_BYTES);
+        let from = said.bytes.len().saturating_sub(most);
+        visible(said.bytes.get(from..).unwrap_or_default())
+    }
+
+    fn add(&self, bytes: &[u8]) {
+        let mut said = self.said();
+        said.written = said.written.saturating_add(bytes.len());
+        said.bytes.extend_from_slice(bytes);
+        if said.bytes.len() > 2 * RECENT_BYTES {
+            let over = said.bytes.len().saturating_sub(RECENT_BYTES);
+            said.bytes.drain(..over);
+        }
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        // What is behind it is whole after every change, so a panic elsewhere is no reason not to look.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Log {
-    /// Opens `path` for appending.
-    pub(crate) fn open(path: &Path) -> Self {
-        let mut log = Self { path: path.to_owned(), file: None, bytes: 0 };
+    /// Opens `path` for appending; what is written is remembered in `recent` too.
+    pub(crate) fn open(path: &Path, recent: Recent) -> Self {
+        let mut log = Self { path: path.to_owned(), file: None, bytes: 0, recent };
         match append(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
             Ok((bytes, file)) => (log.bytes, log.file) = (bytes, Some(file)),
             Err(error) => {
@@ -33,8 +84,14 @@ impl Log {
         log
     }
 
+    /// What the run said so far.
+    pub(crate) fn recent(&self) -> &Recent {
+        &self.recent
+    }
+
     /// Adds bytes; turns the log over when it is full.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.recent.add(bytes);
         if self.bytes >= MAX_LOG_BYTES {
             self.turn_over();
         }
@@ -115,7 +172,7 @@ mod tests {
     fn a_log_stays_within_its_size_with_one_older() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("web.log");
-        let mut log = Log::open(&path);
+        let mut log = Log::open(&path, Recent::default());
         for _ in 0..40 {
             log.write(&vec![b'x'; 1 << 20]);
         }
@@ -123,6 +180,24 @@ mod tests {
             fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).collect();
         assert_eq!(sizes.len(), 2);
         assert!(sizes.iter().all(|size| *size <= MAX_LOG_BYTES), "{sizes:?}");
+    }
+
+    #[test]
+    fn the_end_of_what_was_written_is_remembered() {
+        let dir = tempfile::tempdir().unwrap();
+        let recent = Recent::default();
+        let mut log = Log::open(&dir.path().join("web.log"), recent.clone());
+        log.write(b"one\n");
+        let begin = recent.written();
+        log.write(b"two\n");
+        assert_eq!((recent.since(0).as_str(), recent.since(begin).as_str()), ("one\ntwo\n", "two\n"));
+        for _ in 0..100 {
+            log.write(&[b'x'; 8_192]);
+        }
+        assert_eq!(recent.since(begin).len(), RECENT_BYTES);
+        assert!(recent.said().bytes.len() <= 2 * RECENT_BYTES);
+        recent.clear();
+        assert_eq!(recent.since(0), "");
     }
 
     #[test]

@@ -19,14 +19,17 @@ impl Tail {
 
     /// As text, at most [`MAX_TAIL_BYTES`]; what is not UTF-8, and control characters, are made visible.
     pub(crate) fn text(&self) -> String {
-        let text: String = String::from_utf8_lossy(&self.0)
-            .chars()
-            .map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c })
-            .collect();
+        let text = visible(&self.0);
         let from = text.len().saturating_sub(MAX_TAIL_BYTES);
         let start = (from..=text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
         text.get(start..).unwrap_or_default().to_owned()
     }
+}
+
+/// Bytes as text; what is not UTF-8, and control characters, are made visible.
+pub(crate) fn visible(bytes: &[u8]) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    String::from_utf8_lossy(bytes).chars().map(shown).collect()
 }
 
 /// Reads the pipe into the tail and the log until its last writer is gone. Cancel safe: what was read is in both.

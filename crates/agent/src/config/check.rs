@@ -9,12 +9,13 @@ use bellwether_core::local::health::Hysteresis;
 use bellwether_core::words::name::{ActionName, CheckName};
 use bellwether_core::words::time::Span;
 
-use super::command::{Setting, command, commands, directory, variable};
+use super::command::{Setting, command, directory, variable};
 use super::file::{self, Whole};
 use super::recipe::{
-    Action, Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, DEFAULT_STOP_TIMEOUT, DEFAULT_TIMEOUT, Probe,
-    Process, Recipe, Validation,
+    Action, Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, DEFAULT_STOP_TIMEOUT, DEFAULT_TIMEOUT,
+    DEFAULT_VALIDATE_EVERY, Probe, Process, Recipe,
 };
+use super::runner::{runners, validation};
 use super::{Config, ConfigError, DEFAULT_DATA_DIR, OnExit, kinds};
 
 /// Where a value stands.
@@ -128,17 +129,10 @@ fn recipe(
 ) -> Result<Recipe, ConfigError> {
     let setting = setting(place, &entity.env, entity.workdir.as_deref(), None)?;
     let part = |key: &str, value: Option<&toml::Value>| {
-        let read = value.map_or(Ok(Vec::new()), |value| commands(value, &setting));
+        let read = value.map_or(Ok(Vec::new()), |value| runners(value, &setting));
         read.map_err(|reason| place.at(key).refuse(reason))
     };
-    let validation = match &entity.validate {
-        Some(toml::Value::String(path)) => Validation::Directory {
-            path: directory(Path::new(path)).map_err(|reason| place.at("validate").refuse(reason))?,
-            workdir: setting.workdir.clone(),
-            env: setting.env.clone(),
-        },
-        other => Validation::Commands(part("validate", other.as_ref())?),
-    };
+    let validation = entity.validate.as_ref().map_or(Ok(Vec::new()), |value| validation(value, &setting));
     let mut checks = BTreeMap::new();
     for each in &entity.check {
         let place = place.at(&format!("check.{}", each.name));
@@ -152,11 +146,22 @@ fn recipe(
         kind: kinds::kind(place, entity, actions, &setting)?,
         statics: part("static", entity.r#static.as_ref())?,
         dynamics: part("dynamic", entity.dynamic.as_ref())?,
-        validation,
+        validation: validation.map_err(|reason| place.at("validate").refuse(reason))?,
+        validate_every: validate_every(&place.at("validate_every"), entity)?,
         timeout: place.at("timeout").span(entity.timeout.as_deref(), DEFAULT_TIMEOUT)?,
         process: process.map(|process| supervised(&place.at("process"), process, &setting)).transpose()?,
         checks,
     })
+}
+
+/// How often a validation is repeated: `0` for never, and never if there is nothing to repeat.
+fn validate_every(place: &Place, entity: &file::Entity) -> Result<Option<Span>, ConfigError> {
+    let every = match &entity.validate_every {
+        Some(_) if entity.validate.is_none() => return Err(place.refuse("there is no validate to repeat")),
+        Some(text) => place.read(text)?,
+        None => DEFAULT_VALIDATE_EVERY,
+    };
+    Ok((every > Span::ZERO && entity.validate.is_some()).then_some(every))
 }
 
 pub(super) fn setting(

@@ -1,4 +1,4 @@
-//! Commands as written: an array of strings, a table with `argv`, or an array of those.
+//! Commands as written: an array of strings, or a table with `argv`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,24 +12,8 @@ pub(super) struct Setting {
     pub(super) env: BTreeMap<String, String>,
 }
 
-const FORM: &str =
-    "write an array of strings like [\"/usr/bin/install\", \"-D\"], or an array of those; there is no shell";
-
-/// Reads one command or several.
-pub(super) fn commands(value: &toml::Value, setting: &Setting) -> Result<Vec<Command>, String> {
-    match value {
-        toml::Value::Array(items) if items.iter().all(toml::Value::is_str) => {
-            Ok(vec![command(&strings(items)?, setting)?])
-        }
-        toml::Value::Array(items) => items.iter().map(|item| one(item, setting)).collect(),
-        toml::Value::Table(_) => Ok(vec![one(value, setting)?]),
-        toml::Value::String(_)
-        | toml::Value::Integer(_)
-        | toml::Value::Float(_)
-        | toml::Value::Boolean(_)
-        | toml::Value::Datetime(_) => Err(FORM.to_owned()),
-    }
-}
+/// How a part of an entity is written.
+pub(super) const FORM: &str = "write an array of strings like [\"/usr/bin/install\", \"-D\"], a table that names a runner, or an array of those; there is no shell";
 
 /// A command with these arguments.
 pub(super) fn command(argv: &[String], setting: &Setting) -> Result<Command, String> {
@@ -46,19 +30,8 @@ pub(super) fn command(argv: &[String], setting: &Setting) -> Result<Command, Str
     Ok(Command { argv: argv.to_vec(), workdir: setting.workdir.clone(), env: setting.env.clone() })
 }
 
-fn one(value: &toml::Value, setting: &Setting) -> Result<Command, String> {
-    match value {
-        toml::Value::Array(items) => command(&strings(items)?, setting),
-        toml::Value::Table(table) => from_table(table, setting),
-        toml::Value::String(_)
-        | toml::Value::Integer(_)
-        | toml::Value::Float(_)
-        | toml::Value::Boolean(_)
-        | toml::Value::Datetime(_) => Err(FORM.to_owned()),
-    }
-}
-
-fn from_table(table: &toml::Table, setting: &Setting) -> Result<Command, String> {
+/// The command of a table with `argv`.
+pub(super) fn from_table(table: &toml::Table, setting: &Setting) -> Result<Command, String> {
     let mut setting = setting.clone();
     let mut argv = None;
     for (key, value) in table {
@@ -94,6 +67,7 @@ pub(super) fn variable(name: &str) -> Result<String, String> {
     }
 }
 
-fn strings(items: &[toml::Value]) -> Result<Vec<String>, String> {
+/// Strings, and nothing else.
+pub(super) fn strings(items: &[toml::Value]) -> Result<Vec<String>, String> {
     items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| FORM.to_owned())).collect()
 }

@@ -36,6 +36,7 @@ pub(super) struct Entity {
     pub(super) r#static: Option<toml::Value>,
     pub(super) dynamic: Option<toml::Value>,
     pub(super) validate: Option<toml::Value>,
+    pub(super) validate_every: Option<String>,
     pub(super) timeout: Option<String>,
     pub(super) workdir: Option<PathBuf>,
     #[serde(default)]

@@ -51,7 +51,12 @@ pub(super) fn kind(
 fn has_parts(entity: &file::Entity) -> bool {
     let parts = [&entity.r#static, &entity.dynamic, &entity.validate].into_iter().any(Option::is_some);
     let more = entity.process.is_some() || !entity.check.is_empty() || !entity.file.is_empty();
-    parts || more || entity.timeout.is_some() || entity.workdir.is_some() || !entity.env.is_empty()
+    parts
+        || more
+        || entity.validate_every.is_some()
+        || entity.timeout.is_some()
+        || entity.workdir.is_some()
+        || !entity.env.is_empty()
 }
 
 fn managed(place: &Place, file: &file::Managed, setting: &Setting) -> Result<Managed, ConfigError> {

@@ -19,17 +19,22 @@ pub const DEFAULT_INTERVAL: Span = Span::from_secs(10);
 /// How long one run of a check may take.
 pub const DEFAULT_CHECK_TIMEOUT: Span = Span::from_secs(5);
 
+/// How often what runs is validated again: a machine that somebody changed by hand is noticed within a quarter of an hour.
+pub const DEFAULT_VALIDATE_EVERY: Span = Span::from_secs(600);
+
 /// How one entity is brought to a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
     /// What its versions are, here.
     pub kind: Kind,
     /// Depends on nothing outside the node.
-    pub statics: Vec<Command>,
+    pub statics: Vec<Runner>,
     /// May depend on services.
-    pub dynamics: Vec<Command>,
+    pub dynamics: Vec<Runner>,
     /// Says whether the version is there and well, before the checks are asked.
-    pub validation: Validation,
+    pub validation: Vec<Runner>,
+    /// How often the validation of what runs is repeated; never without.
+    pub validate_every: Option<Span>,
     /// How long each of the three parts may take as a whole.
     pub timeout: Span,
     /// The program that is kept running, if there is one.
@@ -95,20 +100,71 @@ pub struct Command {
     pub env: BTreeMap<String, String>,
 }
 
-/// What validates a version, before the checks are asked.
+/// One thing that a part of an entity does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Validation {
-    /// These commands, in order.
-    Commands(Vec<Command>),
-    /// Every executable in a directory, in name order.
-    Directory {
-        /// The directory; must exist when validation runs.
-        path: PathBuf,
-        /// Where they run.
-        workdir: PathBuf,
-        /// Their environment beyond the documented variables.
-        env: BTreeMap<String, String>,
-    },
+pub enum Runner {
+    /// A command: exit code 0 is done, 75 not yet, anything else failed.
+    Exec(Command),
+    /// `puppet apply --detailed-exitcodes`: exit codes 0 and 2 are done, anything else failed.
+    Puppet(Command),
+    /// Something done to a systemd unit.
+    Systemd(Unit),
+    /// Every executable in a directory, in name order, as by `Exec`.
+    Directory(Directory),
+}
+
+/// Something done to a systemd unit, and waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unit {
+    /// Its name, with or without its kind; never begins with `-`.
+    pub name: String,
+    /// What is done.
+    pub action: UnitAction,
+    /// The environment `systemctl` is looked up and run in.
+    pub env: BTreeMap<String, String>,
+}
+
+/// What is done to a systemd unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitAction {
+    /// Start it, and wait until it is active.
+    Start,
+    /// Stop it, and wait until it is inactive.
+    Stop,
+    /// Stop and start it, and wait until it is active.
+    Restart,
+    /// Make it read its configuration again, and wait until it is active.
+    Reload,
+    /// Do nothing to it; wait until it is active, and fail if it is not on its way there.
+    Active,
+}
+
+impl UnitAction {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Start, Self::Stop, Self::Restart, Self::Reload, Self::Active];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+            Self::Reload => "reload",
+            Self::Active => "active",
+        }
+    }
+}
+
+/// A directory of executables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory {
+    /// The directory; must exist when it is its turn.
+    pub path: PathBuf,
+    /// Where they run.
+    pub workdir: PathBuf,
+    /// Their environment beyond the documented variables.
+    pub env: BTreeMap<String, String>,
 }
 
 /// A program that is kept running.

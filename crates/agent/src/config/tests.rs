@@ -1,4 +1,4 @@
-use super::recipe::{Probe, Validation};
+use super::recipe::{Probe, Runner, UnitAction};
 use super::*;
 
 const AGENT: &str = "[agent]\nname = \"web-1\"\nserver = \"https://cp:7420\"\n";
@@ -36,11 +36,12 @@ fn a_whole_configuration_reads() {
     );
     let config = load(&text).unwrap();
     let recipe = config.entities.values().next().unwrap();
-    assert_eq!(recipe.statics[0].argv, ["/bin/install", "a b"]);
+    assert!(matches!(&recipe.statics[0], Runner::Exec(command) if command.argv == ["/bin/install", "a b"]));
     assert_eq!(recipe.dynamics.len(), 2);
-    assert_eq!(recipe.dynamics[1].env.len(), 2);
-    assert!(matches!(&recipe.validation, Validation::Directory { path, .. } if path.ends_with("validate.d")));
+    assert!(matches!(&recipe.dynamics[1], Runner::Exec(command) if command.env.len() == 2));
+    assert!(matches!(&recipe.validation[0], Runner::Directory(dir) if dir.path.ends_with("validate.d")));
     assert_eq!(recipe.process.as_ref().unwrap().stop_timeout, recipe::DEFAULT_STOP_TIMEOUT);
+    assert_eq!(recipe.validate_every, Some(recipe::DEFAULT_VALIDATE_EVERY));
     let health = &recipe.checks.values().next().unwrap().probe;
     let (authority, path) = ("127.0.0.1:8080".to_owned(), "/health?deep=1".to_owned());
     assert_eq!(*health, Probe::Http { authority, path, status: 200 });
@@ -62,6 +63,7 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("[entity.web]\ndynamic = [{ argv = [\"a\"], cwd = \"/\" }]", "unknown key \"cwd\""),
         ("[entity.web]\ntimeout = \"5\"", "use entity.web.timeout in"),
         ("[entity.web]\ntimeout = \"0\"", "longer than nothing"),
+        ("[entity.web]\nvalidate_every = \"1m\"", "no validate to repeat"),
         ("[entity.web]\nenv = { BELLWETHER_NODE = \"x\" }", "set by the agent itself"),
         ("[[entity.web.check]]\nname = \"a\"", "say what to ask"),
         ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x:1\"\nexec = [\"x\"]", "ask one thing"),
@@ -107,6 +109,46 @@ fn what_is_wrong_is_refused_with_its_place() {
     let refusal = load("[agent]\nname = \"a\"\nserver = \"http://x\"").unwrap_err().to_string();
     assert!(refusal.contains("does not begin with https://"), "{refusal}");
     assert!(load("").unwrap_err().to_string().contains("the section is missing"));
+}
+
+#[test]
+fn runners_are_named_by_their_first_key() {
+    let text = format!(
+        "{AGENT}\n{}",
+        r#"
+        [entity.web]
+        static = { puppet = "/etc/site.pp", modulepath = ["/a", "/b"], hiera_config = "/h.yaml", noop = true, options = ["--vardir=/v"] }
+        dynamic = [["one"], { systemd = "nginx.service", action = "reload" }]
+        validate = [{ directory = "/etc/validate.d", env = { A = "1" } }, { systemd = "nginx" , action = "active" }]
+        "#
+    );
+    let config = load(&text).unwrap();
+    let recipe = config.entities.values().next().unwrap();
+    let Runner::Puppet(puppet) = &recipe.statics[0] else { panic!("{recipe:?}") };
+    let wanted = "puppet apply --detailed-exitcodes --color=false --modulepath=/a:/b --hiera_config=/h.yaml --noop \
+                  --vardir=/v /etc/site.pp";
+    assert_eq!(puppet.argv.join(" "), wanted);
+    let Runner::Systemd(unit) = &recipe.dynamics[1] else { panic!("{recipe:?}") };
+    assert_eq!((unit.name.as_str(), unit.action), ("nginx.service", UnitAction::Reload));
+    assert!(matches!(&recipe.validation[0], Runner::Directory(dir) if dir.env.len() == 1));
+    assert!(matches!(&recipe.validation[1], Runner::Systemd(unit) if unit.action == UnitAction::Active));
+    let cases = [
+        ("static = { puppet = \"site.pp\" }", "does not begin with /"),
+        ("static = { puppet = \"/s.pp\", module_path = \"/a\" }", "unknown key \"module_path\""),
+        ("static = { puppet = \"/s.pp\", noop = 1 }", "noop has the wrong type"),
+        ("static = { puppet = \"/s.pp\", modulepath = \"/a:/b\" }", "write several as an array"),
+        ("static = { systemd = \"nginx\" }", "say what to do"),
+        ("static = { systemd = \"nginx\", action = \"kill\" }", "start, stop, restart, reload, active"),
+        ("static = { systemd = \"--help\", action = \"stop\" }", "is no name of a unit"),
+        ("static = { systemd = \"a b\", action = \"stop\" }", "is no name of a unit"),
+        ("validate = { directory = \"validate.d\" }", "does not begin with /"),
+        ("validate = { directry = \"/validate.d\" }", "argv, puppet, systemd or directory"),
+        ("static = { argv = [\"a\"], puppet = \"/s.pp\" }", "unknown key"),
+    ];
+    for (text, reason) in cases {
+        let refusal = load(&format!("{AGENT}[entity.web]\n{text}\n")).unwrap_err().to_string();
+        assert!(refusal.contains(reason) && refusal.contains("use entity.web."), "{text}: {refusal}");
+    }
 }
 
 #[test]

@@ -39,7 +39,8 @@ impl Entity {
         }
         tracing::info!(entity = %self.name, %version, action = %name, "runs");
         self.say(&Busy::Step(Progress::Dynamic));
-        let (facts, mut log) = (self.facts(version, run_name), self.log());
+        self.recent.clear();
+        let (facts, mut log) = (self.facts(version, run_name.clone()), self.log());
         let token = self.ground.tasks.token();
         // An agent that ends here leaves the run in its ledger: the next one says that it was cut short.
         let ended = tokio::select! {
@@ -61,6 +62,7 @@ impl Entity {
         };
         self.entry.run = None;
         self.log_outcome(version, Progress::Dynamic, &outcome);
+        self.keep_log(Progress::Dynamic, version, (&run_name, &outcome)).await;
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.finished(outcome, now, seed);
         Next::Look

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bellwether_core::local::memory::Outcome;
 use bellwether_core::records::evidence::Evidence;
@@ -15,9 +16,9 @@ use tokio::time::Instant;
 use super::Entity;
 use crate::apply::Facts;
 use crate::apply::files::{self, Journal, Phase, Staged};
-use crate::apply::part::run_all;
+use crate::apply::part::{Job, run_all};
 use crate::apply::render::{MAX_TEMPLATE_BYTES, Scene, render};
-use crate::config::recipe::{Command, Managed, Recipe, Template};
+use crate::config::recipe::{Command, Managed, Recipe, Runner, Template};
 use crate::link::source::Missing;
 
 /// Why files are not in place; what was there is there still.
@@ -65,7 +66,8 @@ impl Entity {
             let what = format!("check of {}", file.path.display());
             let mut log = self.log();
             let left = ends.saturating_duration_since(Instant::now());
-            match run_all(&what, &[command], facts, left, &mut log).await {
+            let mut job = Job::new(facts, left, &mut log, &self.ground.tasks);
+            match run_all(&what, &[Runner::Exec(command)], &mut job).await {
                 Outcome::Done => {}
                 other @ (Outcome::NotYet(_) | Outcome::Failed(_)) => {
                     self.off(move || {
@@ -81,6 +83,11 @@ impl Entity {
         Ok(())
     }
 
+    async fn run_reloads(&self, runners: &[Runner], facts: &Facts, deadline: Duration) -> Outcome {
+        let mut log = self.log();
+        run_all("reload", runners, &mut Job::new(facts, deadline, &mut log, &self.ground.tasks)).await
+    }
+
     /// Runs the reload of every file that was put in place and is not known to be read. If one does not succeed, all go
     /// back to what was read last.
     pub(super) async fn reload(&self, recipe: &Recipe, managed: &[Managed], facts: &Facts) -> Outcome {
@@ -93,9 +100,9 @@ impl Entity {
             return Outcome::Done;
         }
         let commands = reloads(managed, &journal);
-        let (mut log, deadline) = (self.log(), recipe.timeout.to_duration());
+        let deadline = recipe.timeout.to_duration();
         let outcome = match journal.phase() {
-            Phase::Placed => run_all("reload", &commands, facts, deadline, &mut log).await,
+            Phase::Placed => self.run_reloads(&commands, facts, deadline).await,
             Phase::Returning => failed("reload: it failed before the agent was stopped".to_owned()),
         };
         let mut evidence = match outcome {
@@ -108,7 +115,7 @@ impl Entity {
         };
         let after = match self.off(move || with(journal, files::put_back)).await {
             Err(reason) => format!("; and {reason}"),
-            Ok(()) => match run_all("reload", &commands, facts, deadline, &mut log).await {
+            Ok(()) => match self.run_reloads(&commands, facts, deadline).await {
                 Outcome::Done => self.settle_returned().await,
                 // Nobody knows what is read now: the journal stays, so that the next apply has it read, whatever it is.
                 Outcome::NotYet(worse) | Outcome::Failed(worse) => {
@@ -223,10 +230,11 @@ fn rendered(file: &Managed, scene: &Scene) -> Result<String, String> {
 }
 
 /// The reloads of the files in a journal, in the order of the recipe, each once.
-fn reloads(managed: &[Managed], journal: &Journal) -> Vec<Command> {
-    let mut commands: Vec<Command> = Vec::new();
+fn reloads(managed: &[Managed], journal: &Journal) -> Vec<Runner> {
+    let mut commands: Vec<Runner> = Vec::new();
     for file in managed.iter().filter(|file| journal.names(&file.path)) {
-        let command = file.reload.as_ref().map(|command| for_path(command, &file.path.display().to_string()));
+        let path = file.path.display().to_string();
+        let command = file.reload.as_ref().map(|command| Runner::Exec(for_path(command, &path)));
         commands.extend(command.filter(|command| !commands.contains(command)));
     }
     commands

@@ -39,6 +39,7 @@ impl Entity {
         if let Some(version) = self.entry.memory.settled().cloned() {
             self.ask(&version);
         }
+        self.validate_later();
     }
 
     async fn end_leftovers(&self, run: String) {
@@ -110,6 +111,10 @@ impl Entity {
         match &self.vital {
             Vital::Unwell(evidence) if resting && self.paused.is_none() => {
                 tracing::warn!(entity = %self.name, reason = evidence.summary, "turned unwell");
+                if self.refuted.is_none() {
+                    // No run failed: the checks say it, or the process ended.
+                    self.failed.validate = None;
+                }
                 self.entry.memory.relapsed(evidence.clone(), lasted, now, seed);
             }
             Vital::Well | Vital::NoChecks if !resting => {
@@ -135,6 +140,9 @@ impl Entity {
                 return Vital::Unwell(Evidence { summary, ..Evidence::default() });
             }
             None => {}
+        }
+        if let Some(evidence) = &self.refuted {
+            return Vital::Unwell(evidence.clone());
         }
         match &self.checks {
             Some(checks) => vital(&checks.now()),

@@ -11,9 +11,9 @@ use bellwether_core::words::version::Version;
 use super::validate::validate;
 use super::{Entity, Next};
 use crate::apply::Facts;
-use crate::apply::part::run_all;
+use crate::apply::part::{Job, run_all};
 use crate::apply::process::Process;
-use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Kind, Recipe};
+use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Kind, Recipe, Runner};
 
 /// How a step ended.
 enum Did {
@@ -34,7 +34,8 @@ impl Entity {
             return self.hold(reason).await;
         }
         tracing::info!(entity = %self.name, %version, step = word(aim), "begins");
-        let facts = self.facts(version, run);
+        self.recent.clear();
+        let facts = self.facts(version, run.clone());
         let did = match aim {
             Progress::Begun | Progress::Static => {
                 self.say(&Busy::Step(aim));
@@ -56,8 +57,10 @@ impl Entity {
         };
         self.entry.run = None;
         self.log_outcome(version, aim, &outcome);
+        self.keep_log(aim, version, (&run, &outcome)).await;
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.ended(aim, outcome, now, seed);
+        self.validate_later();
         Next::Look
     }
 
@@ -103,18 +106,13 @@ impl Entity {
     }
 
     /// Runs a part's commands. A new order does not cut them short: half of a part is worse than the wrong whole.
-    async fn commands(
-        &self,
-        what: &str,
-        commands: &[crate::config::recipe::Command],
-        recipe: &Recipe,
-        facts: &Facts,
-    ) -> Did {
-        let mut log = self.log();
-        let token = self.ground.tasks.token();
+    async fn commands(&self, what: &str, runners: &[Runner], recipe: &Recipe, facts: &Facts) -> Did {
+        let (mut log, tasks) = (self.log(), &self.ground.tasks);
+        let token = tasks.token();
+        let mut job = Job::new(facts, recipe.timeout.to_duration(), &mut log, tasks);
         // Dropping the commands kills the one that runs; the part is idempotent and is begun again by the next agent.
         tokio::select! {
-            outcome = run_all(what, commands, facts, recipe.timeout.to_duration(), &mut log) => Did::This(outcome),
+            outcome = run_all(what, runners, &mut job) => Did::This(outcome),
             () = token.cancelled() => Did::Stopped,
         }
     }

@@ -10,7 +10,7 @@ use bellwether_rt::tasks::Tasks;
 use super::ended;
 use crate::apply::Facts;
 use crate::apply::log::Log;
-use crate::apply::part::{run_all, validation};
+use crate::apply::part::{Job, run_all};
 use crate::apply::process::Process;
 use crate::check::Checks;
 use crate::config::recipe::Recipe;
@@ -53,12 +53,8 @@ pub(super) async fn validate(
     Outcome::Failed(Evidence { summary: format!("validate: {}", evidence.summary), ..evidence })
 }
 
-async fn commands(recipe: &Recipe, facts: &Facts, tasks: &Tasks, log: &mut Log) -> Outcome {
-    match validation(&recipe.validation, tasks).await {
-        Ok(commands) => run_all("validate", &commands, facts, recipe.timeout.to_duration(), log).await,
-        Err(reason) => {
-            let summary = format!("validate: could not {reason}");
-            Outcome::Failed(Evidence { summary, ..Evidence::default() })
-        }
-    }
+/// Runs the validation's own steps.
+pub(super) async fn commands(recipe: &Recipe, facts: &Facts, tasks: &Tasks, log: &mut Log) -> Outcome {
+    let mut job = Job::new(facts, recipe.timeout.to_duration(), log, tasks);
+    run_all("validate", &recipe.validation, &mut job).await
 }

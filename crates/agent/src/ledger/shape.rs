@@ -1,5 +1,7 @@
 //! The ledger's stored form: JSON with its schema; every sample ever written must read for ever.
 
+mod statuses;
+
 use bellwether_api::v1;
 use bellwether_core::local::memory::{Fate, Memory, Progress, Ran, Setback};
 use bellwether_core::records::order::Order;
@@ -7,6 +9,8 @@ use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use serde::{Deserialize, Serialize};
+
+pub(super) use statuses::{statuses, statuses_text};
 
 use super::Entry;
 use crate::apply::process::Mark;

@@ -13,4 +13,7 @@ mod child;
 mod files;
 mod joining;
 mod kill;
+mod logs;
+mod runners;
 mod service;
+mod statuses;

@@ -34,11 +34,11 @@ pub(crate) enum Fleet {
         #[command(flatten)]
         of: Of,
     },
-    /// Set a machine's state in a category
+    /// Set this machine's state in a category, or another's
     UpdateStatus(SetStatus),
-    /// Tell whether any machine has a failed status: 0 none, 1 some
+    /// Tell whether any machine has a failed status: 0 none, 1 some; silent ones are told apart
     GetFailures {
-        /// Print only the machines' names
+        /// Print only the names of machines that failed
         #[arg(long)]
         hosts: bool,
     },
@@ -97,16 +97,19 @@ pub(crate) struct VerifyHosts {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SetStatus {
-    /// The category, like configure, validate or a name of yours
+    /// The category, a name of yours; configure and validate are the agent's own
     pub(crate) category: String,
     /// success, failed, running or pending
     pub(crate) state: String,
-    /// The machine; this one's agent if absent
+    /// Another machine, through the control plane; this one, through its agent, if absent
     #[arg(long)]
     pub(crate) node: Option<String>,
     /// One line for whoever asks why
-    #[arg(long, default_value = "")]
-    pub(crate) why: String,
+    #[arg(long, alias = "why", default_value = "")]
+    pub(crate) reason: String,
+    /// For how long it holds without being set again, like 10m; for ever if absent
+    #[arg(long)]
+    pub(crate) lifetime: Option<String>,
     /// Directory of this machine's agent
     #[arg(
         long,

@@ -150,6 +150,18 @@ pub(crate) enum ContextVerb {
     },
 }
 
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct NodeLogs {
+    /// The node's name
+    pub(crate) name: String,
+    /// Only of this entity
+    #[arg(short, long)]
+    pub(crate) entity: Option<String>,
+    /// Only of this category: configure or validate
+    #[arg(long)]
+    pub(crate) category: Option<String>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeVerb {
     /// List nodes
@@ -192,6 +204,8 @@ pub(crate) enum NodeVerb {
         /// Its name
         name: String,
     },
+    /// Show what its last failing runs said
+    Logs(NodeLogs),
     /// Take one out for good: its certificate stops working
     Decommission {
         /// Its name

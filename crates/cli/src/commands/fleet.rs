@@ -9,10 +9,10 @@ use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::node::NodeView;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
-use bellwether_api::v1::status::Status;
 
 use super::node::all;
-use crate::args::{Fleet, Global, Pending, SetStatus, Trigger, VerifyHosts};
+use super::statuses;
+use crate::args::{Fleet, Global, Pending, Trigger, VerifyHosts};
 use crate::context::Context;
 use crate::exit::{Ended, Exit, Failure};
 use crate::show::{print, table, tell};
@@ -29,8 +29,8 @@ pub(super) async fn run(global: &Global, verb: Fleet) -> Ended {
         Fleet::CheckSingleVersion { version, verbose, of } => {
             check_single(&Context::new(global)?, &of.entity, &version, verbose).await
         }
-        Fleet::UpdateStatus(set) => update_status(&Context::new(global)?, set).await,
-        Fleet::GetFailures { hosts } => get_failures(&Context::new(global)?, hosts).await,
+        Fleet::UpdateStatus(set) => statuses::update(global, set).await,
+        Fleet::GetFailures { hosts } => statuses::failures(&Context::new(global)?, hosts).await,
     }
 }
 
@@ -212,42 +212,4 @@ async fn check_single(context: &Context, entity: &str, version: &str, verbose: b
         print(&others.join("\n"));
     }
     Ok(if others.is_empty() && versions.contains_key(version) { Exit::Yes } else { Exit::No })
-}
-
-async fn update_status(context: &Context, set: SetStatus) -> Ended {
-    let node = match set.node {
-        Some(node) => node,
-        None => {
-            let own = bellwether_agent::status::read(&set.data_dir);
-            own.map_err(|error| Failure::usage(error.to_string()).hint("name the machine with --node"))?.node
-        }
-    };
-    let status = Status { state: set.state, since_ms: 0, reason: set.why };
-    context.client.set_status(&context.namespace, &node, &set.category, &status).await?;
-    Ok(Exit::Yes)
-}
-
-async fn get_failures(context: &Context, hosts: bool) -> Ended {
-    let mut failures: BTreeMap<String, BTreeMap<String, Status>> = BTreeMap::new();
-    for view in all(context, None, false).await? {
-        let failed = view.statuses.into_iter().filter(|(_, status)| status.state == "failed");
-        let failed: BTreeMap<_, _> = failed.collect();
-        if !failed.is_empty() {
-            failures.insert(view.node.name, failed);
-        }
-    }
-    let names = || failures.keys().cloned().collect::<Vec<_>>();
-    if hosts {
-        print(&names().join("\n"));
-    } else {
-        context.show.data(&failures, names, |_| {
-            let rows = failures.iter().flat_map(|(node, failed)| {
-                failed.iter().map(move |(category, status)| {
-                    vec![node.clone(), category.clone(), status.reason.clone()]
-                })
-            });
-            if failures.is_empty() { String::new() } else { table(&["node", "category", "why"], rows) }
-        })?;
-    }
-    Ok(if failures.is_empty() { Exit::Yes } else { Exit::No })
 }

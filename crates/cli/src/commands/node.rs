@@ -23,6 +23,7 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> Ended {
         NodeVerb::Label { name, changes } => client.label_node(namespace, &name, &labels(&changes)?).await?,
         NodeVerb::Pause { name, why } => client.pause_node(namespace, &name, &why).await?,
         NodeVerb::Resume { name } => client.resume_node(namespace, &name).await?,
+        NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
         NodeVerb::Decommission { name, why, yes } => {
             confirm(&format!("take {name} out for good?"), yes)?;
             client.decommission_node(namespace, &name, &why).await?;
@@ -107,7 +108,10 @@ fn sheet(view: &NodeView) -> String {
     }
     for (category, status) in &view.statuses {
         let since = date(status.since_ms);
-        lines.push(format!("status    {category} {} since {since} {}", status.state, status.reason));
+        let log = status.log.as_ref().map_or(String::new(), |log| {
+            format!(" (log: bellwether node logs {} --entity {})", view.node.name, log.entity)
+        });
+        lines.push(format!("status    {category} {} since {since} {}{log}", status.state, status.reason));
     }
     lines.join("\n")
 }

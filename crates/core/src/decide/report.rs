@@ -7,20 +7,41 @@ use alloc::vec::Vec;
 use crate::records::event::Draft;
 use crate::records::key::Record;
 use crate::records::report::Report;
-use crate::records::status::MAX_CATEGORIES;
+use crate::records::status::{MAX_CATEGORIES, Status};
 use crate::verdict::{Atom, Write};
+use crate::words::name::Category;
 use crate::words::time::Timestamp;
 
 /// What is to be written for a report; nothing if it says what the last one said.
 ///
 /// Ages were turned into times by the caller; `since` of a status is kept while the state is the same, and is `now` when it
-/// changed: no node clock is trusted. A category that the last report had and this one does not name stays.
+/// changed: no node clock is trusted. A category that the last report had and this one does not name stays, and so does
+/// one that only repeats what the node said before: somebody may have set it since, or it may have fallen silent.
 #[must_use]
-pub fn absorb(last: Option<&Report>, mut new: Report, now: Timestamp) -> Option<Atom> {
+pub fn absorb(last: Option<&Report>, new: Report, now: Timestamp) -> Option<Atom> {
+    fold(last, new, None, now)
+}
+
+/// What is to be written when somebody sets `category` as it is in `new`, which is otherwise the last report: that is news
+/// also when the node said the same before.
+#[must_use]
+pub fn set(last: Option<&Report>, new: Report, category: &Category, now: Timestamp) -> Option<Atom> {
+    fold(last, new, Some(category), now)
+}
+
+fn fold(last: Option<&Report>, mut new: Report, by_hand: Option<&Category>, now: Timestamp) -> Option<Atom> {
     new.received_at = now;
     for (category, status) in &mut new.statuses {
         let before = last.and_then(|last| last.statuses.get(category));
-        let same = before.filter(|before| before.state == status.state);
+        let repeated = |before: &&Status| {
+            by_hand != Some(category) && status.update != 0 && before.update == status.update
+        };
+        if let Some(before) = before.filter(repeated) {
+            status.clone_from(before);
+            continue;
+        }
+        status.silent = false;
+        let same = before.filter(|before| before.shown() == status.shown());
         status.since = same.map_or(now, |before| before.since);
     }
     if let Some(last) = last {
@@ -59,13 +80,13 @@ fn events(last: Option<&Report>, new: &Report) -> Vec<Draft> {
     let subject = alloc::format!("node/{}", new.node);
     let mut events = Vec::new();
     for (category, status) in &new.statuses {
-        let before = last.and_then(|last| last.statuses.get(category)).map(|status| status.state);
-        if before != Some(status.state) {
+        let before = last.and_then(|last| last.statuses.get(category)).map(Status::shown);
+        if before != Some(status.shown()) {
             events.push(Draft {
                 kind: "status.changed",
                 subject: subject.clone(),
-                before: before.map(|state| alloc::format!("{category}={}", state.as_str())),
-                after: Some(alloc::format!("{category}={}", status.state.as_str())),
+                before: before.map(|shown| alloc::format!("{category}={shown}")),
+                after: Some(alloc::format!("{category}={}", status.shown())),
                 cause: line(&status.reason, "the node reported it"),
             });
         }

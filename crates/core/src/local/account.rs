@@ -54,6 +54,19 @@ pub struct Standing {
     pub state: State,
     /// One line; may be empty.
     pub reason: String,
+    /// Which attempt it is about, from 1; zero where nothing is attempted.
+    pub attempt: u32,
+    /// The failed run whose log is kept.
+    pub run: Option<String>,
+}
+
+/// Names of failed runs whose logs are kept, of those that still matter.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Runs {
+    /// Of the static and dynamic parts.
+    pub configure: Option<String>,
+    /// Of validation.
+    pub validate: Option<String>,
 }
 
 impl Account {
@@ -69,9 +82,21 @@ impl Account {
             health: health(vital),
             healthy_since,
             configure: told.then(|| configure(memory, busy)),
-            validate: told.then(|| validate(memory, busy)),
+            validate: told.then(|| validate(memory, busy, vital)),
             line: line(memory, busy),
         }
+    }
+
+    /// The same account, with the logs of what failed.
+    #[must_use]
+    pub fn with_runs(mut self, runs: &Runs) -> Self {
+        for (standing, run) in [(&mut self.configure, &runs.configure), (&mut self.validate, &runs.validate)]
+        {
+            if let Some(standing) = standing.as_mut().filter(|standing| standing.state == State::Failed) {
+                standing.run.clone_from(run);
+            }
+        }
+        self
     }
 }
 
@@ -108,9 +133,14 @@ fn configure(memory: &Memory, busy: &Busy) -> Standing {
     stand(memory, busy, mine, past, "not configured yet")
 }
 
-fn validate(memory: &Memory, busy: &Busy) -> Standing {
+fn validate(memory: &Memory, busy: &Busy, vital: &Vital) -> Standing {
     let mine = |aim: Progress| aim == Progress::Validated;
     let past = memory.progress == Progress::Validated && is_wanted(memory);
+    if let (true, None, Vital::Unwell(evidence)) = (past, &memory.setback, vital) {
+        // Nothing is done about it, because the node is paused; it is told all the same.
+        let reason = evidence.summary.clone();
+        return Standing { state: State::Failed, reason, attempt: 0, run: None };
+    }
     stand(memory, busy, mine, past, "not validated yet")
 }
 
@@ -126,7 +156,15 @@ fn stand(
     past: bool,
     otherwise: &str,
 ) -> Standing {
-    let at = |state, reason: &str| Standing { state, reason: reason.to_string() };
+    let failed = memory.failed_attempts;
+    let at = |state, reason: &str| {
+        let attempt = match state {
+            State::Failed => failed,
+            State::Running => failed.saturating_add(1),
+            State::Pending | State::Success => 0,
+        };
+        Standing { state, reason: reason.to_string(), attempt, run: None }
+    };
     match (busy, &memory.setback) {
         (Busy::Held(reason), _) if !past => at(State::Pending, reason),
         (Busy::Step(aim), None | Some(Setback::Failed { .. })) if mine(*aim) => at(State::Running, ""),
@@ -148,9 +186,11 @@ fn line(memory: &Memory, busy: &Busy) -> String {
     }
 }
 
-/// One standing for the node out of those of its entities: the worst, with the entity named.
+/// One standing for the node out of those of its entities: the worst, with its entity, which its reason names too.
 #[must_use]
-pub fn node<'a>(each: impl Iterator<Item = (&'a EntityName, &'a Standing)>) -> Option<Standing> {
+pub fn node<'a>(
+    each: impl Iterator<Item = (&'a EntityName, &'a Standing)>,
+) -> Option<(&'a EntityName, Standing)> {
     let rank = |state: State| match state {
         State::Failed => 3,
         State::Running => 2,
@@ -166,7 +206,7 @@ pub fn node<'a>(each: impl Iterator<Item = (&'a EntityName, &'a Standing)>) -> O
         State::Failed | State::Running | State::Pending if standing.reason.is_empty() => name.to_string(),
         State::Failed | State::Running | State::Pending => alloc::format!("{name}: {}", standing.reason),
     };
-    Some(Standing { state: standing.state, reason })
+    Some((name, Standing { reason, ..standing.clone() }))
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub enum Step {
     Dynamic(Version),
     /// Validate: run the validation and wait for the checks' verdict.
     Validate(Version),
+    /// Run the validation of what runs once more; nothing is changed by it.
+    Revalidate(Version),
     /// Nothing, for this reason; look again when something changes or at the time given.
     Rest(Rest, Option<Timestamp>),
 }
@@ -42,25 +44,30 @@ pub enum Rest {
 pub struct Seen {
     /// A person paused the node.
     pub paused: bool,
-    /// A validated version's checks fail (past hysteresis), or its process is gone.
+    /// A validated version's checks fail (past hysteresis), its process is gone, or its last validation failed.
     pub unwell: bool,
+    /// When what was validated is to be validated again; `None` for never.
+    pub validate_at: Option<Timestamp>,
 }
 
 /// The next step for one entity.
 ///
 /// A version counts as running only once validation passed on it, so a version that was touched and not validated is
-/// always worked on, whatever `running` says. A validated version that is unwell is configured again, with back-off.
+/// always worked on, whatever `running` says. A validated version that is unwell is configured again, with back-off. What
+/// was validated is validated again from time to time, also while the node is paused.
 #[must_use]
 pub fn next(memory: &Memory, seen: Seen, now: Timestamp) -> Step {
     let Some(wanted) = &memory.wanted else { return Step::Rest(Rest::ToldNothing, None) };
     let version = &wanted.version;
     let same = memory.touched.as_ref() == Some(version);
     let right = same && memory.progress == Progress::Validated;
-    if right && !seen.unwell {
-        return Step::Rest(Rest::Right, None);
-    }
-    if seen.paused {
-        return Step::Rest(Rest::Paused, None);
+    let rest = if right && !seen.unwell { Some(Rest::Right) } else { seen.paused.then_some(Rest::Paused) };
+    if let Some(rest) = rest {
+        let settled = memory.settled().zip(seen.validate_at);
+        return match settled {
+            Some((version, at)) if at <= now => Step::Revalidate(version.clone()),
+            settled => Step::Rest(rest, settled.map(|(_, at)| at)),
+        };
     }
     match memory.retry_at {
         Some(at) if at > now => return Step::Rest(Rest::BackingOff, Some(at)),

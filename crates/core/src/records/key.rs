@@ -5,6 +5,7 @@ use super::entity::Entity;
 use super::event::Event;
 use super::external::{Controllers, External};
 use super::freeze::Freeze;
+use super::log::NodeLog;
 use super::node::{Node, Presence};
 use super::offers::{Offers, Service};
 use super::order::Order;
@@ -15,7 +16,7 @@ use super::rollout::Rollout;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
 use crate::words::counter::{EditionNumber, RolloutNumber, Sequence};
-use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, ServiceName, TargetName};
+use crate::words::name::{Category, EntityName, FreezeName, NodeName, ProfileName, ServiceName, TargetName};
 
 use alloc::string::String;
 
@@ -34,6 +35,8 @@ pub enum Key {
     Service(ServiceName),
     /// A node's order.
     Order(NodeName),
+    /// A kept log of a node.
+    Log(NodeName, Category, EntityName),
     /// An entity.
     Entity(EntityName),
     /// An entity's progress.
@@ -79,6 +82,8 @@ pub enum Record {
     Service(Service),
     /// A node's order.
     Order(NodeName, Order),
+    /// A kept log of a node.
+    Log(NodeLog),
     /// An entity.
     Entity(Entity),
     /// An entity's progress.
@@ -120,6 +125,7 @@ impl Record {
             Self::Offers(offers) => Key::Offers(offers.node.clone()),
             Self::Service(service) => Key::Service(service.name.clone()),
             Self::Order(node, _) => Key::Order(node.clone()),
+            Self::Log(log) => Key::Log(log.node.clone(), log.category.clone(), log.entity.clone()),
             Self::Entity(entity) => Key::Entity(entity.name.clone()),
             Self::Progress(entity, _) => Key::Progress(entity.clone()),
             Self::Rollout(entity, rollout) => Key::Rollout(entity.clone(), rollout.number),

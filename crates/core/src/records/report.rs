@@ -44,3 +44,11 @@ pub struct EntityReport {
     /// Since when it is healthy without a break, by the server's clock.
     pub healthy_since: Option<Timestamp>,
 }
+
+impl Report {
+    /// When the next of its statuses falls silent.
+    #[must_use]
+    pub fn next_silence(&self) -> Option<Timestamp> {
+        self.statuses.values().filter_map(Status::ends).min()
+    }
+}

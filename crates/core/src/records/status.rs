@@ -1,8 +1,10 @@
-//! Statuses: one state per category and node, since when and why. Written by the node's own reports.
+//! Statuses: one state per category and node, since when and why. Written by the node's own reports; one that is not
+//! refreshed in time falls silent.
 
 use alloc::string::String;
 
-use crate::words::time::Timestamp;
+use crate::words::name::{Category, EntityName};
+use crate::words::time::{Span, Timestamp};
 
 /// Longest reason, in bytes: one readable line.
 pub const MAX_REASON_BYTES: usize = 512;
@@ -10,7 +12,19 @@ pub const MAX_REASON_BYTES: usize = 512;
 /// Most categories one node may use: built in ones and a few of the user's.
 pub const MAX_CATEGORIES: usize = 64;
 
-/// A node's one state in a category.
+/// Shortest lifetime: whatever refreshes it has to start a program and be heard.
+pub const SHORTEST_LIFETIME: Span = Span::from_secs(1);
+
+/// Longest lifetime, a year: what is refreshed more rarely needs none.
+pub const LONGEST_LIFETIME: Span = Span::from_secs(366 * 24 * 3_600);
+
+/// Categories that only a node's own agent sets, of what it does itself.
+pub const BUILT_IN: [&str; 3] = ["provision", "configure", "validate"];
+
+/// The word shown for a status that was not refreshed within its lifetime.
+pub const UNKNOWN: &str = "unknown";
+
+/// A state that somebody says a node is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// Done, and well.
@@ -23,15 +37,76 @@ pub enum State {
     Pending,
 }
 
-/// A state with its history's last step.
+/// A node's one state in a category, with its history's last step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The state.
+    /// The state, as it was last said.
     pub state: State,
-    /// When the node entered it, by the server's clock.
+    /// It was not refreshed within its lifetime: what is true now is unknown. Silent is not failed.
+    pub silent: bool,
+    /// When the node entered what is shown, by the server's clock.
     pub since: Timestamp,
     /// One line for a person; may be empty.
     pub reason: String,
+    /// Which attempt it is about, from 1; zero where nothing is attempted.
+    pub attempt: u32,
+    /// Where what the failing run said is kept.
+    pub log: Option<LogRef>,
+    /// How long it holds without being refreshed; for ever if there is none.
+    pub lifetime: Option<Lifetime>,
+    /// Which saying of the node this is: a report that repeats it is no news. Zero for what is not numbered.
+    pub update: u64,
+}
+
+/// How long a status holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetime {
+    /// For so long after it was last said.
+    pub lasts: Span,
+    /// When it was last said, by the server's clock.
+    pub refreshed: Timestamp,
+}
+
+/// A kept log of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogRef {
+    /// Of which entity; of the status's own category.
+    pub entity: EntityName,
+    /// Which run.
+    pub run: String,
+}
+
+impl Status {
+    /// A state said now, that holds for ever.
+    #[must_use]
+    pub const fn new(state: State, since: Timestamp, reason: String) -> Self {
+        Self { state, silent: false, since, reason, attempt: 0, log: None, lifetime: None, update: 0 }
+    }
+
+    /// The word that is shown for it.
+    #[must_use]
+    pub const fn shown(&self) -> &'static str {
+        if self.silent { UNKNOWN } else { self.state.as_str() }
+    }
+
+    /// Whether it is failed, as far as anybody knows.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        self.state == State::Failed && !self.silent
+    }
+
+    /// When it falls silent; `None` if it never does, or has.
+    #[must_use]
+    pub fn ends(&self) -> Option<Timestamp> {
+        let lifetime = self.lifetime.filter(|_| !self.silent)?;
+        Some(lifetime.refreshed.plus(lifetime.lasts))
+    }
+}
+
+/// Whether only a node's own agent sets this category.
+#[must_use]
+pub fn is_built_in(category: &Category) -> bool {
+    BUILT_IN.contains(&category.as_str())
 }
 
 impl State {

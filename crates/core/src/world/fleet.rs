@@ -12,6 +12,7 @@ use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, External};
 use crate::records::freeze::Freeze;
+use crate::records::log::NodeLog;
 use crate::records::node::{Node, Presence};
 use crate::records::offers::{Offers, Service};
 use crate::records::order::{Content, Order};
@@ -21,7 +22,7 @@ use crate::records::report::Report;
 use crate::records::rollout::Rollout;
 use crate::rollout::board::Board;
 use crate::words::counter::{EditionNumber, Revision, RolloutNumber, Sequence};
-use crate::words::name::{EntityName, FreezeName, NodeName, ProfileName, ServiceName, TargetName};
+use crate::words::name::{Category, EntityName, FreezeName, NodeName, ProfileName, ServiceName, TargetName};
 use crate::words::time::Timestamp;
 
 /// Newest events kept in memory; older ones are read from the store.
@@ -49,6 +50,8 @@ pub struct Fleet {
     pub catalogue_log: Log,
     /// What they were told.
     pub orders: Map<NodeName, Kept<Order>>,
+    /// Logs of failing runs, without what they say.
+    pub logs: Map<(NodeName, Category, EntityName), Kept<NodeLog>>,
     /// What people want changed.
     pub entities: Map<EntityName, Kept<Entity>>,
     /// Where that stands.
@@ -87,6 +90,8 @@ pub struct Fleet {
     pub present: Set<NodeName>,
     /// Targets of removed entities, whose records are to be removed too.
     pub orphans: Set<EntityName>,
+    /// When the next of a node's statuses falls silent, for nodes that have one that will.
+    pub silences: Set<(Timestamp, NodeName)>,
     /// While the world is being loaded, indexes wait until all records are there.
     pub(super) loading: bool,
 }
@@ -96,6 +101,15 @@ impl Fleet {
     #[must_use]
     pub fn last_event(&self) -> Sequence {
         self.events.last().map_or(Sequence::ZERO, |(sequence, _)| *sequence)
+    }
+
+    /// The kept logs of a node.
+    pub fn logs_of<'a>(&'a self, node: &'a NodeName) -> impl Iterator<Item = &'a Kept<NodeLog>> + 'a {
+        // "0" sorts first among labels.
+        let first = Category::parse("0").ok().zip(EntityName::parse("0").ok());
+        let first = first.map(|(category, entity)| (node.clone(), category, entity));
+        let from = first.into_iter().flat_map(|first| self.logs.range(first..));
+        from.take_while(move |((of, _, _), _)| of == node).map(|(_, kept)| kept)
     }
 
     /// A node that is not decommissioned.

@@ -12,6 +12,7 @@ use super::fleet::{EVENTS_IN_MEMORY, Fleet};
 use super::{Kept, World};
 use crate::records::event::Event;
 use crate::records::key::{Key, Record};
+use crate::records::report::Report;
 use crate::records::target::TargetState;
 use crate::words::counter::Revision;
 use crate::words::name::{EntityName, Namespace, NodeName, TargetName};
@@ -120,11 +121,7 @@ impl Fleet {
                 self.presences.insert_mut(name.clone(), kept(presence, revision));
                 self.heard_from(&name, revision);
             }
-            Record::Report(report) => {
-                let name = report.node.clone();
-                self.reports.insert_mut(name.clone(), kept(report, revision));
-                self.sightings_changed(&name, revision);
-            }
+            Record::Report(report) => self.report_changed(report, revision),
             Record::Order(name, order) => {
                 self.orders.insert_mut(name.clone(), kept(order, revision));
                 self.order_changed(&name);
@@ -158,7 +155,8 @@ impl Fleet {
             | Record::Answers(..)
             | Record::Freeze(_)
             | Record::Profile(_)
-            | Record::Edition(_)) => {
+            | Record::Edition(_)
+            | Record::Log(_)) => {
                 self.put_aside(record, revision);
             }
             Record::Event(event) => self.remember_event(event),
@@ -196,6 +194,10 @@ impl Fleet {
                 self.answers.insert_mut(name.clone(), kept(answers, revision));
                 self.answers_changed(&name, before.as_ref(), revision);
             }
+            Record::Log(log) => {
+                let key = (log.node.clone(), log.category.clone(), log.entity.clone());
+                self.logs.insert_mut(key, kept(log.without_text(), revision));
+            }
             Record::Freeze(freeze) => {
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
             }
@@ -219,6 +221,23 @@ impl Fleet {
             | Record::Token(_)
             | Record::JoinToken(_)
             | Record::GlobalFreeze(_) => {}
+        }
+    }
+
+    fn report_changed(&mut self, report: Report, revision: Revision) {
+        let name = report.node.clone();
+        self.forget_silence(&name);
+        if let Some(at) = report.next_silence() {
+            self.silences.insert_mut((at, name.clone()));
+        }
+        self.reports.insert_mut(name.clone(), kept(report, revision));
+        self.sightings_changed(&name, revision);
+    }
+
+    fn forget_silence(&mut self, name: &NodeName) {
+        let before = self.reports.get(name).and_then(|kept| kept.value.next_silence());
+        if let Some(at) = before {
+            self.silences.remove_mut(&(at, name.clone()));
         }
     }
 
@@ -246,6 +265,7 @@ impl Fleet {
                 self.heard_from(name, revision);
             }
             Key::Report(name) => {
+                self.forget_silence(name);
                 self.reports.remove_mut(name);
                 self.sightings_changed(name, revision);
             }
@@ -276,6 +296,7 @@ impl Fleet {
             }
             Key::Offers(_)
             | Key::Service(_)
+            | Key::Log(..)
             | Key::Controllers(_)
             | Key::Answers(_)
             | Key::Freeze(_)
@@ -301,6 +322,9 @@ impl Fleet {
             }
             Key::Service(name) => {
                 self.services.remove_mut(name);
+            }
+            Key::Log(node, category, entity) => {
+                self.logs.remove_mut(&(node.clone(), category.clone(), entity.clone()));
             }
             Key::Controllers(name) => {
                 self.controllers.remove_mut(name);

@@ -7,7 +7,9 @@ use axum::response::{IntoResponse, Response};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_core::words::counter::{Revision, Sequence};
-use bellwether_core::words::name::{EntityName, FreezeName, Namespace, NodeName, ProfileName, ServiceName};
+use bellwether_core::words::name::{
+    Category, EntityName, FreezeName, Namespace, NodeName, ProfileName, ServiceName,
+};
 use bytes::Bytes;
 use http::request::Parts;
 use serde::Serialize;
@@ -86,6 +88,7 @@ params! {
     Number(u64) = "number";
     Word(String) = "verb";
     CategoryText(String) = "category";
+    CategoryName(Category) = "category";
     TokenText(String) = "token";
     Subject(String) = "subject";
 }

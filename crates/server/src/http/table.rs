@@ -9,7 +9,9 @@ use bellwether_api::v1::access::{
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::event::Event;
 use bellwether_api::v1::external::{Orchestrated, Reports};
+use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_api::v1::log::{NewLog, NodeLog};
 use bellwether_api::v1::node::{Because, LabelChange, NodeView};
 use bellwether_api::v1::offers::Offers;
 use bellwether_api::v1::order::Sync;
@@ -30,8 +32,8 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
 use super::{
-    App, access, entities, events, external, freezes, nodes, plan, probes, profiles, reports, rollouts,
-    routes, services, sync, why,
+    App, access, entities, events, external, failures, freezes, logs, nodes, plan, probes, profiles, reports,
+    rollouts, routes, services, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -128,6 +130,22 @@ fn nodes(routes: Routes) -> Routes {
         .add::<Status, Nothing, _, _>(
             route(Put, paths::NODE_STATUS, Need::OwnNodeOrOperate, "Set one status of a node"),
             nodes::set_status,
+        )
+        .add::<Nothing, Failures, _, _>(
+            route(Get, paths::FAILURES, Need::Read, "Everything that failed, and everything silent"),
+            failures::list,
+        )
+        .add::<Nothing, Page<NodeLog>, _, _>(
+            route(Get, paths::NODE_LOGS, Need::OwnNodeOrRead, "List the kept logs of a node"),
+            logs::list,
+        )
+        .add::<Nothing, NodeLog, _, _>(
+            route(Get, paths::NODE_LOG, Need::OwnNodeOrRead, "Get a kept log of a node"),
+            logs::get,
+        )
+        .add::<NewLog, Nothing, _, _>(
+            route(Put, paths::NODE_LOG, Need::OwnNode, "Keep the log of a failing run"),
+            logs::put,
         )
 }
 

@@ -81,8 +81,8 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
         None => lines.push("it joined and has not connected yet".to_owned()),
     }
     let failed = fleet.reports.get(name).into_iter().flat_map(|kept| &kept.value.statuses);
-    for (category, status) in failed.filter(|(_, status)| status.state != status::State::Success) {
-        lines.push(format!("{category} is {}: {}", status.state.as_str(), or_none(&status.reason)));
+    for (category, status) in failed.filter(|(_, status)| status.shown() != status::State::Success.as_str()) {
+        lines.push(format!("{category} is {}: {}", status.shown(), or_none(&status.reason)));
     }
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
@@ -111,7 +111,7 @@ pub(crate) async fn overview(State(app): State<App>, Ns(namespace): Ns) -> Answe
     }
     let failing = active().filter(|(name, _)| {
         let statuses = fleet.reports.get(name).into_iter().flat_map(|kept| kept.value.statuses.values());
-        statuses.into_iter().any(|status| status.state == status::State::Failed)
+        statuses.into_iter().any(status::Status::is_failed)
     });
     let text = |version: &bellwether_core::words::version::Version| version.to_string();
     let entities = fleet.boards.iter().map(|(name, board)| EntityLine {

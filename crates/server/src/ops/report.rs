@@ -2,9 +2,9 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
-use bellwether_core::decide::report::absorb;
+use bellwether_core::decide::report::{absorb, set};
 use bellwether_core::records::report::Report;
-use bellwether_core::records::status::MAX_CATEGORIES;
+use bellwether_core::records::status::{MAX_CATEGORIES, Status, is_built_in};
 use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
@@ -37,7 +37,8 @@ pub async fn absorb_report(
 /// Sets one status of a node, as `update-status` does: the rest of its last report stays.
 ///
 /// # Errors
-/// [`OpError::NotFound`] for an unknown node, [`OpError::Invalid`] for a value that is not allowed.
+/// [`OpError::NotFound`] for an unknown node, [`OpError::Refused`] for a category that only its agent sets,
+/// [`OpError::Invalid`] for a value that is not allowed.
 pub async fn set_status(
     desk: &Desk,
     namespace: &Namespace,
@@ -46,7 +47,13 @@ pub async fn set_status(
     shape: v1::status::Status,
 ) -> Result<(), OpError> {
     let category = Category::parse(category).map_err(|error| ShapeError::at("category", error))?;
-    let status = bellwether_core::records::status::Status::try_from(shape)?;
+    if is_built_in(&category) {
+        let reason =
+            format!("set {category}: the node's own agent says how it stands, of what it does itself");
+        let hint = "use a category of your own; see: bellwether node get NODE".to_owned();
+        return Err(OpError::Refused { reason, hint: Some(hint) });
+    }
+    let status = Status::try_from(said(shape, desk.now()))?;
     desk.change(namespace, actor, |_, fleet, now| {
         if fleet.active_node(node).is_none() {
             return Err(OpError::NotFound(format!("node {node}")));
@@ -64,8 +71,10 @@ pub async fn set_status(
         if !known && report.statuses.len() >= MAX_CATEGORIES {
             return Err(ShapeError::at("category", "the node has 64 already; use one of them").into());
         }
-        report.statuses.insert(category.clone(), status.clone());
-        Ok((absorb(last, report, now), ()))
+        // The node repeating what it said before is no news after this.
+        let update = report.statuses.get(&category).map_or(0, |before| before.update);
+        report.statuses.insert(category.clone(), Status { update, ..status.clone() });
+        Ok((set(last, report, &category, now), ()))
     })
     .await
 }
@@ -73,11 +82,20 @@ pub async fn set_status(
 /// The report with the server's times in place of the node's ages.
 fn dated(shape: v1::report::Report, now: Timestamp) -> Result<Report, ShapeError> {
     let mut shape = shape;
+    let statuses = shape.statuses.into_iter();
+    shape.statuses = statuses.map(|(category, status)| (category, said(status, now))).collect();
     for entity in shape.entities.values_mut() {
         let since = entity.healthy_for_ms.take().map(|age| now.minus(Span::from_millis(age)));
         entity.healthy_since_ms = since.map(Timestamp::as_millis);
     }
     shape.try_into()
+}
+
+/// The status with the server's time in place of its age; what only the server knows is not taken from anybody.
+fn said(shape: v1::status::Status, now: Timestamp) -> v1::status::Status {
+    let age = Span::from_millis(shape.age_ms.unwrap_or_default());
+    let refreshed = shape.lifetime_ms.map(|_| now.minus(age).as_millis());
+    v1::status::Status { said: None, age_ms: None, refreshed_ms: refreshed, ..shape }
 }
 
 fn actor(node: &NodeName) -> Actor {

@@ -37,6 +37,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Offers(offers) => put(schema, v1::offers::Offers::from(offers)),
         Record::Service(service) => put(schema, v1::offers::KnownService::from(service)),
         Record::Order(_, order) => put(schema, v1::order::Order::from(order)),
+        Record::Log(log) => put(schema, v1::log::NodeLog::from(log)),
         Record::Entity(entity) => put(schema, v1::entity::Entity::from(entity)),
         Record::Progress(_, progress) => put(schema, v1::progress::Progress::from(progress)),
         Record::Rollout(_, rollout) => put(schema, v1::rollout::Rollout::from(rollout)),
@@ -70,6 +71,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Offers(_) => Record::Offers(get::<v1::offers::Offers>(schema, bytes)?.try_into()?),
         Key::Service(_) => Record::Service(get::<v1::offers::KnownService>(schema, bytes)?.try_into()?),
         Key::Order(name) => Record::Order(name.clone(), get::<v1::order::Order>(schema, bytes)?.try_into()?),
+        Key::Log(_, _, _) => Record::Log(get::<v1::log::NodeLog>(schema, bytes)?.try_into()?),
         Key::Entity(_) => Record::Entity(get::<v1::entity::Entity>(schema, bytes)?.try_into()?),
         Key::Progress(name) => {
             Record::Progress(name.clone(), get::<v1::progress::Progress>(schema, bytes)?.try_into()?)
@@ -112,6 +114,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Order(_) => "order.v1",
         Key::Offers(_) => "offers.v1",
         Key::Service(_) => "service.v1",
+        Key::Log(_, _, _) => "node-log.v1",
         Key::Entity(_) => "entity.v1",
         Key::Progress(_) => "progress.v1",
         Key::Rollout(_, _) => "rollout.v1",

@@ -8,6 +8,7 @@
 //! /bw/ns/NS/sequence            number of the last event
 //! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
 //! /bw/ns/NS/offers/NODE         /bw/ns/NS/service/NAME
+//! /bw/ns/NS/node-log/NODE/CATEGORY/ENTITY
 //! /bw/ns/NS/entity/NAME         …/progress/NAME
 //! /bw/ns/NS/rollout/NAME/00000000000000000007
 //! /bw/ns/NS/target/ENTITY/TARGET
@@ -53,6 +54,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Order(name) => ns("order", name.as_str()),
         Key::Offers(node) => ns("offers", node.as_str()),
         Key::Service(name) => ns("service", name.as_str()),
+        Key::Log(node, category, entity) => ns("node-log", &format!("{node}/{category}/{entity}")),
         Key::Entity(name) => ns("entity", name.as_str()),
         Key::Progress(name) => ns("progress", name.as_str()),
         Key::Rollout(name, number) => ns("rollout", &format!("{name}/{number:020}")),
@@ -128,6 +130,11 @@ fn record(kind: &str, name: &str) -> Option<Key> {
             let (profile, number) = name.split_once('/')?;
             Key::Edition(ProfileName::parse(profile).ok()?, EditionNumber::new(number.parse().ok()?))
         }
+        "node-log" => {
+            let (node, rest) = name.split_once('/')?;
+            let (category, entity) = rest.split_once('/')?;
+            Key::Log(node.parse().ok()?, category.parse().ok()?, entity.parse().ok()?)
+        }
         "rollout" => {
             let (entity, number) = name.split_once('/')?;
             Key::Rollout(EntityName::parse(entity).ok()?, RolloutNumber::new(number.parse().ok()?))
@@ -154,8 +161,9 @@ mod tests {
             Key::Presence(node.clone()),
             Key::Report(node.clone()),
             Key::Order(node.clone()),
-            Key::Offers(node),
+            Key::Offers(node.clone()),
             Key::Service("web".parse().unwrap()),
+            Key::Log(node, "configure".parse().unwrap(), entity.clone()),
             Key::Entity(entity.clone()),
             Key::Progress(entity.clone()),
             Key::Rollout(entity.clone(), RolloutNumber::new(7)),

@@ -7,6 +7,8 @@ use http::Method;
 use super::super::{CallError, Client, DEFAULT_DEADLINE};
 use super::{BEYOND_WAIT, Nothing};
 use crate::paths::{self, encode, fill};
+use crate::v1::failure::Failures;
+use crate::v1::log::{NewLog, NodeLog};
 use crate::v1::node::{Because, LabelChange, NodeView};
 use crate::v1::offers::Offers;
 use crate::v1::order::Sync;
@@ -108,6 +110,50 @@ impl Client {
     pub async fn offer(&self, namespace: &str, offers: &Offers) -> Result<(), CallError> {
         let path = fill(paths::NODE_OFFERS, &[namespace, &offers.node]);
         self.send::<_, Nothing>(Method::PUT, &path, offers, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// What failed across a namespace, and what is silent.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn failures(&self, namespace: &str) -> Result<Failures, CallError> {
+        self.get(&fill(paths::FAILURES, &[namespace]), DEFAULT_DEADLINE).await
+    }
+
+    /// The kept logs of a node's failing runs, without what they say.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn node_logs(&self, namespace: &str, name: &str) -> Result<Page<NodeLog>, CallError> {
+        self.get(&fill(paths::NODE_LOGS, &[namespace, name]), DEFAULT_DEADLINE).await
+    }
+
+    /// One kept log of a node.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn node_log(
+        &self,
+        namespace: &str,
+        name: &str,
+        category: &str,
+        entity: &str,
+    ) -> Result<NodeLog, CallError> {
+        self.get(&fill(paths::NODE_LOG, &[namespace, name, category, entity]), DEFAULT_DEADLINE).await
+    }
+
+    /// Sends the log of this node's last failing run of a category and entity.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn keep_log(
+        &self,
+        (namespace, name): (&str, &str),
+        (category, entity): (&str, &str),
+        log: &NewLog,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::NODE_LOG, &[namespace, name, category, entity]);
+        self.send::<_, Nothing>(Method::PUT, &path, log, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Sends this node's report.

@@ -6,7 +6,7 @@ use crate::words::counter::Generation;
 use crate::words::name::{Category, NodeName};
 
 fn report(state: State) -> Report {
-    let status = Status { state, since: Timestamp::EPOCH, reason: String::new() };
+    let status = Status::new(state, Timestamp::EPOCH, String::new());
     Report {
         node: NodeName::parse("web-1").unwrap(),
         received_at: Timestamp::EPOCH,
@@ -34,7 +34,7 @@ fn a_status_that_somebody_else_set_survives_the_agents_next_report() {
     let first = absorb(None, report(State::Success), Timestamp::from_millis(5)).unwrap();
     let mut by_hand = written(&first).clone();
     let backup = Category::parse("backup").unwrap();
-    let status = Status { state: State::Failed, since: Timestamp::EPOCH, reason: "disk full".into() };
+    let status = Status::new(State::Failed, Timestamp::EPOCH, "disk full".into());
     by_hand.statuses.insert(backup.clone(), status);
     let second = absorb(Some(written(&first)), by_hand, Timestamp::from_millis(7)).unwrap();
     let third = absorb(Some(written(&second)), report(State::Running), Timestamp::from_millis(9)).unwrap();
@@ -66,4 +66,23 @@ fn a_state_keeps_its_since_until_it_changes_and_the_change_is_told_once() {
     assert_eq!((status.state, status.since), (State::Failed, Timestamp::from_millis(9)));
     assert_eq!(second.events.len(), 1);
     assert_eq!(second.events.first().unwrap().before.as_deref(), Some("configure=running"));
+}
+
+#[test]
+fn a_saying_that_is_repeated_is_no_news_and_a_new_one_is() {
+    let own = |update: u64, state: State| {
+        let mut report = report(State::Success);
+        let status = Status { update, ..Status::new(state, Timestamp::EPOCH, String::new()) };
+        report.statuses.insert(Category::parse("backup").unwrap(), status);
+        report
+    };
+    let backup = Category::parse("backup").unwrap();
+    let first = absorb(None, own(7, State::Failed), Timestamp::from_millis(5)).unwrap();
+    // A person sets it meanwhile.
+    let mut by_hand = written(&first).clone();
+    by_hand.statuses.get_mut(&backup).unwrap().state = State::Success;
+    assert!(absorb(Some(&by_hand), own(7, State::Failed), Timestamp::from_millis(9)).is_none());
+    let news = absorb(Some(&by_hand), own(8, State::Failed), Timestamp::from_millis(9)).unwrap();
+    assert_eq!(written(&news).statuses.get(&backup).unwrap().state, State::Failed);
+    assert_eq!(news.events.len(), 1);
 }

@@ -39,6 +39,22 @@ fn a_failed_attempt_stays_visible_until_the_next_one_runs() {
 }
 
 #[test]
+fn a_failed_category_points_at_its_own_run_and_says_which_attempt_it_was() {
+    let mut memory = told("v1");
+    memory.begins(&version("v1"));
+    for _ in 0..2 {
+        memory.ended(Progress::Static, Outcome::Failed(evidence("exit code 3")), Timestamp::EPOCH, 1);
+    }
+    let runs = Runs { configure: Some("9-1".into()), validate: Some("8-1".into()) };
+    let resting = account(&memory, &Busy::No).with_runs(&runs);
+    let configure = resting.configure.unwrap();
+    assert_eq!((configure.attempt, configure.run.as_deref()), (2, Some("9-1")));
+    assert_eq!(resting.validate.unwrap().run, None, "it has not failed this time");
+    let again = account(&memory, &Busy::Step(Progress::Static)).with_runs(&runs).configure.unwrap();
+    assert_eq!((again.attempt, again.run), (3, None));
+}
+
+#[test]
 fn a_wait_stays_a_wait_while_it_is_tried_again() {
     let mut memory = told("v1");
     memory.begins(&version("v1"));
@@ -48,6 +64,18 @@ fn a_wait_stays_a_wait_while_it_is_tried_again() {
         assert_eq!(account.doing, Doing::Waiting { reason: "needs mysql".into() });
         assert_eq!(account.configure.unwrap().state, State::Pending);
     }
+}
+
+#[test]
+fn a_paused_node_that_turns_unwell_says_so() {
+    let mut memory = told("v1");
+    memory.begins(&version("v1"));
+    memory.ended(Progress::Validated, Outcome::Done, Timestamp::EPOCH, 1);
+    let unwell = Vital::Unwell(evidence("validate: exit code 1"));
+    let account = Account::of(&memory, &Busy::Held("the node is paused: x".into()), &unwell, None);
+    let standing = account.validate.unwrap();
+    assert_eq!((standing.state, standing.reason.as_str()), (State::Failed, "validate: exit code 1"));
+    assert_eq!(account.configure.unwrap().state, State::Success);
 }
 
 #[test]
@@ -64,9 +92,11 @@ fn a_validated_version_is_a_success_in_both_categories() {
 #[test]
 fn the_worst_entity_speaks_for_the_node() {
     let (a, b) = (EntityName::parse("a").unwrap(), EntityName::parse("b").unwrap());
-    let good = Standing { state: State::Success, reason: String::new() };
-    let bad = Standing { state: State::Failed, reason: "exit code 1".into() };
-    assert_eq!(node([(&a, &good), (&b, &bad)].into_iter()).unwrap().reason, "b: exit code 1");
-    assert_eq!(node([(&a, &good)].into_iter()).unwrap(), good);
+    let good = Standing { state: State::Success, reason: String::new(), attempt: 0, run: None };
+    let bad =
+        Standing { state: State::Failed, reason: "exit code 1".into(), attempt: 2, run: Some("7".into()) };
+    let (name, worst) = node([(&a, &good), (&b, &bad)].into_iter()).unwrap();
+    assert_eq!((name, worst.reason.as_str(), worst.attempt), (&b, "b: exit code 1", 2));
+    assert_eq!(node([(&a, &good)].into_iter()).unwrap(), (&a, good.clone()));
     assert_eq!(node(core::iter::empty()), None);
 }

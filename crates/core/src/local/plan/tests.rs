@@ -6,7 +6,7 @@ use crate::records::evidence::Evidence;
 use crate::records::order::{Assignment, Means};
 use crate::words::counter::AssignmentNumber;
 
-const WELL: Seen = Seen { paused: false, unwell: false };
+const WELL: Seen = Seen { paused: false, unwell: false, validate_at: None };
 
 fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
@@ -37,7 +37,7 @@ fn settle(memory: &mut Memory, now: &mut Timestamp, mut fails: impl FnMut(&Step)
                 *now = *at;
                 continue;
             }
-            Step::Rest(..) => return statics,
+            Step::Rest(..) | Step::Revalidate(_) => return statics,
         };
         let outcome = if fails(&step) { Outcome::Failed(Evidence::default()) } else { Outcome::Done };
         memory.ended(reached, outcome, *now, 7);
@@ -91,9 +91,30 @@ fn being_told_the_same_version_again_runs_nothing() {
 fn a_paused_node_starts_nothing_and_an_unwell_one_is_configured_again() {
     let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
     told(&mut memory, "v1", 1);
-    assert_eq!(next(&memory, Seen { paused: true, unwell: false }, now), Step::Rest(Rest::Paused, None));
+    assert_eq!(next(&memory, Seen { paused: true, ..WELL }, now), Step::Rest(Rest::Paused, None));
     settle(&mut memory, &mut now, |_| false);
-    assert_eq!(next(&memory, Seen { paused: false, unwell: true }, now), Step::Static(version("v1")));
+    assert_eq!(next(&memory, Seen { unwell: true, ..WELL }, now), Step::Static(version("v1")));
+}
+
+#[test]
+fn what_runs_is_validated_again_when_it_is_time_and_also_while_the_node_is_paused() {
+    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    let at = Timestamp::from_millis(60_000);
+    let due = Seen { validate_at: Some(at), ..WELL };
+    told(&mut memory, "v1", 1);
+    assert_eq!(next(&memory, due, at), Step::Static(version("v1")), "nothing was validated yet");
+    settle(&mut memory, &mut now, |_| false);
+    assert_eq!(next(&memory, due, now), Step::Rest(Rest::Right, Some(at)));
+    assert_eq!(next(&memory, due, at), Step::Revalidate(version("v1")));
+    let paused = Seen { paused: true, unwell: true, ..due };
+    assert_eq!(next(&memory, paused, now), Step::Rest(Rest::Paused, Some(at)));
+    assert_eq!(next(&memory, paused, at), Step::Revalidate(version("v1")));
+    // What is found unwell is configured again rather than looked at once more.
+    assert_eq!(next(&memory, Seen { unwell: true, ..due }, at), Step::Static(version("v1")));
+    // While paused, what runs is validated, not what is to come.
+    told(&mut memory, "v2", 2);
+    assert_eq!(next(&memory, paused, at), Step::Revalidate(version("v1")));
+    assert_eq!(next(&memory, due, at), Step::Static(version("v2")));
 }
 
 #[test]

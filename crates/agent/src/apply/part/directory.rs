@@ -1,0 +1,122 @@
+//! A directory of executables: what is executable in it when it is its turn, in name order, until one does not succeed.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use bellwether_core::local::memory::Outcome;
+use bellwether_core::records::evidence::Evidence;
+
+use super::Job;
+use crate::config::recipe::{Command, Directory};
+
+/// Runs every executable of the directory; each is named in its evidence.
+pub(super) async fn run(what: &str, directory: &Directory, job: &mut Job<'_>) -> Outcome {
+    let dir = directory.path.clone();
+    let found = job.tasks.spawn_blocking(move || executables(&dir)).await;
+    let found = match found.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(found) => found,
+        Err(reason) => return Outcome::Failed(Evidence::of(format!("{what}: could not {reason}"))),
+    };
+    for path in found {
+        let which = format!("{what}: {path}");
+        let command =
+            Command { argv: vec![path], workdir: directory.workdir.clone(), env: directory.env.clone() };
+        match job.exec(&which, &command).await {
+            Outcome::Done => {}
+            other @ (Outcome::NotYet(_) | Outcome::Failed(_)) => return other,
+        }
+    }
+    Outcome::Done
+}
+
+/// Files that somebody may execute, but for hidden ones and an editor's copies. A link counts as what it leads to; one
+/// that leads nowhere, and anything that others than its owner may change, is refused rather than passed over: what
+/// validates must not be left out in silence, and must not be anybody's to write.
+///
+/// # Errors
+/// What fits after "could not ", with the file's name.
+fn executables(dir: &Path) -> Result<Vec<String>, String> {
+    let read = |path: &Path, error: io::Error| format!("read {}: {error}", path.display());
+    let about = fs::metadata(dir).map_err(|error| read(dir, error))?;
+    safe(dir, &about)?;
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).map_err(|error| read(dir, error))? {
+        let path = entry.map_err(|error| read(dir, error))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.is_empty() || name.starts_with('.') || name.ends_with('~') {
+            continue;
+        }
+        let about = fs::metadata(&path).map_err(|error| read(&path, error))?;
+        if !about.is_file() || about.permissions().mode() & 0o111 == 0 {
+            continue;
+        }
+        safe(&path, &about)?;
+        found.extend(path.to_str().map(str::to_owned));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Refuses what somebody else than root and this agent's user may change.
+fn safe(path: &Path, about: &fs::Metadata) -> Result<(), String> {
+    let (mode, path) = (about.permissions().mode(), path.display());
+    if about.uid() != 0 && about.uid() != rustix::process::geteuid().as_raw() {
+        return Err(format!("run {path}: it belongs to user {}, not to root or this agent", about.uid()));
+    }
+    if mode & 0o002 != 0 || (mode & 0o020 != 0 && about.gid() != 0) {
+        return Err(format!("run {path}: others than its owner may write it (mode {:04o})", mode & 0o7777));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(path: &Path, mode: u32) {
+        fs::write(path, "").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_directory_gives_its_executables_in_name_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [
+            ("20-b", 0o755),
+            ("10-a", 0o755),
+            ("README", 0o644),
+            (".x", 0o755),
+            ("a~", 0o755),
+            ("note", 0o666),
+        ];
+        for (name, mode) in files {
+            make(&dir.path().join(name), mode);
+        }
+        fs::create_dir(dir.path().join("sub")).unwrap();
+        std::os::unix::fs::symlink("10-a", dir.path().join("30-link")).unwrap();
+        let found = executables(dir.path()).unwrap();
+        let names: Vec<_> = found.iter().map(|path| path.rsplit('/').next().unwrap()).collect();
+        assert_eq!(names, ["10-a", "20-b", "30-link"]);
+    }
+
+    #[test]
+    fn what_anybody_could_change_or_leads_nowhere_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let refusal = |dir: &Path| executables(dir).unwrap_err();
+        let missing = refusal(&dir.path().join("validate.d"));
+        assert!(missing.contains("validate.d: No such file"), "{missing}");
+        let link = dir.path().join("10-link");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        let dangling = refusal(dir.path());
+        assert!(dangling.contains("10-link: No such file"), "{dangling}");
+        fs::remove_file(link).unwrap();
+        make(&dir.path().join("20-open"), 0o757);
+        let open = refusal(dir.path());
+        assert!(open.contains("20-open: others than its owner may write it (mode 0757)"), "{open}");
+        fs::remove_file(dir.path().join("20-open")).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(refusal(dir.path()).contains("(mode 1777)"));
+    }
+}

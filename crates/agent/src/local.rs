@@ -1,0 +1,75 @@
+//! The agent's own API, for programs on this machine: HTTP on a unix socket in the data directory.
+//!
+//! Root and the agent's own user and group may ask; nobody else gets an answer. To add a noun: its paths in
+//! `bellwether_api::paths` below `/v1/agent/`, a file here with its handlers, a line in [`routes`], and what it needs in
+//! [`Local`].
+
+pub mod client;
+mod listen;
+mod problem;
+mod status;
+pub(crate) mod statuses;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, put};
+use bellwether_api::paths;
+use bellwether_rt::clock::Clock;
+use tower_http::timeout::RequestBodyTimeoutLayer;
+
+use crate::status::Sources;
+use statuses::Desk;
+
+/// The socket's name in the data directory.
+const SOCKET: &str = "agent.sock";
+
+/// Largest body taken, in bytes: what programs say of themselves is short.
+const MAX_BODY_BYTES: usize = 64 << 10;
+
+/// A body that takes longer to arrive is somebody holding a socket open.
+const BODY_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What handlers need. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Local {
+    /// What the local status is made of.
+    pub(crate) sources: Sources,
+    /// Takes in statuses.
+    pub(crate) statuses: Desk,
+    pub(crate) clock: Clock,
+}
+
+/// Where the socket of a data directory is.
+#[must_use]
+pub fn socket(data_dir: &Path) -> PathBuf {
+    data_dir.join(SOCKET)
+}
+
+/// Everything that is answered here.
+fn routes(local: Local) -> Router {
+    Router::new()
+        .route(paths::AGENT_STATUS, get(status::get))
+        .route(paths::AGENT_STATUSES, put(statuses::put))
+        .fallback(problem::nowhere)
+        .method_not_allowed_fallback(problem::no_such_method)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(RequestBodyTimeoutLayer::new(BODY_DEADLINE))
+        .with_state(local)
+}
+
+/// Answers until the level stops. A socket that cannot be made is no reason not to run what is to run here.
+pub(crate) async fn serve(local: Local, data_dir: PathBuf, level: bellwether_rt::tasks::Tasks) {
+    let path = socket(&data_dir);
+    match listen::bind(&path) {
+        Ok(listener) => {
+            listen::serve(listener, routes(local), level).await;
+            listen::remove(&path);
+        }
+        Err(error) => {
+            tracing::error!(path = %path.display(), %error, "could not listen for programs on this machine");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The socket: who may connect, how many at once, and for how long headers may take. Limits first, then the question.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use bellwether_rt::tasks::Tasks;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::unix::UCred;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::ServiceExt;
+
+use super::problem;
+
+/// Most connections at once: programs of one machine.
+const MAX_CONNECTIONS: usize = 64;
+
+/// Headers that take longer are somebody holding a socket open.
+const HEADER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Owner and group may connect; the data directory keeps everybody else away as well.
+const MODE: u32 = 0o660;
+
+/// Takes the place of the socket of an agent that ended without removing it. The data directory's lock is held, so nobody
+/// listens on it.
+pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
+    match fs::symlink_metadata(path) {
+        Ok(about) if about.file_type().is_socket() => fs::remove_file(path)?,
+        Ok(_) => return Err(io::Error::other("there is something else than a socket")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
+    Ok(listener)
+}
+
+/// Removes the socket when nobody listens on it any more.
+pub(super) fn remove(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::debug!(path = %path.display(), %error, "could not remove the socket");
+    }
+}
+
+/// Serves `router` until the level stops.
+pub(super) async fn serve(listener: UnixListener, router: Router, tasks: Tasks) {
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let token = tasks.token();
+    loop {
+        // Both arms only wait; a permit that is dropped goes back.
+        let permit = tokio::select! {
+            () = token.cancelled() => return,
+            permit = room.clone().acquire_owned() => permit,
+        };
+        let Ok(permit) = permit else { return };
+        // accept is cancel safe: a connection is either returned or still queued.
+        let accepted = tokio::select! {
+            () = token.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let (router, level) = (router.clone(), tasks.clone());
+                tasks.spawn("local connection", connection(stream, router, level, permit));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not accept a local connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn connection(stream: UnixStream, router: Router, tasks: Tasks, _permit: OwnedSemaphorePermit) {
+    let router = match stream.peer_cred() {
+        Ok(peer) if may_ask(&peer) => router,
+        Ok(peer) => {
+            tracing::warn!(user = peer.uid(), group = peer.gid(), "refused somebody on the local socket");
+            Router::new().fallback(problem::stranger)
+        }
+        Err(error) => return tracing::warn!(%error, "could not tell who connects"),
+    };
+    let service = router.map_request(|request: http::Request<Incoming>| request.map(Body::new));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_DEADLINE)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let mut connection = std::pin::pin!(connection);
+    // Polling the connection by reference keeps its state when the stop arm wins.
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = tasks.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a local connection ended");
+    }
+}
+
+/// Root, and the agent's own user and group.
+fn may_ask(peer: &UCred) -> bool {
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    peer.uid() == 0 || peer.uid() == user || peer.gid() == group
+}

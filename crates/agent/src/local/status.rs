@@ -1,0 +1,12 @@
+//! What this agent is about, over the socket: what its status file says.
+
+use axum::Json;
+use axum::extract::State;
+
+use super::Local;
+use crate::status::Status;
+
+pub(super) async fn get(State(local): State<Local>) -> Json<Status> {
+    let mut sources = local.sources.clone();
+    std::future::ready(Json(sources.status(local.clock.now()))).await
+}

@@ -1,0 +1,113 @@
+//! Statuses: setting one of this machine or another, what failed across a fleet, and the logs of what did.
+
+use bellwether_agent::local::client::{self, LocalError};
+use bellwether_api::client::CallError;
+use bellwether_api::v1::failure::Failures;
+use bellwether_api::v1::local::NewStatus;
+use bellwether_api::v1::log::NodeLog;
+use bellwether_api::v1::status::Status;
+use bellwether_core::words::time::Span;
+
+use crate::args::{Global, NodeLogs, SetStatus};
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::date;
+use crate::show::{print, table};
+
+/// Sets a status: of this machine through its own agent, of another through the control plane.
+pub(super) async fn update(global: &Global, set: SetStatus) -> Ended {
+    let lifetime_ms = set.lifetime.as_deref().map(millis).transpose()?;
+    let SetStatus { category, state, reason, .. } = set;
+    match &set.node {
+        Some(node) => {
+            let context = Context::new(global)?;
+            let status = Status { state, reason, lifetime_ms, ..Status::default() };
+            context.client.set_status(&context.namespace, node, &category, &status).await?;
+        }
+        None => {
+            let status = NewStatus { state, reason, lifetime_ms };
+            client::set_status(&set.data_dir, &category, &status).await.map_err(|error| match error {
+                LocalError::Problem(problem) => CallError::Problem(problem).into(),
+                LocalError::Away { .. } | LocalError::Broken(_) => {
+                    Failure::new(Exit::Unavailable, error.to_string())
+                        .hint("see: bellwether agent status; or name a machine with --node")
+                }
+            })?;
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+fn millis(text: &str) -> Result<u64, Failure> {
+    let span: Result<Span, _> = text.parse();
+    span.map(Span::as_millis).map_err(|error| Failure::usage(format!("read the lifetime: {error}")))
+}
+
+/// What failed; what is silent is told beside it and is no failure.
+pub(super) async fn failures(context: &Context, hosts: bool) -> Ended {
+    let failures = context.client.failures(&context.namespace).await?;
+    let names = || {
+        let mut names: Vec<String> = failures.failed.iter().map(|each| each.node.clone()).collect();
+        names.dedup();
+        names
+    };
+    if hosts {
+        print(&names().join("\n"));
+    } else {
+        context.show.data(&failures, names, |_| lines(&failures))?;
+    }
+    Ok(if failures.failed.is_empty() { Exit::Yes } else { Exit::No })
+}
+
+fn lines(failures: &Failures) -> String {
+    let statuses = failures.failed.iter().chain(&failures.silent).map(|each| {
+        let status = &each.status;
+        let reason = match (&status.said, status.reason.as_str()) {
+            (Some(said), "") => format!("silent; it was {said}"),
+            (Some(said), reason) => format!("silent; it was {said}: {reason}"),
+            (None, reason) => reason.to_owned(),
+        };
+        vec![each.node.clone(), each.category.clone(), status.state.clone(), date(status.since_ms), reason]
+    });
+    let nodes = failures.unreachable.iter().map(|each| {
+        let reason = "silent; what it said last may have changed".to_owned();
+        vec![each.node.clone(), "-".to_owned(), "unreachable".to_owned(), date(each.since_ms), reason]
+    });
+    let rows: Vec<Vec<String>> = statuses.chain(nodes).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    table(&["node", "category", "state", "since", "why"], rows.into_iter())
+}
+
+/// The kept logs of a node's failing runs, newest last.
+pub(super) async fn logs(context: &Context, wanted: NodeLogs) -> Ended {
+    let NodeLogs { name, entity, category } = wanted;
+    let kept = context.client.node_logs(&context.namespace, &name).await?.items;
+    let fits = |log: &&NodeLog| {
+        entity.as_ref().is_none_or(|entity| *entity == log.entity)
+            && category.as_ref().is_none_or(|category| *category == log.category)
+    };
+    let mut heads: Vec<&NodeLog> = kept.iter().filter(fits).collect();
+    heads.sort_by_key(|log| log.at_ms);
+    let mut logs = Vec::new();
+    for head in heads {
+        let (namespace, category, entity) = (&context.namespace, &head.category, &head.entity);
+        logs.push(context.client.node_log(namespace, &name, category, entity).await?);
+    }
+    if logs.is_empty() {
+        return Err(Failure::new(
+            Exit::No,
+            format!("find a log of {name}: nothing that was asked for failed there"),
+        ));
+    }
+    let names = || logs.iter().map(|log| format!("{}/{}", log.category, log.entity)).collect();
+    context.show.data(&logs, names, |_| {
+        let each = logs.iter().map(|log| {
+            let head = format!("{}/{} at {}, run {}", log.category, log.entity, date(log.at_ms), log.run);
+            format!("==> {head}\n{}", log.text.trim_end())
+        });
+        each.collect::<Vec<_>>().join("\n\n")
+    })?;
+    Ok(Exit::Yes)
+}

@@ -1,0 +1,59 @@
+//! Statuses that were not refreshed within their lifetime fall silent. Silent is not failed: nobody knows.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::records::event::Draft;
+use crate::records::key::Record;
+use crate::records::report::Report;
+use crate::records::status::UNKNOWN;
+use crate::verdict::{Atom, Verdict, Write};
+use crate::words::time::Timestamp;
+use crate::world::fleet::Fleet;
+
+/// Statuses whose lifetime is over, by the server's clock, each told once.
+///
+/// Woken by: reports with statuses that have a lifetime, its own wake. Like absorption it writes the report, compared with
+/// the revision it was decided on: a refresh that comes at the same moment wins or is looked at again, never lost.
+#[must_use]
+pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
+    let mut verdict = Verdict::default();
+    for (at, node) in fleet.silences.iter() {
+        if *at > now {
+            verdict.wake = Some(*at);
+            break;
+        }
+        if let Some(kept) = fleet.reports.get(node) {
+            let (report, mut events) = fall_silent((*kept.value).clone(), now);
+            if fleet.active_node(node).is_none() {
+                // It counts nowhere; nobody waits for news of it.
+                events.clear();
+            }
+            verdict.atoms.push(Atom { writes: vec![Write::put(Record::Report(report))], events });
+        }
+    }
+    verdict
+}
+
+fn fall_silent(mut report: Report, now: Timestamp) -> (Report, Vec<Draft>) {
+    let subject = alloc::format!("node/{}", report.node);
+    let mut events = Vec::new();
+    for (category, status) in &mut report.statuses {
+        let over = status.ends().filter(|end| *end <= now).zip(status.lifetime);
+        if let Some((end, lifetime)) = over {
+            events.push(Draft {
+                kind: "status.changed",
+                subject: subject.clone(),
+                before: Some(alloc::format!("{category}={}", status.shown())),
+                after: Some(alloc::format!("{category}={UNKNOWN}")),
+                cause: alloc::format!("it was not refreshed within {}", lifetime.lasts),
+            });
+            status.silent = true;
+            status.since = end;
+        }
+    }
+    (report, events)
+}
+
+#[cfg(test)]
+mod tests;

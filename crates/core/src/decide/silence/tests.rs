@@ -1,0 +1,182 @@
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::decide::report::absorb;
+use crate::records::node::Node;
+use crate::records::status::{Lifetime, State, Status};
+use crate::words::counter::Revision;
+use crate::words::name::{Category, Namespace, NodeName};
+use crate::words::time::Span;
+use crate::world::World;
+
+/// A namespace with two nodes, everything that was told of it, and how often what was written.
+struct Place {
+    world: World,
+    told: Vec<Draft>,
+    revision: u64,
+}
+
+fn ns() -> Namespace {
+    Namespace::parse("default").unwrap()
+}
+
+fn node(index: usize) -> NodeName {
+    NodeName::parse(["db-1", "web-1"][index]).unwrap()
+}
+
+fn at(secs: u64) -> Timestamp {
+    Timestamp::from_millis(secs * 1_000)
+}
+
+impl Place {
+    fn new() -> Self {
+        let mut place = Self { world: World::default(), told: Vec::new(), revision: 0 };
+        for index in 0..2 {
+            let node = Node {
+                name: node(index),
+                labels: Default::default(),
+                joined_at: at(0),
+                key_fingerprint: String::new(),
+                pause: None,
+                decommissioned: None,
+            };
+            place.write(Atom { writes: vec![Write::put(Record::Node(node))], events: vec![] });
+        }
+        place
+    }
+
+    fn write(&mut self, atom: Atom) {
+        self.revision += 1;
+        for write in atom.writes {
+            match write {
+                Write::Put(record) => self.world.put(Some(&ns()), *record, Revision::new(self.revision)),
+                Write::Delete(key) => self.world.delete(Some(&ns()), &key, Revision::new(self.revision)),
+            }
+        }
+        self.told.extend(atom.events);
+    }
+
+    fn fleet(&self) -> &Fleet {
+        self.world.fleets.get(&ns()).unwrap()
+    }
+
+    /// A node says it is in a state, for so long.
+    fn says(
+        &mut self,
+        index: usize,
+        (category, state): (&str, State),
+        lasts: Option<u64>,
+        now: u64,
+        update: u64,
+    ) {
+        let lifetime = lasts.map(|secs| Lifetime { lasts: Span::from_secs(secs), refreshed: at(now) });
+        let status = Status { lifetime, update, ..Status::new(state, at(now), String::new()) };
+        let report = Report {
+            node: node(index),
+            received_at: at(now),
+            agent_version: String::new(),
+            generation: Default::default(),
+            entities: BTreeMap::new(),
+            statuses: BTreeMap::from([(Category::parse(category).unwrap(), status)]),
+        };
+        let last = self.fleet().reports.get(&node(index)).map(|kept| (*kept.value).clone());
+        if let Some(atom) = absorb(last.as_ref(), report, at(now)) {
+            self.write(atom);
+        }
+    }
+
+    /// Lets the decider look, and do what it wants.
+    fn pass(&mut self, now: u64) -> Option<Timestamp> {
+        let verdict = decide(self.fleet(), at(now));
+        for atom in verdict.atoms {
+            self.write(atom);
+        }
+        verdict.wake
+    }
+
+    fn shown(&self, index: usize, category: &str) -> &'static str {
+        let kept = self.fleet().reports.get(&node(index)).unwrap();
+        kept.value.statuses.get(&Category::parse(category).unwrap()).unwrap().shown()
+    }
+
+    /// What was told of a node's category, in order.
+    fn story(&self, index: usize, category: &str) -> Vec<(Option<String>, Option<String>)> {
+        let subject = alloc::format!("node/{}", node(index));
+        let prefix = alloc::format!("{category}=");
+        let mine = |text: &Option<String>| {
+            text.as_ref().and_then(|text| text.strip_prefix(&prefix)).map(String::from)
+        };
+        let told = self.told.iter().filter(|event| event.subject == subject && mine(&event.after).is_some());
+        told.map(|event| (mine(&event.before), mine(&event.after))).collect()
+    }
+}
+
+#[test]
+fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
+    let mut place = Place::new();
+    place.says(0, ("backup", State::Success), Some(600), 10, 1);
+    assert_eq!(place.pass(10), Some(at(610)), "it looks again when the time is over");
+    assert_eq!(place.shown(0, "backup"), "success");
+    place.pass(610);
+    place.pass(700);
+    assert_eq!(place.shown(0, "backup"), "unknown");
+    // The same saying again, with some other news, is no refresh.
+    place.says(0, ("backup", State::Success), Some(600), 701, 1);
+    assert_eq!(place.shown(0, "backup"), "unknown");
+    place.says(0, ("backup", State::Success), Some(600), 702, 2);
+    assert_eq!(place.shown(0, "backup"), "success");
+    let word = |text: &str| Some(String::from(text));
+    let story =
+        [(None, word("success")), (word("success"), word("unknown")), (word("unknown"), word("success"))];
+    assert_eq!(place.story(0, "backup"), story);
+    let cause = &place.told.get(1).unwrap().cause;
+    assert_eq!(cause, "it was not refreshed within 10m");
+}
+
+#[test]
+fn a_status_without_a_lifetime_never_falls_silent() {
+    let mut place = Place::new();
+    place.says(0, ("backup", State::Failed), None, 10, 1);
+    assert_eq!(place.pass(1_000_000), None);
+    assert_eq!(place.shown(0, "backup"), "failed");
+}
+
+proptest! {
+    #[test]
+    fn deciding_again_changes_nothing_and_every_change_is_told_once(
+        acts in prop::collection::vec((0_usize..2, 0_usize..2, 0_usize..4, prop::option::of(1_u64..40), 0_u64..30, any::<bool>()), 1..40)
+    ) {
+        let mut place = Place::new();
+        let mut now = 0;
+        for (update, (index, category, state, lasts, pause, look)) in (1_u64..).zip(acts) {
+            now += pause;
+            let category = ["backup", "scrub"][category];
+            place.says(index, (category, State::ALL[state]), lasts, now, update);
+            if look {
+                place.pass(now);
+                let again = decide(place.fleet(), at(now));
+                prop_assert!(again.atoms.is_empty(), "{:?}", again.atoms);
+            }
+        }
+        now += 100;
+        place.pass(now);
+        prop_assert_eq!(decide(place.fleet(), at(now)), Verdict::default());
+        prop_assert!(place.fleet().silences.is_empty());
+        for (index, category) in [(0, "backup"), (0, "scrub"), (1, "backup"), (1, "scrub")] {
+            let story = place.story(index, category);
+            // Each event begins where the one before ended: one state at any time, no change untold, none told twice.
+            let mut last = None;
+            for (before, after) in story {
+                prop_assert_eq!(&before, &last);
+                prop_assert_ne!(&before, &after);
+                last = after;
+            }
+            if let Some(last) = last {
+                prop_assert_eq!(last.as_str(), place.shown(index, category));
+            }
+        }
+    }
+}

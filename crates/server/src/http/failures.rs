@@ -1,0 +1,40 @@
+//! What failed across a namespace, over HTTP: one call, whatever the size of the fleet.
+
+use axum::extract::State;
+use bellwether_api::v1::failure::{Failure as Line, Failures, Unreachable};
+use bellwether_core::records::node::Contact;
+use bellwether_core::world::fleet::Fleet;
+
+use super::App;
+use super::input::{Answer, Ns};
+use super::problem::Failure;
+
+pub(crate) async fn list(State(app): State<App>, Ns(namespace): Ns) -> Result<Answer<Failures>, Failure> {
+    let world = app.world();
+    let mut failures = world.fleets.get(&namespace).map_or_else(Failures::default, failures);
+    failures.revision = world.revision.get();
+    Ok(Answer(failures))
+}
+
+fn failures(fleet: &Fleet) -> Failures {
+    let mut all = Failures::default();
+    let active = fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
+    for (name, _) in active {
+        if let Some(kept) = fleet.presences.get(name)
+            && kept.value.contact == Contact::Unreachable
+        {
+            let since_ms = kept.value.since.as_millis();
+            all.unreachable.push(Unreachable { node: name.to_string(), since_ms });
+        }
+        for (category, status) in fleet.reports.get(name).into_iter().flat_map(|kept| &kept.value.statuses) {
+            let line =
+                || Line { node: name.to_string(), category: category.to_string(), status: status.into() };
+            if status.silent {
+                all.silent.push(line());
+            } else if status.is_failed() {
+                all.failed.push(line());
+            }
+        }
+    }
+    all
+}

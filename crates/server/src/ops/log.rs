@@ -1,0 +1,52 @@
+//! A failing run's log arrives: it takes the place of the one before, and the oldest beyond what is kept goes.
+
+use bellwether_api::v1;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::log::{MAX_LOGS, NodeLog};
+use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::words::name::{Category, EntityName, Namespace, NodeName};
+use bellwether_core::world::fleet::Fleet;
+
+use super::OpError;
+use crate::desk::Desk;
+
+/// Keeps the log of a node's last failing run of a category and entity. The same run again writes nothing.
+///
+/// # Errors
+/// [`OpError::Invalid`] for a value that is not allowed.
+pub async fn keep(
+    desk: &Desk,
+    namespace: &Namespace,
+    node: &NodeName,
+    (category, entity): (&Category, &EntityName),
+    shape: v1::log::NewLog,
+) -> Result<(), OpError> {
+    let (run, text) = (v1::log::run(&shape.run)?, v1::log::text(shape.text)?);
+    let actor = bellwether_core::access::Identity::Node(node.clone()).actor();
+    desk.change(namespace, &actor, |_, fleet, at| {
+        let place = (node.clone(), category.clone(), entity.clone());
+        if fleet.logs.get(&place).is_some_and(|kept| kept.value.run == run) {
+            return Ok((None, ()));
+        }
+        let (node, category, entity) = place;
+        let (run, text) = (run.clone(), text.clone());
+        let log = NodeLog { node, category, entity, run, at, bytes: text.len(), text };
+        let mut writes: Vec<Write> = beyond(fleet, &log).map(Write::Delete).into_iter().collect();
+        writes.push(Write::put(Record::Log(log)));
+        // The status that points here tells of the failure; the log itself is no event.
+        Ok((Some(Atom { writes, events: Vec::new() }), ()))
+    })
+    .await
+}
+
+/// The log that has to go for a new one.
+fn beyond(fleet: &Fleet, new: &NodeLog) -> Option<Key> {
+    let others = fleet.logs_of(&new.node).map(|kept| &kept.value);
+    let mut others: Vec<&NodeLog> = others
+        .map(|log| &**log)
+        .filter(|log| (&log.category, &log.entity) != (&new.category, &new.entity))
+        .collect();
+    others.sort_by_key(|log| log.at);
+    let oldest = others.first().filter(|_| others.len() >= MAX_LOGS)?;
+    Some(Key::Log(oldest.node.clone(), oldest.category.clone(), oldest.entity.clone()))
+}
