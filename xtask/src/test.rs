@@ -7,10 +7,11 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 3] = [
+const PACKAGES: [(&str, &str, &str); 4] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
+    ("bind9-dnsutils", "dig", "-v"),
 ];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
