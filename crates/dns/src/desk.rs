@@ -1,5 +1,8 @@
 //! One question's way to its answer, over whatever transport. Owns which code a message gets; never sockets.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;

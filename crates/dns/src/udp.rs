@@ -10,6 +10,7 @@ use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
+use crate::counts::add;
 use crate::desk::{Desk, Next, Seeds, Way};
 use crate::forward::Forwarder;
 use crate::wire::code::Code;
@@ -97,6 +98,9 @@ pub(crate) async fn serve(desk: Arc<Desk>, port: Arc<Port>, tasks: Tasks) {
         for (meta, buffer) in metas.iter().zip(&buffers).take(count) {
             let back = Return { to: meta.addr, from: meta.dst_ip };
             let joined = buffer.get(..meta.len).unwrap_or_default();
+            if joined.is_empty() {
+                add(&desk.counters.dropped);
+            }
             for packet in joined.chunks(meta.stride.max(1)) {
                 let way = Way { limit: None, seed: seeds.next() };
                 match desk.respond(&zone, packet, way, &mut out) {

@@ -3,8 +3,6 @@
 pub(crate) mod code;
 pub(crate) mod query;
 pub(crate) mod reply;
-#[cfg(test)]
-mod tests;
 
 /// Longest answer over UDP, in bytes, whatever a client says it takes: fits into the smallest IPv6 packet (DNS flag day
 /// 2020), so that nothing is sent in fragments.
