@@ -13,7 +13,7 @@
 //! Addresses of nodes and instances have a PTR. A tag that is called `any` is asked for by `_<service>._any`, one that is
 //! called `tcp` by `tcp.<service>`.
 
-mod chance;
+pub mod chance;
 pub mod name;
 mod subject;
 #[cfg(test)]
@@ -27,7 +27,6 @@ use core::net::IpAddr;
 use crate::catalogue::Service;
 use crate::catalogue::instance::{Addresses, Instance};
 use crate::words::name::{NodeName, ServiceName};
-use chance::Chance;
 use name::Name;
 use subject::{Subject, Which};
 use zone::{Said, Zone};
@@ -58,7 +57,7 @@ pub enum Kind {
 pub enum Answer<'a> {
     /// The name is there, with these records of the kind; none if it has none of it.
     Here {
-        /// All of them, each once, in random order. Their owner is the name in the question.
+        /// All of them, each once; [`chance::Chance`] puts them in the order of the moment. Their owner is the name in the question.
         records: Vec<Data<'a>>,
         /// The names that SRV and NS records point at, each once, by [`Data`]'s index.
         targets: Vec<Said<'a>>,
@@ -105,25 +104,24 @@ pub enum Data<'a> {
     Everything,
 }
 
-/// Answers a question about `name`; `seed` is the chance by which records are ordered.
+/// Answers a question about `name`.
 #[must_use]
-pub fn answer<'a>(zone: &'a Zone, name: &Name, kind: Kind, seed: u64) -> Answer<'a> {
-    let mut chance = Chance(seed);
+pub fn answer<'a>(zone: &'a Zone, name: &Name, kind: Kind) -> Answer<'a> {
     let catalogue = &zone.catalogue;
     match subject::read(&zone.origin, name) {
         Subject::Apex => apex(kind, Apex::Domain),
         Subject::Between => here(kind, Vec::new()),
-        Subject::NameServer => here(kind, addresses(kind, zone.addresses(Said::NameServer), &mut chance)),
+        Subject::NameServer => here(kind, addresses(kind, zone.addresses(Said::NameServer))),
         Subject::Node(node) => {
             let node = NodeName::parse(node).ok().and_then(|node| catalogue.host(&node));
-            let found = node.map(|host| here(kind, addresses(kind, host.all(), &mut chance)));
+            let found = node.map(|host| here(kind, addresses(kind, host.all())));
             found.unwrap_or(Answer::NoSuchName)
         }
         Subject::Address(address) => {
             if !is_known(zone, address) {
                 return Answer::NoSuchName;
             }
-            here(kind, addresses(kind, [address].into_iter(), &mut chance))
+            here(kind, addresses(kind, [address].into_iter()))
         }
         Subject::Reverse(address) => reverse(zone, address, kind),
         Subject::Service { service, which, protocol } => {
@@ -131,11 +129,11 @@ pub fn answer<'a>(zone: &'a Zone, name: &Name, kind: Kind, seed: u64) -> Answer<
             let Some(service) = service else { return Answer::NoSuchName };
             let Some(chosen) = choose(service, which) else { return Answer::NoSuchName };
             match kind {
-                Kind::Srv => srv(zone, &chosen, &mut chance),
+                Kind::Srv => srv(zone, &chosen),
                 Kind::A | Kind::Aaaa if protocol => here(kind, Vec::new()),
                 Kind::A | Kind::Aaaa => {
                     let all = chosen.iter().flat_map(|instance| instance.addresses.all());
-                    here(kind, addresses(kind, all, &mut chance))
+                    here(kind, addresses(kind, all))
                 }
                 Kind::Ptr | Kind::Soa | Kind::Ns | Kind::Any | Kind::Other => here(kind, Vec::new()),
             }
@@ -161,8 +159,8 @@ fn apex<'a>(kind: Kind, apex: Apex) -> Answer<'a> {
     Answer::Here { records, targets, apex }
 }
 
-/// The addresses of the kind, each once, in random order.
-fn addresses<'a>(kind: Kind, all: impl Iterator<Item = IpAddr>, chance: &mut Chance) -> Vec<Data<'a>> {
+/// The addresses of the kind, each once.
+fn addresses<'a>(kind: Kind, all: impl Iterator<Item = IpAddr>) -> Vec<Data<'a>> {
     let wanted = |address: &IpAddr| match kind {
         Kind::A => address.is_ipv4(),
         Kind::Aaaa => address.is_ipv6(),
@@ -171,7 +169,6 @@ fn addresses<'a>(kind: Kind, all: impl Iterator<Item = IpAddr>, chance: &mut Cha
     let mut records: Vec<Data<'_>> = all.filter(wanted).map(Data::Address).collect();
     records.sort_unstable();
     records.dedup();
-    chance.shuffle(&mut records);
     records
 }
 
@@ -215,7 +212,7 @@ fn choose<'a>(service: &'a Service, which: Which<'_>) -> Option<Vec<&'a Instance
 }
 
 /// Names and ports: of the node when the instance is wherever the node is, else of each of its addresses.
-fn srv<'a>(zone: &'a Zone, chosen: &[&'a Instance], chance: &mut Chance) -> Answer<'a> {
+fn srv<'a>(zone: &'a Zone, chosen: &[&'a Instance]) -> Answer<'a> {
     let mut found: Vec<(Said<'a>, u16)> = Vec::with_capacity(chosen.len());
     for instance in chosen {
         let Some(port) = instance.port else { continue };
@@ -235,7 +232,6 @@ fn srv<'a>(zone: &'a Zone, chosen: &[&'a Instance], chance: &mut Chance) -> Answ
         }
         records.push(Data::Srv { port, target: targets.len() - 1 });
     }
-    chance.shuffle(&mut records);
     Answer::Here { records, targets, apex: Apex::Domain }
 }
 

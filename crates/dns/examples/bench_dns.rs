@@ -43,7 +43,7 @@ async fn main() -> Result<()> {
     let (_publish, zone) = watch::channel(Arc::new(zone()?));
     let serving = serve(Config::on(["127.0.0.1:0".parse()?]), zone, &tasks).await?;
     let ours = serving.addresses().first().copied().ok_or("no address")?;
-    let (theirs, mut unbound) = unbound(dir.path())?;
+    let (theirs, mut unbound) = unbound(dir.path()).await?;
     let measured = measure(dir.path(), ours, theirs);
     unbound.kill()?;
     unbound.wait()?;
@@ -99,7 +99,7 @@ fn zone() -> Result<Zone> {
 }
 
 /// Unbound with the same records, as its own manual tunes it for two cores.
-fn unbound(dir: &Path) -> Result<(SocketAddr, Child)> {
+async fn unbound(dir: &Path) -> Result<(SocketAddr, Child)> {
     let at = UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
     let mut config = format!(
         "server:\n interface: {}\n port: {}\n num-threads: 2\n so-reuseport: yes\n username: \"\"\n chroot: \"\"\n \
@@ -126,14 +126,15 @@ fn unbound(dir: &Path) -> Result<(SocketAddr, Child)> {
     socket.set_read_timeout(Some(Duration::from_millis(100)))?;
     socket.connect(at)?;
     for _ in 0..100 {
-        // An empty question; whatever is said to it, unbound is there.
-        let asked = socket.send(&[0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1]);
+        // Whatever is said of its zone, unbound is there.
+        let asked = socket.send(b"\0\x01\x01\0\0\x01\0\0\0\0\0\0\x02bw\x08internal\0\0\x06\0\x01");
         if asked.is_ok() && socket.recv(&mut [0; 512]).is_ok() {
             return Ok((at, child));
         }
         if let Some(status) = child.try_wait()? {
             return Err(format!("unbound ended: {status}").into());
         }
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     child.kill()?;
     Err("unbound does not answer".into())

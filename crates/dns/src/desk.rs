@@ -8,15 +8,17 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use bellwether_core::answer::zone::Zone;
-use bellwether_core::answer::{Answer, answer};
+use bellwether_core::answer::{Answer, Apex, Kind, answer};
 use tokio::sync::watch;
 
 use crate::counts::{Counters, add};
 use crate::forward::Forwarder;
+use crate::shelf::Shelf;
 use crate::wire::PLAIN_UDP_BYTES;
 use crate::wire::code::{CLASS_IN, Code, TYPE_AXFR, TYPE_IXFR, TYPE_OPT, kind};
 use crate::wire::query::{Head, Query, Unreadable, read};
-use crate::wire::reply::{Content, Reply, bare};
+use crate::wire::records::Records;
+use crate::wire::reply::{Reply, bare};
 
 /// The answer is this zone's own word.
 const AUTHORITATIVE: u16 = 0x0400;
@@ -66,8 +68,13 @@ pub(crate) struct Way {
 }
 
 impl Desk {
+    /// Somewhere to keep that many bytes of records.
+    pub(crate) fn shelf(&self, most_bytes: usize) -> Shelf {
+        Shelf::new(self.zone.borrow().clone(), most_bytes)
+    }
+
     /// Reads a message and writes its answer.
-    pub(crate) fn respond(&self, zone: &Zone, message: &[u8], way: Way, out: &mut Vec<u8>) -> Next {
+    pub(crate) fn respond(&self, shelf: &mut Shelf, message: &[u8], way: Way, out: &mut Vec<u8>) -> Next {
         let query = match read(message) {
             Ok(query) => query,
             Err(Unreadable::Noise) => {
@@ -78,32 +85,22 @@ impl Desk {
             Err(Unreadable::Shape(head)) => return self.bare(head, Code::FormErr, out),
         };
         let limit = way.limit.unwrap_or_else(|| query.udp_limit());
+        let found = objection(&query).map_or_else(|| look_up(shelf, &query), Found::Not);
         let mut reply = Reply::to(&query, limit, out);
-        let code = if let Some(code) = objection(&query) {
-            code
-        } else {
-            match answer(zone, &query.name, kind(query.kind), way.seed) {
-                Answer::Here { records, targets, apex } => {
-                    reply.fill(zone, &query, &Content { records, targets, apex });
-                    Code::NoError
-                }
-                Answer::NoSuchName => {
-                    reply.fill(zone, &query, &Content::none());
-                    Code::NxDomain
-                }
-                Answer::Elsewhere => match &self.forwarder {
-                    Some(forwarder) if query.head.is_recursion_desired() => {
-                        return Next::Forward(Box::new(query), forwarder.clone());
-                    }
-                    Some(_) | None => Code::Refused,
-                },
+        let (code, own) = match found {
+            Found::Records(records, code) => {
+                reply.fill(&records, way.seed);
+                (code, AUTHORITATIVE)
             }
+            Found::Elsewhere => match &self.forwarder {
+                Some(forwarder) if query.head.is_recursion_desired() => {
+                    return Next::Forward(Box::new(query), forwarder.clone());
+                }
+                Some(_) | None => (Code::Refused, 0),
+            },
+            Found::Not(code) => (code, 0),
         };
-        let authority = match code {
-            Code::NoError | Code::NxDomain => AUTHORITATIVE,
-            Code::FormErr | Code::ServFail | Code::NotImp | Code::Refused | Code::BadVers => 0,
-        };
-        if reply.finish(&query, code, authority | self.recursion()) {
+        if reply.finish(&query, code, own | self.recursion()) {
             add(&self.counters.truncated);
         }
         self.counters.answered(code);
@@ -135,6 +132,36 @@ impl Desk {
 
     const fn recursion(&self) -> u16 {
         if self.forwarder.is_some() { RECURSION_AVAILABLE } else { 0 }
+    }
+}
+
+/// What there is for a question.
+enum Found {
+    Records(Arc<Records>, Code),
+    Elsewhere,
+    Not(Code),
+}
+
+/// What the zone has for a question, from the shelf if it was asked before.
+fn look_up(shelf: &mut Shelf, query: &Query) -> Found {
+    if let Some(records) = shelf.find(&query.name, query.kind) {
+        return Found::Records(records, Code::NoError);
+    }
+    let zone = shelf.zone();
+    match answer(&zone, &query.name, kind(query.kind)) {
+        Answer::Here { records, targets, apex } => {
+            let records = Arc::new(Records::new(&zone, &query.name, (&records, &targets, apex)));
+            // Any other type would be a place of its own for the same nothing.
+            if kind(query.kind) != Kind::Other {
+                shelf.keep(&records);
+            }
+            Found::Records(records, Code::NoError)
+        }
+        Answer::NoSuchName => {
+            let records = Records::new(&zone, &query.name, (&[], &[], Apex::Domain));
+            Found::Records(Arc::new(records), Code::NxDomain)
+        }
+        Answer::Elsewhere => Found::Elsewhere,
     }
 }
 

@@ -92,7 +92,10 @@ pub async fn serve(
     let desk = Desk { zone: zone.clone(), counters: counters.clone(), forwarder: forwarder.transpose()? };
     let (desk, slots) = (Arc::new(desk), Arc::new(Semaphore::new(config.limits.connections)));
     for (_, port, listener) in sockets {
-        tasks.spawn("dns-udp", udp::serve(desk.clone(), Arc::new(port), tasks.clone()));
+        let port = Arc::new(port);
+        for _ in 0..2 {
+            tasks.spawn("dns-udp", udp::serve(desk.clone(), port.clone(), tasks.clone()));
+        }
         let limits = (config.limits.clone(), slots.clone());
         tasks.spawn("dns-tcp", tcp::serve(desk.clone(), listener, limits, tasks.clone()));
     }

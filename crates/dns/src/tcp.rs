@@ -67,11 +67,13 @@ async fn converse(desk: &Desk, stream: TcpStream, limits: &Limits) -> std::io::R
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     let (mut seeds, mut message, mut out, mut frame) = (Seeds::new(), vec![], vec![], vec![]);
+    // Too many connections for each to keep anything.
+    let mut shelf = desk.shelf(0);
     for _ in 0..limits.questions_per_connection {
         timeout(limits.idle, receive(&mut stream, &mut message)).await??;
-        let zone = desk.zone.borrow().clone();
+        shelf.renew(&desk.zone.borrow());
         let way = Way { limit: Some(MAX_TCP_BYTES), seed: seeds.next() };
-        match desk.respond(&zone, &message, way, &mut out) {
+        match desk.respond(&mut shelf, &message, way, &mut out) {
             Next::Send => {}
             // Whoever sends noise over a connection has lost the thread.
             Next::Drop => return Ok(()),

@@ -13,6 +13,7 @@ use tokio::net::UdpSocket;
 use crate::counts::add;
 use crate::desk::{Desk, Next, Seeds, Way};
 use crate::forward::Forwarder;
+use crate::shelf::MAX_BYTES;
 use crate::wire::code::Code;
 use crate::wire::query::Query;
 
@@ -77,6 +78,7 @@ impl Port {
 pub(crate) async fn serve(desk: Arc<Desk>, port: Arc<Port>, tasks: Tasks) {
     let (token, mut seeds, mut out) = (tasks.token(), Seeds::new(), Vec::new());
     let mut memory = vec![0; DATAGRAM_BYTES * BATCH_SIZE];
+    let mut shelf = desk.shelf(MAX_BYTES);
     let mut metas = [RecvMeta::default(); BATCH_SIZE];
     loop {
         let mut buffers: Vec<_> = memory.chunks_exact_mut(DATAGRAM_BYTES).map(IoSliceMut::new).collect();
@@ -94,7 +96,7 @@ pub(crate) async fn serve(desk: Arc<Desk>, port: Arc<Port>, tasks: Tasks) {
                 continue;
             }
         };
-        let zone = desk.zone.borrow().clone();
+        shelf.renew(&desk.zone.borrow());
         for (meta, buffer) in metas.iter().zip(&buffers).take(count) {
             let back = Return { to: meta.addr, from: meta.dst_ip };
             let joined = buffer.get(..meta.len).unwrap_or_default();
@@ -103,7 +105,7 @@ pub(crate) async fn serve(desk: Arc<Desk>, port: Arc<Port>, tasks: Tasks) {
             }
             for packet in joined.chunks(meta.stride.max(1)) {
                 let way = Way { limit: None, seed: seeds.next() };
-                match desk.respond(&zone, packet, way, &mut out) {
+                match desk.respond(&mut shelf, packet, way, &mut out) {
                     Next::Send => port.send(&out, back).await,
                     Next::Drop => {}
                     Next::Forward(query, forwarder) => {

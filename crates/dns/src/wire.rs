@@ -2,6 +2,7 @@
 
 pub(crate) mod code;
 pub(crate) mod query;
+pub(crate) mod records;
 pub(crate) mod reply;
 
 /// Longest answer over UDP, in bytes, whatever a client says it takes: fits into the smallest IPv6 packet (DNS flag day

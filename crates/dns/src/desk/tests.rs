@@ -65,7 +65,7 @@ fn message(name: &str, kind: u16, payload: Option<u16>) -> Vec<u8> {
 /// The code of an answer to this, with the upper bits from EDNS; none if it is dropped or asked elsewhere.
 fn code(desk: &Desk, message: &[u8]) -> Option<u8> {
     let mut out = Vec::new();
-    match desk.respond(&desk.zone.borrow(), message, Way { limit: None, seed: 1 }, &mut out) {
+    match desk.respond(&mut desk.shelf(0), message, Way { limit: None, seed: 1 }, &mut out) {
         Next::Send => Some(out[3] & 15),
         Next::Drop | Next::Forward(..) => None,
     }
@@ -182,7 +182,7 @@ proptest! {
     ) {
         let (desk, mut out) = (desk(forwards), vec![1, 2, 3]);
         let way = Way { limit: over_tcp.then_some(MAX_TCP_BYTES), seed };
-        match desk.respond(&desk.zone.borrow(), &message, way, &mut out) {
+        match desk.respond(&mut desk.shelf(0), &message, way, &mut out) {
             Next::Send => {
                 prop_assert!(over_tcp || out.len() <= 1_232);
                 prop_assert_eq!(&out[..2], &message[..2]);
