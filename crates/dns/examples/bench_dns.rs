@@ -1,7 +1,8 @@
 //! How many DNS questions a second are answered, beside unbound with the same records on the same machine.
 //!
 //! `cargo run --release -p bellwether-dns --example bench_dns`; asked by `dnsperf`, in turns. Last come the figures, one a
-//! line: `name value unit (peer value, ratio)`.
+//! line: `name value unit (peer value, ratio)`. Rates suffer from whatever else the machine does; what an answer costs in
+//! processor time, kernel and all, suffers less.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -44,12 +45,16 @@ async fn main() -> Result<()> {
     let serving = serve(Config::on(["127.0.0.1:0".parse()?]), zone, &tasks).await?;
     let ours = serving.addresses().first().copied().ok_or("no address")?;
     let (theirs, mut unbound) = unbound(dir.path()).await?;
-    let measured = measure(dir.path(), ours, theirs);
+    let ours = Peer { at: ours, process: std::process::id() };
+    let theirs = Peer { at: theirs, process: unbound.id() };
+    let measured = measure(dir.path(), &ours, &theirs);
     unbound.kill()?;
     unbound.wait()?;
     tasks.stop(Duration::from_secs(5)).await?;
-    for (kind, ours, theirs) in measured? {
-        println!("dns-{kind} {ours:.0} answers/s (unbound {theirs:.0}, {:.2})", ours / theirs);
+    for (kind, [ours, theirs]) in measured? {
+        let (rate, cost) = (ours.rate / theirs.rate, ours.micros / theirs.micros);
+        println!("dns-{kind} {:.0} answers/s (unbound {:.0}, {rate:.2})", ours.rate, theirs.rate);
+        println!("dns-{kind}-cpu {:.1} µs/answer (unbound {:.1}, {cost:.2})", ours.micros, theirs.micros);
     }
     Ok(())
 }
@@ -140,8 +145,21 @@ async fn unbound(dir: &Path) -> Result<(SocketAddr, Child)> {
     Err("unbound does not answer".into())
 }
 
-/// For A and for SRV: our rate and unbound's.
-fn measure(dir: &Path, ours: SocketAddr, theirs: SocketAddr) -> Result<Vec<(&'static str, f64, f64)>> {
+/// A server that is measured.
+struct Peer {
+    at: SocketAddr,
+    process: u32,
+}
+
+/// How it did: answers a second, and processor time for each, in microseconds.
+#[derive(Debug, Clone, Copy)]
+struct Figure {
+    rate: f64,
+    micros: f64,
+}
+
+/// For A and for SRV: how we did, and how unbound did.
+fn measure(dir: &Path, ours: &Peer, theirs: &Peer) -> Result<Vec<(&'static str, [Figure; 2])>> {
     let mut figures = Vec::new();
     for (name, kind) in [("a", "A"), ("srv", "SRV")] {
         let path = dir.join(name);
@@ -152,17 +170,36 @@ fn measure(dir: &Path, ours: SocketAddr, theirs: SocketAddr) -> Result<Vec<(&'st
         std::fs::write(&path, questions)?;
         let (mut mine, mut peer) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
-            mine.push(rate(ours, &path)?);
-            peer.push(rate(theirs, &path)?);
-            println!("round {round}: {kind} ours {mine:.0?} unbound {peer:.0?}");
+            let (one, other) = (figure(ours, &path)?, figure(theirs, &path)?);
+            println!("round {round}: {kind} ours {one:.1?} unbound {other:.1?}");
+            mine.push(one);
+            peer.push(other);
         }
-        figures.push((name, median(mine), median(peer)));
+        figures.push((name, [median(&mine), median(&peer)]));
     }
     Ok(figures)
 }
 
-/// What `dnsperf` counted.
-fn rate(at: SocketAddr, questions: &Path) -> Result<f64> {
+fn figure(peer: &Peer, questions: &Path) -> Result<Figure> {
+    let before = processor_ticks(peer.process)?;
+    let (rate, answers) = dnsperf(peer.at, questions)?;
+    // Linux counts in hundredths of a second.
+    let micros = (processor_ticks(peer.process)? - before) * 10_000.0 / answers;
+    Ok(Figure { rate, micros })
+}
+
+/// Processor time that a process and its kernel side took.
+fn processor_ticks(process: u32) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
+    let mut next = || {
+        fields.next().ok_or("no processor time")?.parse::<f64>().map_err(Box::<dyn Error + Send + Sync>::from)
+    };
+    Ok(next()? + next()?)
+}
+
+/// What `dnsperf` counted: the rate, and all answers.
+fn dnsperf(at: SocketAddr, questions: &Path) -> Result<(f64, f64)> {
     let mut dnsperf = Command::new("dnsperf");
     dnsperf.args(["-s", &at.ip().to_string(), "-p", &at.port().to_string(), "-l", SECONDS, "-e"]);
     let output = dnsperf.args(LOAD).arg("-d").arg(questions).output()?;
@@ -172,10 +209,16 @@ fn rate(at: SocketAddr, questions: &Path) -> Result<f64> {
     if !codes.starts_with("NOERROR") || codes.contains(',') {
         return Err(format!("dnsperf saw other answers than records:\n{said}").into());
     }
-    Ok(value("Queries per second:").ok_or("dnsperf says no rate")?.parse()?)
+    let answers =
+        value("Queries completed:").and_then(|line| line.split(' ').next()).ok_or("dnsperf says no count")?;
+    Ok((value("Queries per second:").ok_or("dnsperf says no rate")?.parse()?, answers.parse()?))
 }
 
-fn median(mut rates: Vec<f64>) -> f64 {
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied().unwrap_or_default()
+fn median(figures: &[Figure]) -> Figure {
+    let middle = |value: fn(&Figure) -> f64| {
+        let mut values: Vec<f64> = figures.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or_default()
+    };
+    Figure { rate: middle(|one| one.rate), micros: middle(|one| one.micros) }
 }
