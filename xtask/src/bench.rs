@@ -17,6 +17,8 @@ pub(crate) enum Bench {
     Store,
     /// Status reports over TLS, authorised, durable, each with its event
     Reports,
+    /// Answers to DNS questions, beside unbound with the same records
+    Dns,
 }
 
 pub(crate) fn run(root: &Path, bench: Bench) -> Result<()> {
@@ -25,6 +27,7 @@ pub(crate) fn run(root: &Path, bench: Bench) -> Result<()> {
         Bench::Rehearsal => ("bellwether-core", "bench_rehearsal"),
         Bench::Store => ("bellwether-store", "bench_store"),
         Bench::Reports => ("bellwether-server", "bench_reports"),
+        Bench::Dns => ("bellwether-dns", "bench_dns"),
     };
     shell::run(
         root,

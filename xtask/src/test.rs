@@ -12,6 +12,7 @@ const PACKAGES: [(&str, &str, &str); 4] = [
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
     ("puppet-agent", "puppet", "--version"),
+    ("bind9-dnsutils", "dig", "-v"),
 ];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {

@@ -5,7 +5,11 @@
 //! what changed; DNS, files, needs and discovery over HTTP read it, on servers and on agents alike.
 
 pub mod instance;
+<<<<<<< HEAD
 pub mod log;
+=======
+mod offers;
+>>>>>>> dns
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +22,7 @@ use rpds::RedBlackTreeSetSync;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
 use crate::world::Map;
 use instance::{Addresses, Instance};
+use offers::Offers;
 
 /// Who offers what, at which addresses, and whether it serves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,6 +30,7 @@ pub struct Catalogue {
     services: Map<ServiceName, Service>,
     hosts: Map<NodeName, Arc<Addresses>>,
     owners: Map<IpAddr, RedBlackTreeSetSync<NodeName>>,
+    offers: Offers,
 }
 
 /// One service: its instances, by node and name.
@@ -62,6 +68,11 @@ impl Catalogue {
         self.owners.get(&address).into_iter().flat_map(|owners| owners.iter())
     }
 
+    /// The services that have an instance at an address, in name order.
+    pub fn offers(&self, address: IpAddr) -> impl Iterator<Item = &ServiceName> {
+        self.offers.at(address)
+    }
+
     /// Remembers a node's addresses in place of those it had; `None` forgets the node, not what it offers.
     pub fn set_host(&mut self, name: &NodeName, addresses: Option<Addresses>) {
         if let Some(old) = self.hosts.get(name).cloned() {
@@ -90,7 +101,8 @@ impl Catalogue {
         self.hear_of(name);
         let Some(service) = self.services.get_mut(name) else { return };
         let key = (instance.node.clone(), instance.name.clone());
-        service.forget(&key);
+        let old = service.forget(&key);
+        self.offers.change(name, old.as_deref(), Some(&instance));
         service.functional += usize::from(instance.level.serves());
         service.instances.insert_mut(key, Arc::new(instance));
     }
@@ -98,7 +110,8 @@ impl Catalogue {
     /// Takes an instance away. The service stays known by its name.
     pub fn remove(&mut self, name: &ServiceName, node: &NodeName, instance: &InstanceName) {
         if let Some(service) = self.services.get_mut(name) {
-            service.forget(&(node.clone(), instance.clone()));
+            let old = service.forget(&(node.clone(), instance.clone()));
+            self.offers.change(name, old.as_deref(), None);
         }
     }
 
@@ -134,10 +147,10 @@ impl Service {
         self.functional
     }
 
-    fn forget(&mut self, key: &(NodeName, InstanceName)) {
-        if let Some(old) = self.instances.get(key) {
-            self.functional -= usize::from(old.level.serves());
-            self.instances.remove_mut(key);
-        }
+    fn forget(&mut self, key: &(NodeName, InstanceName)) -> Option<Arc<Instance>> {
+        let old = self.instances.get(key).cloned()?;
+        self.functional -= usize::from(old.level.serves());
+        self.instances.remove_mut(key);
+        Some(old)
     }
 }

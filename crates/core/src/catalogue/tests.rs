@@ -85,6 +85,10 @@ proptest! {
             let all: Vec<&Instance> = service.instances().collect();
             prop_assert_eq!(service.addressable(), all.len());
             prop_assert_eq!(service.functional(), all.iter().filter(|one| one.level.serves()).count());
+            for node in 0..4_u8 {
+                let here = all.iter().any(|one| one.node.as_str() == alloc::format!("n{node}"));
+                prop_assert_eq!(catalogue.offers(IpAddr::from([10, 0, 0, node])).count(), usize::from(here));
+            }
         }
     }
 }

@@ -91,6 +91,8 @@ names! {
     InstanceName: "instance name", target;
     /// A word that instances of a service are told apart by. 1 to 253 visible ASCII characters.
     Tag: "tag", visible;
+    /// Where a fleet's machines stand, as it is said in DNS names. A DNS label.
+    Datacentre: "datacentre name", label;
     /// A network interface of a node, such as `eth0`. 1 to 15 visible ASCII characters without '/'.
     InterfaceName: "interface name", interface;
     /// The name of a token or of whoever acts. 1 to 253 bytes like a target's.

@@ -1,0 +1,132 @@
+//! Beginning to serve: sockets, and the tasks that answer on them until their level is stopped.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bellwether_core::answer::zone::Zone;
+use bellwether_rt::tasks::Tasks;
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::sync::{Semaphore, watch};
+
+use crate::config::Config;
+use crate::counts::{Counters, Counts};
+use crate::desk::Desk;
+use crate::forward::Forwarder;
+use crate::{tcp, udp};
+
+/// How often a free port is looked for that both UDP and TCP have.
+const PORT_TRIES: usize = 16;
+
+/// A DNS server that is running. Dropping it stops nothing: its tasks end with the level they were started on.
+#[derive(Debug, Clone)]
+pub struct Serving {
+    addresses: Vec<SocketAddr>,
+    counters: Arc<Counters>,
+    zone: watch::Receiver<Arc<Zone>>,
+}
+
+/// Why DNS is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// An address cannot be listened on.
+    #[error("listen for DNS on {address} ({transport}): {source}; {advice}")]
+    Bind {
+        /// Which.
+        address: SocketAddr,
+        /// `udp` or `tcp`.
+        transport: &'static str,
+        /// Why.
+        source: std::io::Error,
+        /// What to try next.
+        advice: &'static str,
+    },
+    /// Questions about other zones would come back.
+    #[error("forward DNS to {0}: that is this server itself; name another resolver")]
+    ForwardToSelf(SocketAddr),
+    /// There is nobody to forward to.
+    #[error("forward DNS: no resolver is named; name one, or do not forward")]
+    NoUpstream,
+}
+
+impl Serving {
+    /// Where it listens, in the order of the configuration; free ports are filled in.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// What it did so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counters.read(self.zone.borrow().stale_since)
+    }
+}
+
+/// Serves DNS from whatever `zone` holds at the moment of each question, until `tasks` is stopped.
+///
+/// When it returns, its sockets are open and questions are answered.
+///
+/// # Errors
+/// [`ServeError`] with the address and the next thing to try; nothing is served then.
+pub async fn serve(
+    config: Config,
+    zone: watch::Receiver<Arc<Zone>>,
+    tasks: &Tasks,
+) -> Result<Serving, ServeError> {
+    let mut sockets = Vec::new();
+    for address in &config.listen {
+        sockets.push(open(*address).await?);
+    }
+    let addresses: Vec<SocketAddr> = sockets.iter().map(|(address, _, _)| *address).collect();
+    let forwarder = config.forward.map(|forward| {
+        if forward.upstreams.is_empty() {
+            return Err(ServeError::NoUpstream);
+        }
+        match forward.upstreams.iter().find(|upstream| addresses.contains(upstream)) {
+            Some(own) => Err(ServeError::ForwardToSelf(*own)),
+            None => Ok(Arc::new(Forwarder::new(forward))),
+        }
+    });
+    let counters = Arc::<Counters>::default();
+    let desk = Desk { zone: zone.clone(), counters: counters.clone(), forwarder: forwarder.transpose()? };
+    let (desk, slots) = (Arc::new(desk), Arc::new(Semaphore::new(config.limits.connections)));
+    for (_, port, listener) in sockets {
+        let port = Arc::new(port);
+        for _ in 0..2 {
+            tasks.spawn("dns-udp", udp::serve(desk.clone(), port.clone(), tasks.clone()));
+        }
+        let limits = (config.limits.clone(), slots.clone());
+        tasks.spawn("dns-tcp", tcp::serve(desk.clone(), listener, limits, tasks.clone()));
+    }
+    Ok(Serving { addresses, counters, zone })
+}
+
+/// Both sockets of an address; the same free port for both if none is asked for.
+async fn open(address: SocketAddr) -> Result<(SocketAddr, udp::Port, TcpListener), ServeError> {
+    let mut tries = if address.port() == 0 { PORT_TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let refused = |transport| move |source| bind_error(address, transport, source);
+        let listener = TcpListener::bind(address).await.map_err(refused("tcp"))?;
+        let bound = listener.local_addr().map_err(refused("tcp"))?;
+        match UdpSocket::bind(bound).await.and_then(udp::Port::new) {
+            Ok(port) => return Ok((bound, port, listener)),
+            Err(error) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
+            Err(error) => return Err(bind_error(address, "udp", error)),
+        }
+    }
+}
+
+fn bind_error(address: SocketAddr, transport: &'static str, source: std::io::Error) -> ServeError {
+    let advice = if source.kind() == ErrorKind::PermissionDenied {
+        "a port below 1024 needs CAP_NET_BIND_SERVICE, or another port"
+    } else if source.kind() == ErrorKind::AddrInUse {
+        "another program listens there: stop it (`ss -lntup` names it), or choose another port"
+    } else if source.kind() == ErrorKind::AddrNotAvailable {
+        "this machine does not have that address"
+    } else {
+        "choose another address or port"
+    };
+    ServeError::Bind { address, transport, source, advice }
+}

@@ -1,0 +1,141 @@
+//! UDP: many packets per call, each answered from the address that it was sent to.
+
+use std::io::IoSliceMut;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_rt::tasks::Tasks;
+use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+use crate::counts::add;
+use crate::desk::{Desk, Next, Seeds, Way};
+use crate::forward::Forwarder;
+use crate::shelf::MAX_BYTES;
+use crate::wire::code::Code;
+use crate::wire::query::Query;
+
+/// Longest datagram there is. The kernel may hand over several small ones joined, up to this; pages that it never writes
+/// to cost no memory.
+const DATAGRAM_BYTES: usize = 65_535;
+
+/// What the kernel is asked to hold while we are busy, in bytes: some thousand questions. It may give less.
+const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
+
+/// Pause after an error of the socket, so that one that lasts does not keep a core busy.
+const ERROR_PAUSE: Duration = Duration::from_millis(10);
+
+/// A socket that questions come in by.
+#[derive(Debug)]
+pub(crate) struct Port {
+    socket: UdpSocket,
+    state: UdpSocketState,
+}
+
+/// Whom an answer goes to, and from which of our addresses.
+#[derive(Debug, Clone, Copy)]
+struct Return {
+    to: SocketAddr,
+    from: Option<IpAddr>,
+}
+
+impl Port {
+    pub(crate) fn new(socket: UdpSocket) -> std::io::Result<Self> {
+        let state = UdpSocketState::new((&socket).into())?;
+        // Only more than the usual is of use; what the kernel does not give is not missed.
+        if state.recv_buffer_size((&socket).into())? < RECEIVE_BUFFER_BYTES
+            && let Err(error) = state.set_recv_buffer_size((&socket).into(), RECEIVE_BUFFER_BYTES)
+        {
+            tracing::debug!(%error, "the socket keeps its receive buffer");
+        }
+        Ok(Self { socket, state })
+    }
+
+    /// Waits for packets; how many, each with its sender.
+    async fn receive(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> std::io::Result<usize> {
+        let read = || self.state.recv((&self.socket).into(), buffers, metas);
+        self.socket.async_io(Interest::READABLE, read).await
+    }
+
+    /// Sends an answer. One that cannot be sent is lost, as packets are: the client asks again.
+    async fn send(&self, contents: &[u8], back: Return) {
+        let packet =
+            Transmit { destination: back.to, ecn: None, contents, segment_size: None, src_ip: back.from };
+        let write = || self.state.try_send((&self.socket).into(), &packet);
+        if let Err(error) = self.socket.async_io(Interest::WRITABLE, write).await {
+            tracing::debug!(to = %back.to, %error, "an answer was not sent");
+        }
+    }
+}
+
+/// Answers what comes in until it is stopped.
+pub(crate) async fn serve(desk: Arc<Desk>, port: Arc<Port>, tasks: Tasks) {
+    let (token, mut seeds, mut out) = (tasks.token(), Seeds::new(), Vec::new());
+    let mut memory = vec![0; DATAGRAM_BYTES * BATCH_SIZE];
+    let mut shelf = desk.shelf(MAX_BYTES);
+    let mut metas = [RecvMeta::default(); BATCH_SIZE];
+    loop {
+        let mut buffers: Vec<_> = memory.chunks_exact_mut(DATAGRAM_BYTES).map(IoSliceMut::new).collect();
+        // Both arms only wait; packets are taken from the kernel at once or not at all.
+        let received = tokio::select! {
+            biased;
+            () = token.cancelled() => return,
+            received = port.receive(&mut buffers, &mut metas) => received,
+        };
+        let count = match received {
+            Ok(count) => count,
+            Err(error) => {
+                tracing::debug!(%error, "reading DNS questions");
+                tokio::time::sleep(ERROR_PAUSE).await;
+                continue;
+            }
+        };
+        shelf.renew(&desk.zone.borrow());
+        for (meta, buffer) in metas.iter().zip(&buffers).take(count) {
+            let back = Return { to: meta.addr, from: meta.dst_ip };
+            let joined = buffer.get(..meta.len).unwrap_or_default();
+            if joined.is_empty() {
+                add(&desk.counters.dropped);
+            }
+            for packet in joined.chunks(meta.stride.max(1)) {
+                let way = Way { limit: None, seed: seeds.next() };
+                match desk.respond(&mut shelf, packet, way, &mut out) {
+                    Next::Send => port.send(&out, back).await,
+                    Next::Drop => {}
+                    Next::Forward(query, forwarder) => {
+                        forward(&desk, &port, (query, forwarder, back), &tasks).await;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Asks elsewhere beside the other questions.
+async fn forward(
+    desk: &Arc<Desk>,
+    port: &Arc<Port>,
+    (query, forwarder, back): (Box<Query>, Arc<Forwarder>, Return),
+    tasks: &Tasks,
+) {
+    let Some(slot) = forwarder.slot() else {
+        let mut out = Vec::new();
+        desk.fail(&query, Code::ServFail, &mut out);
+        return port.send(&out, back).await;
+    };
+    let (desk, port, token) = (desk.clone(), port.clone(), tasks.token());
+    tasks.spawn("dns-forward", async move {
+        // The first arm only waits; the second gives up its question, whose client asks another server.
+        tokio::select! {
+            () = token.cancelled() => {}
+            out = desk.ask_elsewhere(&forwarder, &query, query.udp_limit()) => port.send(&out, back).await,
+        }
+        drop(slot);
+    });
+}

@@ -1,0 +1,66 @@
+//! The numbers of DNS that are used here.
+
+use bellwether_core::answer::Kind;
+
+/// How a question went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// The name is there.
+    NoError,
+    /// The message is not one.
+    FormErr,
+    /// Something failed.
+    ServFail,
+    /// The name is not there.
+    NxDomain,
+    /// Not an operation of this server.
+    NotImp,
+    /// Not for this server to answer.
+    Refused,
+    /// An unknown version of EDNS.
+    BadVers,
+}
+
+impl Code {
+    /// The lower four bits, in the head, and the upper eight, in EDNS.
+    pub(crate) const fn bits(self) -> (u8, u8) {
+        match self {
+            Self::NoError => (0, 0),
+            Self::FormErr => (1, 0),
+            Self::ServFail => (2, 0),
+            Self::NxDomain => (3, 0),
+            Self::NotImp => (4, 0),
+            Self::Refused => (5, 0),
+            Self::BadVers => (0, 1),
+        }
+    }
+}
+
+pub(crate) const TYPE_A: u16 = 1;
+pub(crate) const TYPE_NS: u16 = 2;
+pub(crate) const TYPE_SOA: u16 = 6;
+pub(crate) const TYPE_PTR: u16 = 12;
+pub(crate) const TYPE_HINFO: u16 = 13;
+pub(crate) const TYPE_AAAA: u16 = 28;
+pub(crate) const TYPE_SRV: u16 = 33;
+pub(crate) const TYPE_OPT: u16 = 41;
+pub(crate) const TYPE_IXFR: u16 = 251;
+pub(crate) const TYPE_AXFR: u16 = 252;
+pub(crate) const TYPE_ANY: u16 = 255;
+
+/// The Internet, the only class there is here.
+pub(crate) const CLASS_IN: u16 = 1;
+
+/// Which records a type means.
+pub(crate) const fn kind(number: u16) -> Kind {
+    match number {
+        TYPE_A => Kind::A,
+        TYPE_NS => Kind::Ns,
+        TYPE_SOA => Kind::Soa,
+        TYPE_PTR => Kind::Ptr,
+        TYPE_AAAA => Kind::Aaaa,
+        TYPE_SRV => Kind::Srv,
+        TYPE_ANY => Kind::Any,
+        _ => Kind::Other,
+    }
+}

@@ -1,0 +1,192 @@
+//! Records as bytes, made once for a name and a type and then used for every question about them until the zone changes.
+//! Owns what a record looks like; never which of them an answer has room for.
+
+use std::net::IpAddr;
+use std::ops::Range;
+
+use bellwether_core::answer::name::Name;
+use bellwether_core::answer::zone::{Said, Zone};
+use bellwether_core::answer::{Apex, Data};
+
+use super::code::{CLASS_IN, TYPE_A, TYPE_AAAA, TYPE_HINFO, TYPE_NS, TYPE_PTR, TYPE_SOA, TYPE_SRV};
+
+/// A pointer to the name in the question, which stands right after the head.
+const QUESTION_NAME: u16 = 0xC000 + 12;
+
+/// What stands in a record before its data: a pointer to its owner, type, class, time to live, length.
+const BEFORE_DATA: usize = 12;
+
+/// How long others may keep a copy of the zone, should anybody ever: refresh, retry and expiry in seconds. There are no
+/// transfers, so these are only what customary tools expect to see.
+const SOA_TIMERS: [u32; 3] = [3_600, 600, 86_400];
+
+/// All records that questions about one name and type are answered with.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    bytes: Vec<u8>,
+    /// Those of the answer itself.
+    pub(crate) answers: Vec<Record>,
+    /// Those of the addresses of each target.
+    targets: Vec<Range<usize>>,
+    /// Beside an answer without records: the start of authority.
+    pub(crate) authority: Option<Record>,
+}
+
+/// One record's place.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    place: Range<usize>,
+    /// For one that points at a name: which of the targets, and where in the record the name stands.
+    pub(crate) target: Option<(usize, usize)>,
+}
+
+impl Records {
+    /// What the zone knows, written down.
+    pub(crate) fn new(zone: &Zone, name: &Name, found: (&[Data<'_>], &[Said<'_>], Apex)) -> Self {
+        let (data, targets, apex) = found;
+        let domain = domain(zone, name, apex);
+        let mut records = Self::default();
+        if data.is_empty() {
+            let owner = domain.unwrap_or(QUESTION_NAME);
+            let start = records.begin(owner, TYPE_SOA, zone.origin.negative_ttl_secs());
+            records.soa(zone, domain);
+            records.authority = Some(records.end(start));
+            return records;
+        }
+        for data in data {
+            let record = records.record(zone, targets, *data, domain);
+            records.answers.push(record);
+        }
+        for said in targets {
+            let start = records.bytes.len();
+            for address in zone.addresses(*said) {
+                // Who it belongs to is known when it stands in an answer.
+                records.address(0, address, zone.origin.ttl_secs());
+            }
+            records.targets.push(start..records.bytes.len());
+        }
+        records
+    }
+
+    /// How many bytes of memory they take, roughly.
+    pub(crate) const fn weight(&self) -> usize {
+        self.bytes.len() + self.answers.len() * size_of::<Record>() + self.targets.len() * 16
+    }
+
+    /// How many targets there are.
+    pub(crate) const fn target_count(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// A record's bytes.
+    pub(crate) fn bytes(&self, record: &Record) -> &[u8] {
+        self.bytes.get(record.place.clone()).unwrap_or_default()
+    }
+
+    /// The records of a target's addresses, each without its owner, which is two bytes.
+    pub(crate) fn addresses(&self, target: usize) -> impl Iterator<Item = &[u8]> {
+        let place = self.targets.get(target).cloned().unwrap_or_default();
+        let mut rest = self.bytes.get(place).unwrap_or_default();
+        std::iter::from_fn(move || {
+            let length = usize::from(*rest.get(BEFORE_DATA - 1)?);
+            let (record, after) = rest.split_at_checked(BEFORE_DATA + length)?;
+            rest = after;
+            record.get(2..)
+        })
+    }
+
+    fn record(&mut self, zone: &Zone, targets: &[Said<'_>], data: Data<'_>, domain: Option<u16>) -> Record {
+        let ttl = zone.origin.ttl_secs();
+        let (start, points_at) = match data {
+            Data::Address(address) => return self.address(QUESTION_NAME, address, ttl),
+            Data::Srv { port, target } => {
+                let start = self.begin(QUESTION_NAME, TYPE_SRV, ttl);
+                let [high, low] = port.to_be_bytes();
+                self.bytes.extend_from_slice(&[0, 1, 0, 1, high, low]);
+                (start, Some(target))
+            }
+            Data::Ns { target } => (self.begin(QUESTION_NAME, TYPE_NS, ttl), Some(target)),
+            Data::Ptr(said) => {
+                let start = self.begin(QUESTION_NAME, TYPE_PTR, ttl);
+                zone.origin.write(said, &mut self.bytes);
+                (start, None)
+            }
+            Data::Soa => {
+                let start = self.begin(QUESTION_NAME, TYPE_SOA, ttl);
+                self.soa(zone, domain);
+                (start, None)
+            }
+            Data::Everything => {
+                let start = self.begin(QUESTION_NAME, TYPE_HINFO, ttl);
+                self.bytes.extend_from_slice(b"\x07RFC8482\x00");
+                (start, None)
+            }
+        };
+        let target = points_at.map(|target| (target, self.bytes.len() - start));
+        if let Some(said) = points_at.and_then(|target| targets.get(target)) {
+            // Without pointers, as RFC 2782 wants it.
+            zone.origin.write(*said, &mut self.bytes);
+        }
+        Record { target, ..self.end(start) }
+    }
+
+    fn address(&mut self, owner: u16, address: IpAddr, ttl: u32) -> Record {
+        let start = match address {
+            IpAddr::V4(address) => {
+                let start = self.begin(owner, TYPE_A, ttl);
+                self.bytes.extend_from_slice(&address.octets());
+                start
+            }
+            IpAddr::V6(address) => {
+                let start = self.begin(owner, TYPE_AAAA, ttl);
+                self.bytes.extend_from_slice(&address.octets());
+                start
+            }
+        };
+        self.end(start)
+    }
+
+    fn soa(&mut self, zone: &Zone, domain: Option<u16>) {
+        for (said, label) in [(Said::NameServer, &b"\x02ns"[..]), (Said::Contact, b"\x0ahostmaster")] {
+            match domain {
+                Some(pointer) => {
+                    self.bytes.extend_from_slice(label);
+                    self.bytes.extend_from_slice(&pointer.to_be_bytes());
+                }
+                None => zone.origin.write(said, &mut self.bytes),
+            }
+        }
+        let [refresh, retry, expire] = SOA_TIMERS;
+        for number in [zone.serial, refresh, retry, expire, zone.origin.negative_ttl_secs()] {
+            self.bytes.extend_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    /// Begins a record, and says where; its length follows when it ends.
+    fn begin(&mut self, owner: u16, kind: u16, ttl: u32) -> usize {
+        let start = self.bytes.len();
+        let ([a, b], [c, d], [e, f]) = (owner.to_be_bytes(), kind.to_be_bytes(), CLASS_IN.to_be_bytes());
+        let [g, h, i, j] = ttl.to_be_bytes();
+        self.bytes.extend_from_slice(&[a, b, c, d, e, f, g, h, i, j, 0, 0]);
+        start
+    }
+
+    /// Ends a record. The longest data is SOA's with two names of at most 255 bytes, so its length always fits.
+    fn end(&mut self, start: usize) -> Record {
+        let data = start + BEFORE_DATA;
+        let length = u16::try_from(self.bytes.len() - data).unwrap_or_default();
+        if let Some(place) = self.bytes.get_mut(data - 2..data) {
+            place.copy_from_slice(&length.to_be_bytes());
+        }
+        Record { place: start..self.bytes.len(), target: None }
+    }
+}
+
+/// Where the domain stands in the question, as a pointer; nowhere in the names of addresses.
+fn domain(zone: &Zone, name: &Name, apex: Apex) -> Option<u16> {
+    let before = name.bytes().len().checked_sub(zone.origin.domain().bytes().len())?;
+    match apex {
+        Apex::Domain => u16::try_from(before).ok().map(|before| QUESTION_NAME + before),
+        Apex::Question => None,
+    }
+}

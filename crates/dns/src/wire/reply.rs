@@ -1,0 +1,130 @@
+//! Writing an answer. Owns its limit and what is left out beyond it; never which records there are.
+//!
+//! Records are whole or not there. What does not fit of the answer itself is left out and the answer marked as truncated;
+//! what does not fit of the addresses beside it is left out in silence, as it can be asked for (RFC 2181).
+
+use bellwether_core::answer::chance::Chance;
+
+use super::code::{Code, TYPE_OPT};
+use super::query::{Edns, Head, Query};
+use super::records::Records;
+use super::{HEAD_BYTES, MAX_UDP_BYTES};
+
+/// Furthest place that a pointer can name, in bytes from the head.
+const MAX_POINTER: usize = 0x3FFF;
+
+/// EDNS as it is answered: no options.
+const EDNS_BYTES: usize = 11;
+
+/// An answer that is being written.
+pub(crate) struct Reply<'b> {
+    out: &'b mut Vec<u8>,
+    limit: usize,
+    edns: Option<Edns>,
+    answers: u16,
+    authority: u16,
+    beside: u16,
+    truncated: bool,
+}
+
+/// An answer to what is not a question: a head and nothing else.
+pub(crate) fn bare(head: Head, code: Code, out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(&head.id.to_be_bytes());
+    out.extend_from_slice(&(head.flags & 0x7900 | 0x8000 | u16::from(code.bits().0)).to_be_bytes());
+    out.extend_from_slice(&[0; 8]);
+}
+
+impl<'b> Reply<'b> {
+    /// Begins an answer of at most `limit` bytes: at least 512, so that head, question, EDNS and SOA always fit.
+    pub(crate) fn to(query: &Query, limit: u16, out: &'b mut Vec<u8>) -> Self {
+        out.clear();
+        // The head follows when everything is known.
+        out.extend_from_slice(&[0; HEAD_BYTES]);
+        out.extend_from_slice(&query.question);
+        let edns = query.edns;
+        let limit = usize::from(limit) - edns.map_or(0, |_| EDNS_BYTES);
+        Self { out, limit, edns, answers: 0, authority: 0, beside: 0, truncated: false }
+    }
+
+    /// Writes the records in an order of the seed's, then the addresses of what they point at; or, if there are none, the
+    /// start of authority.
+    pub(crate) fn fill(&mut self, records: &Records, seed: u64) {
+        if let Some(authority) = &records.authority {
+            self.authority = u16::from(self.push(records.bytes(authority)));
+        }
+        let mut chance = Chance::new(seed);
+        let mut left: Vec<_> = records.answers.iter().collect();
+        let mut rest = left.as_mut_slice();
+        // Where each target's name stands; 0 for one that is not there.
+        let mut places = vec![0; records.target_count()];
+        let mut targets = Vec::with_capacity(places.len().min(32));
+        while !rest.is_empty() {
+            chance.pick_first(rest);
+            let Some((record, after)) = rest.split_first_mut() else { break };
+            let start = self.out.len();
+            if !self.push(records.bytes(record)) {
+                self.truncated = true;
+                return;
+            }
+            self.answers += 1;
+            if let Some((target, name)) = record.target
+                && let Some(place) = places.get_mut(target).filter(|place| **place == 0)
+            {
+                *place = start + name;
+                targets.push((target, *place));
+            }
+            rest = after;
+        }
+        for (target, place) in targets {
+            if !self.beside(records, target, place) {
+                return;
+            }
+        }
+    }
+
+    /// Ends the answer; says whether it was cut.
+    pub(crate) fn finish(self, query: &Query, code: Code, extra_flags: u16) -> bool {
+        let (low, high) = code.bits();
+        if let Some(edns) = self.edns {
+            self.out.push(0);
+            self.out.extend_from_slice(&TYPE_OPT.to_be_bytes());
+            self.out.extend_from_slice(&MAX_UDP_BYTES.to_be_bytes());
+            self.out.extend_from_slice(&[high, 0, u8::from(edns.dnssec_ok) << 7, 0, 0, 0]);
+        }
+        // Of the client's flags: recursion desired, checking disabled.
+        let flags = 0x8000 | extra_flags | (query.head.flags & 0x0110) | u16::from(low);
+        let flags = if self.truncated { flags | 0x0200 } else { flags };
+        let beside = self.beside + u16::from(self.edns.is_some());
+        let head = [query.head.id, flags, 1, self.answers, self.authority, beside];
+        for (place, number) in self.out.chunks_exact_mut(2).zip(head) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        self.truncated
+    }
+
+    /// Adds a record if it fits.
+    fn push(&mut self, record: &[u8]) -> bool {
+        let fits = self.out.len() + record.len() <= self.limit;
+        if fits {
+            self.out.extend_from_slice(record);
+        }
+        fits
+    }
+
+    /// The addresses of a target whose name stands at a place, all or none; false if they do not fit.
+    fn beside(&mut self, records: &Records, target: usize, place: usize) -> bool {
+        let Some(pointer) = u16::try_from(place).ok().filter(|_| place <= MAX_POINTER) else { return false };
+        let (length, before) = (self.out.len(), self.beside);
+        for address in records.addresses(target) {
+            self.out.extend_from_slice(&(0xC000 | pointer).to_be_bytes());
+            if !self.push(address) {
+                self.out.truncate(length);
+                self.beside = before;
+                return false;
+            }
+            self.beside += 1;
+        }
+        true
+    }
+}
