@@ -5,11 +5,8 @@
 //! what changed; DNS, files, needs and discovery over HTTP read it, on servers and on agents alike.
 
 pub mod instance;
-<<<<<<< HEAD
 pub mod log;
-=======
 mod offers;
->>>>>>> dns
 
 #[cfg(test)]
 mod tests;
