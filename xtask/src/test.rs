@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 4] = [
+const PACKAGES: [(&str, &str, &str); 5] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),

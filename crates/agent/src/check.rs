@@ -99,18 +99,18 @@ impl Asking {
         }
     }
 
-    async fn ask(&self) -> Result<(), String> {
+    async fn ask(&self) -> Result<Option<String>, String> {
         let limit = self.check.timeout.to_duration();
         let asked = async {
             match &self.check.probe {
-                Probe::Exec(command) => exec::ask(command, &self.facts, limit).await,
+                Probe::Exec { command, warning } => exec::ask(command, *warning, &self.facts, limit).await,
                 Probe::Http { authority, path, status } => http::ask(authority, path, *status).await,
                 Probe::Tcp { authority } => tcp::ask(authority).await,
             }
         };
         match &self.check.probe {
             // It has its own deadline, and says more about it.
-            Probe::Exec(_) => asked.await,
+            Probe::Exec { .. } => asked.await,
             Probe::Http { .. } | Probe::Tcp { .. } => match tokio::time::timeout(limit, asked).await {
                 Ok(result) => result,
                 Err(_) => Err(format!("no answer within {}", self.check.timeout)),
@@ -118,25 +118,32 @@ impl Asking {
         }
     }
 
-    fn fold(&self, result: Result<(), String>) {
+    fn fold(&self, result: Result<Option<String>, String>) {
+        let result = result.map(|warning| warning.map(|warning| one_line(&warning)));
         let result = result.map_err(|message| one_line(&message));
         let now = self.clock.now();
         self.folded.send_if_modified(|all| {
             let before = all.remove(&self.name).unwrap_or_default();
-            let kind = turn(before.verdict());
+            let kind = turn(&before);
             let after = before.fold(result, self.check.hysteresis, now);
             // Only a verdict that turns is news: the message of a check that goes on failing may change every time.
-            let turned = kind != turn(after.verdict());
+            let turned = kind != turn(&after);
             all.insert(self.name.clone(), after);
             turned
         });
     }
 }
 
-fn turn(verdict: &Verdict) -> u8 {
-    match verdict {
+fn turn(check: &Folded) -> u8 {
+    match check.verdict() {
         Verdict::Unknown => 0,
-        Verdict::Passing(_) => 1,
+        Verdict::Passing(_) => {
+            if check.warning().is_some() {
+                3
+            } else {
+                1
+            }
+        }
         Verdict::Failing(_, _) => 2,
     }
 }

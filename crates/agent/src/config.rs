@@ -2,17 +2,23 @@
 
 pub(crate) mod check;
 mod command;
+mod dns;
 mod file;
 mod kinds;
 pub mod recipe;
 mod runner;
+pub mod service;
+pub mod services;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
 
+use crate::names::Names;
 use recipe::{Action, Recipe};
+use services::Defined;
 
 /// Where the agent keeps what it knows when nothing else is said.
 pub const DEFAULT_DATA_DIR: &str = "/var/lib/bellwether/agent";
@@ -34,6 +40,12 @@ pub struct Config {
     pub entities: BTreeMap<EntityName, Recipe>,
     /// What this node can do when it is told to: its catalogue.
     pub actions: BTreeMap<ActionName, Action>,
+    /// What this node offers, from the files.
+    pub services: Vec<Defined>,
+    /// Where this node is reached, if that is not what its interfaces have.
+    pub addresses: Option<Addresses>,
+    /// DNS on this node, if it answers any.
+    pub names: Option<Names>,
 }
 
 /// What happens to supervised processes when the agent ends.

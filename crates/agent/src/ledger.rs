@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bellwether_api::v1::service::definition::Definition;
 use bellwether_core::local::memory::Memory;
 use bellwether_core::local::statuses::Statuses;
 use bellwether_core::records::order::Order;
@@ -31,6 +32,15 @@ pub(crate) struct Kept {
     pub(crate) order: Option<Order>,
     pub(crate) entities: BTreeMap<EntityName, Entry>,
     pub(crate) statuses: Statuses,
+    pub(crate) services: Vec<Registered>,
+}
+
+/// A service that a program registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Registered {
+    pub(crate) definition: Definition,
+    /// The program, if it is known.
+    pub(crate) pid: Option<i32>,
 }
 
 /// What is kept of one entity.
@@ -84,6 +94,10 @@ impl Ledger {
         if let Some(text) = read(&statuses)? {
             kept.statuses = shape::statuses(&text).map_err(|reason| damaged(&statuses, reason))?;
         }
+        let services = dir.join("services.json");
+        if let Some(text) = read(&services)? {
+            kept.services = shape::services(&text).map_err(|reason| damaged(&services, reason))?;
+        }
         let found = std::fs::read_dir(&entities).map_err(|source| file("read", &entities, source))?;
         for entry in found {
             let path = entry.map_err(|source| file("read", &entities, source))?.path();
@@ -123,6 +137,13 @@ impl Ledger {
     pub(crate) async fn keep_statuses(&self, statuses: &Statuses) -> Result<(), LedgerError> {
         let path = self.dir.join("statuses.json");
         let text = shape::statuses_text(statuses).map_err(|reason| damaged(&path, reason))?;
+        self.write(path, text).await
+    }
+
+    /// Keeps what programs on this machine registered.
+    pub(crate) async fn keep_services(&self, services: &[Registered]) -> Result<(), LedgerError> {
+        let path = self.dir.join("services.json");
+        let text = shape::services_text(services).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 

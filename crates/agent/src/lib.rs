@@ -6,6 +6,7 @@
 
 mod apply;
 mod board;
+mod catalogue;
 mod check;
 pub mod config;
 mod disk;
@@ -16,6 +17,8 @@ pub mod ledger;
 mod link;
 pub mod local;
 pub mod lock;
+pub mod names;
 mod params;
 pub mod run;
+mod service;
 pub mod status;

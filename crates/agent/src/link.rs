@@ -6,11 +6,13 @@
 pub(crate) mod contact;
 mod line;
 mod logs;
+mod offers;
 mod renew;
 mod report;
 pub(crate) mod source;
 mod sync;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_core::records::order::Order;
@@ -21,8 +23,10 @@ use tokio::sync::watch;
 
 use crate::apply::kept::Waiting;
 use crate::board::Board;
+use crate::catalogue::Picture;
 use crate::identity::Identity;
 use crate::ledger::Ledger;
+use crate::service::{Addresses, Key, Shown};
 use contact::Contact;
 use line::Line;
 use source::Source;
@@ -37,6 +41,11 @@ pub(crate) struct Link {
     pub(crate) orders: watch::Sender<Option<Arc<Order>>>,
     pub(crate) board: watch::Sender<Board>,
     pub(crate) failed: watch::Sender<Waiting>,
+    pub(crate) services: watch::Receiver<BTreeMap<Key, Shown>>,
+    pub(crate) addresses: Addresses,
+    /// The copy of the catalogue, and whether anybody here wants one.
+    pub(crate) picture: watch::Sender<Arc<Picture>>,
+    pub(crate) wants_catalogue: bool,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
 }
@@ -63,6 +72,8 @@ impl Link {
             board: self.board.clone(),
             asked,
             deliveries,
+            picture: self.picture,
+            wants_catalogue: self.wants_catalogue,
             clock: self.clock.clone(),
             seed: self.seed,
         };
@@ -73,6 +84,17 @@ impl Link {
             waiting: self.failed,
             seed: self.seed,
         };
+        let offers = offers::Offers {
+            line: line.clone(),
+            node: node.clone(),
+            namespace: namespace.clone(),
+            services: self.services,
+            addresses: self.addresses,
+            board: self.board.subscribe(),
+            asks: asks.clone(),
+            seed: self.seed,
+        };
+        tasks.spawn("offers", offers.run(tasks.clone()));
         let report = report::Reports {
             line: line.clone(),
             node,

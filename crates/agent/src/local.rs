@@ -7,19 +7,25 @@
 pub mod client;
 mod listen;
 mod problem;
+mod services;
 mod status;
 pub(crate) mod statuses;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{get, put};
+use axum::routing::{delete, get, put};
 use bellwether_api::paths;
 use bellwether_rt::clock::Clock;
+use tokio::sync::watch;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
+use crate::board::Board;
+use crate::service::registry::Registry;
+use crate::service::{Key, Shown};
 use crate::status::Sources;
 use statuses::Desk;
 
@@ -39,6 +45,12 @@ pub(crate) struct Local {
     pub(crate) sources: Sources,
     /// Takes in statuses.
     pub(crate) statuses: Desk,
+    /// Takes in services.
+    pub(crate) registry: Registry,
+    /// Whether each of them serves.
+    pub(crate) services: watch::Receiver<BTreeMap<Key, Shown>>,
+    /// How far entities are.
+    pub(crate) board: watch::Receiver<Board>,
     pub(crate) clock: Clock,
 }
 
@@ -53,6 +65,10 @@ fn routes(local: Local) -> Router {
     Router::new()
         .route(paths::AGENT_STATUS, get(status::get))
         .route(paths::AGENT_STATUSES, put(statuses::put))
+        .route(paths::AGENT_SERVICES, get(services::list).put(services::register))
+        .route(paths::AGENT_SERVICE, delete(services::deregister))
+        .route(paths::AGENT_PULSE, put(services::pulse))
+        .route(paths::AGENT_PULSE_OF, put(services::pulse_of))
         .fallback(problem::nowhere)
         .method_not_allowed_fallback(problem::no_such_method)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

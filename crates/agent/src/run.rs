@@ -15,17 +15,21 @@ use tokio::task::JoinHandle;
 
 use crate::apply::kept;
 use crate::board::Board;
+use crate::catalogue::{self, Picture};
 use crate::config::Config;
 use crate::disk;
 use crate::entity::{Entity, Ground};
 use crate::identity::{Identity, IdentityError};
-use crate::ledger::{Entry, Kept, Ledger, LedgerError};
+use crate::ledger::{Entry, Kept, Ledger, LedgerError, Registered};
 use crate::link::contact::Contact;
 use crate::link::{self, Link};
 use crate::local::statuses::Desk;
 use crate::local::{self, Local};
 use crate::lock::{Lock, LockError};
+use crate::names;
 use crate::params::Shelf;
+use crate::service::registry::{self, Registry};
+use crate::service::{Addresses, Key, Shown};
 use crate::status;
 
 /// Why an agent does not start. Fits after "could not ".
@@ -70,6 +74,7 @@ pub enum RunError {
 ///
 /// # Errors
 /// [`RunError`] when it cannot start; nothing was touched then.
+#[expect(clippy::too_many_lines, reason = "the parts of an agent, one after the other")]
 pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunError> {
     let logs = config.data_dir.join("logs");
     for dir in [&config.data_dir, &logs] {
@@ -79,7 +84,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let identity = identity(&config)?;
     let level = tasks.child();
     let (ledger, kept) = Ledger::open(&config.data_dir, level.clone())?;
-    let Kept { order, entities, statuses } = kept;
+    let Kept { order, entities, statuses, services: registered } = kept;
     let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
     let (orders, order) = watch::channel(order.map(Arc::new));
     let board = watch::Sender::new(Board { generation, ..Board::default() });
@@ -92,6 +97,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         board: board.subscribe(),
         contact: contact.subscribe(),
     };
+    let contacts = contact.subscribe();
     let node = identity.node.clone();
     let source = link::source(identity.clone(), config.servers.clone(), contact);
     let failed = watch::Sender::new(kept::newest(&logs));
@@ -111,13 +117,73 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     };
     let data_dir = config.data_dir.clone();
     let desk = Desk::start(statuses, ledger.clone(), board.clone(), &level);
-    let local = Local { sources: sources.clone(), statuses: desk, clock: clock.clone() };
+    let discovery = Discovery::start(&config, (registered, ledger.clone()), (contacts, &clock, seed), &level);
+    let local = Local {
+        sources: sources.clone(),
+        statuses: desk,
+        registry: discovery.registry,
+        services: discovery.services.clone(),
+        board: board.subscribe(),
+        clock: clock.clone(),
+    };
     level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
     level.spawn("status", sources.run(data_dir.clone(), clock.clone(), level.clone()));
-    Link { source, node, data_dir, ledger, orders, board, failed, clock, seed }.start(&level);
+    let link = Link {
+        source,
+        node,
+        data_dir,
+        ledger,
+        orders,
+        board,
+        failed,
+        services: discovery.services,
+        addresses: discovery.addresses,
+        picture: discovery.picture,
+        wants_catalogue: config.names.is_some(),
+        clock,
+        seed,
+    };
+    link.start(&level);
     Crew { config, kept: entities, ground, working: BTreeMap::new() }.work().await;
     tracing::info!("the agent has ended");
     Ok(())
+}
+
+/// What this machine offers, and what it knows of what others offer.
+struct Discovery {
+    registry: Registry,
+    services: watch::Receiver<BTreeMap<Key, Shown>>,
+    addresses: Addresses,
+    picture: watch::Sender<Arc<Picture>>,
+}
+
+impl Discovery {
+    fn start(
+        config: &Config,
+        (registered, ledger): (Vec<Registered>, Ledger),
+        (contact, clock, seed): (watch::Receiver<Contact>, &Clock, u64),
+        level: &Tasks,
+    ) -> Self {
+        let services = watch::Sender::new(BTreeMap::new());
+        let registry = Registry::start(registry::Ground {
+            configured: config.services.clone(),
+            registered,
+            ledger,
+            board: services.clone(),
+            clock: clock.clone(),
+            node: config.name.to_string(),
+            seed,
+            tasks: level.clone(),
+        });
+        let picture = watch::Sender::new(Arc::new(catalogue::load(&config.data_dir)));
+        let kept = catalogue::keep(picture.subscribe(), config.data_dir.clone(), level.clone());
+        level.spawn("catalogue", kept);
+        if let Some(names) = config.names.clone() {
+            level.spawn("names", names::serve(names, picture.subscribe(), contact, level.clone()));
+        }
+        let addresses = Addresses::watch(config.addresses.clone(), level);
+        Self { registry, services: services.subscribe(), addresses, picture }
+    }
 }
 
 fn identity(config: &Config) -> Result<Identity, RunError> {

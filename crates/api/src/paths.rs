@@ -59,6 +59,14 @@ pub const NODE_LOG: &str = "/v1/namespaces/{ns}/nodes/{node}/logs/{category}/{en
 pub const AGENT_STATUS: &str = "/v1/agent/status";
 /// On the agent's own socket: one status of this machine.
 pub const AGENT_STATUSES: &str = "/v1/agent/statuses/{category}";
+/// On the agent's own socket: the services of this machine; PUT registers one.
+pub const AGENT_SERVICES: &str = "/v1/agent/services";
+/// On the agent's own socket: one service of this machine, by its id.
+pub const AGENT_SERVICE: &str = "/v1/agent/services/{id}";
+/// On the agent's own socket: how a service does, for its only check with a ttl.
+pub const AGENT_PULSE: &str = "/v1/agent/services/{id}/pulse";
+/// On the agent's own socket: how a service does, for one check.
+pub const AGENT_PULSE_OF: &str = "/v1/agent/services/{id}/checks/{check}/pulse";
 /// All entities.
 pub const ENTITIES: &str = "/v1/namespaces/{ns}/entities";
 /// One entity.

@@ -10,5 +10,6 @@ pub mod delay;
 pub mod health;
 pub mod memory;
 pub mod plan;
+pub mod serving;
 pub mod statuses;
 pub mod wellness;

@@ -1,4 +1,4 @@
-//! Asking a command: exit code 0 passes.
+//! Asking a command: exit code 0 passes, another may warn.
 
 use std::time::Duration;
 
@@ -7,12 +7,20 @@ use crate::apply::exec::{Exit, run};
 use crate::config::recipe::Command;
 
 /// Runs the command, killing its group at the limit.
-pub(super) async fn ask(command: &Command, facts: &Facts, limit: Duration) -> Result<(), String> {
+pub(super) async fn ask(
+    command: &Command,
+    warning: Option<i32>,
+    facts: &Facts,
+    limit: Duration,
+) -> Result<Option<String>, String> {
     let ended = run(command, facts, limit, None).await;
+    let last = ended.tail.lines().next_back().unwrap_or_default();
     match ended.exit {
-        Exit::Done => Ok(()),
+        Exit::Done => Ok(None),
+        Exit::Code(code) if Some(code) == warning => {
+            Ok(Some(if last.is_empty() { format!("exit code {code}") } else { last.to_owned() }))
+        }
         exit @ (Exit::NotYet | Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut(_) | Exit::NotStarted(_)) => {
-            let last = ended.tail.lines().next_back().unwrap_or_default();
             Err(if last.is_empty() { exit.to_string() } else { format!("{exit}: {last}") })
         }
     }

@@ -1,4 +1,5 @@
-//! Asking a service over HTTP on this machine: the status that was configured passes. The body is not read.
+//! Asking a service over HTTP on this machine: the status that was configured passes, or any
+//! success. The body is not read.
 
 use http_body_util::Empty;
 use hyper::body::Bytes;
@@ -7,7 +8,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 /// Sends one GET.
-pub(super) async fn ask(authority: &str, path: &str, wanted: u16) -> Result<(), String> {
+pub(super) async fn ask(authority: &str, path: &str, wanted: Option<u16>) -> Result<Option<String>, String> {
     let stream = TcpStream::connect(authority).await;
     let stream = stream.map_err(|error| format!("connect to {authority}: {error}"))?;
     let failed = |error: hyper::Error| format!("ask {authority}: {error}");
@@ -30,6 +31,13 @@ pub(super) async fn ask(authority: &str, path: &str, wanted: u16) -> Result<(), 
         answer = sender.send_request(request) => answer.map_err(failed)?,
         () = driving => return Err("the connection ended".to_owned()),
     };
-    let status = answer.status().as_u16();
-    if status == wanted { Ok(()) } else { Err(format!("status {status}, not {wanted}")) }
+    let status = answer.status();
+    match wanted {
+        Some(wanted) if status.as_u16() != wanted => Err(format!("status {}, not {wanted}", status.as_u16())),
+        None if status == ::http::StatusCode::TOO_MANY_REQUESTS => {
+            Ok(Some("it has too much to do".to_owned()))
+        }
+        None if !status.is_success() => Err(format!("status {}", status.as_u16())),
+        Some(_) | None => Ok(None),
+    }
 }

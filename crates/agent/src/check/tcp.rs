@@ -3,6 +3,9 @@
 use tokio::net::TcpStream;
 
 /// Connects, and hangs up.
-pub(super) async fn ask(authority: &str) -> Result<(), String> {
-    TcpStream::connect(authority).await.map(drop).map_err(|error| format!("connect to {authority}: {error}"))
+pub(super) async fn ask(authority: &str) -> Result<Option<String>, String> {
+    TcpStream::connect(authority)
+        .await
+        .map(|_| None)
+        .map_err(|error| format!("connect to {authority}: {error}"))
 }

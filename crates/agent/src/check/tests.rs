@@ -27,7 +27,7 @@ async fn verdict(probe: Probe) -> Verdict {
 
 fn shell(script: &str) -> Probe {
     let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-    Probe::Exec(Command { argv, workdir: "/".into(), env: BTreeMap::new() })
+    Probe::Exec { command: Command { argv, workdir: "/".into(), env: BTreeMap::new() }, warning: None }
 }
 
 async fn answering(status: &'static str) -> String {
@@ -65,7 +65,8 @@ async fn a_hanging_or_flooding_command_is_bounded() {
 
 #[tokio::test]
 async fn http_wants_its_status_and_tcp_a_listener() {
-    let http = |authority: &str| Probe::Http { authority: authority.into(), path: "/".into(), status: 200 };
+    let http =
+        |authority: &str| Probe::Http { authority: authority.into(), path: "/".into(), status: Some(200) };
     assert!(matches!(verdict(http(&answering("200 OK").await)).await, Verdict::Passing(_)));
     assert!(failing(&verdict(http(&answering("500 No").await)).await, "status 500, not 200"));
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();

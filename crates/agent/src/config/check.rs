@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use bellwether_api::v1::offers::addresses;
 use bellwether_core::local::health::Hysteresis;
 use bellwether_core::words::name::{ActionName, CheckName};
 use bellwether_core::words::time::Span;
@@ -69,9 +70,25 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
         kinds::apart(&place, &recipe.kind, &mut managed)?;
         entities.insert(place.read(&name)?, recipe);
     }
+    let namespace = place.at("namespace").read(agent.namespace.as_deref().unwrap_or("default"))?;
+    let name = place.at("name").read(&name)?;
+    let names = whole.dns.as_ref().map(|(path, dns)| {
+        super::dns::names(&Place { path, key: "dns".to_owned() }, dns, (&namespace, &name))
+    });
+    let service_dir = agent
+        .service_dir
+        .as_deref()
+        .map(|path| directory(path).map_err(|reason| place.at("service_dir").refuse(reason)));
+    let addresses = agent
+        .addresses
+        .as_ref()
+        .map(|shape| addresses(shape).map_err(|error| place.at("addresses").refuse(error.reason)));
     Ok(Config {
-        name: place.at("name").read(&name)?,
-        namespace: place.at("namespace").read(agent.namespace.as_deref().unwrap_or("default"))?,
+        names: names.transpose()?,
+        services: super::services::all(whole.services, service_dir.transpose()?.as_deref())?,
+        addresses: addresses.transpose()?,
+        name,
+        namespace,
         servers: servers(&place.at("server"), agent.server.as_ref())?,
         data_dir: data_dir(&place.at("data_dir"), agent.data_dir)?,
         services_on_exit: on_exit(&place.at("services_on_exit"), agent.services_on_exit.as_deref())?,
@@ -196,10 +213,17 @@ fn supervised(place: &Place, process: &file::Process, outer: &Setting) -> Result
 fn probing(place: &Place, check: &file::Check, setting: &Setting) -> Result<Check, ConfigError> {
     let probe = match (&check.exec, &check.http, &check.tcp) {
         (Some(argv), None, None) => {
-            Probe::Exec(command(argv, setting).map_err(|reason| place.at("exec").refuse(reason))?)
+            let command = command(argv, setting).map_err(|reason| place.at("exec").refuse(reason))?;
+            Probe::Exec { command, warning: None }
         }
-        (None, Some(url), None) => http(&place.at("http"), url, check.status.unwrap_or(200))?,
-        (None, None, Some(address)) => Probe::Tcp { authority: authority(&place.at("tcp"), address)? },
+        (None, Some(url), None) => {
+            let status = Some(check.status.unwrap_or(200));
+            http(url, status).map_err(|reason| place.at("http").refuse(reason))?
+        }
+        (None, None, Some(address)) => {
+            let authority = authority(address).map_err(|reason| place.at("tcp").refuse(reason))?;
+            Probe::Tcp { authority }
+        }
         (None, None, None) => return Err(place.refuse("say what to ask: exec, http or tcp")),
         (_, _, _) => return Err(place.refuse("ask one thing: exec, http or tcp")),
     };
@@ -225,28 +249,32 @@ fn probing(place: &Place, check: &file::Check, setting: &Setting) -> Result<Chec
     })
 }
 
-fn http(place: &Place, url: &str, status: u16) -> Result<Probe, ConfigError> {
-    let uri: http::Uri = place.read(url)?;
+/// What an HTTP check asks.
+pub(super) fn http(url: &str, status: Option<u16>) -> Result<Probe, String> {
+    let uri: http::Uri = url.parse().map_err(|error| format!("{url:?} is no address: {error}"))?;
     match uri.scheme_str() {
         Some("http") => {}
         Some("https") => {
-            let reason = "an http check asks a service on this machine without TLS; for https use an exec check \
-                          with a program that knows which certificate to trust";
-            return Err(place.refuse(reason));
+            return Err(
+                "an http check asks a service on this machine without TLS; for https use an exec check \
+                        with a program that knows which certificate to trust"
+                    .to_owned(),
+            );
         }
-        Some(_) | None => return Err(place.refuse(format!("{url:?} does not begin with http://"))),
+        Some(_) | None => return Err(format!("{url:?} does not begin with http://")),
     }
     let host = uri.host().filter(|host| !host.is_empty());
-    let host = host.ok_or_else(|| place.refuse(format!("{url:?} names no host")))?;
+    let host = host.ok_or_else(|| format!("{url:?} names no host"))?;
     let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str).to_owned();
     Ok(Probe::Http { authority: format!("{host}:{}", uri.port_u16().unwrap_or(80)), path, status })
 }
 
-fn authority(place: &Place, text: &str) -> Result<String, ConfigError> {
+/// A text that is `host:port`.
+pub(super) fn authority(text: &str) -> Result<String, String> {
     let parsed = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
     let port = parsed.and_then(|(_, port)| port.parse::<u16>().ok());
     match port {
         Some(port) if port > 0 => Ok(text.to_owned()),
-        Some(_) | None => Err(place.refuse(format!("{text:?} is not host:port"))),
+        Some(_) | None => Err(format!("{text:?} is not host:port")),
     }
 }

@@ -1,8 +1,10 @@
 //! The files as written: their shape, and how several become one.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use bellwether_api::v1::service::definition::Definition;
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -16,6 +18,9 @@ struct File {
     entity: BTreeMap<String, Entity>,
     #[serde(default)]
     action: BTreeMap<String, Action>,
+    #[serde(default)]
+    service: Vec<Definition>,
+    dns: Option<Dns>,
 }
 
 /// `[agent]`.
@@ -27,6 +32,21 @@ pub(super) struct Agent {
     pub(super) server: Option<toml::Value>,
     pub(super) data_dir: Option<PathBuf>,
     pub(super) services_on_exit: Option<String>,
+    pub(super) service_dir: Option<PathBuf>,
+    pub(super) addresses: Option<BTreeMap<String, Vec<IpAddr>>>,
+}
+
+/// `[dns]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Dns {
+    pub(super) listen: Option<Vec<String>>,
+    pub(super) domain: Option<String>,
+    pub(super) datacentre: Option<String>,
+    pub(super) ttl: Option<String>,
+    pub(super) negative_ttl: Option<String>,
+    #[serde(default)]
+    pub(super) forward: Vec<String>,
 }
 
 /// `[entity.NAME]`.
@@ -106,6 +126,8 @@ pub(super) struct Whole {
     pub(super) agent: Option<(PathBuf, Agent)>,
     pub(super) entities: BTreeMap<String, (PathBuf, Entity)>,
     pub(super) actions: BTreeMap<String, (PathBuf, Action)>,
+    pub(super) services: Vec<(PathBuf, Definition)>,
+    pub(super) dns: Option<(PathBuf, Dns)>,
 }
 
 impl Whole {
@@ -128,6 +150,13 @@ impl Whole {
                 return Err(twice("agent".to_owned(), other));
             }
             self.agent = Some((path.to_owned(), agent));
+        }
+        self.services.extend(file.service.into_iter().map(|service| (path.to_owned(), service)));
+        if let Some(dns) = file.dns {
+            if let Some((other, _)) = &self.dns {
+                return Err(twice("dns".to_owned(), other));
+            }
+            self.dns = Some((path.to_owned(), dns));
         }
         for (name, entity) in file.entity {
             if let Some((other, _)) = self.entities.get(&name) {

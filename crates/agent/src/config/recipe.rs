@@ -193,15 +193,20 @@ pub struct Check {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Probe {
     /// A command: exit code 0 passes.
-    Exec(Command),
-    /// An HTTP GET: this status passes.
+    Exec {
+        /// What runs.
+        command: Command,
+        /// The exit code that passes with a warning.
+        warning: Option<i32>,
+    },
+    /// An HTTP GET.
     Http {
         /// Host and port to connect to.
         authority: String,
         /// Path and query to ask for.
         path: String,
-        /// The status that passes.
-        status: u16,
+        /// The status that passes; any success if none is named.
+        status: Option<u16>,
     },
     /// A TCP connection: being accepted passes.
     Tcp {

@@ -44,7 +44,7 @@ fn a_whole_configuration_reads() {
     assert_eq!(recipe.validate_every, Some(recipe::DEFAULT_VALIDATE_EVERY));
     let health = &recipe.checks.values().next().unwrap().probe;
     let (authority, path) = ("127.0.0.1:8080".to_owned(), "/health?deep=1".to_owned());
-    assert_eq!(*health, Probe::Http { authority, path, status: 200 });
+    assert_eq!(*health, Probe::Http { authority, path, status: Some(200) });
     assert_eq!(config.services_on_exit, OnExit::Leave);
 }
 

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use super::line::Line;
 use crate::board::Board;
+use crate::catalogue::Picture;
 use crate::ledger::Ledger;
 
 /// How long a request hangs, give or take a quarter: below a minute, at which many middle boxes cut idle connections.
@@ -35,6 +36,8 @@ pub(super) struct Sync {
     pub(super) board: watch::Sender<Board>,
     pub(super) asked: watch::Sender<u64>,
     pub(super) deliveries: watch::Receiver<u64>,
+    pub(super) picture: watch::Sender<Arc<Picture>>,
+    pub(super) wants_catalogue: bool,
     pub(super) clock: Clock,
     pub(super) seed: u64,
 }
@@ -82,16 +85,20 @@ impl Sync {
 
     async fn ask(&self, round: u32, failed: u32) -> Result<v1::order::Sync, CallError> {
         let known = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
+        let seen = self.wants_catalogue.then(|| self.picture.borrow().index);
         let wait = hangs(round, failed, self.seed);
         let client = self.line.client()?;
         client
-            .sync(self.namespace.as_str(), self.node.as_str(), (known.get(), None), wait.to_duration())
+            .sync(self.namespace.as_str(), self.node.as_str(), (known.get(), seen), wait.to_duration())
             .await
     }
 
     /// Takes in what was answered. Says how long to wait before asking again, if at all.
     async fn heed(&mut self, answer: v1::order::Sync) -> Option<Span> {
         let wants_report = answer.wants_report;
+        if let Some(update) = answer.catalogue {
+            self.learn(update);
+        }
         let refused = match answer.order {
             Some(order) => self.take(order).await.err(),
             None => None,
@@ -107,6 +114,16 @@ impl Sync {
         }
         // Asked again at once, a refused order would come back at once.
         refused.map(|_| delay::LONGEST_CALL)
+    }
+
+    /// Takes in what the copy of the catalogue lacked. What cannot be understood is asked for again, whole.
+    fn learn(&self, update: v1::service::CatalogueUpdate) {
+        let learned = self.picture.borrow().with(update);
+        let learned = learned.unwrap_or_else(|reason| {
+            tracing::error!(reason, "could not understand the catalogue; asking for all of it");
+            Picture::default()
+        });
+        self.picture.send_replace(Arc::new(learned));
     }
 
     /// Asks for a report, whether or not something changed; answers which ask this is.

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
+use axum::{Extension, Router};
 use bellwether_rt::tasks::Tasks;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -29,6 +29,10 @@ const HEADER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Owner and group may connect; the data directory keeps everybody else away as well.
 const MODE: u32 = 0o660;
+
+/// The process that asks, if it can be told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) Option<i32>);
 
 /// Takes the place of the socket of an agent that ended without removing it. The data directory's lock is held, so nobody
 /// listens on it.
@@ -82,7 +86,7 @@ pub(super) async fn serve(listener: UnixListener, router: Router, tasks: Tasks) 
 
 async fn connection(stream: UnixStream, router: Router, tasks: Tasks, _permit: OwnedSemaphorePermit) {
     let router = match stream.peer_cred() {
-        Ok(peer) if may_ask(&peer) => router,
+        Ok(peer) if may_ask(&peer) => router.layer(Extension(Peer(peer.pid()))),
         Ok(peer) => {
             tracing::warn!(user = peer.uid(), group = peer.gid(), "refused somebody on the local socket");
             Router::new().fallback(problem::stranger)

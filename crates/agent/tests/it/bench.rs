@@ -212,7 +212,7 @@ pub(crate) fn lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-async fn within<T>(mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+pub(crate) async fn within<T>(mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     tokio::time::timeout(LONG, async {
         loop {
             if let Some(found) = look().await {

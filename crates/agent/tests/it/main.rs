@@ -16,4 +16,5 @@ mod kill;
 mod logs;
 mod runners;
 mod service;
+mod services;
 mod statuses;

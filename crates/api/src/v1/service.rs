@@ -1,5 +1,7 @@
 //! The catalogue as it travels: to people, whole; to agents, what they lack of it.
 
+pub mod definition;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -29,6 +29,8 @@ pub enum Busy {
 pub struct Account {
     /// The last version that validation passed on.
     pub running: Option<Version>,
+    /// Whether its static part was done here, for the version it has or one before: what it offers may be registered.
+    pub addressable: bool,
     /// What it was told to be at.
     pub wanted: Option<Version>,
     /// The assignment this answers.
@@ -76,6 +78,7 @@ impl Account {
         let told = memory.wanted.is_some();
         Self {
             running: memory.running.clone(),
+            addressable: memory.running.is_some() || memory.progress >= Progress::Static,
             wanted: memory.wanted.as_ref().map(|wanted| wanted.version.clone()),
             answering: memory.wanted.as_ref().map_or(AssignmentNumber::ZERO, |wanted| wanted.number),
             doing: doing(memory, busy),

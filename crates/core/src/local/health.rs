@@ -35,6 +35,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     verdict: Verdict,
+    warning: Option<String>,
     passes: u32,
     failures: u32,
 }
@@ -49,7 +50,7 @@ impl Check {
     /// Before the first result.
     #[must_use]
     pub const fn new() -> Self {
-        Self { verdict: Verdict::Unknown, passes: 0, failures: 0 }
+        Self { verdict: Verdict::Unknown, warning: None, passes: 0, failures: 0 }
     }
 
     /// What is known now.
@@ -58,11 +59,23 @@ impl Check {
         &self.verdict
     }
 
-    /// Takes one result: `Ok` passed, `Err` failed with a one-line message.
+    /// What the last result warned of, if it passed and warned.
     #[must_use]
-    pub fn fold(mut self, result: Result<(), String>, limits: Hysteresis, now: Timestamp) -> Self {
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// Takes one result: `Ok` passed, perhaps with a warning; `Err` failed; each message is one line.
+    #[must_use]
+    pub fn fold(
+        mut self,
+        result: Result<Option<String>, String>,
+        limits: Hysteresis,
+        now: Timestamp,
+    ) -> Self {
         match result {
-            Ok(()) => {
+            Ok(warning) => {
+                self.warning = warning;
                 self.passes = self.passes.saturating_add(1);
                 self.failures = 0;
                 let turned = !matches!(self.verdict, Verdict::Passing(_)) && self.passes >= limits.rise;
@@ -71,6 +84,7 @@ impl Check {
                 }
             }
             Err(message) => {
+                self.warning = None;
                 self.failures = self.failures.saturating_add(1);
                 self.passes = 0;
                 let since = match self.verdict {
@@ -97,7 +111,7 @@ mod tests {
     fn run(results: &str) -> Verdict {
         let mut check = Check::new();
         for (index, result) in (1_u64..).zip(results.bytes()) {
-            let result = if result == b'+' { Ok(()) } else { Err("no".into()) };
+            let result = if result == b'+' { Ok(None) } else { Err("no".into()) };
             check = check.fold(result, Hysteresis::default(), at(index));
         }
         check.verdict().clone()

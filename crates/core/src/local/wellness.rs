@@ -121,7 +121,7 @@ mod tests {
         let name = |text: &str| CheckName::parse(text).unwrap();
         let mut checks = BTreeMap::new();
         assert_eq!(vital(&checks), Vital::NoChecks);
-        checks.insert(name("a"), Check::new().fold(Ok(()), limits, at(1)));
+        checks.insert(name("a"), Check::new().fold(Ok(None), limits, at(1)));
         assert_eq!(vital(&checks), Vital::Well);
         checks.insert(name("b"), Check::new());
         assert_eq!(vital(&checks), Vital::Unknown);

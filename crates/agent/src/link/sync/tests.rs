@@ -42,6 +42,8 @@ async fn an_older_order_changes_neither_the_ledger_nor_what_is_done() {
         board: watch::Sender::new(Board::default()),
         asked: watch::Sender::new(0),
         deliveries: watch::Sender::new(0).subscribe(),
+        picture: watch::Sender::default(),
+        wants_catalogue: false,
         clock: Clock::system(),
         seed: 1,
     };

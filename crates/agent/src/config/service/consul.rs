@@ -1,0 +1,129 @@
+//! Service definitions in Consul's form, read as they are: name, id, port, address, tags, meta, and checks by script,
+//! arguments, HTTP, TCP or TTL. What is no part of a service here is left alone; a check of a kind that there is none of
+//! is refused, because a service that is never checked would look well.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use bellwether_api::v1::service::definition::{CheckDefinition, Definition};
+use serde::Deserialize;
+
+/// Kinds of checks that cannot be done here.
+const UNKNOWN_KINDS: [&str; 7] =
+    ["grpc", "docker_container_id", "alias_node", "alias_service", "os_service", "udp", "h2ping"];
+
+#[derive(Debug, Deserialize)]
+struct File {
+    service: Option<Service>,
+    #[serde(default)]
+    services: Vec<Service>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Service {
+    name: String,
+    #[serde(alias = "ID")]
+    id: Option<String>,
+    port: Option<u16>,
+    address: Option<String>,
+    #[serde(default)]
+    tags: BTreeSet<String>,
+    #[serde(default)]
+    meta: BTreeMap<String, String>,
+    check: Option<serde_json::Value>,
+    #[serde(default)]
+    checks: Vec<serde_json::Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Check {
+    name: Option<String>,
+    id: Option<String>,
+    script: Option<String>,
+    args: Option<Vec<String>>,
+    http: Option<String>,
+    tcp: Option<String>,
+    ttl: Option<String>,
+    interval: Option<String>,
+    timeout: Option<String>,
+    success_before_passing: Option<u32>,
+    failures_before_critical: Option<u32>,
+}
+
+/// The services of one file.
+///
+/// # Errors
+/// What is wrong with it, with its place.
+pub(in crate::config) fn read(text: &str) -> Result<Vec<Definition>, String> {
+    let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let services = file.service.into_iter().chain(file.services);
+    let services = services.map(definition).collect::<Result<Vec<_>, _>>()?;
+    if services.is_empty() {
+        return Err("there is no \"service\" and no \"services\" in it".to_owned());
+    }
+    Ok(services)
+}
+
+fn definition(service: Service) -> Result<Definition, String> {
+    let name = service.name;
+    let address = match service.address.as_deref() {
+        None | Some("") => None,
+        Some(text) => {
+            let read: Result<IpAddr, _> = text.parse();
+            Some(read.map_err(|_| format!("service {name}: address {text:?} is no IP address"))?)
+        }
+    };
+    let mut checks = Vec::new();
+    for (at, check) in service.check.into_iter().chain(service.checks).enumerate() {
+        checks.push(of_check(check, at + 1).map_err(|reason| format!("service {name}: {reason}"))?);
+    }
+    Ok(Definition {
+        name,
+        id: service.id,
+        port: service.port.filter(|port| *port != 0),
+        address,
+        interface: None,
+        tags: service.tags,
+        meta: service.meta,
+        entity: None,
+        checks,
+    })
+}
+
+fn of_check(check: serde_json::Value, number: usize) -> Result<CheckDefinition, String> {
+    if let Some(kind) = UNKNOWN_KINDS.iter().find(|kind| check.get(**kind).is_some()) {
+        return Err(format!("a check by {kind} cannot be done here; use args, http, tcp or ttl"));
+    }
+    let check: Check = serde_json::from_value(check).map_err(|error| format!("check {number}: {error}"))?;
+    // Consul's shell decides between passing (0), warning (1) and critical.
+    let exec = match (check.script, check.args) {
+        (Some(script), None) => Some(vec!["sh".to_owned(), "-c".to_owned(), script]),
+        (None, args) => args,
+        (Some(_), Some(_)) => return Err("a check has a script or args, not both".to_owned()),
+    };
+    let warning_exit = exec.as_ref().map(|_| 1);
+    let given = check.id.or(check.name).map(|name| label(&name)).filter(|name| !name.is_empty());
+    let rise = check.success_before_passing.map(|more| more.saturating_add(1));
+    let fall = check.failures_before_critical.map(|more| more.saturating_add(1));
+    Ok(CheckDefinition {
+        name: given.unwrap_or_else(|| format!("check-{number}")),
+        exec,
+        warning_exit,
+        http: check.http,
+        status: None,
+        tcp: check.tcp,
+        ttl: check.ttl,
+        interval: check.interval,
+        timeout: check.timeout,
+        // One answer decides, unless the file says otherwise.
+        fall: Some(fall.unwrap_or(1)),
+        rise: Some(rise.unwrap_or(1)),
+    })
+}
+
+/// A check's name as a DNS label: what no label may have becomes a dash.
+fn label(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let dashed: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    dashed.chars().take(63).collect::<String>().trim_matches('-').to_owned()
+}

@@ -1,0 +1,64 @@
+//! Every service of the configuration: `[[service]]` in its files, and definitions in Consul's form in a directory.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bellwether_api::v1::service::definition::Definition;
+use bellwether_core::records::offers::MAX_INSTANCES;
+
+use super::ConfigError;
+use super::service::{Service, consul};
+
+/// A service with its definition, and where that stands.
+pub type Defined = (Definition, Service, String);
+
+/// Checks all of them together: an id is one instance's on this machine.
+pub(super) fn all(
+    written: Vec<(PathBuf, Definition)>,
+    directory: Option<&Path>,
+) -> Result<Vec<Defined>, ConfigError> {
+    let mut definitions: Vec<(PathBuf, Definition)> = written;
+    if let Some(directory) = directory {
+        for path in json(directory)? {
+            let text = std::fs::read_to_string(&path);
+            let text = text.map_err(|source| ConfigError::Read { path: path.clone(), source })?;
+            let found = consul::read(&text);
+            let found = found.map_err(|reason| ConfigError::Parse { path: path.clone(), reason })?;
+            definitions.extend(found.into_iter().map(|definition| (path.clone(), definition)));
+        }
+    }
+    let (mut services, mut ids) = (Vec::new(), BTreeMap::new());
+    for (path, definition) in definitions {
+        let key = format!("service.{}", definition.name);
+        let refuse = |key: String, reason: String| ConfigError::Value { path: path.clone(), key, reason };
+        let service = Service::of(&definition)
+            .map_err(|wrong| refuse(format!("{key}.{}", wrong.field), wrong.reason))?;
+        if let Some(other) = ids.insert(service.id.clone(), path.clone()) {
+            let reason = format!(
+                "{} has that id already, in {}; ids are one instance's each",
+                service.id,
+                other.display()
+            );
+            return Err(refuse(format!("{key}.id"), reason));
+        }
+        if ids.len() > MAX_INSTANCES {
+            return Err(refuse(key, format!("there are more than {MAX_INSTANCES} services on this machine")));
+        }
+        services.push((definition, service, path.display().to_string()));
+    }
+    Ok(services)
+}
+
+/// The definitions of a directory, in name order.
+fn json(directory: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    let failed = |source| ConfigError::Read { path: directory.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

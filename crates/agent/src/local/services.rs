@@ -1,0 +1,99 @@
+//! Services over the socket: a program registers itself, says how it does, and goes.
+
+use axum::extract::{Path, Request, State};
+use axum::{Extension, Json};
+use bellwether_api::problem::Code;
+use bellwether_api::shape::{ShapeError, read};
+use bellwether_api::v1::service::definition::{Definition, LocalService, Pulse as Shape};
+use bellwether_core::local::serving::Pulse;
+use bellwether_core::records::offers::MAX_WORD_BYTES;
+use bellwether_core::words::name::{CheckName, InstanceName};
+
+use super::Local;
+use super::listen::Peer;
+use super::problem::{Failure, body};
+use super::statuses::Nothing;
+use crate::service::offered::is_registered;
+use crate::service::registry::Refusal;
+
+/// Everything this machine offers.
+pub(super) async fn list(State(local): State<Local>) -> Json<Vec<LocalService>> {
+    let (shown, board) = (local.services.borrow().clone(), local.board.borrow().clone());
+    let known = local.registry.known.borrow().clone();
+    let all = known.into_iter().map(|(key, (definition, source))| {
+        let shown = shown.get(&key);
+        let (level, reason) = match shown {
+            Some(shown) if !is_registered(shown, &board) => {
+                ("held", "its entity's static part was not done here yet".to_owned())
+            }
+            Some(shown) => (shown.serving.as_str(), shown.serving.reason().to_owned()),
+            None => ("failing", "it begins".to_owned()),
+        };
+        LocalService { definition, source, level: level.to_owned(), reason }
+    });
+    std::future::ready(Json(all.collect())).await
+}
+
+/// Registers a service, or changes one that was registered.
+pub(super) async fn register(
+    State(local): State<Local>,
+    Extension(Peer(pid)): Extension<Peer>,
+    request: Request,
+) -> Result<Json<Nothing>, Failure> {
+    let definition: Definition = body(request).await?;
+    local.registry.register(definition, pid).await.map_err(refused)?;
+    Ok(Json(Nothing {}))
+}
+
+/// Takes a service back.
+pub(super) async fn deregister(
+    State(local): State<Local>,
+    Path(id): Path<String>,
+) -> Result<Json<Nothing>, Failure> {
+    let id: InstanceName = read("id", &id)?;
+    local.registry.deregister(id).await.map_err(refused)?;
+    Ok(Json(Nothing {}))
+}
+
+/// A program says how it does, for its only check with a ttl.
+pub(super) async fn pulse(
+    State(local): State<Local>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<Nothing>, Failure> {
+    hear(local, &id, None, request).await
+}
+
+/// A program says how it does, for one of its checks.
+pub(super) async fn pulse_of(
+    State(local): State<Local>,
+    Path((id, check)): Path<(String, String)>,
+    request: Request,
+) -> Result<Json<Nothing>, Failure> {
+    let check: CheckName = read("check", &check)?;
+    hear(local, &id, Some(check), request).await
+}
+
+async fn hear(
+    local: Local,
+    id: &str,
+    check: Option<CheckName>,
+    request: Request,
+) -> Result<Json<Nothing>, Failure> {
+    let id: InstanceName = read("id", id)?;
+    let Shape { level, note } = body(request).await?;
+    let pulse = Pulse::parse(&level);
+    let pulse = pulse
+        .ok_or_else(|| ShapeError::at("level", format!("{level:?} is not passing, warning or failing")))?;
+    if note.len() > MAX_WORD_BYTES || note.chars().any(char::is_control) {
+        let reason = format!("write one line of at most {MAX_WORD_BYTES} bytes");
+        return Err(ShapeError::at("note", reason).into());
+    }
+    local.registry.pulse(id, check, (pulse, note)).await.map_err(refused)?;
+    Ok(Json(Nothing {}))
+}
+
+fn refused((code, reason): Refusal) -> Failure {
+    let reason = if code == Code::Store { reason } else { format!("could not {reason}") };
+    Failure::new(code, reason)
+}

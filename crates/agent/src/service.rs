@@ -1,0 +1,38 @@
+//! The services of this machine: one task per instance asks and listens, and says whether it serves; the registry knows
+//! which there are. What is offered to others is made of both, of the machine's addresses, and of how far entities are.
+
+mod addresses;
+pub(crate) mod instance;
+pub(crate) mod offered;
+pub(crate) mod registry;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bellwether_core::records::offers::Serving;
+use bellwether_core::words::name::{InstanceName, ServiceName};
+use tokio::sync::watch;
+
+pub(crate) use addresses::Addresses;
+
+use crate::config::service::Service;
+
+/// Which instance of which service.
+pub(crate) type Key = (ServiceName, InstanceName);
+
+/// One instance and whether it serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) service: Arc<Service>,
+    pub(crate) serving: Serving,
+}
+
+/// Every instance there is now.
+pub(crate) type Board = watch::Sender<BTreeMap<Key, Shown>>;
+
+impl Service {
+    /// Which one it is.
+    pub(crate) fn key(&self) -> Key {
+        (self.name.clone(), self.id.clone())
+    }
+}

@@ -1,0 +1,58 @@
+//! What this machine offers to others, made of its instances, its addresses, and how far its entities are.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::v1::offers::{Offer, Offers};
+use bellwether_core::catalogue::instance::Addresses;
+use bellwether_core::words::name::NodeName;
+
+use super::{Key, Shown};
+use crate::board::Board;
+use crate::config::service::At;
+
+/// What this machine offers. An instance of an entity is registered once that entity's static part was done here.
+pub(crate) fn offers(
+    node: &NodeName,
+    shown: &BTreeMap<Key, Shown>,
+    addresses: &Addresses,
+    board: &Board,
+) -> Offers {
+    let there = shown.values().filter(|shown| is_registered(shown, board));
+    Offers {
+        node: node.to_string(),
+        addresses: shape(addresses),
+        instances: there.map(|shown| offer(shown, addresses)).collect(),
+    }
+}
+
+/// Whether an instance is to be known to others yet.
+pub(crate) fn is_registered(shown: &Shown, board: &Board) -> bool {
+    let entity = shown.service.entity.as_ref();
+    entity.is_none_or(|entity| board.entities.get(entity).is_some_and(|account| account.addressable))
+}
+
+fn offer(Shown { service, serving }: &Shown, addresses: &Addresses) -> Offer {
+    Offer {
+        service: service.name.to_string(),
+        name: service.id.to_string(),
+        addresses: match &service.at {
+            At::Machine => None,
+            At::Interface(interface) => {
+                let there = addresses.0.get(interface).cloned().unwrap_or_default();
+                Some(BTreeMap::from([(interface.to_string(), there)]))
+            }
+            At::Address(there) => Some(shape(there)),
+        },
+        port: service.port,
+        tags: service.tags.iter().map(ToString::to_string).collect(),
+        meta: service.meta.clone(),
+        entity: service.entity.as_ref().map(ToString::to_string),
+        level: serving.as_str().to_owned(),
+        reason: serving.reason().to_owned(),
+        since_ms: 0,
+    }
+}
+
+fn shape(addresses: &Addresses) -> BTreeMap<String, Vec<std::net::IpAddr>> {
+    addresses.0.iter().map(|(interface, list)| (interface.to_string(), list.clone())).collect()
+}
