@@ -18,6 +18,9 @@ use crate::{tcp, udp};
 /// How often a free port is looked for that both UDP and TCP have.
 const PORT_TRIES: usize = 16;
 
+/// Most tasks that take packets from a socket. Beyond, they would wait for each other in the kernel.
+const MAX_READERS: usize = 4;
+
 /// A DNS server that is running. Dropping it stops nothing: its tasks end with the level they were started on.
 #[derive(Debug, Clone)]
 pub struct Serving {
@@ -93,13 +96,19 @@ pub async fn serve(
     let (desk, slots) = (Arc::new(desk), Arc::new(Semaphore::new(config.limits.connections)));
     for (_, port, listener) in sockets {
         let port = Arc::new(port);
-        for _ in 0..2 {
+        for _ in 0..readers() {
             tasks.spawn("dns-udp", udp::serve(desk.clone(), port.clone(), tasks.clone()));
         }
         let limits = (config.limits.clone(), slots.clone());
         tasks.spawn("dns-tcp", tcp::serve(desk.clone(), listener, limits, tasks.clone()));
     }
     Ok(Serving { addresses, counters, zone })
+}
+
+/// How many tasks take packets from a socket: one for each core, as long as that makes a difference. What a socket gives is
+/// given to one of them only.
+fn readers() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_READERS))
 }
 
 /// Both sockets of an address; the same free port for both if none is asked for.

@@ -80,12 +80,13 @@ pub(crate) async fn serve(desk: Arc<Desk>, port: Arc<Port>, tasks: Tasks) {
     let mut memory = vec![0; DATAGRAM_BYTES * BATCH_SIZE];
     let mut shelf = desk.shelf(MAX_BYTES);
     let mut metas = [RecvMeta::default(); BATCH_SIZE];
+    let mut stopped = std::pin::pin!(token.cancelled());
     loop {
         let mut buffers: Vec<_> = memory.chunks_exact_mut(DATAGRAM_BYTES).map(IoSliceMut::new).collect();
         // Both arms only wait; packets are taken from the kernel at once or not at all.
         let received = tokio::select! {
             biased;
-            () = token.cancelled() => return,
+            () = &mut stopped => return,
             received = port.receive(&mut buffers, &mut metas) => received,
         };
         let count = match received {
