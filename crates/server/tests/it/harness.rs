@@ -75,7 +75,12 @@ impl Installation {
         let (key, request) = join_request(&token, name);
         let joined = self.client(Identity::Nobody).join(&request).await.unwrap();
         let identity = Identity::Node { certificate: joined.certificate, key: Secret::new(key) };
-        Node { client: self.client(identity), name: name.to_owned() }
+        Node { client: self.client(identity.clone()), name: name.to_owned(), identity }
+    }
+
+    /// A node that joined before, calling the server that runs now.
+    pub(crate) fn node_again(&self, node: Node) -> Node {
+        Node { client: self.client(node.identity.clone()), ..node }
     }
 
     pub(crate) fn store_file(&self) -> PathBuf {
@@ -101,6 +106,7 @@ pub(crate) fn join_request(token: &str, name: &str) -> (String, Join) {
 pub(crate) struct Node {
     pub(crate) client: Client,
     pub(crate) name: String,
+    identity: Identity,
 }
 
 impl Node {

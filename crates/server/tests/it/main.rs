@@ -21,3 +21,4 @@ mod plans;
 mod profiles;
 mod rollouts;
 mod routes;
+mod statuses;
