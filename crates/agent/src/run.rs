@@ -112,10 +112,14 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let data_dir = config.data_dir.clone();
     let desk = Desk::start(statuses, ledger.clone(), board.clone(), &level);
     let local = Local { sources: sources.clone(), statuses: desk, clock: clock.clone() };
-    level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
+    let answering = level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
     level.spawn("status", sources.run(data_dir.clone(), clock.clone(), level.clone()));
     Link { source, node, data_dir, ledger, orders, board, failed, clock, seed }.start(&level);
     Crew { config, kept: entities, ground, working: BTreeMap::new() }.work().await;
+    // While the lock is held: the next agent's socket has the same name.
+    if let Err(error) = answering.await {
+        tracing::error!(%error, "could not wait for the local socket to close");
+    }
     tracing::info!("the agent has ended");
     Ok(())
 }

@@ -111,7 +111,9 @@ fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
         fleet.presences.get(name).map(|_| Key::Presence(name.clone())),
         fleet.orders.get(name).map(|_| Key::Order(name.clone())),
     ];
-    kept.into_iter().flatten().chain(told).map(Write::Delete).collect()
+    let logs = fleet.logs_of(name).map(|kept| &kept.value);
+    let logs = logs.map(|log| Key::Log(name.clone(), log.category.clone(), log.entity.clone()));
+    kept.into_iter().flatten().chain(told).chain(logs).map(Write::Delete).collect()
 }
 
 /// Makes a node a fresh certificate for the key it has.

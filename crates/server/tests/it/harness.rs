@@ -103,6 +103,7 @@ pub(crate) fn join_request(token: &str, name: &str) -> (String, Join) {
 }
 
 /// A node that says what it is told to say.
+#[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) client: Client,
     pub(crate) name: String,

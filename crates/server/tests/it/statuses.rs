@@ -119,3 +119,62 @@ async fn the_last_log_of_each_failure_is_kept_within_bounds() {
         assert_eq!(code, wanted);
     }
 }
+
+/// Says one state after the other in one category of one node, taking turns with a person who sets it too.
+async fn chatter(node: Node, admin: bellwether_api::client::Client, round: u64) {
+    let states = ["success", "failed", "running", "pending"];
+    for number in 0..12_u64 {
+        let state = states[usize::try_from((number * 7 + round) % 4).unwrap()];
+        let lifetime_ms = (number % 3 == 0).then_some(1_000);
+        let said =
+            Status { lifetime_ms, age_ms: Some(number * 400), ..status(state, round * 100 + number + 1) };
+        says(&node, "backup", said.clone()).await;
+        // Repeated, as after a break: no news.
+        says(&node, "backup", said).await;
+        if number % 4 == 1 {
+            let by_hand = status(states[usize::try_from(round % 4).unwrap()], 0);
+            admin.set_status("default", &node.name, "backup", &by_hand).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_updates_of_many_nodes_and_restarts_never_make_two_states_of_one() {
+    let mut installation = Installation::new().await;
+    let tasks = bellwether_rt::tasks::Tasks::new();
+    let mut nodes = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        nodes.push(installation.node(name).await);
+    }
+    for round in 0..3 {
+        nodes = nodes.into_iter().map(|node| installation.node_again(node)).collect();
+        let chats: Vec<_> = nodes
+            .iter()
+            .flat_map(|node| {
+                // Two that speak for one node at once: an agent, and the one it was cloned from.
+                [round, round + 50].map(|round| (installation.node_again(node.clone()), round))
+            })
+            .map(|(node, round)| tasks.spawn("chatter", chatter(node, installation.admin(), round)))
+            .collect();
+        for chat in chats {
+            chat.await.unwrap().unwrap();
+        }
+        installation.restart().await;
+    }
+    let admin = installation.admin();
+    let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    for node in nodes {
+        let shown = admin.node("default", &node.name).await.unwrap().statuses["backup"].state.clone();
+        let subject = format!("node/{}", node.name);
+        let mut last = None;
+        for event in events.iter().filter(|event| event.subject == subject && event.kind == "status.changed")
+        {
+            assert_eq!(event.before, last, "each change begins where the one before ended");
+            assert_ne!(event.before, event.after);
+            last = event.after.clone();
+        }
+        let now = format!("backup={shown}");
+        // It may have fallen silent between the two looks, which is then the one change more.
+        assert!(last == Some(now) || shown == "unknown", "{last:?} {shown}");
+    }
+}
