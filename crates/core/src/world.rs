@@ -85,6 +85,7 @@ impl Fleet {
         match key {
             Key::Node(name) => revision_of(self.nodes.get(name)),
             Key::Presence(name) => revision_of(self.presences.get(name)),
+            Key::Expected(name) => revision_of(self.expected.get(name)),
             Key::Report(name) => revision_of(self.reports.get(name)),
             Key::Order(name) => revision_of(self.orders.get(name)),
             Key::Log(node, category, entity) => {

@@ -4,6 +4,7 @@ mod access;
 mod auth;
 mod entities;
 mod events;
+mod expected;
 mod failures;
 mod freezes;
 mod input;

@@ -123,6 +123,24 @@ async fn a_failing_run_is_read_where_the_status_points() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_is_expected_is_missed_until_it_joins() {
+    let place = one_node().await;
+    let run = |args: &[&str]| place.run(args);
+    assert_eq!(code(&run(&["node", "list", "--unaccounted"])), 0);
+    assert_eq!(code(&run(&["node", "expect", "web-9", "--why", "ordered"])), 0);
+    let missing = run(&["node", "list", "--unaccounted"]);
+    assert_eq!(code(&missing), 1);
+    assert!(
+        text(&missing.stdout).contains("web-9") && text(&missing.stdout).contains("ordered"),
+        "{missing:?}"
+    );
+    assert_eq!(text(&run(&["node", "list", "--unaccounted", "-o", "name"]).stdout), "web-9\n");
+    assert_eq!(code(&run(&["node", "expect", "web-9", "--off"])), 0);
+    assert_eq!(code(&run(&["node", "list", "--unaccounted"])), 0);
+    assert_eq!(code(&run(&["node", "expect", "web-1"])), 7, "it has joined");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn output_is_data_where_data_is_asked_for() {
     let place = one_node().await;
     let json = place.run(&["node", "list", "-o", "json"]);

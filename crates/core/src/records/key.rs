@@ -5,7 +5,7 @@ use super::entity::Entity;
 use super::event::Event;
 use super::freeze::Freeze;
 use super::log::NodeLog;
-use super::node::{Node, Presence};
+use super::node::{Marked, Node, Presence};
 use super::order::Order;
 use super::profile::{Edition, Profile};
 use super::progress::Progress;
@@ -25,6 +25,8 @@ pub enum Key {
     Node(NodeName),
     /// A node's presence.
     Presence(NodeName),
+    /// A node that is expected to join.
+    Expected(NodeName),
     /// A node's report.
     Report(NodeName),
     /// A node's order.
@@ -64,6 +66,8 @@ pub enum Record {
     Node(Node),
     /// A node's presence.
     Presence(NodeName, Presence),
+    /// A node that is expected to join: who said so, when and why.
+    Expected(NodeName, Marked),
     /// A node's report.
     Report(Report),
     /// A node's order.
@@ -103,6 +107,7 @@ impl Record {
         match self {
             Self::Node(node) => Key::Node(node.name.clone()),
             Self::Presence(node, _) => Key::Presence(node.clone()),
+            Self::Expected(node, _) => Key::Expected(node.clone()),
             Self::Report(report) => Key::Report(report.node.clone()),
             Self::Order(node, _) => Key::Order(node.clone()),
             Self::Log(log) => Key::Log(log.node.clone(), log.category.clone(), log.entity.clone()),

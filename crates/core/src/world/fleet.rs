@@ -10,7 +10,7 @@ use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::freeze::Freeze;
 use crate::records::log::NodeLog;
-use crate::records::node::{Node, Presence};
+use crate::records::node::{Marked, Node, Presence};
 use crate::records::order::{Content, Order};
 use crate::records::profile::{Edition, Profile};
 use crate::records::progress::Progress;
@@ -34,6 +34,8 @@ pub struct Fleet {
     pub nodes: Map<NodeName, Kept<Node>>,
     /// Their connections.
     pub presences: Map<NodeName, Kept<Presence>>,
+    /// Machines that are expected to join, and who said so.
+    pub expected: Map<NodeName, Kept<Marked>>,
     /// What they last said.
     pub reports: Map<NodeName, Kept<Report>>,
     /// What they were told.

@@ -146,6 +146,7 @@ impl Fleet {
             | Record::Freeze(_)
             | Record::Profile(_)
             | Record::Edition(_)
+            | Record::Expected(..)
             | Record::Log(_)) => self.put_aside(record, revision),
             Record::Event(event) => {
                 if self.oldest_event.get() == 0 {
@@ -167,6 +168,9 @@ impl Fleet {
                 let before = self.answers.get(&name).cloned();
                 self.answers.insert_mut(name.clone(), kept(answers, revision));
                 self.answers_changed(&name, before.as_ref(), revision);
+            }
+            Record::Expected(name, by) => {
+                self.expected.insert_mut(name, kept(by, revision));
             }
             Record::Log(log) => {
                 let key = (log.node.clone(), log.category.clone(), log.entity.clone());
@@ -240,9 +244,6 @@ impl Fleet {
                 self.orders.remove_mut(name);
                 self.order_changed(name);
             }
-            Key::Log(node, category, entity) => {
-                self.logs.remove_mut(&(node.clone(), category.clone(), entity.clone()));
-            }
             Key::Entity(name) => {
                 self.entities.remove_mut(name);
                 self.entity_changed(name, revision);
@@ -264,6 +265,26 @@ impl Fleet {
                 self.answers.remove_mut(name);
                 self.answers_changed(name, before.as_ref(), revision);
             }
+            Key::Event(sequence) => {
+                self.events.remove_mut(sequence);
+                self.oldest_event = self.oldest_event.max(sequence.next());
+            }
+            Key::Expected(_) | Key::Log(..) | Key::Freeze(_) | Key::Profile(_) | Key::Edition(..) => {
+                self.delete_aside(key);
+            }
+            Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) => {}
+        }
+    }
+
+    /// Forgets a record that nothing else follows from.
+    fn delete_aside(&mut self, key: &Key) {
+        match key {
+            Key::Expected(name) => {
+                self.expected.remove_mut(name);
+            }
+            Key::Log(node, category, entity) => {
+                self.logs.remove_mut(&(node.clone(), category.clone(), entity.clone()));
+            }
             Key::Freeze(name) => {
                 self.freezes.remove_mut(name);
             }
@@ -273,11 +294,19 @@ impl Fleet {
             Key::Edition(name, number) => {
                 self.editions.remove_mut(&(name.clone(), *number));
             }
-            Key::Event(sequence) => {
-                self.events.remove_mut(sequence);
-                self.oldest_event = self.oldest_event.max(sequence.next());
-            }
-            Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) => {}
+            Key::Node(_)
+            | Key::Presence(_)
+            | Key::Report(_)
+            | Key::Order(_)
+            | Key::Entity(_)
+            | Key::Progress(_)
+            | Key::Rollout(..)
+            | Key::Target(..)
+            | Key::Answers(_)
+            | Key::Event(_)
+            | Key::Token(_)
+            | Key::JoinToken(_)
+            | Key::GlobalFreeze(_) => {}
         }
     }
 }

@@ -56,6 +56,7 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
         let used = bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
         let mut writes = vec![Write::put(Record::JoinToken(used)), Write::put(Record::Node(node))];
         writes.extend(predecessor(fleet, &name));
+        writes.extend(fleet.expected.get(&name).map(|_| Write::Delete(Key::Expected(name.clone()))));
         let event = event("node.joined", format!("node/{name}"), "it showed a join token");
         Ok((Some(Atom { writes, events: vec![event] }), ()))
     })
