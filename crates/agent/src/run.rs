@@ -126,7 +126,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         board: board.subscribe(),
         clock: clock.clone(),
     };
-    level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
+    let answering = level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
     level.spawn("status", sources.run(data_dir.clone(), clock.clone(), level.clone()));
     let link = Link {
         source,
@@ -145,6 +145,10 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     };
     link.start(&level);
     Crew { config, kept: entities, ground, working: BTreeMap::new() }.work().await;
+    // While the lock is held: the next agent's socket has the same name.
+    if let Err(error) = answering.await {
+        tracing::error!(%error, "could not wait for the local socket to close");
+    }
     tracing::info!("the agent has ended");
     Ok(())
 }

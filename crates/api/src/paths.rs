@@ -35,6 +35,10 @@ pub const NODE_LABELS: &str = "/v1/namespaces/{ns}/nodes/{node}/labels";
 pub const NODE_PAUSE: &str = "/v1/namespaces/{ns}/nodes/{node}/pause";
 /// Resume a node.
 pub const NODE_RESUME: &str = "/v1/namespaces/{ns}/nodes/{node}/resume";
+/// A node that is expected to join.
+pub const NODE_EXPECTED: &str = "/v1/namespaces/{ns}/nodes/{node}/expected";
+/// Nodes that are expected, and joined ones that are silent.
+pub const UNACCOUNTED: &str = "/v1/namespaces/{ns}/unaccounted";
 /// Decommission a node.
 pub const NODE_DECOMMISSION: &str = "/v1/namespaces/{ns}/nodes/{node}/decommission";
 /// What a node says it saw.

@@ -75,6 +75,25 @@ impl Code {
     }
 }
 
+impl Code {
+    /// The HTTP status it travels with.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::Invalid => 400,
+            Self::Unauthenticated => 401,
+            Self::Forbidden | Self::JoinToken => 403,
+            Self::NotFound => 404,
+            Self::Timeout => 408,
+            Self::Exists | Self::Refused => 409,
+            Self::Conflict => 412,
+            Self::TooLarge => 413,
+            Self::Internal => 500,
+            Self::Store => 503,
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.detail)

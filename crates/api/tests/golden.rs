@@ -38,6 +38,7 @@ round_trip! {
     "node": v1::node::Node => bellwether_core::records::node::Node;
     "presence": v1::node::Presence => bellwether_core::records::node::Presence;
     "report_of_every_status": v1::report::Report => bellwether_core::records::report::Report;
+    "marked": v1::node::Marked => bellwether_core::records::node::Marked;
     "node_log": v1::log::NodeLog => bellwether_core::records::log::NodeLog;
     "report": v1::report::Report => bellwether_core::records::report::Report;
     "order": v1::order::Order => bellwether_core::records::order::Order;
@@ -85,6 +86,7 @@ fn a_profiles_revision_survives_its_domain_type() {
 #[test]
 fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
+    holds::<v1::node::Unaccounted>("unaccounted", |shape| shape);
     holds::<v1::log::NewLog>("new_log", |shape| shape);
     holds::<v1::local::NewStatus>("local_new_status", |shape| shape);
     holds::<v1::failure::Failures>("failures", |shape| shape);

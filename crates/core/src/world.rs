@@ -85,6 +85,7 @@ impl Fleet {
         match key {
             Key::Node(name) => revision_of(self.nodes.get(name)),
             Key::Presence(name) => revision_of(self.presences.get(name)),
+            Key::Expected(name) => revision_of(self.expected.get(name)),
             Key::Report(name) => revision_of(self.reports.get(name)),
             Key::Offers(name) => revision_of(self.offers.get(name)),
             Key::Service(name) => revision_of(self.services.get(name)),

@@ -4,6 +4,7 @@ mod access;
 mod auth;
 mod entities;
 mod events;
+mod expected;
 mod external;
 mod failures;
 mod freezes;

@@ -2,6 +2,7 @@
 //! follows, and commits it with its events; the actor of every event is whoever asked.
 
 pub mod entity;
+pub mod expect;
 pub mod external;
 pub mod freeze;
 pub mod log;

@@ -15,7 +15,14 @@ const EMPTY_NAMES: [&str; 9] =
 const ONE_PLACE: [(&str, &[&str]); 5] = [
     ("SystemTime::now()", &["crates/rt/src/clock.rs"]),
     ("tokio::spawn(", &["crates/rt/src/tasks.rs"]),
-    ("StatusCode::", &["crates/server/src/http/problem.rs", "crates/cli/src/commands/demo/service.rs"]),
+    (
+        "StatusCode::",
+        &[
+            "crates/server/src/http/problem.rs",
+            "crates/agent/src/local/problem.rs",
+            "crates/cli/src/commands/demo/service.rs",
+        ],
+    ),
     ("\"/v1/", &["crates/api/src/paths.rs"]),
     ("\"/bw/", &["crates/server/src/records/keys.rs"]),
 ];

@@ -12,18 +12,7 @@ pub(crate) struct Failure(Problem);
 impl Failure {
     /// A failure of a kind; `detail` says what could not be done and why.
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        let status = match code {
-            Code::Invalid => StatusCode::BAD_REQUEST,
-            Code::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Code::Forbidden | Code::JoinToken => StatusCode::FORBIDDEN,
-            Code::NotFound => StatusCode::NOT_FOUND,
-            Code::Exists | Code::Refused | Code::Conflict => StatusCode::CONFLICT,
-            Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Code::Timeout => StatusCode::REQUEST_TIMEOUT,
-            Code::Store => StatusCode::SERVICE_UNAVAILABLE,
-            Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        let status = status.as_u16();
+        let status = code.status();
         Self(Problem { status, code, detail: detail.into(), hint: None, retry_after_ms: None })
     }
 }

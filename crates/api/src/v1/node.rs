@@ -91,6 +91,20 @@ pub struct NodeView {
     pub reported_at_ms: Option<u64>,
 }
 
+/// A node of whom nobody hears.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Unaccounted {
+    /// Its name.
+    pub node: String,
+    /// `expected` before it joins; then its contact: `never`, `suspect` or `unreachable`.
+    pub state: String,
+    /// Since when, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// Who expects it, of one that has not joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Marked>,
+}
+
 /// Turns labels into their shape.
 #[must_use]
 pub fn labels_out(labels: &Labels) -> BTreeMap<String, String> {

@@ -172,6 +172,9 @@ pub(crate) enum NodeVerb {
         /// Decommissioned ones too
         #[arg(long)]
         all: bool,
+        /// Those that are expected, and joined ones that are silent, with since when
+        #[arg(long, conflicts_with_all = ["filter", "all"])]
+        unaccounted: bool,
     },
     /// Show one
     Get {
@@ -203,6 +206,17 @@ pub(crate) enum NodeVerb {
     Resume {
         /// Its name
         name: String,
+    },
+    /// Declare one before it joins, so that it is missed if it does not
+    Expect {
+        /// Its name
+        name: String,
+        /// Why
+        #[arg(long, default_value = "")]
+        why: String,
+        /// Expect it no longer
+        #[arg(long)]
+        off: bool,
     },
     /// Show what its last failing runs said
     Logs(NodeLogs),

@@ -14,7 +14,8 @@ use crate::show::table;
 pub(super) async fn run(context: &Context, verb: NodeVerb) -> Ended {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
-        NodeVerb::List { filter, all } => list(context, filter.as_deref(), all).await?,
+        NodeVerb::List { unaccounted: true, .. } => return unaccounted(context).await,
+        NodeVerb::List { filter, all, unaccounted: false } => list(context, filter.as_deref(), all).await?,
         NodeVerb::Get { name } => {
             let view = client.node(namespace, &name).await?;
             context.show.data(&view, || vec![view.node.name.clone()], |_| sheet(&view))?;
@@ -23,6 +24,8 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> Ended {
         NodeVerb::Label { name, changes } => client.label_node(namespace, &name, &labels(&changes)?).await?,
         NodeVerb::Pause { name, why } => client.pause_node(namespace, &name, &why).await?,
         NodeVerb::Resume { name } => client.resume_node(namespace, &name).await?,
+        NodeVerb::Expect { name, off: true, .. } => client.unexpect_node(namespace, &name).await?,
+        NodeVerb::Expect { name, why, off: false } => client.expect_node(namespace, &name, &why).await?,
         NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
         NodeVerb::Decommission { name, why, yes } => {
             confirm(&format!("take {name} out for good?"), yes)?;
@@ -77,6 +80,21 @@ async fn list(context: &Context, filter: Option<&str>, decommissioned: bool) -> 
         };
         table(header, rows)
     })
+}
+
+/// Nodes of whom nobody hears: 0 if there are none, 1 if there are some.
+async fn unaccounted(context: &Context) -> Ended {
+    let nodes = context.client.unaccounted(&context.namespace).await?.items;
+    let names = || nodes.iter().map(|each| each.node.clone()).collect();
+    context.show.data(&nodes, names, |_| {
+        let rows = nodes.iter().map(|each| {
+            let mark = each.expected.as_ref();
+            let why = mark.map_or(String::new(), |mark| format!("by {}: {}", mark.by, mark.why));
+            vec![each.node.clone(), each.state.clone(), date(each.since_ms), why]
+        });
+        if nodes.is_empty() { String::new() } else { table(&["name", "state", "since", "expected"], rows) }
+    })?;
+    Ok(if nodes.is_empty() { Exit::Yes } else { Exit::No })
 }
 
 fn contact(view: &NodeView) -> String {

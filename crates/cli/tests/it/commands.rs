@@ -50,11 +50,13 @@ async fn the_fleet_verbs_answer_by_exit_code() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn statuses_and_failures() {
-    let place = one_node().await;
+    let mut place = one_node().await;
+    let dir = place.path("web-1/data");
     let run = |args: &[&str]| place.run(args);
+    let local = |args: &[&str]| run(&[&["update-status"], args, &["--data-dir", &dir]].concat());
     assert_eq!(code(&run(&["get-failures"])), 0);
     assert_eq!(
-        code(&run(&["update-status", "backup", "failed", "--node", "web-1", "--why", "disk full"])),
+        code(&run(&["update-status", "backup", "failed", "--node", "web-1", "--reason", "disk full"])),
         0
     );
     let failures = run(&["get-failures"]);
@@ -67,6 +69,75 @@ async fn statuses_and_failures() {
     assert_eq!(code(&wrong), 64);
     assert!(text(&wrong.stderr).contains("success, failed, running or pending"), "{}", text(&wrong.stderr));
     assert_eq!(code(&run(&["update-status", "backup", "failed", "--node", "ghost"])), 1);
+    // Through this machine's own agent, which needs neither server nor token.
+    let mut offline =
+        place.command(&["update-status", "scrub", "failed", "--reason", "bad sector", "--data-dir", &dir]);
+    let offline = offline
+        .env("BELLWETHER_SERVER", "https://127.0.0.1:1")
+        .env_remove("BELLWETHER_TOKEN")
+        .output()
+        .unwrap();
+    assert_eq!(code(&offline), 0, "{}", text(&offline.stderr));
+    wait_for("scrub failed", async || code(&run(&["get-failures"])) == 1).await;
+    assert_eq!(code(&local(&["scrub", "success", "--lifetime", "1s"])), 0);
+    wait_for("scrub is silent", async || {
+        let failures = run(&["get-failures", "-o", "json"]);
+        let shown: Value = serde_json::from_slice(&failures.stdout).unwrap();
+        code(&failures) == 0 && shown["silent"][0]["status"]["state"] == "unknown"
+    })
+    .await;
+    assert!(text(&run(&["get-failures"]).stdout).contains("silent; it was success"));
+    assert_eq!(text(&run(&["get-failures", "--hosts"]).stdout), "", "silent is not failed");
+    assert!(text(&run(&["node", "get", "web-1"]).stdout).contains("scrub unknown"));
+    let own = local(&["validate", "success"]);
+    assert_eq!(code(&own), 7, "{}", text(&own.stderr));
+    assert!(text(&own.stderr).contains("the agent itself says how it stands"), "{}", text(&own.stderr));
+    assert_eq!(code(&local(&["scrub", "success", "--lifetime", "soon"])), 64);
+    place.kill_agent("web-1");
+    let away = place.run(&["update-status", "scrub", "success", "--data-dir", &dir]);
+    assert_eq!(code(&away), 69);
+    assert!(text(&away.stderr).contains("is it running"), "{}", text(&away.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_run_is_read_where_the_status_points() {
+    let mut place = Place::new().await;
+    let script = "static = [\"/bin/sh\", \"-c\", \"echo no such package; exit 3\"]";
+    place.start_agent("web-1", &format!("[entity.system]\n{script}\n"));
+    let none = place.run(&["node", "logs", "web-1"]);
+    assert_eq!(code(&none), 1);
+    assert!(text(&none.stderr).contains("nothing that was asked for failed"), "{}", text(&none.stderr));
+    assert_eq!(code(&place.run(&["trigger-update", "r1"])), 0);
+    wait_for("the log", async || code(&place.run(&["node", "logs", "web-1"])) == 0).await;
+    let logs = text(&place.run(&["node", "logs", "web-1", "--entity", "system"]).stdout);
+    assert!(logs.starts_with("==> configure/system at ") && logs.contains("\nno such package\n"), "{logs}");
+    assert_eq!(code(&place.run(&["node", "logs", "web-1", "--category", "validate"])), 1);
+    let json: Value =
+        serde_json::from_slice(&place.run(&["node", "logs", "web-1", "-o", "json"]).stdout).unwrap();
+    assert_eq!(json[0]["category"], "configure");
+    wait_for("the status points at it", async || {
+        text(&place.run(&["node", "get", "web-1"]).stdout)
+            .contains("(log: bellwether node logs web-1 --entity system)")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_is_expected_is_missed_until_it_joins() {
+    let place = one_node().await;
+    let run = |args: &[&str]| place.run(args);
+    assert_eq!(code(&run(&["node", "list", "--unaccounted"])), 0);
+    assert_eq!(code(&run(&["node", "expect", "web-9", "--why", "ordered"])), 0);
+    let missing = run(&["node", "list", "--unaccounted"]);
+    assert_eq!(code(&missing), 1);
+    assert!(
+        text(&missing.stdout).contains("web-9") && text(&missing.stdout).contains("ordered"),
+        "{missing:?}"
+    );
+    assert_eq!(text(&run(&["node", "list", "--unaccounted", "-o", "name"]).stdout), "web-9\n");
+    assert_eq!(code(&run(&["node", "expect", "web-9", "--off"])), 0);
+    assert_eq!(code(&run(&["node", "list", "--unaccounted"])), 0);
+    assert_eq!(code(&run(&["node", "expect", "web-1"])), 7, "it has joined");
 }
 
 #[tokio::test(flavor = "multi_thread")]

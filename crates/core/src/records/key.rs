@@ -6,7 +6,7 @@ use super::event::Event;
 use super::external::{Controllers, External};
 use super::freeze::Freeze;
 use super::log::NodeLog;
-use super::node::{Node, Presence};
+use super::node::{Marked, Node, Presence};
 use super::offers::{Offers, Service};
 use super::order::Order;
 use super::profile::{Edition, Profile};
@@ -27,6 +27,8 @@ pub enum Key {
     Node(NodeName),
     /// A node's presence.
     Presence(NodeName),
+    /// A node that is expected to join.
+    Expected(NodeName),
     /// A node's report.
     Report(NodeName),
     /// What a node offers.
@@ -74,6 +76,8 @@ pub enum Record {
     Node(Node),
     /// A node's presence.
     Presence(NodeName, Presence),
+    /// A node that is expected to join: who said so, when and why.
+    Expected(NodeName, Marked),
     /// A node's report.
     Report(Report),
     /// What a node offers.
@@ -121,6 +125,7 @@ impl Record {
         match self {
             Self::Node(node) => Key::Node(node.name.clone()),
             Self::Presence(node, _) => Key::Presence(node.clone()),
+            Self::Expected(node, _) => Key::Expected(node.clone()),
             Self::Report(report) => Key::Report(report.node.clone()),
             Self::Offers(offers) => Key::Offers(offers.node.clone()),
             Self::Service(service) => Key::Service(service.name.clone()),

@@ -13,7 +13,7 @@ use crate::records::event::Event;
 use crate::records::external::{Controllers, External};
 use crate::records::freeze::Freeze;
 use crate::records::log::NodeLog;
-use crate::records::node::{Node, Presence};
+use crate::records::node::{Marked, Node, Presence};
 use crate::records::offers::{Offers, Service};
 use crate::records::order::{Content, Order};
 use crate::records::profile::{Edition, Profile};
@@ -38,6 +38,8 @@ pub struct Fleet {
     pub nodes: Map<NodeName, Kept<Node>>,
     /// Their connections.
     pub presences: Map<NodeName, Kept<Presence>>,
+    /// Machines that are expected to join, and who said so.
+    pub expected: Map<NodeName, Kept<Marked>>,
     /// What they last said.
     pub reports: Map<NodeName, Kept<Report>>,
     /// What they offer.

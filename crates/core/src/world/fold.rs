@@ -156,6 +156,7 @@ impl Fleet {
             | Record::Freeze(_)
             | Record::Profile(_)
             | Record::Edition(_)
+            | Record::Expected(..)
             | Record::Log(_)) => {
                 self.put_aside(record, revision);
             }
@@ -193,6 +194,9 @@ impl Fleet {
                 let before = self.answers.get(&name).cloned();
                 self.answers.insert_mut(name.clone(), kept(answers, revision));
                 self.answers_changed(&name, before.as_ref(), revision);
+            }
+            Record::Expected(name, by) => {
+                self.expected.insert_mut(name, kept(by, revision));
             }
             Record::Log(log) => {
                 let key = (log.node.clone(), log.category.clone(), log.entity.clone());
@@ -294,7 +298,8 @@ impl Fleet {
                 self.externals.remove_mut(&(entity.clone(), target.clone()));
                 self.external_changed((entity, target), before.as_ref(), revision);
             }
-            Key::Offers(_)
+            Key::Expected(_)
+            | Key::Offers(_)
             | Key::Service(_)
             | Key::Log(..)
             | Key::Controllers(_)
@@ -334,6 +339,9 @@ impl Fleet {
                 let before = self.answers.get(name).cloned();
                 self.answers.remove_mut(name);
                 self.answers_changed(name, before.as_ref(), revision);
+            }
+            Key::Expected(name) => {
+                self.expected.remove_mut(name);
             }
             Key::Freeze(name) => {
                 self.freezes.remove_mut(name);

@@ -18,8 +18,13 @@ pub(crate) struct Failure(Problem);
 impl Failure {
     /// A problem of this kind.
     pub(crate) fn new(code: Code, detail: impl std::fmt::Display) -> Self {
-        let status = status(code).as_u16();
-        Self(Problem { status, code, detail: detail.to_string(), hint: None, retry_after_ms: None })
+        Self(Problem {
+            status: code.status(),
+            code,
+            detail: detail.to_string(),
+            hint: None,
+            retry_after_ms: None,
+        })
     }
 
     /// With the next thing to try.
@@ -45,21 +50,6 @@ impl<T: serde::Serialize> IntoResponse for Set<T> {
     fn into_response(self) -> Response {
         let status = if self.is_new { StatusCode::CREATED } else { StatusCode::OK };
         (status, axum::Json(self.value)).into_response()
-    }
-}
-
-fn status(code: Code) -> StatusCode {
-    match code {
-        Code::Invalid => StatusCode::BAD_REQUEST,
-        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
-        Code::Forbidden | Code::JoinToken => StatusCode::FORBIDDEN,
-        Code::NotFound => StatusCode::NOT_FOUND,
-        Code::Exists | Code::Refused => StatusCode::CONFLICT,
-        Code::Conflict => StatusCode::PRECONDITION_FAILED,
-        Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Code::Timeout => StatusCode::REQUEST_TIMEOUT,
-        Code::Store => StatusCode::SERVICE_UNAVAILABLE,
-        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

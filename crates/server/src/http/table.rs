@@ -12,7 +12,7 @@ use bellwether_api::v1::external::{Orchestrated, Reports};
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::log::{NewLog, NodeLog};
-use bellwether_api::v1::node::{Because, LabelChange, NodeView};
+use bellwether_api::v1::node::{Because, LabelChange, NodeView, Unaccounted};
 use bellwether_api::v1::offers::Offers;
 use bellwether_api::v1::order::Sync;
 use bellwether_api::v1::overview::Overview;
@@ -32,8 +32,8 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
 use super::{
-    App, access, entities, events, external, failures, freezes, logs, nodes, plan, probes, profiles, reports,
-    rollouts, routes, services, sync, why,
+    App, access, entities, events, expected, external, failures, freezes, logs, nodes, plan, probes,
+    profiles, reports, rollouts, routes, services, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -67,7 +67,7 @@ const fn route(method: HttpMethod, path: &'static str, need: Need, summary: &'st
 }
 
 pub(super) fn all(app: App) -> Routes {
-    people(configuration(frozen(changes(offered(nodes(Routes::new(app)))))))
+    people(configuration(frozen(changes(offered(fleet(nodes(Routes::new(app))))))))
         .add::<Nothing, Nothing, _, _>(
             route(Get, paths::HEALTHZ, Need::Open, "The process answers"),
             probes::healthz,
@@ -126,6 +126,23 @@ fn nodes(routes: Routes) -> Routes {
         .add::<Renew, Joined, _, _>(
             route(Post, paths::RENEW, Need::OwnNode, "Renew a certificate"),
             access::renew,
+        )
+}
+
+/// What nodes say of themselves beside their reports, and who is missing.
+fn fleet(routes: Routes) -> Routes {
+    routes
+        .add::<Because, Nothing, _, _>(
+            route(Put, paths::NODE_EXPECTED, Need::Operate, "Expect a node to join"),
+            expected::put,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Delete, paths::NODE_EXPECTED, Need::Operate, "Expect a node no longer"),
+            expected::delete,
+        )
+        .add::<Nothing, Page<Unaccounted>, _, _>(
+            route(Get, paths::UNACCOUNTED, Need::Read, "List nodes of whom nobody hears"),
+            expected::unaccounted,
         )
         .add::<Status, Nothing, _, _>(
             route(Put, paths::NODE_STATUS, Need::OwnNodeOrOperate, "Set one status of a node"),

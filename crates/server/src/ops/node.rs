@@ -56,6 +56,7 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
         let used = bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
         let mut writes = vec![Write::put(Record::JoinToken(used)), Write::put(Record::Node(node))];
         writes.extend(predecessor(fleet, &name));
+        writes.extend(fleet.expected.get(&name).map(|_| Write::Delete(Key::Expected(name.clone()))));
         let event = event("node.joined", format!("node/{name}"), "it showed a join token");
         Ok((Some(Atom { writes, events: vec![event] }), ()))
     })
@@ -112,7 +113,9 @@ fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
         fleet.orders.get(name).map(|_| Key::Order(name.clone())),
         fleet.offers.get(name).map(|_| Key::Offers(name.clone())),
     ];
-    kept.into_iter().flatten().chain(told).map(Write::Delete).collect()
+    let logs = fleet.logs_of(name).map(|kept| &kept.value);
+    let logs = logs.map(|log| Key::Log(name.clone(), log.category.clone(), log.entity.clone()));
+    kept.into_iter().flatten().chain(told).chain(logs).map(Write::Delete).collect()
 }
 
 /// Makes a node a fresh certificate for the key it has.

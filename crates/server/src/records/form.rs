@@ -33,6 +33,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
     match record {
         Record::Node(node) => put(schema, v1::node::Node::from(node)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
+        Record::Expected(_, by) => put(schema, v1::node::Marked::from(by)),
         Record::Report(report) => put(schema, v1::report::Report::from(report)),
         Record::Offers(offers) => put(schema, v1::offers::Offers::from(offers)),
         Record::Service(service) => put(schema, v1::offers::KnownService::from(service)),
@@ -66,6 +67,9 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Node(_) => Record::Node(get::<v1::node::Node>(schema, bytes)?.try_into()?),
         Key::Presence(name) => {
             Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
+        }
+        Key::Expected(name) => {
+            Record::Expected(name.clone(), get::<v1::node::Marked>(schema, bytes)?.try_into()?)
         }
         Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
         Key::Offers(_) => Record::Offers(get::<v1::offers::Offers>(schema, bytes)?.try_into()?),
@@ -110,6 +114,7 @@ const fn schema(key: &Key) -> &'static str {
     match key {
         Key::Node(_) => "node.v1",
         Key::Presence(_) => "presence.v1",
+        Key::Expected(_) => "expected.v1",
         Key::Report(_) => "report.v1",
         Key::Order(_) => "order.v1",
         Key::Offers(_) => "offers.v1",

@@ -8,6 +8,7 @@
 //! /bw/ns/NS/sequence            number of the last event
 //! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
 //! /bw/ns/NS/offers/NODE         /bw/ns/NS/service/NAME
+//! /bw/ns/NS/expected/NAME
 //! /bw/ns/NS/node-log/NODE/CATEGORY/ENTITY
 //! /bw/ns/NS/entity/NAME         …/progress/NAME
 //! /bw/ns/NS/rollout/NAME/00000000000000000007
@@ -50,6 +51,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
     let text = match key {
         Key::Node(name) => ns("node", name.as_str()),
         Key::Presence(name) => ns("presence", name.as_str()),
+        Key::Expected(name) => ns("expected", name.as_str()),
         Key::Report(name) => ns("report", name.as_str()),
         Key::Order(name) => ns("order", name.as_str()),
         Key::Offers(node) => ns("offers", node.as_str()),
@@ -111,6 +113,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
     Some(match kind {
         "node" => Key::Node(name.parse().ok()?),
         "presence" => Key::Presence(name.parse().ok()?),
+        "expected" => Key::Expected(name.parse().ok()?),
         "report" => Key::Report(name.parse().ok()?),
         "order" => Key::Order(name.parse().ok()?),
         "offers" => Key::Offers(name.parse().ok()?),
@@ -160,6 +163,7 @@ mod tests {
             Key::Node(node.clone()),
             Key::Presence(node.clone()),
             Key::Report(node.clone()),
+            Key::Expected(node.clone()),
             Key::Order(node.clone()),
             Key::Offers(node.clone()),
             Key::Service("web".parse().unwrap()),

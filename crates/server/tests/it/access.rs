@@ -151,3 +151,32 @@ async fn a_token_is_never_sent_in_clear_to_another_machine() {
         Client::new(&access(server)).unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_node_is_expected_until_it_joins_and_missed_while_it_is_silent() {
+    let mut installation = Installation::new().await;
+    let (operator, viewer) = (installation.token("operator").await, installation.token("viewer").await);
+    operator.expect_node("default", "web-9", "ordered yesterday").await.unwrap();
+    operator.expect_node("default", "web-9", "twice").await.unwrap();
+    operator.expect_node("default", "web-8", "").await.unwrap();
+    assert_eq!(problem(viewer.expect_node("default", "web-7", "").await).0, Code::Forbidden);
+    installation.restart().await;
+    let admin = installation.admin();
+    let missing = admin.unaccounted("default").await.unwrap().items;
+    let names: Vec<&str> = missing.iter().map(|each| each.node.as_str()).collect();
+    assert_eq!(names, ["web-8", "web-9"]);
+    assert_eq!(missing[1].expected.as_ref().unwrap().why, "ordered yesterday");
+    admin.unexpect_node("default", "web-8").await.unwrap();
+    assert_eq!(problem(admin.unexpect_node("default", "web-8").await).0, Code::NotFound);
+    let node = installation.node("web-9").await;
+    let silent = admin.unaccounted("default").await.unwrap().items;
+    assert_eq!((silent.len(), silent[0].state.as_str(), &silent[0].expected), (1, "never", &None));
+    assert_eq!(problem(admin.expect_node("default", "web-9", "").await).0, Code::Exists);
+    node.client.sync("default", "web-9", (0, None), std::time::Duration::from_millis(1)).await.unwrap();
+    let heard = async {
+        while !admin.unaccounted("default").await.unwrap().items.is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), heard).await.expect("it was heard of");
+}

@@ -91,8 +91,8 @@ impl Installation {
         Node { client: self.client(identity.clone()), identity, name: name.to_owned() }
     }
 
-    /// The same node, calling the server that runs now.
-    pub(crate) fn again(&self, node: Node) -> Node {
+    /// A node that joined before, calling the server that runs now.
+    pub(crate) fn node_again(&self, node: Node) -> Node {
         Node { client: self.client(node.identity.clone()), ..node }
     }
 
@@ -116,6 +116,7 @@ pub(crate) fn join_request(token: &str, name: &str) -> (String, Join) {
 }
 
 /// A node that says what it is told to say.
+#[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) client: Client,
     pub(crate) identity: Identity,

@@ -23,3 +23,4 @@ mod profiles;
 mod rollouts;
 mod routes;
 mod services;
+mod statuses;

@@ -156,7 +156,7 @@ async fn a_copy_hears_of_every_change_and_of_nothing_else() {
     assert_eq!(sync(&two, seen, Duration::from_millis(100)).await, None);
     // A server that restarts sends nothing again.
     installation.restart().await;
-    let again = installation.again(two);
+    let again = installation.node_again(two);
     assert_eq!(sync(&again, seen, Duration::from_millis(100)).await, None);
     assert!(
         sync(&again, 1_000_000, Duration::from_millis(100)).await.unwrap().whole,

@@ -9,7 +9,7 @@ use super::{BEYOND_WAIT, Nothing};
 use crate::paths::{self, encode, fill};
 use crate::v1::failure::Failures;
 use crate::v1::log::{NewLog, NodeLog};
-use crate::v1::node::{Because, LabelChange, NodeView};
+use crate::v1::node::{Because, LabelChange, NodeView, Unaccounted};
 use crate::v1::offers::Offers;
 use crate::v1::order::Sync;
 use crate::v1::page::Page;
@@ -81,6 +81,34 @@ impl Client {
     /// [`CallError`].
     pub async fn decommission_node(&self, namespace: &str, name: &str, why: &str) -> Result<(), CallError> {
         self.because(&fill(paths::NODE_DECOMMISSION, &[namespace, name]), why).await
+    }
+
+    /// Expects a node to join.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn expect_node(&self, namespace: &str, name: &str, why: &str) -> Result<(), CallError> {
+        let (path, why) = (fill(paths::NODE_EXPECTED, &[namespace, name]), why.to_owned());
+        self.send::<_, Nothing>(Method::PUT, &path, &Because { why }, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Expects a node no longer.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn unexpect_node(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+        let path = fill(paths::NODE_EXPECTED, &[namespace, name]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &Because::default(), DEFAULT_DEADLINE)
+            .await
+            .map(|_| ())
+    }
+
+    /// Nodes that are expected, and joined ones that are silent.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn unaccounted(&self, namespace: &str) -> Result<Page<Unaccounted>, CallError> {
+        self.get(&fill(paths::UNACCOUNTED, &[namespace]), DEFAULT_DEADLINE).await
     }
 
     async fn because(&self, path: &str, why: &str) -> Result<(), CallError> {

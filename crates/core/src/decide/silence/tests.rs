@@ -69,8 +69,7 @@ impl Place {
         index: usize,
         (category, state): (&str, State),
         lasts: Option<u64>,
-        now: u64,
-        update: u64,
+        (now, update): (u64, u64),
     ) {
         let lifetime = lasts.map(|secs| Lifetime { lasts: Span::from_secs(secs), refreshed: at(now) });
         let status = Status { lifetime, update, ..Status::new(state, at(now), String::new()) };
@@ -117,16 +116,16 @@ impl Place {
 #[test]
 fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
     let mut place = Place::new();
-    place.says(0, ("backup", State::Success), Some(600), 10, 1);
+    place.says(0, ("backup", State::Success), Some(600), (10, 1));
     assert_eq!(place.pass(10), Some(at(610)), "it looks again when the time is over");
     assert_eq!(place.shown(0, "backup"), "success");
     place.pass(610);
     place.pass(700);
     assert_eq!(place.shown(0, "backup"), "unknown");
     // The same saying again, with some other news, is no refresh.
-    place.says(0, ("backup", State::Success), Some(600), 701, 1);
+    place.says(0, ("backup", State::Success), Some(600), (701, 1));
     assert_eq!(place.shown(0, "backup"), "unknown");
-    place.says(0, ("backup", State::Success), Some(600), 702, 2);
+    place.says(0, ("backup", State::Success), Some(600), (702, 2));
     assert_eq!(place.shown(0, "backup"), "success");
     let word = |text: &str| Some(String::from(text));
     let story =
@@ -139,7 +138,7 @@ fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
 #[test]
 fn a_status_without_a_lifetime_never_falls_silent() {
     let mut place = Place::new();
-    place.says(0, ("backup", State::Failed), None, 10, 1);
+    place.says(0, ("backup", State::Failed), None, (10, 1));
     assert_eq!(place.pass(1_000_000), None);
     assert_eq!(place.shown(0, "backup"), "failed");
 }
@@ -154,7 +153,7 @@ proptest! {
         for (update, (index, category, state, lasts, pause, look)) in (1_u64..).zip(acts) {
             now += pause;
             let category = ["backup", "scrub"][category];
-            place.says(index, (category, State::ALL[state]), lasts, now, update);
+            place.says(index, (category, State::ALL[state]), lasts, (now, update));
             if look {
                 place.pass(now);
                 let again = decide(place.fleet(), at(now));

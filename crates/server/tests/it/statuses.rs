@@ -1,0 +1,180 @@
+//! Statuses, their silences, and the logs of failing runs, as nodes and people meet them.
+
+use std::time::Duration;
+
+use bellwether_api::problem::Code;
+use bellwether_api::v1::log::NewLog;
+use bellwether_api::v1::status::Status;
+
+use crate::harness::{Installation, Node, problem};
+
+fn status(state: &str, update: u64) -> Status {
+    Status { state: state.into(), update, ..Status::default() }
+}
+
+async fn says(node: &Node, category: &str, status: Status) {
+    let mut report = node.empty_report();
+    report.statuses.insert(category.into(), status);
+    node.client.report("default", &report).await.unwrap();
+}
+
+/// Waits until a status of the node shows this word.
+async fn shows(installation: &Installation, node: &str, category: &str, word: &str) -> Status {
+    let looking = async {
+        loop {
+            let view = installation.admin().node("default", node).await.unwrap();
+            if let Some(status) = view.statuses.get(category).filter(|status| status.state == word) {
+                return status.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), looking).await.expect("the status never looked as expected")
+}
+
+#[tokio::test]
+async fn failed_and_silent_are_told_apart_in_one_call() {
+    let mut installation = Installation::new().await;
+    let (web, db) = (installation.node("web-1").await, installation.node("db-1").await);
+    let empty = installation.admin().failures("default").await.unwrap();
+    assert!(empty.failed.is_empty() && empty.silent.is_empty() && empty.unreachable.is_empty());
+    says(&web, "configure", Status { reason: "web: exit code 1".into(), ..status("failed", 0) }).await;
+    // It was said an hour ago, as measured on the machine, and held for ten minutes.
+    let old = Status { lifetime_ms: Some(600_000), age_ms: Some(3_600_000), ..status("failed", 7) };
+    says(&db, "backup", old.clone()).await;
+    let silent = shows(&installation, "db-1", "backup", "unknown").await;
+    assert_eq!(silent.said.as_deref(), Some("failed"));
+    // Nothing is said of it twice, however often the node repeats itself or the server begins anew.
+    installation.restart().await;
+    let db = installation.node_again(db);
+    says(&db, "backup", old).await;
+    let failures = installation.admin().failures("default").await.unwrap();
+    let names: Vec<&str> = failures.failed.iter().map(|each| each.node.as_str()).collect();
+    assert_eq!(names, ["web-1"]);
+    assert_eq!((failures.silent[0].node.as_str(), failures.silent[0].category.as_str()), ("db-1", "backup"));
+    let events = installation.admin().events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    let fell = events.iter().filter(|event| event.after.as_deref() == Some("backup=unknown")).count();
+    assert_eq!(fell, 1);
+}
+
+#[tokio::test]
+async fn people_set_what_is_not_the_agents_own() {
+    let installation = Installation::new().await;
+    let _node = installation.node("web-1").await;
+    let (operator, viewer) = (installation.token("operator").await, installation.token("viewer").await);
+    let set = async |category: &str, status: Status| {
+        operator.set_status("default", "web-1", category, &status).await
+    };
+    set("backup", Status { lifetime_ms: Some(1_000), ..status("success", 0) }).await.unwrap();
+    shows(&installation, "web-1", "backup", "unknown").await;
+    for category in ["provision", "configure", "validate"] {
+        let (code, detail) = problem(set(category, status("success", 0)).await);
+        assert_eq!(code, Code::Refused, "{detail}");
+    }
+    for wrong in [status("unknown", 0), Status { lifetime_ms: Some(1), ..status("success", 0) }] {
+        assert_eq!(problem(set("backup", wrong).await).0, Code::Invalid);
+    }
+    let denied = viewer.set_status("default", "web-1", "backup", &status("success", 0)).await;
+    assert_eq!(problem(denied).0, Code::Forbidden);
+    assert!(viewer.failures("default").await.unwrap().failed.is_empty());
+}
+
+#[tokio::test]
+async fn the_last_log_of_each_failure_is_kept_within_bounds() {
+    let mut installation = Installation::new().await;
+    let (web, db) = (installation.node("web-1").await, installation.node("db-1").await);
+    let log = |run: &str, text: &str| NewLog { run: run.into(), text: text.into() };
+    let own = ("default", "web-1");
+    for run in ["1-1-1", "2-1-1"] {
+        web.client.keep_log(own, ("configure", "web"), &log(run, &format!("run {run}"))).await.unwrap();
+    }
+    installation.restart().await;
+    let (web, db) = (installation.node_again(web), installation.node_again(db));
+    let admin = installation.admin();
+    let kept = admin.node_log("default", "web-1", "configure", "web").await.unwrap();
+    assert_eq!((kept.run.as_str(), kept.text.as_str(), kept.bytes), ("2-1-1", "run 2-1-1", 9));
+    let before = admin.node_logs("default", "web-1").await.unwrap().items;
+    assert!(before.iter().all(|head| head.text.is_empty()));
+    // The same run again, as after an agent's restart, writes nothing.
+    web.client.keep_log(own, ("configure", "web"), &log("2-1-1", "run 2-1-1")).await.unwrap();
+    assert_eq!(admin.node_logs("default", "web-1").await.unwrap().items, before);
+    for number in 0..20 {
+        web.client.keep_log(own, ("validate", &format!("e{number}")), &log("3-1-1", "x")).await.unwrap();
+    }
+    let heads = admin.node_logs("default", "web-1").await.unwrap().items;
+    assert_eq!(heads.len(), 16);
+    assert!(heads.iter().all(|head| head.entity != "web" && head.entity != "e0"), "the oldest went");
+    let refused = [
+        (problem(db.client.keep_log(own, ("configure", "web"), &log("1-1-1", "")).await).0, Code::Forbidden),
+        (problem(admin.keep_log(own, ("configure", "web"), &log("1-1-1", "")).await).0, Code::Forbidden),
+        (problem(web.client.keep_log(own, ("configure", "web"), &log("../x", "")).await).0, Code::Invalid),
+        (
+            problem(web.client.keep_log(own, ("configure", "web"), &log("1", &"x".repeat(65_537))).await).0,
+            Code::Invalid,
+        ),
+        (problem(admin.node_log("default", "web-1", "configure", "db").await).0, Code::NotFound),
+        (problem(admin.node_logs("default", "ghost").await).0, Code::NotFound),
+    ];
+    for (code, wanted) in refused {
+        assert_eq!(code, wanted);
+    }
+}
+
+/// Says one state after the other in one category of one node, taking turns with a person who sets it too.
+async fn chatter(node: Node, admin: bellwether_api::client::Client, round: u64) {
+    let states = ["success", "failed", "running", "pending"];
+    for number in 0..12_u64 {
+        let state = states[usize::try_from((number * 7 + round) % 4).unwrap()];
+        let lifetime_ms = (number % 3 == 0).then_some(1_000);
+        let said =
+            Status { lifetime_ms, age_ms: Some(number * 400), ..status(state, round * 100 + number + 1) };
+        says(&node, "backup", said.clone()).await;
+        // Repeated, as after a break: no news.
+        says(&node, "backup", said).await;
+        if number % 4 == 1 {
+            let by_hand = status(states[usize::try_from(round % 4).unwrap()], 0);
+            admin.set_status("default", &node.name, "backup", &by_hand).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_updates_of_many_nodes_and_restarts_never_make_two_states_of_one() {
+    let mut installation = Installation::new().await;
+    let tasks = bellwether_rt::tasks::Tasks::new();
+    let mut nodes = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        nodes.push(installation.node(name).await);
+    }
+    for round in 0..3 {
+        nodes = nodes.into_iter().map(|node| installation.node_again(node)).collect();
+        let chats: Vec<_> = nodes
+            .iter()
+            .flat_map(|node| {
+                // Two that speak for one node at once: an agent, and the one it was cloned from.
+                [round, round + 50].map(|round| (installation.node_again(node.clone()), round))
+            })
+            .map(|(node, round)| tasks.spawn("chatter", chatter(node, installation.admin(), round)))
+            .collect();
+        for chat in chats {
+            chat.await.unwrap().unwrap();
+        }
+        installation.restart().await;
+    }
+    let admin = installation.admin();
+    let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
+    for node in nodes {
+        let shown = admin.node("default", &node.name).await.unwrap().statuses["backup"].state.clone();
+        let subject = format!("node/{}", node.name);
+        let mut last = None;
+        for event in events.iter().filter(|event| event.subject == subject && event.kind == "status.changed")
+        {
+            assert_eq!(event.before, last, "each change begins where the one before ended");
+            assert_ne!(event.before, event.after);
+            last = event.after.clone();
+        }
+        let now = format!("backup={shown}");
+        // It may have fallen silent between the two looks, which is then the one change more.
+        assert!(last == Some(now) || shown == "unknown", "{last:?} {shown}");
+    }
+}
