@@ -7,6 +7,9 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+/// The status by which a service says that it has too much to do.
+const TOO_MANY: u16 = 429;
+
 /// Sends one GET.
 pub(super) async fn ask(authority: &str, path: &str, wanted: Option<u16>) -> Result<Option<String>, String> {
     let stream = TcpStream::connect(authority).await;
