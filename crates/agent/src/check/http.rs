@@ -37,9 +37,7 @@ pub(super) async fn ask(authority: &str, path: &str, wanted: Option<u16>) -> Res
     let status = answer.status();
     match wanted {
         Some(wanted) if status.as_u16() != wanted => Err(format!("status {}, not {wanted}", status.as_u16())),
-        XX
-            Ok(Some("it has too much to do".to_owned()))
-        }
+        None if status.as_u16() == TOO_MANY => Ok(Some("it has too much to do".to_owned())),
         None if !status.is_success() => Err(format!("status {}", status.as_u16())),
         Some(_) | None => Ok(None),
     }
