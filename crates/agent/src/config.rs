@@ -5,6 +5,7 @@ mod command;
 mod dns;
 mod file;
 mod kinds;
+mod needs;
 pub mod recipe;
 mod runner;
 pub mod service;

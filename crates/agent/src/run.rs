@@ -101,6 +101,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let node = identity.node.clone();
     let source = link::source(identity.clone(), config.servers.clone(), contact);
     let failed = watch::Sender::new(kept::newest(&logs));
+    let discovery = Discovery::start(&config, (registered, ledger.clone()), (contacts, &clock, seed), &level);
     let ground = Ground {
         node: node.clone(),
         namespace: identity.namespace,
@@ -111,13 +112,13 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         clock: clock.clone(),
         tasks: level.clone(),
         orders: order,
+        picture: discovery.picture.subscribe(),
         board: board.clone(),
         failed: failed.clone(),
         seed,
     };
     let data_dir = config.data_dir.clone();
     let desk = Desk::start(statuses, ledger.clone(), board.clone(), &level);
-    let discovery = Discovery::start(&config, (registered, ledger.clone()), (contacts, &clock, seed), &level);
     let local = Local {
         sources: sources.clone(),
         statuses: desk,
@@ -139,7 +140,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         services: discovery.services,
         addresses: discovery.addresses,
         picture: discovery.picture,
-        wants_catalogue: config.names.is_some(),
+        wants_catalogue: wants_catalogue(&config),
         clock,
         seed,
     };
@@ -151,6 +152,11 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     }
     tracing::info!("the agent has ended");
     Ok(())
+}
+
+/// Whether anything here is made of what others offer.
+fn wants_catalogue(config: &Config) -> bool {
+    config.names.is_some() || config.entities.values().any(|recipe| !recipe.needs.is_empty())
 }
 
 /// What this machine offers, and what it knows of what others offer.

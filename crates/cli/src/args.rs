@@ -5,6 +5,7 @@ mod freeze;
 mod nouns;
 mod policy;
 mod profile;
+mod service;
 mod simulate;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub(crate) use nouns::{
 };
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
+pub(crate) use service::{Register, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
 
 /// One tool for fleets of machines: say what should be true, every machine decides, every wait has a why.
@@ -125,6 +127,11 @@ pub(crate) enum Command {
     /// Bags of params that nodes render their files from, every change a revision
     #[command(subcommand)]
     Profile(ProfileVerb),
+    /// What machines offer to others, and whether it serves
+    #[command(subcommand)]
+    Service(ServiceVerb),
+    /// Wait until so many instances of a service serve, then run something
+    Wait(WaitFor),
     /// What this machine's catalogue can do
     #[command(subcommand)]
     Action(ActionVerb),

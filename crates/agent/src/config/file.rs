@@ -57,6 +57,8 @@ pub(super) struct Entity {
     pub(super) dynamic: Option<toml::Value>,
     pub(super) validate: Option<toml::Value>,
     pub(super) validate_every: Option<String>,
+    #[serde(default)]
+    pub(super) needs: Vec<toml::Value>,
     pub(super) timeout: Option<String>,
     pub(super) workdir: Option<PathBuf>,
     #[serde(default)]

@@ -163,3 +163,27 @@ fn conf_d_adds_sections_and_a_section_in_two_files_is_refused() {
     let refusal = Config::load(&path).unwrap_err().to_string();
     assert!(refusal.contains("entity.web") && refusal.contains("stands in"), "{refusal}");
 }
+
+#[test]
+fn needs_read_as_texts_and_as_tables_and_each_service_once() {
+    let config = load(&format!(
+        "{AGENT}[entity.web]\nneeds = [\"2 of db\", {{ service = \"lb\", level = \"addressable\", timeout = \"1m\", \
+         on_timeout = \"wait\" }}]\n"
+    ));
+    let needs = &config.unwrap().entities.values().next().unwrap().needs.clone();
+    let said: Vec<String> = needs.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["2 functional of db", "1 addressable of lb"]);
+    for (needs, reason) in [
+        ("[\"0 of db\"]", "nothing of it is needed"),
+        ("[7]", "write texts like"),
+        ("[\"db\", \"2 of db\"]", "db is there twice"),
+        ("[{ service = \"db\", level = \"up\" }]", "\"up\" is not functional or addressable"),
+        ("[{ service = \"db\", timeout = \"0s\" }]", "longer than nothing"),
+        ("[{ service = \"db\", on_timeout = \"wait\" }]", "say a timeout too"),
+        ("[{ service = \"db\", on_timeout = \"panic\", timeout = \"1s\" }]", "is not fail or wait"),
+        ("[{ servise = \"db\" }]", "servise"),
+    ] {
+        let error = load(&format!("{AGENT}[entity.web]\nneeds = {needs}\n")).unwrap_err().to_string();
+        assert!(error.contains("entity.web.needs") && error.contains(reason), "{needs}: {error}");
+    }
+}
