@@ -49,6 +49,7 @@ round_trip! {
     "entity_external": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "external": v1::external::ExternalTarget => bellwether_core::records::external::External;
     "controllers": v1::external::Controllers => bellwether_core::records::external::Controllers;
+    "circles": v1::circle::Circles => bellwether_core::records::circle::Circles;
     "offers": v1::offers::Offers => bellwether_core::records::offers::Offers;
     "known_service": v1::offers::KnownService => bellwether_core::records::offers::Service;
     "order_of_every_means": v1::order::Order => bellwether_core::records::order::Order;

@@ -95,6 +95,7 @@ impl Fleet {
             Key::Report(name) => revision_of(self.reports.get(name)),
             Key::Offers(name) => revision_of(self.offers.get(name)),
             Key::Service(name) => revision_of(self.services.get(name)),
+            Key::Circles => revision_of(self.circles.as_ref()),
             Key::Order(name) => revision_of(self.orders.get(name)),
             Key::Log(node, category, entity) => {
                 revision_of(self.logs.get(&(node.clone(), category.clone(), entity.clone())))
