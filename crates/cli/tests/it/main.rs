@@ -12,6 +12,7 @@ mod demo;
 mod freezes;
 mod guide;
 mod place;
+mod services;
 mod simulate;
 
 mod profiles;
