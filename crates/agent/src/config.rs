@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
+use bellwether_dns::setting::Names;
 
-use crate::names::Names;
 use recipe::{Action, Recipe};
 use services::Defined;
 

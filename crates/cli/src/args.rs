@@ -216,6 +216,9 @@ pub(crate) struct Dev {
     /// Address of the TLS listener
     #[arg(long, default_value = "127.0.0.1:7420")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Address on which the node answers DNS
+    #[arg(long, default_value = "127.0.0.1:8600")]
+    pub(crate) dns: std::net::SocketAddr,
 }
 
 #[derive(Debug, Clone, clap::Args)]

@@ -37,7 +37,7 @@ pub(super) struct Agent {
 }
 
 /// `[dns]`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Dns {
     pub(super) listen: Option<Vec<String>>,
