@@ -36,6 +36,7 @@ macro_rules! round_trip {
 
 round_trip! {
     "node": v1::node::Node => bellwether_core::records::node::Node;
+    "node_drained": v1::node::Node => bellwether_core::records::node::Node;
     "presence": v1::node::Presence => bellwether_core::records::node::Presence;
     "report_of_every_status": v1::report::Report => bellwether_core::records::report::Report;
     "marked": v1::node::Marked => bellwether_core::records::node::Marked;

@@ -16,7 +16,7 @@ pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
 pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
 pub(crate) use nouns::{
     Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeLogs, NodeVerb, PlanRollout, RolloutVerb,
-    ServerConfig, ServerVerb, StartRollout, TokenVerb, Wait,
+    ServerConfig, ServerVerb, StartRollout, TokenVerb, Wait, Which,
 };
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};

@@ -162,6 +162,17 @@ pub(crate) struct NodeLogs {
     pub(crate) category: Option<String>,
 }
 
+/// One machine, or several.
+#[derive(Debug, Clone, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Which {
+    /// Its name
+    pub(crate) name: Option<String>,
+    /// Those that a selector picks now, like role=web; `all` for every one of the namespace
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub(crate) filter: Option<String>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeVerb {
     /// List nodes
@@ -196,16 +207,37 @@ pub(crate) enum NodeVerb {
     },
     /// Let one start nothing new; it goes on checking and reporting
     Pause {
-        /// Its name
-        name: String,
+        #[command(flatten)]
+        which: Which,
         /// Why
         #[arg(long, default_value = "")]
         why: String,
     },
     /// End a pause
     Resume {
-        /// Its name
-        name: String,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Tell one nothing new; what it was told and what runs goes on
+    Cordon {
+        #[command(flatten)]
+        which: Which,
+        /// Why
+        #[arg(long, default_value = "")]
+        why: String,
+    },
+    /// Cordon one, and let what it offers serve nobody else; what runs goes on
+    Drain {
+        #[command(flatten)]
+        which: Which,
+        /// Why
+        #[arg(long, default_value = "")]
+        why: String,
+    },
+    /// End a cordon or a draining
+    Uncordon {
+        #[command(flatten)]
+        which: Which,
     },
     /// Declare one before it joins, so that it is missed if it does not
     Expect {

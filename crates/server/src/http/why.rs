@@ -76,6 +76,7 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     if let Some(mark) = &node.pause {
         lines.push(format!("it is paused by {}: {}", mark.by, or_none(&mark.why)));
     }
+    lines.extend(node.cordon.iter().map(|cordon| format!("it is {}", cordon.line())));
     let presence = fleet.presences.get(name).map(|kept| *kept.value);
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
         Some((Contact::Up, _)) => {}

@@ -29,6 +29,7 @@ impl Play {
             joined_at: Timestamp::EPOCH,
             key_fingerprint: Default::default(),
             pause: None,
+            cordon: None,
             decommissioned: None,
         }));
         let serving = if serves { Serving::Passing } else { Serving::Failing { reason: "new".into() } };
