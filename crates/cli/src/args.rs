@@ -2,6 +2,7 @@
 
 mod fleet;
 mod freeze;
+mod node;
 mod nouns;
 mod policy;
 mod profile;
@@ -14,9 +15,10 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
 pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
+pub(crate) use node::{NodeLogs, NodeVerb, Which};
 pub(crate) use nouns::{
-    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeLogs, NodeVerb, PlanRollout, RolloutVerb,
-    ServerConfig, ServerVerb, StartRollout, TokenVerb, Wait, Which,
+    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, PlanRollout, RolloutVerb, ServerConfig,
+    ServerVerb, StartRollout, TokenVerb, Wait,
 };
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
