@@ -241,6 +241,8 @@ pub(crate) struct Events {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DemoService {
+    #[arg(long, default_value = "127.0.0.1")]
+    pub(crate) address: std::net::IpAddr,
     #[arg(long)]
     pub(crate) port: u16,
     #[arg(long, env = "BELLWETHER_VERSION")]

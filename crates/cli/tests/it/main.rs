@@ -11,11 +11,13 @@ mod commands;
 mod demo;
 mod freezes;
 mod guide;
+mod hosts;
 mod place;
 mod services;
 mod simulate;
 
 mod profiles;
 mod story_cut_off;
+mod story_hosts;
 mod story_nginx;
 mod story_profile;
