@@ -19,6 +19,8 @@ pub(crate) enum Bench {
     Reports,
     /// Answers to DNS questions, beside unbound with the same records
     Dns,
+    /// What an agent costs at rest, and how long a check that turns takes to reach every agent's DNS
+    Agent,
 }
 
 pub(crate) fn run(root: &Path, bench: Bench) -> Result<()> {
@@ -28,7 +30,12 @@ pub(crate) fn run(root: &Path, bench: Bench) -> Result<()> {
         Bench::Store => ("bellwether-store", "bench_store"),
         Bench::Reports => ("bellwether-server", "bench_reports"),
         Bench::Dns => ("bellwether-dns", "bench_dns"),
+        Bench::Agent => ("bellwether", "bench_agent"),
     };
+    if matches!(bench, Bench::Agent) {
+        // It measures the program itself, as a user would build it.
+        shell::run(root, "cargo", &["build", "--release", "--quiet", "--locked"])?;
+    }
     shell::run(
         root,
         "cargo",

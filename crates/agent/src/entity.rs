@@ -5,6 +5,7 @@
 mod act;
 mod again;
 mod files;
+mod follow;
 mod log;
 mod look;
 mod need;
@@ -84,6 +85,8 @@ pub(crate) struct Entity {
     failed: Runs,
     /// When what runs is validated again; `None` for never.
     validate_at: Option<Timestamp>,
+    /// When the dynamic part is to run again because of what it follows.
+    follow_at: Option<Timestamp>,
     /// Since when needs are waited for.
     needing: need::Needing,
     paused: Option<String>,
@@ -117,6 +120,7 @@ impl Entity {
             recent: Recent::default(),
             failed: Runs::default(),
             validate_at: None,
+            follow_at: None,
             needing: None,
             paused: None,
             runs: 0,
@@ -152,6 +156,7 @@ impl Entity {
             paused: self.paused.is_some(),
             unwell: matches!(self.vital, Vital::Unwell(_)),
             validate_at: self.validate_at,
+            follow_at: self.follow_at(&recipe),
         };
         match plan::next(&self.entry.memory, seen, self.now()) {
             Step::Static(version) => {
@@ -164,6 +169,7 @@ impl Entity {
                 unmet => self.wait_for(&unmet).await,
             },
             Step::Validate(version) => self.step(&recipe, &version, Progress::Validated).await,
+            Step::Refresh(version) => self.refresh(&recipe, &version).await,
             Step::Revalidate(version) => self.revalidate(&recipe, &version).await,
             Step::Rest(Rest::Paused, until) => self.rest_paused(until).await,
             Step::Rest(Rest::Right | Rest::ToldNothing | Rest::BackingOff | Rest::Spent, until) => {
@@ -190,7 +196,8 @@ impl Entity {
                 None => std::future::pending().await,
             }
         };
-        let needing = self.is_needing();
+        let follows = self.recipe.as_ref().is_some_and(|recipe| !recipe.follows.is_empty());
+        let needing = self.is_needing() || follows;
         let process = self.process.as_mut().filter(|process| process.ended().is_none());
         // All arms only wait; whatever happened is looked at afterwards.
         tokio::select! {

@@ -51,6 +51,8 @@ pub(crate) struct Entry {
     pub(crate) process: Option<Mark>,
     /// The run that was begun and whose end was not seen: what carries this in its environment is a leftover.
     pub(crate) run: Option<String>,
+    /// What the services that it follows were made of when its dynamic part last ran.
+    pub(crate) followed: Option<u64>,
 }
 
 /// Why the ledger cannot be used. Fits after "could not ".

@@ -156,7 +156,8 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
 
 /// Whether anything here is made of what others offer.
 fn wants_catalogue(config: &Config) -> bool {
-    config.names.is_some() || config.entities.values().any(|recipe| !recipe.needs.is_empty())
+    let recipes = || config.entities.values();
+    config.names.is_some() || recipes().any(|recipe| !recipe.needs.is_empty() || !recipe.follows.is_empty())
 }
 
 /// What this machine offers, and what it knows of what others offer.

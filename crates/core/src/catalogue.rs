@@ -4,6 +4,7 @@
 //! A value that is cheap to copy. Servers fold it from what nodes offer and whether they are heard from, and send agents
 //! what changed; DNS, files, needs and discovery over HTTP read it, on servers and on agents alike.
 
+mod digest;
 pub mod instance;
 pub mod log;
 pub mod need;
@@ -19,6 +20,7 @@ use rpds::RedBlackTreeSetSync;
 
 use crate::words::name::{InstanceName, NodeName, ServiceName};
 use crate::world::Map;
+use digest::Digest;
 use instance::{Addresses, Instance};
 use offers::Offers;
 
@@ -111,6 +113,20 @@ impl Catalogue {
             let old = service.forget(&(node.clone(), instance.clone()));
             self.offers.change(name, old.as_deref(), None);
         }
+    }
+
+    /// A number that changes when who serves for these services, or where, changed. The same on every machine.
+    #[must_use]
+    pub fn digest<'a>(&self, services: impl Iterator<Item = &'a ServiceName>) -> u64 {
+        let mut digest = Digest::default();
+        for name in services {
+            digest.add(name.as_str().as_bytes());
+            let instances = self.service(name).into_iter().flat_map(Service::instances);
+            instances
+                .filter(|instance| instance.level.serves())
+                .for_each(|instance| digest.instance(instance));
+        }
+        digest.finish()
     }
 
     /// Makes a service's name known, whether or not somebody offers it.

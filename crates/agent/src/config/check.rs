@@ -162,6 +162,11 @@ fn recipe(
     Ok(Recipe {
         kind: kinds::kind(place, entity, actions, &setting)?,
         needs: super::needs::needs(&place.at("needs"), &entity.needs)?,
+        follows: entity
+            .follows
+            .iter()
+            .map(|service| place.at("follows").read(service))
+            .collect::<Result<_, _>>()?,
         statics: part("static", entity.r#static.as_ref())?,
         dynamics: part("dynamic", entity.dynamic.as_ref())?,
         validation: validation.map_err(|reason| place.at("validate").refuse(reason))?,

@@ -59,6 +59,8 @@ pub(super) struct Entity {
     pub(super) validate_every: Option<String>,
     #[serde(default)]
     pub(super) needs: Vec<toml::Value>,
+    #[serde(default)]
+    pub(super) follows: Vec<String>,
     pub(super) timeout: Option<String>,
     pub(super) workdir: Option<PathBuf>,
     #[serde(default)]

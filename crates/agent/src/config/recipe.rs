@@ -1,11 +1,11 @@
 //! Recipes: how one entity is brought to a version on this machine, and how one tells that it is well.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::health::Hysteresis;
-use bellwether_core::words::name::{ActionName, CheckName};
+use bellwether_core::words::name::{ActionName, CheckName, ServiceName};
 use bellwether_core::words::time::Span;
 
 /// How long a part may take when nothing else is said: installs from a slow mirror fit.
@@ -32,6 +32,8 @@ pub struct Recipe {
     pub statics: Vec<Runner>,
     /// What must be there before the dynamic part runs.
     pub needs: Vec<Need>,
+    /// Services that the dynamic part is made from: it runs again when they change.
+    pub follows: BTreeSet<ServiceName>,
     /// May depend on services.
     pub dynamics: Vec<Runner>,
     /// Says whether the version is there and well, before the checks are asked.

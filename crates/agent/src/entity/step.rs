@@ -16,7 +16,7 @@ use crate::apply::process::Process;
 use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Kind, Recipe, Runner};
 
 /// How a step ended.
-enum Did {
+pub(super) enum Did {
     /// By itself.
     This(Outcome),
     /// Something else is wanted now; it counts neither way.
@@ -43,6 +43,7 @@ impl Entity {
             }
             Progress::Dynamic => {
                 self.say(&Busy::Step(aim));
+                self.entry.followed = self.followed_now(recipe);
                 match self.dynamics(recipe, &facts).await {
                     Did::This(Outcome::Done) => self.replace_process(recipe, &facts).await,
                     other @ (Did::This(_) | Did::Superseded | Did::Stopped) => other,
@@ -106,7 +107,13 @@ impl Entity {
     }
 
     /// Runs a part's commands. A new order does not cut them short: half of a part is worse than the wrong whole.
-    async fn commands(&self, what: &str, runners: &[Runner], recipe: &Recipe, facts: &Facts) -> Did {
+    pub(super) async fn commands(
+        &self,
+        what: &str,
+        runners: &[Runner],
+        recipe: &Recipe,
+        facts: &Facts,
+    ) -> Did {
         let (mut log, tasks) = (self.log(), &self.ground.tasks);
         let token = tasks.token();
         let mut job = Job::new(facts, recipe.timeout.to_duration(), &mut log, tasks);

@@ -43,6 +43,8 @@ struct EntityFile {
     run: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ran: Option<RanShape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    followed: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -119,7 +121,7 @@ pub(super) fn entity(text: &str) -> Result<(EntityName, Entry), String> {
         started_ticks: mark.started_ticks,
         boot_id: mark.boot_id,
     });
-    Ok((name, Entry { memory, process, run: file.run }))
+    Ok((name, Entry { memory, process, run: file.run, followed: file.followed }))
 }
 
 /// Writes an entity's file.
@@ -143,6 +145,7 @@ pub(super) fn entity_text(name: &EntityName, entry: &Entry) -> Result<String, St
         process,
         run: entry.run.clone(),
         ran: memory.ran.as_ref().map(Into::into),
+        followed: entry.followed,
     })
 }
 

@@ -30,7 +30,7 @@ fn entry() -> Entry {
         ran: None,
     };
     let process = Some(Mark { pid: 12, started_ticks: 34, boot_id: "b".into() });
-    Entry { memory, process, run: Some("web-1".into()) }
+    Entry { memory, process, run: Some("web-1".into()), followed: Some(7) }
 }
 
 #[tokio::test]

@@ -79,3 +79,27 @@ async fn what_only_has_to_be_addressable_need_not_serve() {
     bench.runs("v1").await;
     agent.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_dynamic_commands_run_again_when_what_they_are_made_from_changed_and_nothing_else_does() {
+    let bench = Bench::new().await;
+    let config = crate::bench::tracing_entity(&bench, "follows = [\"app\"]");
+    let agent = bench.agent(&config).await;
+    until("the socket is there", async || register(&bench, &listening_as("app")).await.is_ok()).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    let first = ["static v1 from []", "dynamic v1 from []", "validate v1 from []"];
+    assert_eq!(bench.trace(), first);
+    pulse(&bench, "app", "passing", "").await.unwrap();
+    let again = |trace: &[String]| trace.iter().filter(|line| line.starts_with("dynamic")).count();
+    until("it ran again, because app serves", async || again(&bench.trace()) == 2).await;
+    // Its ttl passes: app serves no longer, and the commands hear of that too.
+    until("it ran again, because app does not", async || again(&bench.trace()) == 3).await;
+    let trace = bench.trace();
+    assert_eq!(trace.len(), 5, "only the dynamic part: {trace:?}");
+    agent.stop().await;
+    let agent = bench.agent_again(&config);
+    bench.says("the agent is back", |status| status.connected_since_ms.is_some()).await;
+    assert_eq!(bench.trace(), trace, "a restart is no change");
+    agent.stop().await;
+}

@@ -38,6 +38,28 @@ fn a_service_that_nobody_offers_any_more_stays_known() {
 }
 
 #[test]
+fn a_digest_changes_with_who_serves_and_where_and_with_nothing_else() {
+    let (mut catalogue, web): (_, ServiceName) = (Catalogue::default(), "web".parse().unwrap());
+    let digest = |catalogue: &Catalogue| catalogue.digest([&web].into_iter());
+    let mut seen = vec![digest(&catalogue)];
+    catalogue.put(&web, instance(1, 1, Level::Failing { reason: "new".into() }));
+    assert_eq!(digest(&catalogue), seen[0], "nobody serves yet");
+    catalogue.put(&web, instance(1, 1, Level::Passing));
+    seen.push(digest(&catalogue));
+    catalogue.put(&web, instance(1, 1, Level::Warning { reason: "slow".into() }));
+    assert_eq!(digest(&catalogue), seen[1], "it serves all the same");
+    catalogue.put(&"db".parse().unwrap(), instance(1, 1, Level::Passing));
+    assert_eq!(digest(&catalogue), seen[1], "another service");
+    catalogue.put(&web, Instance { port: Some(81), ..instance(1, 1, Level::Passing) });
+    seen.push(digest(&catalogue));
+    catalogue.put(&web, instance(2, 1, Level::Passing));
+    seen.push(digest(&catalogue));
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), 4);
+}
+
+#[test]
 fn an_address_names_every_node_that_has_it() {
     let mut catalogue = Catalogue::default();
     let owners = |catalogue: &Catalogue, last: u8| -> Vec<String> {

@@ -15,6 +15,8 @@ pub enum Step {
     Validate(Version),
     /// Run the validation of what runs once more; nothing is changed by it.
     Revalidate(Version),
+    /// Run the commands of the dynamic part once more: what they are made from changed.
+    Refresh(Version),
     /// Nothing, for this reason; look again when something changes or at the time given.
     Rest(Rest, Option<Timestamp>),
 }
@@ -48,6 +50,8 @@ pub struct Seen {
     pub unwell: bool,
     /// When what was validated is to be validated again; `None` for never.
     pub validate_at: Option<Timestamp>,
+    /// When the dynamic part is to run again because what it follows changed; `None` while it did not.
+    pub follow_at: Option<Timestamp>,
 }
 
 /// The next step for one entity.
@@ -63,10 +67,17 @@ pub fn next(memory: &Memory, seen: Seen, now: Timestamp) -> Step {
     let right = same && memory.progress == Progress::Validated;
     let rest = if right && !seen.unwell { Some(Rest::Right) } else { seen.paused.then_some(Rest::Paused) };
     if let Some(rest) = rest {
+        let follow = memory.settled().zip(seen.follow_at).filter(|_| rest == Rest::Right);
+        if let Some((version, _)) = follow.filter(|(_, at)| *at <= now) {
+            return Step::Refresh(version.clone());
+        }
         let settled = memory.settled().zip(seen.validate_at);
         return match settled {
             Some((version, at)) if at <= now => Step::Revalidate(version.clone()),
-            settled => Step::Rest(rest, settled.map(|(_, at)| at)),
+            settled => {
+                let dues = [settled.map(|(_, at)| at), follow.map(|(_, at)| at)];
+                Step::Rest(rest, dues.into_iter().flatten().min())
+            }
         };
     }
     match memory.retry_at {

@@ -15,7 +15,7 @@ fn validated(text: &str) -> Memory {
     memory
 }
 
-const UNWELL: Seen = Seen { paused: false, unwell: true, validate_at: None };
+const UNWELL: Seen = Seen { paused: false, unwell: true, validate_at: None, follow_at: None };
 
 #[test]
 fn a_version_that_keeps_turning_unwell_is_tried_ever_more_slowly() {
@@ -44,7 +44,7 @@ fn a_version_that_recovers_by_itself_is_left_alone() {
     let mut memory = validated("v1");
     memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
     memory.recovered();
-    let well = Seen { paused: false, unwell: false, validate_at: None };
+    let well = Seen { paused: false, unwell: false, validate_at: None, follow_at: None };
     assert_eq!(plan::next(&memory, well, Timestamp::EPOCH), Step::Rest(Rest::Right, None));
 }
 

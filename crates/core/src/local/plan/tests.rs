@@ -6,7 +6,7 @@ use crate::records::evidence::Evidence;
 use crate::records::order::{Assignment, Means};
 use crate::words::counter::AssignmentNumber;
 
-const WELL: Seen = Seen { paused: false, unwell: false, validate_at: None };
+const WELL: Seen = Seen { paused: false, unwell: false, validate_at: None, follow_at: None };
 
 fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
@@ -37,7 +37,7 @@ fn settle(memory: &mut Memory, now: &mut Timestamp, mut fails: impl FnMut(&Step)
                 *now = *at;
                 continue;
             }
-            Step::Rest(..) | Step::Revalidate(_) => return statics,
+            Step::Rest(..) | Step::Revalidate(_) | Step::Refresh(_) => return statics,
         };
         let outcome = if fails(&step) { Outcome::Failed(Evidence::default()) } else { Outcome::Done };
         memory.ended(reached, outcome, *now, 7);
@@ -94,6 +94,22 @@ fn a_paused_node_starts_nothing_and_an_unwell_one_is_configured_again() {
     assert_eq!(next(&memory, Seen { paused: true, ..WELL }, now), Step::Rest(Rest::Paused, None));
     settle(&mut memory, &mut now, |_| false);
     assert_eq!(next(&memory, Seen { unwell: true, ..WELL }, now), Step::Static(version("v1")));
+}
+
+#[test]
+fn the_dynamic_part_runs_again_when_what_it_follows_changed_and_nothing_else_is_due() {
+    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    let at = Timestamp::from_millis(60_000);
+    let due = Seen { follow_at: Some(at), ..WELL };
+    told(&mut memory, "v1", 1);
+    assert_eq!(next(&memory, due, at), Step::Static(version("v1")), "nothing was validated yet");
+    settle(&mut memory, &mut now, |_| false);
+    assert_eq!(next(&memory, due, now), Step::Rest(Rest::Right, Some(at)));
+    assert_eq!(next(&memory, due, at), Step::Refresh(version("v1")));
+    assert_eq!(next(&memory, Seen { paused: true, unwell: true, ..due }, at), Step::Rest(Rest::Paused, None));
+    assert_eq!(next(&memory, Seen { unwell: true, ..due }, at), Step::Static(version("v1")));
+    told(&mut memory, "v2", 2);
+    assert_eq!(next(&memory, due, at), Step::Static(version("v2")));
 }
 
 #[test]
