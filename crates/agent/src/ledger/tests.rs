@@ -53,7 +53,9 @@ fn every_form_ever_written_reads_for_ever() {
         "progress":"static","failed_attempts":2,"retry_at_ms":5,"setback":{"kind":"failed","aim":"static",
         "evidence":{"summary":"static: exit code 3","exit_code":3}},
         "process":{"pid":12,"started_ticks":34,"boot_id":"b"},"run":"web-1"}"#;
-    assert_eq!(shape::entity(first), Ok((name(), entry())));
+    assert_eq!(shape::entity(first), Ok((name(), Entry { followed: None, ..entry() })));
+    let followed = first.replace("\"run\":\"web-1\"", "\"run\":\"web-1\",\"followed\":7");
+    assert_eq!(shape::entity(&followed), Ok((name(), entry())));
     let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"means":"run"},
         "running":null,"touched":"restart@7","progress":"begun","failed_attempts":0,"retry_at_ms":null,"setback":null,
         "process":null,"run":"web-1","ran":{"version":"restart@7","fate":"begun"}}"#;
