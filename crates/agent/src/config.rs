@@ -4,6 +4,7 @@ pub(crate) mod check;
 mod command;
 mod dns;
 mod file;
+pub mod files;
 mod kinds;
 pub mod recipe;
 mod runner;
@@ -17,6 +18,7 @@ use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
 
 use crate::names::Names;
+use files::CatalogueFile;
 use recipe::{Action, Recipe};
 use services::Defined;
 
@@ -44,6 +46,8 @@ pub struct Config {
     pub services: Vec<Defined>,
     /// Where this node is reached, if that is not what its interfaces have.
     pub addresses: Option<Addresses>,
+    /// What is written from the catalogue.
+    pub files: Vec<CatalogueFile>,
     /// DNS on this node, if it answers any.
     pub names: Option<Names>,
 }

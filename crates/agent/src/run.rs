@@ -19,6 +19,7 @@ use crate::catalogue::{self, Picture};
 use crate::config::Config;
 use crate::disk;
 use crate::entity::{Entity, Ground};
+use crate::files;
 use crate::identity::{Identity, IdentityError};
 use crate::ledger::{Entry, Kept, Ledger, LedgerError, Registered};
 use crate::link::contact::Contact;
@@ -117,13 +118,32 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     };
     let data_dir = config.data_dir.clone();
     let desk = Desk::start(statuses, ledger.clone(), board.clone(), &level);
-    let discovery = Discovery::start(&config, (registered, ledger.clone()), (contacts, &clock, seed), &level);
+    let discovery =
+        Discovery::start(&config, (registered, ledger.clone()), (contacts.clone(), &clock, seed), &level);
+    let (wants, wanted) = watch::channel(wants_catalogue(&config));
+    files::start(
+        config.files.clone(),
+        &files::Ground {
+            node: node.clone(),
+            namespace: ground.namespace.clone(),
+            journals: ledger.catalogue_files(),
+            board: board.clone(),
+            picture: discovery.picture.subscribe(),
+            contact: contacts,
+            addresses: discovery.addresses.clone(),
+            clock: clock.clone(),
+            seed,
+            tasks: level.clone(),
+        },
+    );
     let local = Local {
         sources: sources.clone(),
         statuses: desk,
         registry: discovery.registry,
         services: discovery.services.clone(),
         board: board.subscribe(),
+        picture: discovery.picture.subscribe(),
+        wants_catalogue: Arc::new(wants),
         clock: clock.clone(),
     };
     let answering = level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
@@ -139,7 +159,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         services: discovery.services,
         addresses: discovery.addresses,
         picture: discovery.picture,
-        wants_catalogue: config.names.is_some(),
+        wants_catalogue: wanted,
         clock,
         seed,
     };
@@ -179,7 +199,10 @@ impl Discovery {
             seed,
             tasks: level.clone(),
         });
-        let picture = watch::Sender::new(Arc::new(catalogue::load(&config.data_dir)));
+        // A copy that was not kept up to date is worth nothing: whoever asks for one later gets it whole.
+        let picture =
+            if wants_catalogue(config) { catalogue::load(&config.data_dir) } else { Picture::default() };
+        let picture = watch::Sender::new(Arc::new(picture));
         let kept = catalogue::keep(picture.subscribe(), config.data_dir.clone(), level.clone());
         level.spawn("catalogue", kept);
         if let Some(names) = config.names.clone() {
@@ -188,6 +211,11 @@ impl Discovery {
         let addresses = Addresses::watch(config.addresses.clone(), level);
         Self { registry, services: services.subscribe(), addresses, picture }
     }
+}
+
+/// Whether anything here is made of the catalogue from the start.
+fn wants_catalogue(config: &Config) -> bool {
+    config.names.is_some() || !config.files.is_empty()
 }
 
 fn identity(config: &Config) -> Result<Identity, RunError> {

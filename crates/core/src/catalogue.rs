@@ -7,6 +7,7 @@
 pub mod instance;
 pub mod log;
 mod offers;
+pub mod selection;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Recipes: how one entity is brought to a version on this machine, and how one tells that it is well.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bellwether_core::local::health::Hysteresis;
 use bellwether_core::words::name::{ActionName, CheckName};
@@ -98,6 +98,15 @@ pub struct Command {
     pub workdir: PathBuf,
     /// Its environment beyond the documented variables.
     pub env: BTreeMap<String, String>,
+}
+
+impl Command {
+    /// The command for one file: `{path}` in an argument stands for it.
+    pub(crate) fn about(&self, path: &Path) -> Self {
+        let path = path.display().to_string();
+        let argv = self.argv.iter().map(|argument| argument.replace("{path}", &path)).collect();
+        Self { argv, ..self.clone() }
+    }
 }
 
 /// One thing that a part of an entity does.

@@ -19,7 +19,7 @@ pub const SHORTEST_LIFETIME: Span = Span::from_secs(1);
 pub const LONGEST_LIFETIME: Span = Span::from_secs(366 * 24 * 3_600);
 
 /// Categories that only a node's own agent sets, of what it does itself.
-pub const BUILT_IN: [&str; 3] = ["provision", "configure", "validate"];
+pub const BUILT_IN: [&str; 4] = ["provision", "configure", "validate", "files"];
 
 /// The word shown for a status that was not refreshed within its lifetime.
 pub const UNKNOWN: &str = "unknown";
