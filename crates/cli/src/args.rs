@@ -2,6 +2,7 @@
 
 mod fleet;
 mod freeze;
+mod local;
 mod nouns;
 mod policy;
 mod profile;
@@ -13,6 +14,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
 pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
+pub(crate) use local::{CacheServices, Here, PublishService};
 pub(crate) use nouns::{
     Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeLogs, NodeVerb, PlanRollout, RolloutVerb,
     ServerConfig, ServerVerb, StartRollout, TokenVerb, Wait,

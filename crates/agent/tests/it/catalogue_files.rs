@@ -43,7 +43,7 @@ async fn stands(bench: &Bench, path: &str, state: &str, reason: &str) -> File {
     let fits = |file: &&File| file.state == state && file.reason.contains(reason);
     let what = format!("{path} {state}, {reason}");
     let status = bench.says(&what, |status| status.files.get(&path).as_ref().is_some_and(fits)).await;
-    status.files[&path].clone()
+    status.files.get(&path).unwrap().clone()
 }
 
 async fn says(bench: &Bench, path: &str, wanted: &str) {
