@@ -16,5 +16,7 @@ mod simulate;
 
 mod profiles;
 mod story_cut_off;
+mod story_files;
 mod story_nginx;
 mod story_profile;
+mod story_puppet;
