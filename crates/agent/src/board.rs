@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_api::v1;
 use bellwether_core::local::account::{self, Account, Standing};
 use bellwether_core::local::statuses::{Said, Statuses};
-use bellwether_core::records::status::State;
+use bellwether_core::records::status::{FILES, State};
 use bellwether_core::words::counter::Generation;
 use bellwether_core::words::name::{EntityName, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
@@ -17,9 +17,6 @@ pub(crate) const CONFIGURE: &str = "configure";
 
 /// Status category of validation.
 pub(crate) const VALIDATE: &str = "validate";
-
-/// Status category of the files of the catalogue.
-pub(crate) const FILES: &str = "files";
 
 /// Everything this agent has to say. Two that are equal say the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -10,7 +10,6 @@ mod write;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bellwether_core::local::delay;
 use bellwether_core::records::status::State;
@@ -29,9 +28,6 @@ use crate::config::recipe::Command;
 use crate::link::contact::Contact;
 use crate::service::Addresses;
 use scene::Scene;
-
-/// How long a check or a reload may take: readers answer within seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How one file stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,13 +214,14 @@ impl Group {
             self.keep_complaint(&unread, standings);
             return Some(at);
         }
+        let timeout = unread.iter().map(|file| file.timeout).max().unwrap_or(Span::ZERO);
         let mut commands: Vec<Command> = Vec::new();
         for file in &unread {
             let command = file.reload.as_ref().map(|reload| reload.about(&file.path));
             commands.extend(command.filter(|command| !commands.contains(command)));
         }
         for command in commands {
-            if let Err(reason) = self.command(&command).await {
+            if let Err(reason) = self.command(&command, timeout).await {
                 self.reload_failed = self.reload_failed.saturating_add(1);
                 let at = Instant::now() + delay::after(self.reload_failed, self.ground.seed).to_duration();
                 self.reload_at = Some(at);
@@ -268,9 +265,9 @@ impl Group {
     }
 
     /// Runs a command; what it said last is part of the reason why not.
-    async fn command(&self, command: &Command) -> Result<(), String> {
+    async fn command(&self, command: &Command, timeout: Span) -> Result<(), String> {
         let facts = Facts { node: self.ground.node.to_string(), ..Facts::default() };
-        let ended = exec::run(command, &facts, PATIENCE, None).await;
+        let ended = exec::run(command, &facts, timeout.to_duration(), None).await;
         let said = ended.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
         match (ended.exit, said) {
             (exec::Exit::Done, _) => Ok(()),

@@ -99,6 +99,7 @@ pub(super) struct CatalogueFile {
     pub(super) mode: Option<String>,
     pub(super) check: Option<Vec<String>>,
     pub(super) reload: Option<Vec<String>>,
+    pub(super) timeout: Option<String>,
     pub(super) debounce: Option<String>,
     #[serde(default)]
     pub(super) before: Vec<String>,

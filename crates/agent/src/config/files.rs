@@ -17,6 +17,9 @@ use super::recipe::{Command, Recipe, Template};
 /// How long changes are gathered when nothing else is said: what comes up together is one reload.
 pub const DEFAULT_DEBOUNCE: Span = Span::from_secs(1);
 
+/// How long a check or a reload may take when nothing else is said: readers answer within seconds.
+pub const DEFAULT_FILE_TIMEOUT: Span = Span::from_secs(60);
+
 /// Longest gathering: what waits longer is no discovery any more.
 const LONGEST_DEBOUNCE: Span = Span::from_secs(3_600);
 
@@ -38,6 +41,8 @@ pub struct CatalogueFile {
     pub check: Option<Command>,
     /// Makes whoever reads the file read it again.
     pub reload: Option<Command>,
+    /// How long the check, and the reload, may take.
+    pub timeout: Span,
     /// How long changes are gathered.
     pub debounce: Span,
     /// Entities whose dynamic part waits until the file was written.
@@ -140,6 +145,7 @@ fn one(
         mode: mode.map_err(|reason| place.at("mode").refuse(reason))?,
         check: argv("check", file.check.as_ref())?,
         reload: argv("reload", file.reload.as_ref())?,
+        timeout: place.at("timeout").span(file.timeout.as_deref(), DEFAULT_FILE_TIMEOUT)?,
         debounce: debounce(&place.at("debounce"), file.debounce.as_deref())?,
         before: before(&place.at("before"), &file.before, entities)?,
     })

@@ -46,7 +46,7 @@ impl Group {
         });
         let Some(staged) = staged.await? else { return Ok(false) };
         if let Some(check) = &file.check
-            && let Err(reason) = self.command(&check.about(&staged.beside)).await
+            && let Err(reason) = self.command(&check.about(&staged.beside), file.timeout).await
         {
             off(&self.ground, move || {
                 files::unstage(&[staged]);

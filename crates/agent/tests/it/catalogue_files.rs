@@ -141,6 +141,7 @@ async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
         file(&bench, "link", "text = \"new\""),
         file(&bench, "no/such", "text = \"new\""),
         file(&bench, "long", long),
+        "[[file]]\npath = \"/proc/bellwether\"\ntext = \"new\"\n".to_owned(),
     ];
     let agent = bench.agent(&config.concat()).await;
     for (name, reason) in [
@@ -148,6 +149,7 @@ async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
         ("refused", "check: exit code 3: not so"),
         ("link", "it is a link to"),
         ("no/such", "could not write to the directory"),
+        ("/proc/bellwether", "could not write /proc/.bellwether.bellwether-new"),
         ("long", "it renders to more than 4194304 bytes"),
     ] {
         stands(&bench, name, "failed", reason).await;
@@ -161,7 +163,7 @@ async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
     });
     // The first of those that failed, by name.
     let reason = failed.await.statuses["files"].reason.clone();
-    assert!(reason.starts_with(&bench.path("link").display().to_string()), "{reason}");
+    assert!(reason.starts_with("/proc/bellwether: could not write"), "{reason}");
     let failures = bench.client.failures(NS).await.unwrap().failed;
     assert!(failures.iter().any(|failure| failure.category == "files"), "{failures:?}");
 
