@@ -7,11 +7,12 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 5] = [
+const PACKAGES: [(&str, &str, &str); 6] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
     ("puppet-agent", "puppet", "--version"),
+    ("iproute2", "ip", "-V"),
     ("bind9-dnsutils", "dig", "-v"),
 ];
 

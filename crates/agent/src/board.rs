@@ -42,6 +42,7 @@ impl Board {
                 health: (&account.health).into(),
                 healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
                 healthy_since_ms: None,
+                lacks: account.lacks.iter().map(ToString::to_string).collect(),
             };
             (name.to_string(), shape)
         });

@@ -6,6 +6,7 @@ mod dns;
 mod file;
 pub mod files;
 mod kinds;
+mod needs;
 pub mod recipe;
 mod runner;
 pub mod service;
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
+use bellwether_dns::setting::Names;
 
-use crate::names::Names;
 use files::CatalogueFile;
 use recipe::{Action, Recipe};
 use services::Defined;

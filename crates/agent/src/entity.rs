@@ -7,6 +7,7 @@ mod again;
 mod files;
 mod log;
 mod look;
+mod need;
 mod step;
 mod validate;
 
@@ -32,6 +33,7 @@ use crate::apply::kept::Waiting;
 use crate::apply::log::Recent;
 use crate::apply::process::Process;
 use crate::board::Board;
+use crate::catalogue::Picture;
 use crate::check::Checks;
 use crate::config::OnExit;
 use crate::config::recipe::{Kind, Recipe};
@@ -53,6 +55,7 @@ pub(crate) struct Ground {
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
+    pub(crate) picture: watch::Receiver<Arc<Picture>>,
     pub(crate) board: watch::Sender<Board>,
     /// Logs of failed runs, on their way to the control plane.
     pub(crate) failed: watch::Sender<Waiting>,
@@ -81,6 +84,8 @@ pub(crate) struct Entity {
     failed: Runs,
     /// When what runs is validated again; `None` for never.
     validate_at: Option<Timestamp>,
+    /// Since when needs are waited for.
+    needing: need::Needing,
     paused: Option<String>,
     /// Counts runs, so that each has its own name.
     runs: u64,
@@ -112,6 +117,7 @@ impl Entity {
             recent: Recent::default(),
             failed: Runs::default(),
             validate_at: None,
+            needing: None,
             paused: None,
             runs: 0,
             held: false,
@@ -153,7 +159,10 @@ impl Entity {
                 self.refuted = None;
                 self.step(&recipe, &version, Progress::Static).await
             }
-            Step::Dynamic(version) => self.step(&recipe, &version, Progress::Dynamic).await,
+            Step::Dynamic(version) => match self.unmet(&recipe) {
+                unmet if unmet.is_empty() => self.step(&recipe, &version, Progress::Dynamic).await,
+                unmet => self.wait_for(&unmet).await,
+            },
             Step::Validate(version) => self.step(&recipe, &version, Progress::Validated).await,
             Step::Revalidate(version) => self.revalidate(&recipe, &version).await,
             Step::Rest(Rest::Paused, until) => self.rest_paused(until).await,
@@ -181,11 +190,15 @@ impl Entity {
                 None => std::future::pending().await,
             }
         };
+        let needing = self.is_needing();
         let process = self.process.as_mut().filter(|process| process.ended().is_none());
         // All arms only wait; whatever happened is looked at afterwards.
         tokio::select! {
             () = token.cancelled() => return Next::Stop,
             changed = self.ground.orders.changed() => if changed.is_err() {
+                return Next::Stop;
+            },
+            learned = self.ground.picture.changed(), if needing => if learned.is_err() {
                 return Next::Stop;
             },
             () = turned(self.checks.as_mut()) => {}

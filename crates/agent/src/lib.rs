@@ -18,7 +18,7 @@ pub mod ledger;
 mod link;
 pub mod local;
 pub mod lock;
-pub mod names;
+mod names;
 mod params;
 pub mod run;
 mod service;

@@ -2,22 +2,13 @@
 
 use std::sync::Arc;
 
-use bellwether_core::answer::zone::{Origin, Zone};
-use bellwether_dns::config::Config;
+use bellwether_core::answer::zone::Zone;
+use bellwether_dns::setting::Names;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use crate::catalogue::Picture;
 use crate::link::contact::Contact;
-
-/// What DNS here is made of.
-#[derive(Debug, Clone)]
-pub struct Names {
-    /// Where it listens, and whom it asks about other names.
-    pub config: Config,
-    /// What the zone is called.
-    pub origin: Arc<Origin>,
-}
 
 /// Answers until the level stops. A port that cannot be had is no reason not to run what is to run here.
 pub(crate) async fn serve(

@@ -102,6 +102,8 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let node = identity.node.clone();
     let source = link::source(identity.clone(), config.servers.clone(), contact);
     let failed = watch::Sender::new(kept::newest(&logs));
+    let discovery =
+        Discovery::start(&config, (registered, ledger.clone()), (contacts.clone(), &clock, seed), &level);
     let ground = Ground {
         node: node.clone(),
         namespace: identity.namespace,
@@ -112,14 +114,13 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         clock: clock.clone(),
         tasks: level.clone(),
         orders: order,
+        picture: discovery.picture.subscribe(),
         board: board.clone(),
         failed: failed.clone(),
         seed,
     };
     let data_dir = config.data_dir.clone();
     let desk = Desk::start(statuses, ledger.clone(), board.clone(), &level);
-    let discovery =
-        Discovery::start(&config, (registered, ledger.clone()), (contacts.clone(), &clock, seed), &level);
     let (wants, wanted) = watch::channel(wants_catalogue(&config));
     files::start(
         config.files.clone(),
@@ -173,6 +174,12 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     Ok(())
 }
 
+/// Whether anything here is made of what others offer.
+fn wants_catalogue(config: &Config) -> bool {
+    let needs = config.entities.values().any(|recipe| !recipe.needs.is_empty());
+    config.names.is_some() || !config.files.is_empty() || needs
+}
+
 /// What this machine offers, and what it knows of what others offer.
 struct Discovery {
     registry: Registry,
@@ -211,11 +218,6 @@ impl Discovery {
         let addresses = Addresses::watch(config.addresses.clone(), level);
         Self { registry, services: services.subscribe(), addresses, picture }
     }
-}
-
-/// Whether anything here is made of the catalogue from the start.
-fn wants_catalogue(config: &Config) -> bool {
-    config.names.is_some() || !config.files.is_empty()
 }
 
 fn identity(config: &Config) -> Result<Identity, RunError> {

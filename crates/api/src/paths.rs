@@ -39,6 +39,12 @@ pub const NODE_RESUME: &str = "/v1/namespaces/{ns}/nodes/{node}/resume";
 pub const NODE_EXPECTED: &str = "/v1/namespaces/{ns}/nodes/{node}/expected";
 /// Nodes that are expected, and joined ones that are silent.
 pub const UNACCOUNTED: &str = "/v1/namespaces/{ns}/unaccounted";
+/// Tell a node nothing new.
+pub const NODE_CORDON: &str = "/v1/namespaces/{ns}/nodes/{node}/cordon";
+/// Tell a node nothing new, and let what it offers serve nobody else.
+pub const NODE_DRAIN: &str = "/v1/namespaces/{ns}/nodes/{node}/drain";
+/// End a cordon or a draining.
+pub const NODE_UNCORDON: &str = "/v1/namespaces/{ns}/nodes/{node}/uncordon";
 /// Decommission a node.
 pub const NODE_DECOMMISSION: &str = "/v1/namespaces/{ns}/nodes/{node}/decommission";
 /// What a node says it saw.

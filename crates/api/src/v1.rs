@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod answers;
+pub mod circle;
 pub mod entity;
 pub mod event;
 pub mod evidence;

@@ -36,6 +36,7 @@ macro_rules! round_trip {
 
 round_trip! {
     "node": v1::node::Node => bellwether_core::records::node::Node;
+    "node_drained": v1::node::Node => bellwether_core::records::node::Node;
     "presence": v1::node::Presence => bellwether_core::records::node::Presence;
     "report_of_every_status": v1::report::Report => bellwether_core::records::report::Report;
     "marked": v1::node::Marked => bellwether_core::records::node::Marked;
@@ -49,6 +50,7 @@ round_trip! {
     "entity_external": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "external": v1::external::ExternalTarget => bellwether_core::records::external::External;
     "controllers": v1::external::Controllers => bellwether_core::records::external::Controllers;
+    "circles": v1::circle::Circles => bellwether_core::records::circle::Circles;
     "offers": v1::offers::Offers => bellwether_core::records::offers::Offers;
     "known_service": v1::offers::KnownService => bellwether_core::records::offers::Service;
     "order_of_every_means": v1::order::Order => bellwether_core::records::order::Order;

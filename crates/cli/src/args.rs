@@ -3,9 +3,11 @@
 mod fleet;
 mod freeze;
 mod local;
+mod node;
 mod nouns;
 mod policy;
 mod profile;
+mod service;
 mod simulate;
 
 use std::path::PathBuf;
@@ -14,13 +16,15 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
 pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
-pub(crate) use local::{CacheServices, Here, PublishService};
+pub(crate) use local::{CacheServices, PublishService};
+pub(crate) use node::{NodeLogs, NodeVerb, Which};
 pub(crate) use nouns::{
-    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, NodeLogs, NodeVerb, PlanRollout, RolloutVerb,
-    ServerConfig, ServerVerb, StartRollout, TokenVerb, Wait,
+    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, PlanRollout, RolloutVerb, ServerConfig,
+    ServerVerb, StartRollout, TokenVerb, Wait,
 };
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
+pub(crate) use service::{AgentDir, Register, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
 
 /// One tool for fleets of machines: say what should be true, every machine decides, every wait has a why.
@@ -127,6 +131,11 @@ pub(crate) enum Command {
     /// Bags of params that nodes render their files from, every change a revision
     #[command(subcommand)]
     Profile(ProfileVerb),
+    /// What machines offer to others, and whether it serves
+    #[command(subcommand)]
+    Service(ServiceVerb),
+    /// Wait until so many instances of a service serve, then run something
+    Wait(WaitFor),
     /// What this machine's catalogue can do
     #[command(subcommand)]
     Action(ActionVerb),
@@ -211,6 +220,9 @@ pub(crate) struct Dev {
     /// Address of the TLS listener
     #[arg(long, default_value = "127.0.0.1:7420")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Address on which the node answers DNS
+    #[arg(long, default_value = "127.0.0.1:8600")]
+    pub(crate) dns: std::net::SocketAddr,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -231,6 +243,8 @@ pub(crate) struct Events {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DemoService {
+    #[arg(long, default_value = "127.0.0.1")]
+    pub(crate) address: std::net::IpAddr,
     #[arg(long)]
     pub(crate) port: u16,
     #[arg(long, env = "BELLWETHER_VERSION")]

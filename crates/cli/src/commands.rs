@@ -19,9 +19,11 @@ mod overview;
 mod profile;
 mod rollout;
 mod server;
+mod service;
 pub(crate) mod simulate;
 mod statuses;
 mod token;
+mod wait;
 
 use crate::args::{Args, Command, Global};
 use crate::context::Context;
@@ -48,6 +50,8 @@ pub(crate) async fn run(args: Args) -> Ended {
         Command::Entity(verb) => entity::run(&context(&global)?, verb).await,
         Command::Profile(verb) => profile::run(&context(&global)?, verb).await,
         Command::Action(verb) => action::run(&global, &verb),
+        Command::Service(verb) => service::run(&global, verb).await,
+        Command::Wait(wait) => wait::run(&context(&global)?, wait).await,
         Command::Rollout(verb) => rollout::run(&context(&global)?, verb).await,
         Command::Freeze(verb) => freeze::run(&context(&global)?, verb).await,
         Command::StopEverything(stop) => freeze::stop_everything(&context(&global)?, stop).await,

@@ -6,6 +6,7 @@
 
 pub mod instance;
 pub mod log;
+pub mod need;
 mod offers;
 pub mod selection;
 

@@ -3,6 +3,7 @@
 //! Every decider takes the whole picture and `now`, never what woke it, and deciding again after its verdict was
 //! committed writes nothing.
 
+pub mod circles;
 pub mod external;
 pub mod liveness;
 pub mod offers;

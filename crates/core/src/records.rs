@@ -1,6 +1,7 @@
 //! What is remembered, one record per file. Each record has one writer, named in its file's header.
 
 pub mod answers;
+pub mod circle;
 pub mod entity;
 pub mod event;
 pub mod evidence;

@@ -15,7 +15,7 @@ use crate::records::key::Key;
 use crate::records::token::{JoinToken, Token};
 use crate::rollout::around::Around;
 use crate::words::counter::Revision;
-use crate::words::name::{EntityName, FreezeName, Namespace};
+use crate::words::name::{EntityName, FreezeName, Namespace, ServiceName};
 use fleet::Fleet;
 
 /// An ordered map that shares what did not change between its copies.
@@ -70,7 +70,13 @@ impl World {
         let Some(fleet) = self.fleets.get(namespace) else { return Around::default() };
         let policy = fleet.entities.get(entity).map(|kept| &kept.value.policy);
         let needs = policy.into_iter().flat_map(|policy| &policy.needs);
-        let offered = |service: &EntityName| Some((service.clone(), fleet.boards.get(service)?.functional()));
+        // What is in the catalogue is counted there; what is not is the targets of the entity of that name.
+        let offered = |service: &EntityName| {
+            let known = ServiceName::parse(service.as_str()).ok();
+            let known = known.and_then(|name| Some(fleet.catalogue.service(&name)?.functional()));
+            let count = known.and_then(|count| u64::try_from(count).ok());
+            Some((service.clone(), count.or_else(|| Some(fleet.boards.get(service)?.functional()))?))
+        };
         let freezes = self.freezes.values().chain(fleet.freezes.values());
         Around {
             freezes: freezes.map(|kept| kept.value.clone()).collect(),
@@ -89,6 +95,7 @@ impl Fleet {
             Key::Report(name) => revision_of(self.reports.get(name)),
             Key::Offers(name) => revision_of(self.offers.get(name)),
             Key::Service(name) => revision_of(self.services.get(name)),
+            Key::Circles => revision_of(self.circles.as_ref()),
             Key::Order(name) => revision_of(self.orders.get(name)),
             Key::Log(node, category, entity) => {
                 revision_of(self.logs.get(&(node.clone(), category.clone(), entity.clone())))

@@ -34,6 +34,7 @@ pub mod counts;
 mod desk;
 mod forward;
 pub mod serve;
+pub mod setting;
 mod shelf;
 mod tcp;
 mod udp;

@@ -11,6 +11,7 @@ use bellwether_core::words::time::Span;
 use serde::Deserialize;
 
 use crate::hooks;
+use crate::names::{self, Names};
 use crate::reconcile::Settings;
 
 /// Where the server listens when nothing else is said.
@@ -31,6 +32,8 @@ pub struct Config {
     pub settings: Settings,
     /// Tokens and trust for the hooks of policies.
     pub hooks: hooks::Settings,
+    /// DNS on this server, if it answers any.
+    pub dns: Option<Names>,
 }
 
 /// The file as written.
@@ -45,6 +48,7 @@ struct File {
     events_kept: Option<u64>,
     hooks: Option<HooksTable>,
     hook_tokens: Option<BTreeMap<String, PathBuf>>,
+    dns: Option<names::Table>,
 }
 
 /// The table `hooks`.
@@ -119,6 +123,9 @@ impl Config {
         if events_kept < 1_000 {
             return Err(value("events_kept", format!("{events_kept} is below 1000")));
         }
+        let dns = file.dns.map(|table| {
+            table.check().map_err(|wrong| value("dns", format!("{}: {}", wrong.key, wrong.reason)))
+        });
         let local = || vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
         let config = Self {
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
@@ -126,6 +133,7 @@ impl Config {
             plain_listen: None,
             names: file.names.unwrap_or_else(local),
             settings: Settings { limits, events_kept },
+            dns: dns.transpose()?,
             hooks: hooks::Settings {
                 tokens: hook_tokens(file.hook_tokens.unwrap_or_default())?,
                 ca_file: file.hooks.and_then(|hooks| hooks.ca_file),

@@ -8,6 +8,7 @@ pub mod hooks;
 pub mod http;
 pub mod leader;
 pub mod metrics;
+pub mod names;
 pub mod ops;
 pub mod pki;
 pub mod reconcile;

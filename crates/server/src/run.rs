@@ -25,6 +25,7 @@ use crate::desk::{By, Desk};
 use crate::hooks::Asker;
 use crate::http::{self, App, Parts};
 use crate::metrics::Metrics;
+use crate::names;
 use crate::pki::{Pki, PkiError};
 use crate::reconcile::Reconciler;
 use crate::records::commit::{CommitError, Committer};
@@ -61,6 +62,9 @@ pub enum RunError {
         /// Why not.
         source: std::io::Error,
     },
+    /// DNS cannot be answered.
+    #[error("{0}")]
+    Dns(#[from] bellwether_dns::serve::ServeError),
     /// A listener without TLS was asked for on an address that others reach.
     #[error("listen on {address} without TLS: only loopback addresses may be plain")]
     Plain {
@@ -285,6 +289,9 @@ async fn build(
     let follow = world::follow(store.clone(), (first, sender), sessions.clone(), inner.token());
     inner.spawn("world", follow);
     let committer = Committer::start(store.clone(), clock.clone(), inner);
+    if let Some(names) = config.dns.clone() {
+        names::start(names, (worlds.clone(), &sessions), tasks).await?;
+    }
     let desk = Desk::new(worlds, committer, clock.clone());
     let metrics = Metrics::default();
     let (terms, term) = watch::channel::<Option<Term>>(None);

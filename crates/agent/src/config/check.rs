@@ -167,6 +167,7 @@ fn recipe(
     let process = entity.process.as_ref();
     Ok(Recipe {
         kind: kinds::kind(place, entity, actions, &setting)?,
+        needs: super::needs::needs(&place.at("needs"), &entity.needs)?,
         statics: part("static", entity.r#static.as_ref())?,
         dynamics: part("dynamic", entity.dynamic.as_ref())?,
         validation: validation.map_err(|reason| place.at("validate").refuse(reason))?,

@@ -39,7 +39,7 @@ pub(super) struct Agent {
 }
 
 /// `[dns]`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Dns {
     pub(super) listen: Option<Vec<String>>,
@@ -59,6 +59,8 @@ pub(super) struct Entity {
     pub(super) dynamic: Option<toml::Value>,
     pub(super) validate: Option<toml::Value>,
     pub(super) validate_every: Option<String>,
+    #[serde(default)]
+    pub(super) needs: Vec<toml::Value>,
     pub(super) timeout: Option<String>,
     pub(super) workdir: Option<PathBuf>,
     #[serde(default)]

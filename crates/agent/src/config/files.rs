@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use bellwether_core::catalogue::selection::{Grade, Selection};
+use bellwether_core::catalogue::need::{Need, Wanted};
+use bellwether_core::catalogue::selection::Selection;
 use bellwether_core::words::name::{EntityName, ServiceName};
 use bellwether_core::words::time::Span;
 
@@ -86,10 +87,10 @@ impl Format {
     /// Which instances are written when nothing else is said: whoever configures itself by hiera needs the addresses of
     /// those that wait for it, too.
     #[must_use]
-    pub const fn grade(self) -> Grade {
+    pub const fn level(self) -> Wanted {
         match self {
-            Self::Hiera => Grade::Addressable,
-            Self::Json | Self::Env => Grade::Functional,
+            Self::Hiera => Wanted::Addressable,
+            Self::Json | Self::Env => Wanted::Functional,
         }
     }
 }
@@ -120,18 +121,23 @@ fn one(
 ) -> Result<CatalogueFile, ConfigError> {
     let path = plain(&file.path).map_err(|reason| place.at("path").refuse(reason))?;
     let form = form(place, file)?;
-    let grade = match (&file.level, &form) {
-        (Some(text), _) => Grade::parse(text).ok_or_else(|| {
+    let level = match (&file.level, &form) {
+        (Some(text), _) => Wanted::parse(text).ok_or_else(|| {
             place.at("level").refuse(format!("{text:?} is neither \"functional\" nor \"addressable\""))
         })?,
-        (None, Form::Known(format)) => format.grade(),
-        (None, Form::Template(_)) => Grade::Functional,
+        (None, Form::Known(format)) => format.level(),
+        (None, Form::Template(_)) => Wanted::Functional,
     };
     let names = |key: &str, texts: &[String]| {
         let place = place.at(key);
         texts.iter().map(|text| place.read::<ServiceName>(text)).collect::<Result<BTreeSet<_>, _>>()
     };
-    let (services, required) = (names("services", &file.services)?, names("required", &file.required)?);
+    let services = names("services", &file.services)?;
+    let required = file.required.iter().map(|text| {
+        let need: Need = place.at("required").read(text)?;
+        Ok(Need { at: level, ..need })
+    });
+    let required = required.collect::<Result<Vec<_>, ConfigError>>()?;
     let setting = Setting { workdir: PathBuf::from("/"), env: BTreeMap::new() };
     let argv = |key: &str, argv: Option<&Vec<String>>| {
         let read = argv.map(|argv| command(argv, &setting)).transpose();
@@ -141,7 +147,7 @@ fn one(
     Ok(CatalogueFile {
         path,
         form,
-        selection: Selection { services, grade, required },
+        selection: Selection { services, level, required },
         mode: mode.map_err(|reason| place.at("mode").refuse(reason))?,
         check: argv("check", file.check.as_ref())?,
         reload: argv("reload", file.reload.as_ref())?,

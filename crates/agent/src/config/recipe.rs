@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::health::Hysteresis;
 use bellwether_core::words::name::{ActionName, CheckName};
 use bellwether_core::words::time::Span;
@@ -29,6 +30,8 @@ pub struct Recipe {
     pub kind: Kind,
     /// Depends on nothing outside the node.
     pub statics: Vec<Runner>,
+    /// What must be there before the dynamic part runs.
+    pub needs: Vec<Need>,
     /// May depend on services.
     pub dynamics: Vec<Runner>,
     /// Says whether the version is there and well, before the checks are asked.

@@ -167,16 +167,16 @@ fn conf_d_adds_sections_and_a_section_in_two_files_is_refused() {
 
 #[test]
 fn a_file_of_the_catalogue_says_one_thing_and_has_its_defaults() {
-    use bellwether_core::catalogue::selection::Grade;
+    use bellwether_core::catalogue::need::Wanted;
     use files::Format;
     let file = |more: &str| load(&format!("{AGENT}[entity.web]\n[[file]]\npath = \"/a/b\"\n{more}"));
     let hiera = file("format = \"hiera\"\nrequired = [\"db\"]").unwrap().files.remove(0);
-    assert_eq!((hiera.form, hiera.selection.grade), (Form::Known(Format::Hiera), Grade::Addressable));
+    assert_eq!((hiera.form, hiera.selection.level), (Form::Known(Format::Hiera), Wanted::Addressable));
     assert_eq!((hiera.debounce, hiera.mode), (files::DEFAULT_DEBOUNCE, None));
     let text = file("text = \"a\"\nmode = \"0640\"\ndebounce = \"0\"").unwrap().files.remove(0);
     assert_eq!(
-        (text.selection.grade, text.mode, text.debounce.as_millis()),
-        (Grade::Functional, Some(0o640), 0)
+        (text.selection.level, text.mode, text.debounce.as_millis()),
+        (Wanted::Functional, Some(0o640), 0)
     );
     for (more, reason) in [
         ("", "say what to write: format, template or text"),
@@ -184,6 +184,7 @@ fn a_file_of_the_catalogue_says_one_thing_and_has_its_defaults() {
         ("format = \"json\"\ntext = \"a\"", "write one thing"),
         ("text = \"a\"\nlevel = \"best\"", "neither \"functional\" nor \"addressable\""),
         ("text = \"a\"\nservices = [\"A\"]", "use file./a/b.services in"),
+        ("text = \"a\"\nrequired = [\"0 of db\"]", "nothing of it is needed"),
         ("text = \"a\"\nbefore = [\"db\"]", "there is no [entity.db]"),
         ("text = \"a\"\ndebounce = \"2h\"", "longer than an hour"),
         ("text = \"a\"\nreload = []", "a command needs a program"),
@@ -198,4 +199,28 @@ fn a_file_of_the_catalogue_says_one_thing_and_has_its_defaults() {
     }
     let said = load(&format!("{AGENT}[[file]]\npath = \"a\"\ntext = \"b\"")).unwrap_err().to_string();
     assert!(said.contains("does not begin with /"), "{said}");
+}
+
+#[test]
+fn needs_read_as_texts_and_as_tables_and_each_service_once() {
+    let config = load(&format!(
+        "{AGENT}[entity.web]\nneeds = [\"2 of db\", {{ service = \"lb\", level = \"addressable\", timeout = \"1m\", \
+         on_timeout = \"wait\" }}]\n"
+    ));
+    let needs = &config.unwrap().entities.values().next().unwrap().needs.clone();
+    let said: Vec<String> = needs.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["2 functional of db", "1 addressable of lb"]);
+    for (needs, reason) in [
+        ("[\"0 of db\"]", "nothing of it is needed"),
+        ("[7]", "write texts like"),
+        ("[\"db\", \"2 of db\"]", "db is there twice"),
+        ("[{ service = \"db\", level = \"up\" }]", "\"up\" is not functional or addressable"),
+        ("[{ service = \"db\", timeout = \"0s\" }]", "longer than nothing"),
+        ("[{ service = \"db\", on_timeout = \"wait\" }]", "say a timeout too"),
+        ("[{ service = \"db\", on_timeout = \"panic\", timeout = \"1s\" }]", "is not fail or wait"),
+        ("[{ servise = \"db\" }]", "servise"),
+    ] {
+        let error = load(&format!("{AGENT}[entity.web]\nneeds = {needs}\n")).unwrap_err().to_string();
+        assert!(error.contains("entity.web.needs") && error.contains(reason), "{needs}: {error}");
+    }
 }

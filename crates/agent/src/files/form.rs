@@ -6,7 +6,8 @@ use std::net::IpAddr;
 
 use bellwether_core::catalogue::Catalogue;
 use bellwether_core::catalogue::instance;
-use bellwether_core::catalogue::selection::{Grade, Selection};
+use bellwether_core::catalogue::need::Wanted;
+use bellwether_core::catalogue::selection::Selection;
 use serde::Serialize;
 
 use crate::config::files::Format;
@@ -61,10 +62,10 @@ pub fn text(format: Format, selection: &Selection, catalogue: &Catalogue) -> Res
     }
 }
 
-/// Everything of a format's own grade.
+/// Everything at a level.
 #[must_use]
-pub const fn everything(grade: Grade) -> Selection {
-    Selection { services: BTreeSet::new(), grade, required: BTreeSet::new() }
+pub const fn everything(level: Wanted) -> Selection {
+    Selection { services: BTreeSet::new(), level, required: Vec::new() }
 }
 
 /// `services::SERVICE::INTERFACE: [ADDRESS, …]`, a mapping that hiera reads.

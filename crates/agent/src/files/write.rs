@@ -27,8 +27,8 @@ impl Group {
         if !known {
             return pending("waits for the catalogue: the control plane has not sent it yet".to_owned());
         }
-        if let Some(missing) = file.selection.missing(&scene.catalogue) {
-            return pending(format!("waits for {missing}"));
+        if let Some(unmet) = file.selection.unmet(&scene.catalogue) {
+            return pending(format!("waits for {unmet}"));
         }
         match self.replace(file, scene).await {
             Ok(false) => well,

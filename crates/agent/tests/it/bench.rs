@@ -51,6 +51,7 @@ impl Bench {
             names: vec!["127.0.0.1".to_owned()],
             settings: Settings { limits: Limits::default(), events_kept: 1_000 },
             hooks: bellwether_server::hooks::Settings::default(),
+            dns: None,
         };
         let installed = init(&config).await.unwrap();
         let server = Server::start(&config, Clock::system()).await.unwrap();

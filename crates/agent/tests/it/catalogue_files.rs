@@ -81,7 +81,7 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
         file(&bench, "about", "text = \"{{ node.name }} {{ node.addresses.eth1[0] }} {{ facts.os }}\""),
     ];
     let agent = bench.agent(&config.concat()).await;
-    stands(&bench, "services.yaml", "pending", "waits for service db: nobody has offered it yet").await;
+    stands(&bench, "services.yaml", "pending", "waits for 1 addressable of db: nobody ever offered it").await;
     says(&bench, "db.conf", "").await;
     says(&bench, "about", "web-1 10.1.0.7 linux").await;
     let pending = bench.sees("the status", |node| node.statuses.contains_key("files")).await;
@@ -94,7 +94,7 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
     let notice = "# Written by bellwether from the catalogue of services; what is changed here is lost.\n";
     says(&bench, "services.yaml", &format!("{notice}{body}")).await;
     assert_eq!(fs::metadata(bench.path("services.yaml")).unwrap().permissions().mode() & 0o777, 0o600);
-    stands(&bench, "services.json", "pending", "service db: 1 registered, none of them serves").await;
+    stands(&bench, "services.json", "pending", "waits for 1 functional of db: ").await;
 
     say(&bench, "db", "passing").await;
     says(&bench, "db.conf", "web-1 10.0.0.7:3306\n").await;
@@ -109,7 +109,7 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
     let reloads = lines(&bench.path("reloads")).len();
     say(&bench, "db", "failing").await;
     says(&bench, "db.conf", "").await;
-    stands(&bench, "services.json", "pending", "none of them serves").await;
+    stands(&bench, "services.json", "pending", "1 functional of db").await;
     assert!(fs::read_to_string(bench.path("services.json")).unwrap().contains("passing"), "it was kept");
     bench
         .until("they are read again", async || {
@@ -233,7 +233,7 @@ async fn the_dynamic_part_waits_for_the_file_it_reads() {
     bench.roll("v1").await;
     let waits = |node: &bellwether_api::v1::node::NodeView| {
         node.statuses.get("configure").is_some_and(|status| {
-            status.state == "pending" && status.reason.contains("db.conf: waits for service db")
+            status.state == "pending" && status.reason.contains("db.conf: waits for 1 functional of db")
         })
     };
     bench.sees("it waits", waits).await;

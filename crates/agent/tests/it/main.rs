@@ -15,6 +15,7 @@ mod files;
 mod joining;
 mod kill;
 mod logs;
+mod needs;
 mod runners;
 mod service;
 mod services;

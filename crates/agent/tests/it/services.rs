@@ -13,7 +13,7 @@ use http::Method;
 use crate::bench::{Agent, Bench, NS, within};
 
 /// Waits until it holds.
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let found = within(async || holds().await.then_some(())).await;
     assert!(found.is_some(), "waited in vain until {what}");
 }
@@ -33,16 +33,24 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-async fn level(bench: &Bench, service: &str) -> Option<String> {
+pub(crate) async fn level(bench: &Bench, service: &str) -> Option<String> {
     let view = bench.client.service(NS, service, None, Duration::ZERO).await.ok()?;
     view.instances.first().map(|instance| instance.level.clone())
 }
 
-async fn register(bench: &Bench, definition: &Definition) -> Result<serde_json::Value, LocalError> {
+pub(crate) async fn register(
+    bench: &Bench,
+    definition: &Definition,
+) -> Result<serde_json::Value, LocalError> {
     call(&bench.data_dir(), Method::PUT, paths::AGENT_SERVICES, Some(definition)).await
 }
 
-async fn pulse(bench: &Bench, id: &str, level: &str, note: &str) -> Result<serde_json::Value, LocalError> {
+pub(crate) async fn pulse(
+    bench: &Bench,
+    id: &str,
+    level: &str,
+    note: &str,
+) -> Result<serde_json::Value, LocalError> {
     let pulse = Pulse { level: level.to_owned(), note: note.to_owned() };
     call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_PULSE, &[id]), Some(&pulse)).await
 }
@@ -146,7 +154,7 @@ async fn a_program_registers_itself_says_how_it_does_and_goes() {
     agent.stop().await;
 }
 
-fn listening_as(name: &str) -> Definition {
+pub(crate) fn listening_as(name: &str) -> Definition {
     Definition { name: name.to_owned(), ..listening("1s") }
 }
 

@@ -24,6 +24,9 @@ pub struct Node {
     /// Who paused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Marked>,
+    /// Who cordoned or drained it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cordon: Option<Cordon>,
     /// Who decommissioned it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decommissioned: Option<Marked>,
@@ -38,6 +41,16 @@ pub struct Marked {
     pub at_ms: u64,
     /// The reason given.
     pub why: String,
+}
+
+/// A person's word that a node is to be told nothing new.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Cordon {
+    /// Who, when and why.
+    pub mark: Marked,
+    /// Whether what it offers is not to serve others any more.
+    #[serde(default)]
+    pub drained: bool,
 }
 
 /// Asks for a mark: the reason.
@@ -145,6 +158,10 @@ impl From<&core::Node> for Node {
             joined_at_ms: from.joined_at.as_millis(),
             key_fingerprint: from.key_fingerprint.clone(),
             pause: from.pause.as_ref().map(Marked::from),
+            cordon: from
+                .cordon
+                .as_ref()
+                .map(|cordon| Cordon { mark: Marked::from(&cordon.mark), drained: cordon.drained }),
             decommissioned: from.decommissioned.as_ref().map(Marked::from),
         }
     }
@@ -159,8 +176,16 @@ impl TryFrom<Node> for core::Node {
             joined_at: Timestamp::from_millis(from.joined_at_ms),
             key_fingerprint: from.key_fingerprint,
             pause: from.pause.map(TryInto::try_into).transpose()?,
+            cordon: from.cordon.map(TryInto::try_into).transpose()?,
             decommissioned: from.decommissioned.map(TryInto::try_into).transpose()?,
         })
+    }
+}
+
+impl TryFrom<Cordon> for core::Cordon {
+    type Error = ShapeError;
+    fn try_from(from: Cordon) -> Result<Self, ShapeError> {
+        Ok(Self { mark: from.mark.try_into()?, drained: from.drained })
     }
 }
 

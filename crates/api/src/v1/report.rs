@@ -1,6 +1,6 @@
 //! Reports: as an agent sends them (ages, no clock of its own) and as they are kept (the server's times).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_core::records::report as core;
@@ -56,6 +56,9 @@ pub struct EntityReport {
     /// The same as a time of the server's clock. Ignored in requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthy_since_ms: Option<u64>,
+    /// Services that it waits for before it goes on.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub lacks: BTreeSet<String>,
 }
 
 /// What a node is doing about an assignment.
@@ -152,6 +155,7 @@ impl From<&core::EntityReport> for EntityReport {
             health: (&from.health).into(),
             healthy_for_ms: None,
             healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
+            lacks: from.lacks.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -159,7 +163,12 @@ impl From<&core::EntityReport> for EntityReport {
 impl TryFrom<EntityReport> for core::EntityReport {
     type Error = ShapeError;
     fn try_from(from: EntityReport) -> Result<Self, ShapeError> {
+        if from.lacks.len() > core::MAX_LACKS {
+            return Err(ShapeError::at("lacks", format!("there are more than {}", core::MAX_LACKS)));
+        }
+        let lacks = from.lacks.iter().map(|service| read("lacks", service));
         Ok(Self {
+            lacks: lacks.collect::<Result<_, _>>()?,
             running: read_some("running", from.running.as_deref())?,
             answering: AssignmentNumber::new(from.answering),
             doing: from.doing.into(),

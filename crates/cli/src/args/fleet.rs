@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 
-use super::local::{CacheServices, Here, PublishService};
+use super::local::{CacheServices, PublishService};
+use super::service::AgentDir;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Fleet {
@@ -51,7 +52,7 @@ pub(crate) enum Fleet {
     /// Tell whether this machine's checks, services and files are fine: 0 yes, 1 no, with the reasons
     LocalHealth {
         #[command(flatten)]
-        here: Here,
+        here: AgentDir,
     },
 }
 

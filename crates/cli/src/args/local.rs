@@ -2,18 +2,7 @@
 
 use std::path::PathBuf;
 
-/// This machine's agent.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Here {
-    /// Directory of this machine's agent
-    #[arg(
-        long,
-        env = "BELLWETHER_AGENT_DIR",
-        default_value = "/var/lib/bellwether/agent",
-        value_name = "DIR"
-    )]
-    pub(crate) data_dir: PathBuf,
-}
+use super::service::AgentDir;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct CacheServices {
@@ -27,7 +16,7 @@ pub(crate) struct CacheServices {
     #[arg(long)]
     pub(crate) level: Option<String>,
     #[command(flatten)]
-    pub(crate) here: Here,
+    pub(crate) here: AgentDir,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -53,5 +42,5 @@ pub(crate) struct PublishService {
     #[arg(long, conflicts_with_all = ["port", "address", "tag", "ttl"])]
     pub(crate) withdraw: bool,
     #[command(flatten)]
-    pub(crate) here: Here,
+    pub(crate) here: AgentDir,
 }

@@ -1,6 +1,7 @@
 //! `dev`: a server and an agent in one process, on loopback, to try things.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +27,12 @@ const GRACE: Duration = Duration::from_secs(15);
 
 /// What the agent of `dev` knows to do: change it, and start `dev` again.
 const AGENT: &str = r#"
+# This machine is all the fleet there is: its services are reached on loopback.
+addresses = { lo = ["127.0.0.1"] }
+
+[dns]
+listen = ["DNS"]
+
 # What this node can run. `bellwether rollout start app v1` hands a version to it.
 [entity.app]
 static = ["sh", "-c", "echo now at $BELLWETHER_VERSION, was ${BELLWETHER_PREVIOUS:-nothing}"]
@@ -63,7 +70,7 @@ async fn live(args: &Dev, dir: &Path) -> Ended {
     }
     let server = Server::start(&config, Clock::system()).await?;
     let tasks = Tasks::new();
-    let started = start_agent(&server, &config, dir, &tasks).await;
+    let started = start_agent(&server, &config, (dir, args.dns), &tasks).await;
     if started.is_ok() {
         print(&greeting(&server, &config, dir)?);
         super::server::until_stopped(&server, &mut stops).await;
@@ -76,7 +83,12 @@ async fn live(args: &Dev, dir: &Path) -> Ended {
     Ok(Exit::Yes)
 }
 
-async fn start_agent(server: &Server, config: &Config, dir: &Path, tasks: &Tasks) -> Result<(), Failure> {
+async fn start_agent(
+    server: &Server,
+    config: &Config,
+    (dir, dns): (&Path, SocketAddr),
+    tasks: &Tasks,
+) -> Result<(), Failure> {
     let data_dir = dir.join("agent");
     let file = dir.join("agent.toml");
     let address = format!("https://{}", server.address);
@@ -98,8 +110,10 @@ async fn start_agent(server: &Server, config: &Config, dir: &Path, tasks: &Tasks
     }
     if !file.exists() {
         let data = data_dir.display().to_string();
-        let text =
-            format!("[agent]\nname = \"{NODE}\"\nserver = \"{address}\"\ndata_dir = {data:?}\n{AGENT}");
+        let text = format!(
+            "[agent]\nname = \"{NODE}\"\nserver = \"{address}\"\ndata_dir = {data:?}\n{}",
+            agent(dns)
+        );
         write(&file, &text)?;
     }
     let config = super::agent::load(&file)?;
@@ -110,6 +124,10 @@ async fn start_agent(server: &Server, config: &Config, dir: &Path, tasks: &Tasks
         }
     });
     Ok(())
+}
+
+fn agent(dns: SocketAddr) -> String {
+    AGENT.replace("DNS", &dns.to_string())
 }
 
 fn admin_token(data_dir: &Path) -> Result<Secret, Failure> {

@@ -7,41 +7,31 @@ use bellwether_agent::config::files::Format;
 use bellwether_agent::files::{form, put};
 use bellwether_agent::local::client::{self, LocalError, call};
 use bellwether_agent::status::Status;
-use bellwether_api::client::CallError;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::service::definition::{CheckDefinition, Definition, LocalService, Pulse};
-use bellwether_core::catalogue::selection::Grade;
-use http::Method;
+use bellwether_core::catalogue::need::Wanted;
+use hyper::http::Method;
 
-use crate::args::{CacheServices, Global, Here, PublishService};
+use super::service::away;
+use crate::args::{AgentDir, CacheServices, Global, PublishService};
 use crate::exit::{Ended, Exit, Failure};
 use crate::show::{Show, print, table, tell};
 
 /// The check that `publish-service --ttl` gives a service, and answers itself.
 const PUBLISHED: &str = "published";
 
-/// Why the agent did not do what it was asked, as a command's failure.
-pub(super) fn failed(error: LocalError) -> Failure {
-    match error {
-        LocalError::Problem(problem) => CallError::Problem(problem).into(),
-        LocalError::Away { .. } | LocalError::Broken(_) => {
-            Failure::new(Exit::Unavailable, error.to_string()).hint("bellwether agent status")
-        }
-    }
-}
-
 /// What the fleet offers, as this machine's agent knows it right now.
 pub(super) async fn cache_services(cache: CacheServices) -> Ended {
     let format = Format::parse(&cache.format);
     let format = format.map_err(|reason| Failure::usage(format!("write that format: {reason}")))?;
-    let grade = match &cache.level {
-        None => format.grade(),
-        Some(text) => Grade::parse(text).ok_or_else(|| {
+    let level = match &cache.level {
+        None => format.level(),
+        Some(text) => Wanted::parse(text).ok_or_else(|| {
             Failure::usage(format!("read the level: {text:?} is neither functional nor addressable"))
         })?,
     };
-    let catalogue = client::catalogue(&cache.here.data_dir).await.map_err(failed)?;
-    let text = form::text(format, &form::everything(grade), &catalogue).map_err(Failure::ours)?;
+    let catalogue = client::catalogue(&cache.here.data_dir).await.map_err(away)?;
+    let text = form::text(format, &form::everything(level), &catalogue).map_err(Failure::ours)?;
     let Some(file) = cache.file else {
         print(&text);
         return Ok(Exit::Yes);
@@ -62,7 +52,7 @@ pub(super) async fn publish(publish: PublishService) -> Ended {
     let id = publish.id.clone().unwrap_or_else(|| publish.name.clone());
     if publish.withdraw {
         let path = fill(paths::AGENT_SERVICE, &[&id]);
-        call::<(), serde_json::Value>(dir, Method::DELETE, &path, None).await.map_err(failed)?;
+        call::<(), serde_json::Value>(dir, Method::DELETE, &path, None).await.map_err(away)?;
         return Ok(Exit::Yes);
     }
     let has_ttl = publish.ttl.is_some();
@@ -81,18 +71,18 @@ pub(super) async fn publish(publish: PublishService) -> Ended {
         ..Definition::default()
     };
     let path = paths::AGENT_SERVICES;
-    call::<_, serde_json::Value>(dir, Method::PUT, path, Some(&definition)).await.map_err(failed)?;
+    call::<_, serde_json::Value>(dir, Method::PUT, path, Some(&definition)).await.map_err(away)?;
     if has_ttl {
         let pulse = Pulse { level: "passing".to_owned(), note: String::new() };
         let path = fill(paths::AGENT_PULSE_OF, &[&id, PUBLISHED]);
-        call::<_, serde_json::Value>(dir, Method::PUT, &path, Some(&pulse)).await.map_err(failed)?;
+        call::<_, serde_json::Value>(dir, Method::PUT, &path, Some(&pulse)).await.map_err(away)?;
     }
     Ok(Exit::Yes)
 }
 
 /// Whether everything on this machine is fine, and if not, what is not.
-pub(super) async fn health(global: &Global, here: &Here) -> Ended {
-    let (status, services) = ask(&here.data_dir).await.map_err(failed)?;
+pub(super) async fn health(global: &Global, here: &AgentDir) -> Ended {
+    let (status, services) = ask(&here.data_dir).await.map_err(away)?;
     let wrong = wrong(&status, &services);
     let names = || wrong.iter().map(|[what, name, _]| format!("{what}/{name}")).collect();
     Show::new(global).data(&wrong, names, |_| {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_api::client::CallError;
 use bellwether_api::v1::node::{LabelChange, NodeView};
 
 use super::confirm;
-use crate::args::NodeVerb;
+use crate::args::{NodeVerb, Which};
 use crate::context::Context;
 use crate::exit::{Ended, Exit, Failure};
 use crate::show::age::date;
-use crate::show::table;
+use crate::show::{table, tell};
 
 pub(super) async fn run(context: &Context, verb: NodeVerb) -> Ended {
     let (client, namespace) = (&context.client, &context.namespace);
@@ -22,8 +23,25 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> Ended {
         }
         NodeVerb::Why { name } => return super::overview::why(context, &format!("node/{name}")).await,
         NodeVerb::Label { name, changes } => client.label_node(namespace, &name, &labels(&changes)?).await?,
-        NodeVerb::Pause { name, why } => client.pause_node(namespace, &name, &why).await?,
-        NodeVerb::Resume { name } => client.resume_node(namespace, &name).await?,
+        NodeVerb::Pause { which, why } => {
+            each(context, which, "paused", async |name| client.pause_node(namespace, name, &why).await)
+                .await?;
+        }
+        NodeVerb::Resume { which } => {
+            each(context, which, "resumed", async |name| client.resume_node(namespace, name).await).await?;
+        }
+        NodeVerb::Cordon { which, why } => {
+            let cordon = async |name: &str| client.cordon_node(namespace, name, &why, false).await;
+            each(context, which, "cordoned", cordon).await?;
+        }
+        NodeVerb::Drain { which, why } => {
+            let drain = async |name: &str| client.cordon_node(namespace, name, &why, true).await;
+            each(context, which, "drained", drain).await?;
+        }
+        NodeVerb::Uncordon { which } => {
+            let uncordon = async |name: &str| client.uncordon_node(namespace, name).await;
+            each(context, which, "uncordoned", uncordon).await?;
+        }
         NodeVerb::Expect { name, off: true, .. } => client.unexpect_node(namespace, &name).await?,
         NodeVerb::Expect { name, why, off: false } => client.expect_node(namespace, &name, &why).await?,
         NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
@@ -101,6 +119,10 @@ fn contact(view: &NodeView) -> String {
     match (&view.node.decommissioned, &view.node.pause) {
         (Some(_), _) => "decommissioned".to_owned(),
         (None, Some(_)) => format!("{}, paused", view.presence.contact),
+        (None, None) if view.node.cordon.as_ref().is_some_and(|cordon| cordon.drained) => {
+            format!("{}, drained", view.presence.contact)
+        }
+        (None, None) if view.node.cordon.is_some() => format!("{}, cordoned", view.presence.contact),
         (None, None) => view.presence.contact.clone(),
     }
 }
@@ -123,6 +145,10 @@ fn sheet(view: &NodeView) -> String {
         if let Some(mark) = mark {
             lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.why));
         }
+    }
+    if let Some(cordon) = &view.node.cordon {
+        let (word, mark) = (if cordon.drained { "drained" } else { "cordoned" }, &cordon.mark);
+        lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.why));
     }
     for (category, status) in &view.statuses {
         let since = date(status.since_ms);
@@ -150,4 +176,38 @@ fn labels(changes: &[String]) -> Result<LabelChange, Failure> {
         }
     }
     Ok(change)
+}
+
+/// Does something to one machine, or to each that a selector picks now; says each that was done when there are several.
+async fn each(
+    context: &Context,
+    which: Which,
+    word: &str,
+    act: impl AsyncFn(&str) -> Result<(), CallError>,
+) -> Result<(), Failure> {
+    if let Some(name) = which.name {
+        return Ok(act(&name).await?);
+    }
+    let mut after: Option<String> = None;
+    let mut count = 0_usize;
+    loop {
+        let page = context
+            .client
+            .nodes(&context.namespace, which.filter.as_deref(), after.as_deref(), false)
+            .await?;
+        for view in &page.items {
+            act(&view.node.name).await?;
+            tell(&format!("{} {word}", view.node.name));
+            count += 1;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    if count == 0 {
+        return Err(Failure::new(Exit::No, "find a machine that the selector picks".to_owned())
+            .hint("bellwether node list -o wide"));
+    }
+    Ok(())
 }

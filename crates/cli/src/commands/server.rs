@@ -29,6 +29,7 @@ impl From<RunError> for Failure {
             | RunError::Random(_)
             | RunError::Commit(_)
             | RunError::Listen { .. }
+            | RunError::Dns(_)
             | RunError::File { .. } => Exit::Unavailable,
         };
         Self::new(exit, error.to_string())

@@ -25,7 +25,7 @@ pub(super) async fn update(global: &Global, set: SetStatus) -> Ended {
         }
         None => {
             let status = NewStatus { state, reason, lifetime_ms };
-            client::set_status(&set.data_dir, &category, &status).await.map_err(super::local::failed)?;
+            client::set_status(&set.data_dir, &category, &status).await.map_err(super::service::away)?;
         }
     }
     Ok(Exit::Yes)

@@ -23,6 +23,7 @@ fn follow(script: &str, home: &tempfile::TempDir) -> Output {
     let script = script
         .replace("7420", &free_port().to_string())
         .replace("7421", &free_port().to_string())
+        .replace("8600", &free_port().to_string())
         .replace("/tmp/bellwether-dev", &format!("{here}/dev"))
         .replace("/tmp/join-token", &format!("{here}/join-token"))
         .replace("/tmp/web-7", &format!("{here}/web-7"))
@@ -52,7 +53,7 @@ fn follow_beside_dev(script: &str) -> Output {
 
 /// Starts `dev` as the README does, and waits until it answers.
 fn dev() -> &'static str {
-    "bellwether dev --data-dir /tmp/bellwether-dev --listen 127.0.0.1:7420 --plain 127.0.0.1:7421 &\n\
+    "bellwether dev --data-dir /tmp/bellwether-dev --listen 127.0.0.1:7420 --plain 127.0.0.1:7421 --dns 127.0.0.1:8600 &\n\
                  until test -s /tmp/bellwether-dev/server/admin-token && \
                  BELLWETHER_SERVER=http://127.0.0.1:7421 \
                  BELLWETHER_TOKEN=$(cat /tmp/bellwether-dev/server/admin-token) \
@@ -109,7 +110,7 @@ fn the_page_on_files_works_as_it_stands() {
     let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
     let home = tempfile::tempdir().unwrap();
     let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout);
-    for part in ["waits for service shop: nobody has offered it yet", "; # dev-1", "services::shop::"] {
+    for part in ["waits for 1 functional of shop: nobody ever offered it", "; # dev-1", "services::shop::"] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
     assert!(said.contains("SERVICE_SHOP_COUNT=1"), "{said}");
@@ -151,6 +152,21 @@ fn the_page_on_external_targets_works_as_it_stands() {
     let answer = "{\"targets\":[{\"name\":\"eu/shop-1\",\"version\":\"v1\",\"assignment\":1},{\"name\":\"eu/shop-2\"}],\"state\":\"running\",\"rolling\":\"v1\"}";
     assert!(said.contains(answer), "{said}");
     assert!(said.contains("\"running\":\"v1\"") && !said.contains("problem"), "{said}");
+}
+
+#[test]
+fn the_page_on_services_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/services.md", None)).stdout);
+    for part in
+        ["nothing was said yet", "the shop is open", "127.0.0.1", "out of bread", "exit code 3: not in time"]
+    {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+    assert_eq!(
+        said.matches("\n127.0.0.1\n").count(),
+        1,
+        "it is found while it serves, and not after:\n{said}"
+    );
 }
 
 #[test]

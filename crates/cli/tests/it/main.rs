@@ -11,12 +11,15 @@ mod commands;
 mod demo;
 mod freezes;
 mod guide;
+mod hosts;
 mod place;
+mod services;
 mod simulate;
 
 mod profiles;
 mod story_cut_off;
 mod story_files;
+mod story_hosts;
 mod story_nginx;
 mod story_profile;
 mod story_puppet;

@@ -20,6 +20,7 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_bellwether");
 pub(crate) struct Place {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) port: u16,
+    host: String,
     server: Option<Child>,
     agents: BTreeMap<String, Child>,
 }
@@ -27,19 +28,29 @@ pub(crate) struct Place {
 impl Place {
     /// A fresh installation whose server runs.
     pub(crate) async fn new() -> Self {
+        Self::at("127.0.0.1").await
+    }
+
+    /// One whose server is reached at this address.
+    pub(crate) async fn at(host: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let port = free_port();
         let config = format!(
-            "data_dir = {:?}\nlisten = \"127.0.0.1:{port}\"\nsuspect_after = \"1s\"\nunreachable_after = \"3s\"\n",
+            "data_dir = {:?}\nlisten = \"{host}:{port}\"\nsuspect_after = \"1s\"\nunreachable_after = \"3s\"\n",
             dir.path().join("server").display().to_string(),
         );
         std::fs::write(dir.path().join("server.toml"), config).unwrap();
-        let mut place = Self { dir, port, server: None, agents: BTreeMap::new() };
+        let mut place = Self { dir, port, host: host.to_owned(), server: None, agents: BTreeMap::new() };
         let config = place.path("server.toml");
         let made = place.run(&["server", "init", "--config", &config]);
         assert!(made.status.success(), "{}", text(&made.stderr));
         place.start_server().await;
         place
+    }
+
+    /// Where the server is.
+    fn url(&self) -> String {
+        format!("https://{}:{}", self.host, self.port)
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
@@ -62,13 +73,18 @@ impl Place {
 
     /// Joins a node and starts its agent with these entity sections.
     pub(crate) fn start_agent(&mut self, name: &str, sections: &str) {
+        self.start_agent_on(&[], name, sections);
+    }
+
+    /// Joins a node and starts its agent, by way of a command that runs others elsewhere.
+    pub(crate) fn start_agent_on(&mut self, on: &[String], name: &str, sections: &str) {
         let home = self.dir.path().join(name);
         std::fs::create_dir_all(&home).unwrap();
         let token = self.run(&["join-token", "create", "--node", name]);
         assert!(token.status.success(), "{}", text(&token.stderr));
         std::fs::write(home.join("join-token"), &token.stdout).unwrap();
         let data = home.join("data").display().to_string();
-        let server = format!("https://127.0.0.1:{}", self.port);
+        let server = self.url();
         let config =
             format!("[agent]\nname = {name:?}\nserver = {server:?}\ndata_dir = {data:?}\n{sections}\n");
         std::fs::write(home.join("agent.toml"), config).unwrap();
@@ -88,13 +104,28 @@ impl Place {
             &data,
         ]);
         assert!(joined.status.success(), "{}", text(&joined.stderr));
-        self.resume_agent(name);
+        self.run_agent(on, name);
     }
 
     /// Starts the agent of a node that has joined.
     pub(crate) fn resume_agent(&mut self, name: &str) {
+        self.run_agent(&[], name);
+    }
+
+    fn run_agent(&mut self, on: &[String], name: &str) {
         let config = self.path(&format!("{name}/agent.toml"));
-        let child = self.spawn(name, &["agent", "run", "--config", &config]);
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log(name)).unwrap();
+        let plain = self.command(&["agent", "run", "--config", &config]);
+        let mut command = match on.split_first() {
+            None => plain,
+            Some((program, words)) => {
+                let mut command = Command::new(program);
+                command.args(words).arg(plain.get_program()).args(plain.get_args());
+                command.stdin(Stdio::null());
+                command
+            }
+        };
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         self.agents.insert(name.to_owned(), child);
     }
 
@@ -109,7 +140,7 @@ impl Place {
         let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name)).unwrap();
         let token = Secret::new(read("server/admin-token").trim());
         let access = Access {
-            server: format!("https://127.0.0.1:{}", self.port),
+            server: self.url(),
             ca: Some(read("server/pki/ca.pem")),
             identity: Identity::Token(token),
         };
@@ -138,7 +169,7 @@ impl Place {
             .args(args)
             .env_clear()
             .env("HOME", self.dir.path())
-            .env("BELLWETHER_SERVER", format!("https://127.0.0.1:{}", self.port))
+            .env("BELLWETHER_SERVER", self.url())
             .env("BELLWETHER_CA", self.dir.path().join("server/pki/ca.pem"))
             .env("BELLWETHER_TOKEN", token.trim())
             .stdin(Stdio::null());

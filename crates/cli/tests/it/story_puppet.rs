@@ -45,7 +45,7 @@ async fn puppet_takes_another_machines_address_from_the_file_the_agent_wrote() {
     // There is no database yet: the part that needs it waits, which is no failure.
     wait_for("puppet waits for the database", async || {
         let why = place.run(&["agent", "status", "--data-dir", &place.path("app-1/data")]);
-        text(&why.stdout).contains("services.yaml: waits for service mysql: nobody has offered it yet")
+        text(&why.stdout).contains("services.yaml: waits for 1 addressable of mysql: nobody ever offered it")
     })
     .await;
     assert!(place.run(&["get-failures"]).status.success());

@@ -1,19 +1,12 @@
 //! Which services, and which of their instances, something is made of, and what it needs that is not there.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use super::instance::Instance;
+use super::need::{Need, Unmet, Wanted};
 use super::{Catalogue, Service};
 use crate::words::name::ServiceName;
-
-/// Which instances count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grade {
-    /// Those that serve.
-    Functional,
-    /// All that are registered.
-    Addressable,
-}
 
 /// What something is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,70 +14,16 @@ pub struct Selection {
     /// Only these services; every one that was heard of if none are named.
     pub services: BTreeSet<ServiceName>,
     /// Only these of their instances.
-    pub grade: Grade,
-    /// Nothing is made while one of these services has no such instance. They are chosen too.
-    pub required: BTreeSet<ServiceName>,
-}
-
-/// What is needed and not there. Fits after "waits for ".
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
-    /// Nobody ever offered it.
-    #[error("service {0}: nobody has offered it yet")]
-    Unheard(ServiceName),
-    /// Nobody offers it any more.
-    #[error("service {0}: nobody offers it now")]
-    Nobody(ServiceName),
-    /// It is offered, and nobody serves.
-    #[error("service {service}: {addressable} registered, none of them serves")]
-    NoneServes {
-        /// The service.
-        service: ServiceName,
-        /// How many are registered.
-        addressable: usize,
-    },
-}
-
-impl Grade {
-    /// Reads the word for it.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "functional" => Some(Self::Functional),
-            "addressable" => Some(Self::Addressable),
-            _ => None,
-        }
-    }
-
-    /// Whether an instance counts.
-    #[must_use]
-    pub const fn takes(self, instance: &Instance) -> bool {
-        match self {
-            Self::Functional => instance.level.serves(),
-            Self::Addressable => true,
-        }
-    }
-
-    fn count(self, service: &Service) -> usize {
-        match self {
-            Self::Functional => service.functional(),
-            Self::Addressable => service.addressable(),
-        }
-    }
+    pub level: Wanted,
+    /// Nothing is made while one of these is not met. Their services are chosen too.
+    pub required: Vec<Need>,
 }
 
 impl Selection {
-    /// The first of what is needed, in name order, that is not there.
+    /// The first of what is needed that is not there.
     #[must_use]
-    pub fn missing(&self, catalogue: &Catalogue) -> Option<Missing> {
-        self.required.iter().find_map(|name| {
-            let Some(service) = catalogue.service(name) else { return Some(Missing::Unheard(name.clone())) };
-            match (self.grade.count(service), service.addressable()) {
-                (0, 0) => Some(Missing::Nobody(name.clone())),
-                (0, addressable) => Some(Missing::NoneServes { service: name.clone(), addressable }),
-                (_, _) => None,
-            }
-        })
+    pub fn unmet(&self, catalogue: &Catalogue) -> Option<Unmet> {
+        self.required.iter().find_map(|need| need.unmet(catalogue))
     }
 
     /// The services that are chosen, in name order. One that is named is there even if nobody has heard of it.
@@ -93,17 +32,21 @@ impl Selection {
         catalogue: &'a Catalogue,
     ) -> BTreeMap<&'a ServiceName, Option<&'a Service>> {
         if self.services.is_empty() {
-            let named = self.required.iter().map(|name| (name, None));
+            let named = self.required.iter().map(|need| (&need.service, None));
             return named.chain(catalogue.services().map(|(name, service)| (name, Some(service)))).collect();
         }
-        let named = self.services.iter().chain(&self.required);
+        let named = self.services.iter().chain(self.required.iter().map(|need| &need.service));
         named.map(|name| (name, catalogue.service(name))).collect()
     }
 
     /// The instances of a service that count, by node and name.
     pub fn instances<'a>(&self, service: Option<&'a Service>) -> impl Iterator<Item = &'a Instance> {
-        let grade = self.grade;
-        service.into_iter().flat_map(Service::instances).filter(move |instance| grade.takes(instance))
+        let level = self.level;
+        let takes = move |instance: &&Instance| match level {
+            Wanted::Functional => instance.level.serves(),
+            Wanted::Addressable => true,
+        };
+        service.into_iter().flat_map(Service::instances).filter(takes)
     }
 }
 
@@ -111,7 +54,6 @@ impl Selection {
 mod tests {
     use alloc::collections::BTreeMap;
     use alloc::string::ToString;
-    use alloc::vec::Vec;
 
     use super::*;
     use crate::catalogue::instance::{Addresses, Level};
@@ -134,8 +76,9 @@ mod tests {
         all.iter().map(|name| name.parse().unwrap()).collect()
     }
 
-    fn selection(services: &[&str], grade: Grade, required: &[&str]) -> Selection {
-        Selection { services: names(services), grade, required: names(required) }
+    fn selection(services: &[&str], level: Wanted, required: &[&str]) -> Selection {
+        let required = required.iter().map(|need| need.parse().unwrap()).collect();
+        Selection { services: names(services), level, required }
     }
 
     fn catalogue() -> Catalogue {
@@ -148,19 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_apart() {
-        let says = |grade, required: &str| {
-            selection(&[], grade, &[required]).missing(&catalogue()).map(|missing| missing.to_string())
+    fn the_first_need_that_is_not_met_is_named() {
+        let unmet = |required: &[&str]| {
+            let unmet = selection(&[], Wanted::Functional, required).unmet(&catalogue());
+            unmet.map(|unmet| unmet.need.service.to_string())
         };
-        assert_eq!(says(Grade::Functional, "web"), None);
-        assert_eq!(says(Grade::Addressable, "db"), None);
-        for (name, reason) in [
-            ("db", "service db: 1 registered, none of them serves"),
-            ("old", "service old: nobody offers it now"),
-            ("new", "service new: nobody has offered it yet"),
-        ] {
-            assert_eq!(says(Grade::Functional, name).unwrap(), reason);
-        }
+        assert_eq!(unmet(&["web"]), None);
+        assert_eq!(unmet(&["web", "2 of web", "db"]).unwrap(), "web");
+        assert_eq!(unmet(&["web", "new", "db"]).unwrap(), "new");
     }
 
     #[test]
@@ -171,9 +109,9 @@ mod tests {
             all.map(|(name, service)| (name.to_string(), selection.instances(service).count())).collect()
         };
         let pair = |name: &str, count| (name.to_string(), count);
-        let some = selection(&["web", "new"], Grade::Functional, &["db"]);
+        let some = selection(&["web", "new"], Wanted::Functional, &["db"]);
         assert_eq!(chosen(&some), [pair("db", 0), pair("new", 0), pair("web", 1)]);
-        let all = selection(&[], Grade::Addressable, &["new"]);
+        let all = selection(&[], Wanted::Addressable, &["new"]);
         assert_eq!(chosen(&all), [pair("db", 1), pair("new", 0), pair("old", 0), pair("web", 2)]);
     }
 }

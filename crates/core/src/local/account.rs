@@ -1,6 +1,6 @@
 //! What an agent says of one entity, and of its node: its memory and what it does right now, as report and statuses.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::wellness::Vital;
 use crate::records::status::State;
 use crate::rollout::sighting::{Doing, Health};
 use crate::words::counter::AssignmentNumber;
-use crate::words::name::EntityName;
+use crate::words::name::{EntityName, ServiceName};
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
@@ -31,6 +31,8 @@ pub struct Account {
     pub running: Option<Version>,
     /// Whether its static part was done here, for the version it has or one before: what it offers may be registered.
     pub addressable: bool,
+    /// Services that it waits for.
+    pub lacks: BTreeSet<ServiceName>,
     /// What it was told to be at.
     pub wanted: Option<Version>,
     /// The assignment this answers.
@@ -78,6 +80,7 @@ impl Account {
         let told = memory.wanted.is_some();
         Self {
             running: memory.running.clone(),
+            lacks: BTreeSet::new(),
             addressable: memory.running.is_some() || memory.progress >= Progress::Static,
             wanted: memory.wanted.as_ref().map(|wanted| wanted.version.clone()),
             answering: memory.wanted.as_ref().map_or(AssignmentNumber::ZERO, |wanted| wanted.number),
@@ -88,6 +91,13 @@ impl Account {
             validate: told.then(|| validate(memory, busy, vital)),
             line: line(memory, busy),
         }
+    }
+
+    /// The same account of an entity that waits for these services.
+    #[must_use]
+    pub fn lacking(mut self, lacks: BTreeSet<ServiceName>) -> Self {
+        self.lacks = lacks;
+        self
     }
 
     /// The same account, with the logs of what failed.

@@ -1,6 +1,7 @@
 //! Which record: the typed key, and the record with it. How a key reads as text is the store's business elsewhere.
 
 use super::answers::Answers;
+use super::circle::Circles;
 use super::entity::Entity;
 use super::event::Event;
 use super::external::{Controllers, External};
@@ -35,6 +36,8 @@ pub enum Key {
     Offers(NodeName),
     /// A service's name.
     Service(ServiceName),
+    /// The circular waits.
+    Circles,
     /// A node's order.
     Order(NodeName),
     /// A kept log of a node.
@@ -84,6 +87,8 @@ pub enum Record {
     Offers(Offers),
     /// A service's name.
     Service(Service),
+    /// The circular waits.
+    Circles(Circles),
     /// A node's order.
     Order(NodeName, Order),
     /// A kept log of a node.
@@ -129,6 +134,7 @@ impl Record {
             Self::Report(report) => Key::Report(report.node.clone()),
             Self::Offers(offers) => Key::Offers(offers.node.clone()),
             Self::Service(service) => Key::Service(service.name.clone()),
+            Self::Circles(_) => Key::Circles,
             Self::Order(node, _) => Key::Order(node.clone()),
             Self::Log(log) => Key::Log(log.node.clone(), log.category.clone(), log.entity.clone()),
             Self::Entity(entity) => Key::Entity(entity.name.clone()),

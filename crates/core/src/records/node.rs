@@ -20,6 +20,8 @@ pub struct Node {
     pub key_fingerprint: String,
     /// Who paused it, since when and why. Rollouts never touch this.
     pub pause: Option<Marked>,
+    /// Who cordoned or drained it.
+    pub cordon: Option<Cordon>,
     /// Who decommissioned it, when and why. Such a node counts nowhere and may not connect.
     pub decommissioned: Option<Marked>,
 }
@@ -33,6 +35,29 @@ pub struct Marked {
     pub at: Timestamp,
     /// The reason given; may be empty.
     pub why: String,
+}
+
+/// A person's word that a node is to be told nothing new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cordon {
+    /// Who, when and why.
+    pub mark: Marked,
+    /// Whether what it offers is not to serve others any more.
+    pub drained: bool,
+}
+
+impl Cordon {
+    /// The word and who said it, for a person.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let word = if self.drained { "drained" } else { "cordoned" };
+        let Marked { by, why, .. } = &self.mark;
+        if why.is_empty() {
+            alloc::format!("{word} by {by}")
+        } else {
+            alloc::format!("{word} by {by}: {why}")
+        }
+    }
 }
 
 /// What the control plane knows of a node's connection.

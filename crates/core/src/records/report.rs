@@ -1,17 +1,20 @@
 //! Reports: everything one node says it saw. Written only by the node's own agent, through absorption.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
 use super::status::Status;
 use crate::rollout::sighting::{Doing, Health};
 use crate::words::counter::{AssignmentNumber, Generation};
-use crate::words::name::{Category, EntityName, NodeName};
+use crate::words::name::{Category, EntityName, NodeName, ServiceName};
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
 /// Most entities in one report.
 pub const MAX_ENTITIES: usize = 256;
+
+/// Most services that one entity waits for.
+pub const MAX_LACKS: usize = 64;
 
 /// Everything one node says it saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +46,8 @@ pub struct EntityReport {
     pub health: Health,
     /// Since when it is healthy without a break, by the server's clock.
     pub healthy_since: Option<Timestamp>,
+    /// Services that it waits for before it goes on.
+    pub lacks: BTreeSet<ServiceName>,
 }
 
 impl Report {

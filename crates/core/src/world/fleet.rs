@@ -8,6 +8,7 @@ use super::{Kept, Map};
 use crate::catalogue::Catalogue;
 use crate::catalogue::log::Log;
 use crate::records::answers::Answers;
+use crate::records::circle::Circles;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, External};
@@ -46,6 +47,10 @@ pub struct Fleet {
     pub offers: Map<NodeName, Kept<Offers>>,
     /// Services that were ever offered.
     pub services: Map<ServiceName, Kept<Service>>,
+    /// Who waits for whom in a circle.
+    pub circles: Option<Kept<Circles>>,
+    /// Entities that wait for a service, with the node where they do.
+    pub lacking: Set<(EntityName, NodeName)>,
     /// Who offers what, and whether it serves.
     pub catalogue: Catalogue,
     /// What changed in it.

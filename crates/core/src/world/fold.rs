@@ -151,6 +151,7 @@ impl Fleet {
             }
             record @ (Record::Offers(_)
             | Record::Service(_)
+            | Record::Circles(_)
             | Record::Controllers(..)
             | Record::Answers(..)
             | Record::Freeze(_)
@@ -181,6 +182,7 @@ impl Fleet {
                 self.offers.insert_mut(name.clone(), kept(offers, revision));
                 self.offers_changed(&name, before.as_ref(), revision);
             }
+            Record::Circles(circles) => self.circles = Some(kept(circles, revision)),
             Record::Service(service) => {
                 let name = service.name.clone();
                 self.services.insert_mut(name.clone(), kept(service, revision));
@@ -230,7 +232,11 @@ impl Fleet {
 
     fn report_changed(&mut self, report: Report, revision: Revision) {
         let name = report.node.clone();
-        self.forget_silence(&name);
+        self.forget_report(&name);
+        let lacking = report.entities.iter().filter(|(_, entity)| !entity.lacks.is_empty());
+        for (entity, _) in lacking {
+            self.lacking.insert_mut((entity.clone(), name.clone()));
+        }
         if let Some(at) = report.next_silence() {
             self.silences.insert_mut((at, name.clone()));
         }
@@ -238,10 +244,14 @@ impl Fleet {
         self.sightings_changed(&name, revision);
     }
 
-    fn forget_silence(&mut self, name: &NodeName) {
-        let before = self.reports.get(name).and_then(|kept| kept.value.next_silence());
-        if let Some(at) = before {
+    /// Takes a report out of the indexes before it is replaced or goes.
+    fn forget_report(&mut self, name: &NodeName) {
+        let Some(before) = self.reports.get(name).map(|kept| kept.value.clone()) else { return };
+        if let Some(at) = before.next_silence() {
             self.silences.remove_mut(&(at, name.clone()));
+        }
+        for (entity, _) in before.entities.iter().filter(|(_, entity)| !entity.lacks.is_empty()) {
+            self.lacking.remove_mut(&(entity.clone(), name.clone()));
         }
     }
 
@@ -269,7 +279,7 @@ impl Fleet {
                 self.heard_from(name, revision);
             }
             Key::Report(name) => {
-                self.forget_silence(name);
+                self.forget_report(name);
                 self.reports.remove_mut(name);
                 self.sightings_changed(name, revision);
             }
@@ -301,6 +311,7 @@ impl Fleet {
             Key::Expected(_)
             | Key::Offers(_)
             | Key::Service(_)
+            | Key::Circles
             | Key::Log(..)
             | Key::Controllers(_)
             | Key::Answers(_)
@@ -328,6 +339,7 @@ impl Fleet {
             Key::Service(name) => {
                 self.services.remove_mut(name);
             }
+            Key::Circles => self.circles = None,
             Key::Log(node, category, entity) => {
                 self.logs.remove_mut(&(node.clone(), category.clone(), entity.clone()));
             }

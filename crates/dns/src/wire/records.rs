@@ -1,6 +1,7 @@
 //! Records as bytes, made once for a name and a type and then used for every question about them until the zone changes.
 //! Owns what a record looks like; never which of them an answer has room for.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::Range;
 
@@ -59,7 +60,8 @@ impl Records {
         }
         for said in targets {
             let start = records.bytes.len();
-            for address in zone.addresses(*said) {
+            // Several interfaces may have the same one.
+            for address in zone.addresses(*said).collect::<BTreeSet<_>>() {
                 // Who it belongs to is known when it stands in an answer.
                 records.address(0, address, zone.origin.ttl_secs());
             }

@@ -118,6 +118,38 @@ pub(crate) async fn resume(
     Ok(Answer(Nothing {}))
 }
 
+pub(crate) async fn cordon(
+    State(app): State<App>,
+    caller: Caller,
+    Ns(namespace): Ns,
+    Node(name): Node,
+    Body(because): Body<Because>,
+) -> Result<Answer<Nothing>, Failure> {
+    ops::node::cordon(&app.desk, &namespace, &caller.actor(), &name, (&because.why, false)).await?;
+    Ok(Answer(Nothing {}))
+}
+
+pub(crate) async fn drain(
+    State(app): State<App>,
+    caller: Caller,
+    Ns(namespace): Ns,
+    Node(name): Node,
+    Body(because): Body<Because>,
+) -> Result<Answer<Nothing>, Failure> {
+    ops::node::cordon(&app.desk, &namespace, &caller.actor(), &name, (&because.why, true)).await?;
+    Ok(Answer(Nothing {}))
+}
+
+pub(crate) async fn uncordon(
+    State(app): State<App>,
+    caller: Caller,
+    Ns(namespace): Ns,
+    Node(name): Node,
+) -> Result<Answer<Nothing>, Failure> {
+    ops::node::uncordon(&app.desk, &namespace, &caller.actor(), &name).await?;
+    Ok(Answer(Nothing {}))
+}
+
 pub(crate) async fn decommission(
     State(app): State<App>,
     caller: Caller,

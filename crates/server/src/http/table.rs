@@ -107,6 +107,18 @@ fn nodes(routes: Routes) -> Routes {
             route(Post, paths::NODE_PAUSE, Need::Operate, "Pause a node"),
             nodes::pause,
         )
+        .add::<Because, Nothing, _, _>(
+            route(Post, paths::NODE_CORDON, Need::Operate, "Tell a node nothing new"),
+            nodes::cordon,
+        )
+        .add::<Because, Nothing, _, _>(
+            route(Post, paths::NODE_DRAIN, Need::Operate, "Tell a node nothing new, and let it serve nobody"),
+            nodes::drain,
+        )
+        .add::<Nothing, Nothing, _, _>(
+            route(Post, paths::NODE_UNCORDON, Need::Operate, "End a cordon or a draining"),
+            nodes::uncordon,
+        )
         .add::<Nothing, Nothing, _, _>(
             route(Post, paths::NODE_RESUME, Need::Operate, "Resume a node"),
             nodes::resume,

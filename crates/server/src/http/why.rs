@@ -37,7 +37,8 @@ pub(crate) async fn get(
             let board = fleet.boards.get(&name).ok_or_else(|| missing(&name))?;
             let known = board.target(&target).is_some();
             let none = || Failure::new(Code::NotFound, format!("could not find target {target} of {name}"));
-            (true, known.then(|| vec![why_target(board, &target, now)]).ok_or_else(none)?)
+            let lines = known.then(|| vec![why_target(board, &target, now)]).ok_or_else(none)?;
+            (true, lines.into_iter().chain(circles(fleet, &name)).collect())
         }
         Some(_) | None => bare(fleet, &subject, now)?,
     };
@@ -60,7 +61,8 @@ fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>)
 
 fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failure> {
     let board = fleet.boards.get(name).ok_or_else(|| missing(name))?;
-    Ok((board.progress().active().is_some(), vec![why_rollout(board)]))
+    let lines = std::iter::once(why_rollout(board)).chain(circles(fleet, name));
+    Ok((board.progress().active().is_some(), lines.collect()))
 }
 
 fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
@@ -74,6 +76,7 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     if let Some(mark) = &node.pause {
         lines.push(format!("it is paused by {}: {}", mark.by, or_none(&mark.why)));
     }
+    lines.extend(node.cordon.iter().map(|cordon| format!("it is {}", cordon.line())));
     let presence = fleet.presences.get(name).map(|kept| *kept.value);
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
         Some((Contact::Up, _)) => {}
@@ -88,11 +91,19 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     let waiting = !lines.is_empty();
     for (entity, board) in fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some()) {
         lines.push(format!("{entity}: {}", why_target(board, &target, now)));
+        let waits = fleet.lacking.contains(&(entity.clone(), name.clone()));
+        lines.extend(circles(fleet, entity).filter(|_| waits));
     }
     if lines.is_empty() {
         lines.push("it is up, and nothing is asked of it".to_owned());
     }
     Ok((waiting, lines))
+}
+
+/// The circles of waiting that an entity is in.
+fn circles(fleet: &Fleet, entity: &EntityName) -> impl Iterator<Item = String> {
+    let all = fleet.circles.iter().flat_map(|kept| &kept.value.0);
+    all.filter(|circle| circle.has(entity)).map(|circle| format!("a circle: {circle}; {}", circle.hint()))
 }
 
 fn or_none(text: &str) -> &str {

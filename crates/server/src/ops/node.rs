@@ -5,7 +5,7 @@ use bellwether_api::v1;
 use bellwether_api::v1::node::labels_in;
 use bellwether_core::records::event::Draft;
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::node::{Marked, Node};
+use bellwether_core::records::node::{Cordon, Marked, Node};
 use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::label::Label;
 use bellwether_core::words::name::{Actor, Namespace, NodeName, TargetName};
@@ -51,6 +51,8 @@ pub async fn join(desk: &Desk, pki: &Pki, request: v1::access::Join) -> Result<I
             key_fingerprint: issued.key_fingerprint.clone(),
             // A pause is the operator's: a machine that joins again does not end it.
             pause: fleet.active_node(&name).and_then(|kept| kept.value.pause.clone()),
+            // So is a cordon.
+            cordon: fleet.active_node(&name).and_then(|kept| kept.value.cordon.clone()),
             decommissioned: None,
         };
         let used = bellwether_core::records::token::JoinToken { used: Some((name.clone(), now)), ..token };
@@ -216,6 +218,47 @@ pub async fn resume(
             return Ok((None, ()));
         }
         Ok((Some(put(node, event("node.resumed", format!("node/{name}"), "the pause was ended"))), ()))
+    })
+    .await
+}
+
+/// Tells a node nothing new; when it is drained, what it offers serves nobody else any more. What runs goes on.
+///
+/// # Errors
+/// [`OpError::NotFound`], [`OpError::Invalid`].
+pub async fn cordon(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &NodeName,
+    (why, drained): (&str, bool),
+) -> Result<(), OpError> {
+    let why = reason(why)?;
+    desk.change(namespace, actor, |_, fleet, now| {
+        let mut node = active(fleet, name)?;
+        let mark = Marked { by: actor.clone(), at: now, why: why.clone() };
+        node.cordon = Some(Cordon { mark, drained });
+        let kind = if drained { "node.drained" } else { "node.cordoned" };
+        Ok((Some(put(node, event(kind, format!("node/{name}"), cause(&why)))), ()))
+    })
+    .await
+}
+
+/// Ends a cordon or a draining. A node that has neither stays as it is.
+///
+/// # Errors
+/// [`OpError::NotFound`].
+pub async fn uncordon(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &NodeName,
+) -> Result<(), OpError> {
+    desk.change(namespace, actor, |_, fleet, _| {
+        let mut node = active(fleet, name)?;
+        let Some(cordon) = node.cordon.take() else { return Ok((None, ())) };
+        let event = event("node.uncordoned", format!("node/{name}"), format!("it was {}", cordon.line()));
+        Ok((Some(put(node, event)), ()))
     })
     .await
 }

@@ -36,6 +36,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Expected(_, by) => put(schema, v1::node::Marked::from(by)),
         Record::Report(report) => put(schema, v1::report::Report::from(report)),
         Record::Offers(offers) => put(schema, v1::offers::Offers::from(offers)),
+        Record::Circles(circles) => put(schema, v1::circle::Circles::from(circles)),
         Record::Service(service) => put(schema, v1::offers::KnownService::from(service)),
         Record::Order(_, order) => put(schema, v1::order::Order::from(order)),
         Record::Log(log) => put(schema, v1::log::NodeLog::from(log)),
@@ -73,6 +74,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         }
         Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
         Key::Offers(_) => Record::Offers(get::<v1::offers::Offers>(schema, bytes)?.try_into()?),
+        Key::Circles => Record::Circles(get::<v1::circle::Circles>(schema, bytes)?.try_into()?),
         Key::Service(_) => Record::Service(get::<v1::offers::KnownService>(schema, bytes)?.try_into()?),
         Key::Order(name) => Record::Order(name.clone(), get::<v1::order::Order>(schema, bytes)?.try_into()?),
         Key::Log(_, _, _) => Record::Log(get::<v1::log::NodeLog>(schema, bytes)?.try_into()?),
@@ -119,6 +121,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Order(_) => "order.v1",
         Key::Offers(_) => "offers.v1",
         Key::Service(_) => "service.v1",
+        Key::Circles => "circles.v1",
         Key::Log(_, _, _) => "node-log.v1",
         Key::Entity(_) => "entity.v1",
         Key::Progress(_) => "progress.v1",

@@ -7,7 +7,7 @@
 //! /bw/token/HASH                /bw/join-token/HASH
 //! /bw/ns/NS/sequence            number of the last event
 //! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
-//! /bw/ns/NS/offers/NODE         /bw/ns/NS/service/NAME
+//! /bw/ns/NS/offers/NODE         /bw/ns/NS/service/NAME  …/waits/circles
 //! /bw/ns/NS/expected/NAME
 //! /bw/ns/NS/node-log/NODE/CATEGORY/ENTITY
 //! /bw/ns/NS/entity/NAME         …/progress/NAME
@@ -56,6 +56,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Order(name) => ns("order", name.as_str()),
         Key::Offers(node) => ns("offers", node.as_str()),
         Key::Service(name) => ns("service", name.as_str()),
+        Key::Circles => ns("waits", "circles"),
         Key::Log(node, category, entity) => ns("node-log", &format!("{node}/{category}/{entity}")),
         Key::Entity(name) => ns("entity", name.as_str()),
         Key::Progress(name) => ns("progress", name.as_str()),
@@ -118,6 +119,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         "order" => Key::Order(name.parse().ok()?),
         "offers" => Key::Offers(name.parse().ok()?),
         "service" => Key::Service(name.parse().ok()?),
+        "waits" if name == "circles" => Key::Circles,
         "entity" => Key::Entity(name.parse().ok()?),
         "progress" => Key::Progress(name.parse().ok()?),
         "controllers" => Key::Controllers(name.parse().ok()?),
@@ -167,6 +169,7 @@ mod tests {
             Key::Order(node.clone()),
             Key::Offers(node.clone()),
             Key::Service("web".parse().unwrap()),
+            Key::Circles,
             Key::Log(node, "configure".parse().unwrap(), entity.clone()),
             Key::Entity(entity.clone()),
             Key::Progress(entity.clone()),

@@ -10,7 +10,7 @@ use bellwether_api::v1::service::{CatalogueChange, CatalogueUpdate};
 use bellwether_core::catalogue::Catalogue;
 use bellwether_core::catalogue::log::Change;
 
-use crate::harness::{Installation, Node, SOON, problem};
+use crate::harness::{Installation, Node, SOON, policy, problem, set_entity, version};
 
 fn offers(node: &Node, instances: &[(&str, &str)]) -> Offers {
     let offer = |(service, level): &(&str, &str)| Offer {
@@ -200,4 +200,41 @@ async fn an_offer_that_makes_no_sense_is_refused_with_its_place() {
     assert_eq!(code, Code::Forbidden, "each for itself");
     let (code, _) = problem(installation.admin().offer("default", &good).await);
     assert_eq!(code, Code::Forbidden, "only the node itself");
+}
+
+#[tokio::test]
+async fn a_cordoned_node_is_told_nothing_new_and_a_drained_one_serves_nobody_else() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    drop(sync(&node, 0, Duration::from_millis(1)).await);
+    offer(&node, &[("web", "passing")]).await;
+    until(&admin, "web", 1, 1).await;
+
+    admin.cordon_node("default", "web-1", "a noisy disk", false).await.unwrap();
+    until(&admin, "web", 1, 1).await;
+    set_entity(&admin, policy("1", "0s")).await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let held = |view: &bellwether_api::v1::rollout::RolloutView| {
+        view.why.contains("cordoned by admin: a noisy disk") || view.why.contains("held")
+    };
+    crate::harness::until(&admin, held).await;
+    let why = admin.why("default", "node/web-1").await.unwrap().lines.join("\n");
+    assert!(why.contains("it is cordoned by admin: a noisy disk"), "{why}");
+
+    admin.cordon_node("default", "web-1", "a new disk", true).await.unwrap();
+    until(&admin, "web", 1, 0).await;
+    let view = admin.service("default", "web", None, Duration::ZERO).await.unwrap();
+    assert_eq!(view.instances.first().unwrap().reason, "drained by admin: a new disk");
+
+    admin.uncordon_node("default", "web-1").await.unwrap();
+    until(&admin, "web", 1, 1).await;
+    let told = node.told("v1").await;
+    assert!(told > 0, "it takes its turn");
+    let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
+    let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+    for kind in ["node.cordoned", "node.drained", "node.uncordoned"] {
+        assert_eq!(kinds.iter().filter(|is| **is == kind).count(), 1, "{kind} in {kinds:?}");
+    }
 }

@@ -33,7 +33,7 @@ fn catalogue() -> Catalogue {
 }
 
 fn written(format: Format) -> String {
-    text(format, &everything(format.grade()), &catalogue()).unwrap()
+    text(format, &everything(format.level()), &catalogue()).unwrap()
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn hiera_reads_every_service_and_interface_with_sorted_addresses() {
                 services::glance::eth0: [10.0.0.9, 10.0.0.10, \"fd00::6\"]\n\
                 services::glance::eth0:1: [10.1.0.5]\n";
     assert_eq!(written(Format::Hiera), format!("{NOTICE}{body}"));
-    let nothing = text(Format::Hiera, &everything(Grade::Addressable), &Catalogue::default()).unwrap();
+    let nothing = text(Format::Hiera, &everything(Wanted::Addressable), &Catalogue::default()).unwrap();
     assert_eq!(nothing, format!("{NOTICE}---\n{{}}\n"));
 }
 

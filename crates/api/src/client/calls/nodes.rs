@@ -75,6 +75,29 @@ impl Client {
         self.because(&fill(paths::NODE_RESUME, &[namespace, name]), "").await
     }
 
+    /// Tells a node nothing new; with `drain`, what it offers serves nobody else either.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn cordon_node(
+        &self,
+        namespace: &str,
+        name: &str,
+        why: &str,
+        drain: bool,
+    ) -> Result<(), CallError> {
+        let path = if drain { paths::NODE_DRAIN } else { paths::NODE_CORDON };
+        self.because(&fill(path, &[namespace, name]), why).await
+    }
+
+    /// Ends a cordon or a draining.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn uncordon_node(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+        self.because(&fill(paths::NODE_UNCORDON, &[namespace, name]), "").await
+    }
+
     /// Takes a node out for good.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! Version `v3` is the bad one: it starts, serves its page, and says at `/health` that it is broken.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -22,10 +23,10 @@ pub(super) const BROKEN: &str = "v3";
 
 /// Serves until it is told to stop.
 pub(crate) async fn run(args: &DemoService) -> Ended {
-    let address = ("127.0.0.1", args.port);
-    let listener = TcpListener::bind(address).await.map_err(|error| {
-        Failure::new(Exit::Unavailable, format!("listen on 127.0.0.1:{}: {error}", args.port))
-    })?;
+    let address = SocketAddr::new(args.address, args.port);
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|error| Failure::new(Exit::Unavailable, format!("listen on {address}: {error}")))?;
     let tasks = Tasks::new();
     let mut stops = Stops::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
     let version = args.version_served.clone();

@@ -28,6 +28,7 @@ impl Scene {
             joined_at: at(0),
             key_fingerprint: String::new(),
             pause: None,
+            cordon: None,
             decommissioned: None,
         });
         let mut world = World::default();

@@ -30,6 +30,7 @@ fn node(name: &str, decommissioned: bool) -> Record {
         joined_at: at(0),
         key_fingerprint: String::new(),
         pause: None,
+        cordon: None,
         decommissioned: decommissioned.then_some(mark),
     })
 }

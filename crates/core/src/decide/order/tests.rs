@@ -27,6 +27,7 @@ fn node(name: &str, paused: bool, gone: bool) -> Record {
         joined_at: Timestamp::EPOCH,
         key_fingerprint: "".into(),
         pause: paused.then(|| mark.clone()),
+        cordon: None,
         decommissioned: gone.then_some(mark),
     })
 }

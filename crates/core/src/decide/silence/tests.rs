@@ -41,6 +41,7 @@ impl Place {
                 joined_at: at(0),
                 key_fingerprint: String::new(),
                 pause: None,
+                cordon: None,
                 decommissioned: None,
             };
             place.write(Atom { writes: vec![Write::put(Record::Node(node))], events: vec![] });

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
+use crate::catalogue::need::counted;
 use crate::words::label::Label;
 use crate::words::name::EntityName;
 use crate::words::percent::Amount;
@@ -154,13 +155,10 @@ impl FromStr for Need {
     type Err = LineError;
     /// Reads `db`, or `2 of db`.
     fn from_str(text: &str) -> Result<Self, LineError> {
-        let (count, service) = text.split_once(" of ").unwrap_or(("1", text));
-        let count: u32 = count
-            .trim()
-            .parse()
-            .map_err(|_| refuse(text, "a need", "write a service, or a count of it like \"2 of db\""))?;
-        let service =
-            EntityName::parse(service.trim()).map_err(|error| refuse(text, "a need", error.reason))?;
+        let read = counted(text);
+        let (count, service) =
+            read.ok_or_else(|| refuse(text, "a need", "write a service, or a count of it like \"2 of db\""))?;
+        let service = EntityName::parse(service).map_err(|error| refuse(text, "a need", error.reason))?;
         if count == 0 {
             Err(refuse(text, "a need", "nothing of it is needed"))
         } else {

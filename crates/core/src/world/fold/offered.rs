@@ -92,9 +92,14 @@ impl Fleet {
             Contact::Up | Contact::Suspect => false,
             Contact::Unreachable | Contact::Never => true,
         });
-        let (level, since) = match silent {
-            Some(presence) => (Level::Unreachable, presence.since.max(offer.since)),
-            None => (Level::from(&offer.serving), offer.since),
+        let cordon = self.nodes.get(&offers.node).and_then(|kept| kept.value.cordon.as_ref());
+        let drained = cordon.filter(|cordon| cordon.drained);
+        let (level, since) = match (silent, drained) {
+            (Some(presence), _) => (Level::Unreachable, presence.since.max(offer.since)),
+            (None, Some(cordon)) => {
+                (Level::Failing { reason: cordon.line().into() }, cordon.mark.at.max(offer.since))
+            }
+            (None, None) => (Level::from(&offer.serving), offer.since),
         };
         Some(Instance {
             name: key.1.clone(),

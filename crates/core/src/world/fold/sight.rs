@@ -123,8 +123,11 @@ impl Fleet {
     fn see_node(&self, entity: &EntityName, name: &NodeName) -> Sighting {
         let presence = self.presences.get(name).map(|kept| *kept.value);
         let contact = presence.map_or(Contact::Never, |Presence { contact, .. }| contact);
-        let pause = self.nodes.get(name).and_then(|node| node.value.pause.as_ref());
-        let held = pause.map(|mark| Arc::from(reason_of(mark.by.as_str(), &mark.why).as_str()));
+        let node = self.nodes.get(name).map(|kept| &kept.value);
+        let paused = node.and_then(|node| node.pause.as_ref());
+        let paused = paused.map(|mark| reason_of(mark.by.as_str(), &mark.why));
+        let held =
+            paused.or_else(|| Some(node?.cordon.as_ref()?.line())).map(|reason| Arc::from(reason.as_str()));
         let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
         let word = self.word(entity, &TargetName::from(name));
         let report = self.reports.get(name).map(|kept| &kept.value);

@@ -1,0 +1,77 @@
+//! What must be there before an entity's dynamic part runs: services, as texts like `2 of db` or as tables.
+
+use std::collections::BTreeSet;
+
+use bellwether_core::catalogue::need::{Need, OnTimeout, Wanted};
+use serde::Deserialize;
+
+use super::ConfigError;
+use super::check::Place;
+
+/// Most needs of one entity.
+const MOST: usize = 64;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    service: String,
+    count: Option<u32>,
+    level: Option<String>,
+    timeout: Option<String>,
+    on_timeout: Option<String>,
+}
+
+/// Reads all of them; a service is named once.
+pub(super) fn needs(place: &Place, values: &[toml::Value]) -> Result<Vec<Need>, ConfigError> {
+    if values.len() > MOST {
+        return Err(place.refuse(format!("there are more than {MOST}")));
+    }
+    let (mut needs, mut named) = (Vec::new(), BTreeSet::new());
+    for value in values {
+        let need = match value {
+            toml::Value::String(text) => place.read(text)?,
+            toml::Value::Table(table) => {
+                let table: Result<Table, _> = table.clone().try_into();
+                of_table(place, &table.map_err(|error| place.refuse(error.message()))?)?
+            }
+            toml::Value::Integer(_)
+            | toml::Value::Float(_)
+            | toml::Value::Boolean(_)
+            | toml::Value::Datetime(_)
+            | toml::Value::Array(_) => {
+                return Err(place.refuse("write texts like \"2 of db\", or tables with a service"));
+            }
+        };
+        if !named.insert(need.service.clone()) {
+            return Err(place.refuse(format!("{} is there twice", need.service)));
+        }
+        needs.push(need);
+    }
+    Ok(needs)
+}
+
+fn of_table(place: &Place, table: &Table) -> Result<Need, ConfigError> {
+    let service = place.at("service").read(&table.service)?;
+    let count = table.count.unwrap_or(1);
+    if count == 0 {
+        return Err(place.at("count").refuse("nothing of it is needed"));
+    }
+    let level = table.level.as_deref().map(|text| {
+        let known = Wanted::parse(text);
+        known.ok_or_else(|| place.at("level").refuse(format!("{text:?} is not functional or addressable")))
+    });
+    let on_timeout = match table.on_timeout.as_deref() {
+        None | Some("fail") => OnTimeout::Fail,
+        Some("wait") => OnTimeout::Wait,
+        Some(other) => return Err(place.at("on_timeout").refuse(format!("{other:?} is not fail or wait"))),
+    };
+    if table.on_timeout.is_some() && table.timeout.is_none() {
+        return Err(place.at("on_timeout").refuse("say a timeout too"));
+    }
+    let timeout = table
+        .timeout
+        .as_deref()
+        .map(|text| place.at("timeout").span(Some(text), bellwether_core::words::time::Span::ZERO));
+    let (at, timeout) = (level.transpose()?.unwrap_or_default(), timeout.transpose()?);
+    Ok(Need { service, count, at, timeout, on_timeout })
+}

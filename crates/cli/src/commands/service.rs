@@ -1,0 +1,159 @@
+//! `service`: what is offered, by whom, and whether it serves; and what this machine offers, through its own agent.
+
+use std::path::Path;
+
+use bellwether_agent::local::client::{LocalError, call};
+use bellwether_api::client::CallError;
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::service::ServiceView;
+use bellwether_api::v1::service::definition::{CheckDefinition, Definition, LocalService, Pulse};
+use hyper::http::Method;
+use serde_json::Value;
+
+use crate::args::{Global, Register, ServiceVerb};
+use crate::context::Context;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::date;
+use crate::show::{Show, table};
+
+pub(super) async fn run(global: &Global, verb: ServiceVerb) -> Ended {
+    match verb {
+        ServiceVerb::List => list(&Context::new(global)?).await?,
+        ServiceVerb::Get { name } => get(&Context::new(global)?, &name).await?,
+        ServiceVerb::Register(register) => {
+            let definition = definition(&register)?;
+            ask(&register.agent.data_dir, Method::PUT, paths::AGENT_SERVICES, Some(&definition)).await?;
+        }
+        ServiceVerb::Deregister { id, agent } => {
+            let path = fill(paths::AGENT_SERVICE, &[&id]);
+            ask::<()>(&agent.data_dir, Method::DELETE, &path, None).await?;
+        }
+        ServiceVerb::Pulse { id, level, check, note, agent } => {
+            let path = match &check {
+                Some(check) => fill(paths::AGENT_PULSE_OF, &[&id, check]),
+                None => fill(paths::AGENT_PULSE, &[&id]),
+            };
+            ask(&agent.data_dir, Method::PUT, &path, Some(&Pulse { level, note })).await?;
+        }
+        ServiceVerb::Local { agent } => local(global, &agent.data_dir).await?,
+    }
+    Ok(Exit::Yes)
+}
+
+async fn list(context: &Context) -> Result<(), Failure> {
+    let (mut items, mut after) = (Vec::new(), None);
+    loop {
+        let page = context.client.services(&context.namespace, after.as_deref()).await?;
+        items.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let names = || items.iter().map(|service| service.name.clone()).collect();
+    context.show.data(&items, names, |_| {
+        let rows = items.iter().map(|service| {
+            let tags = service.tags.iter().cloned().collect::<Vec<_>>().join(" ");
+            let serve = format!("{} of {}", service.functional, service.addressable);
+            vec![service.name.clone(), serve, tags]
+        });
+        table(&["service", "serve", "tags"], rows)
+    })
+}
+
+async fn get(context: &Context, name: &str) -> Result<(), Failure> {
+    let view = context.client.service(&context.namespace, name, None, std::time::Duration::ZERO).await?;
+    let names = || view.instances.iter().map(|instance| instance.node.clone()).collect();
+    context.show.data(&view, names, |_| sheet(&view))
+}
+
+fn sheet(view: &ServiceView) -> String {
+    let rows = view.instances.iter().map(|instance| {
+        let addresses = instance.addresses.values().flatten().map(ToString::to_string);
+        vec![
+            instance.node.clone(),
+            instance.name.clone(),
+            instance.level.clone(),
+            date(instance.since_ms),
+            addresses.collect::<Vec<_>>().join(" "),
+            instance.port.map_or_else(|| "-".to_owned(), |port| port.to_string()),
+            instance.tags.iter().cloned().collect::<Vec<_>>().join(" "),
+            instance.reason.clone(),
+        ]
+    });
+    let head = format!("{} of {} registered serve", view.functional, view.addressable);
+    if view.instances.is_empty() {
+        return format!("{head}; nobody offers {} now", view.name);
+    }
+    let columns = ["node", "id", "level", "since", "addresses", "port", "tags", "why"];
+    format!("{head}\n{}", table(&columns, rows))
+}
+
+fn definition(register: &Register) -> Result<Definition, Failure> {
+    let pair = |text: &String| {
+        let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
+        let pair = pair.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        pair.ok_or_else(|| Failure::usage(format!("read --meta {text:?}: it is not KEY=VALUE")))
+    };
+    let meta = register.meta.iter().map(pair).collect::<Result<_, _>>()?;
+    let interval = register.interval.clone();
+    let check = |name: &str| CheckDefinition {
+        name: name.to_owned(),
+        interval: interval.clone(),
+        ..CheckDefinition::default()
+    };
+    let tcp = register.tcp.clone().map(|tcp| CheckDefinition { tcp: Some(tcp), ..check("tcp") });
+    let http = register.http.clone().map(|http| CheckDefinition { http: Some(http), ..check("http") });
+    let ttl = register.ttl.clone();
+    let ttl = ttl.map(|ttl| CheckDefinition { ttl: Some(ttl), interval: None, ..check("ttl") });
+    Ok(Definition {
+        name: register.name.clone(),
+        id: register.id.clone(),
+        port: register.port,
+        address: register.address,
+        interface: None,
+        tags: register.tags.iter().cloned().collect(),
+        meta,
+        entity: None,
+        checks: tcp.into_iter().chain(http).chain(ttl).collect(),
+    })
+}
+
+async fn local(global: &Global, data_dir: &Path) -> Result<(), Failure> {
+    let services: Vec<LocalService> =
+        call::<(), _>(data_dir, Method::GET, paths::AGENT_SERVICES, None).await.map_err(away)?;
+    let id = |service: &LocalService| {
+        service.definition.id.clone().unwrap_or_else(|| service.definition.name.clone())
+    };
+    let names = || services.iter().map(id).collect();
+    Show::new(global).data(&services, names, |_| {
+        let rows = services.iter().map(|service| {
+            vec![
+                service.definition.name.clone(),
+                id(service),
+                service.level.clone(),
+                service.source.clone(),
+                service.reason.clone(),
+            ]
+        });
+        table(&["service", "id", "level", "said in", "why"], rows)
+    })
+}
+
+async fn ask<B: serde::Serialize>(
+    data_dir: &Path,
+    method: Method,
+    path: &str,
+    body: Option<&B>,
+) -> Result<(), Failure> {
+    call::<B, Value>(data_dir, method, path, body).await.map(drop).map_err(away)
+}
+
+/// What this machine's agent refused, or that it is not there.
+pub(super) fn away(error: LocalError) -> Failure {
+    match error {
+        LocalError::Problem(problem) => CallError::Problem(problem).into(),
+        LocalError::Away { .. } | LocalError::Broken(_) => Failure::new(Exit::Unavailable, error.to_string())
+            .hint("see: bellwether agent status; say --data-dir if it is elsewhere"),
+    }
+}

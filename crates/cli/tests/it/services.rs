@@ -1,0 +1,149 @@
+//! Services on the command line: registered, listed, waited for; and two nodes that wait for each other.
+
+use std::process::Output;
+use std::time::Duration;
+
+use crate::place::{Place, text, wait_for};
+
+fn said(output: &Output) -> String {
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+/// Runs the command line with the agent of a node as this machine's.
+fn run_on(place: &Place, node: &str, args: &[&str]) -> Output {
+    place.command(args).env("BELLWETHER_AGENT_DIR", place.path(&format!("{node}/data"))).output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_is_registered_waited_for_broken_and_taken_back() {
+    let mut place = Place::new().await;
+    place.start_agent("web-1", "addresses = { eth0 = [\"10.0.0.7\"] }\n");
+    let never = place.run(&["wait", "--service", "shop", "--timeout", "200ms"]);
+    assert_eq!(never.status.code(), Some(3), "{}", said(&never));
+    assert!(said(&never).contains("waits: nobody ever offered shop"), "{}", said(&never));
+
+    let register = ["service", "register", "shop", "--port", "8080", "--ttl", "1m", "--tag", "blue"];
+    wait_for("the agent answers", async || run_on(&place, "web-1", &register).status.success()).await;
+    let near = place.run(&["wait", "--service", "shpo", "--timeout", "200ms"]);
+    assert!(said(&near).contains("did you mean shop?"), "{}", said(&near));
+
+    // Somebody waits in another terminal, and runs something then.
+    let waiting = place
+        .command(&[
+            "wait",
+            "--service",
+            "shop",
+            "--functional",
+            "1",
+            "--timeout",
+            "60s",
+            "--",
+            "echo",
+            "open",
+        ])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pulse = run_on(&place, "web-1", &["service", "pulse", "shop"]);
+    assert!(pulse.status.success(), "{}", said(&pulse));
+    let waited = waiting.wait_with_output().unwrap();
+    assert!(waited.status.success() && text(&waited.stdout) == "open\n", "{}", said(&waited));
+
+    let got = said(&place.run(&["service", "get", "shop"]));
+    assert!(got.contains("1 of 1 registered serve") && got.contains("10.0.0.7"), "{got}");
+    let list = said(&place.run(&["service", "list"]));
+    assert!(list.contains("shop") && list.contains("1 of 1") && list.contains("blue"), "{list}");
+    let broken = run_on(&place, "web-1", &["service", "pulse", "shop", "failing", "--note", "out of bread"]);
+    assert!(broken.status.success());
+    wait_for("the reason is shown", async || {
+        said(&place.run(&["service", "get", "shop"])).contains("check ttl: out of bread")
+    })
+    .await;
+    let late = place.run(&["wait", "--service", "shop", "--timeout", "200ms"]);
+    assert_eq!(late.status.code(), Some(3));
+    assert!(
+        said(&late).contains("0 serve of 1 registered, 1 wanted; shop on web-1: failing"),
+        "{}",
+        said(&late)
+    );
+    let registered = place.run(&["wait", "--service", "shop", "--addressable", "1", "--timeout", "10s"]);
+    assert!(registered.status.success(), "{}", said(&registered));
+
+    let gone = run_on(&place, "web-1", &["service", "deregister", "shop"]);
+    assert!(gone.status.success(), "{}", said(&gone));
+    wait_for("nobody offers it", async || {
+        said(&place.run(&["service", "get", "shop"])).contains("nobody offers shop now")
+    })
+    .await;
+    let again = run_on(&place, "web-1", &["service", "deregister", "shop"]);
+    assert_eq!(again.status.code(), Some(1), "{}", said(&again));
+    let nobody = run_on(&place, "web-9", &["service", "local"]);
+    assert_eq!(nobody.status.code(), Some(69), "{}", said(&nobody));
+}
+
+/// An entity that needs the other's service, and offers its own as soon as its static part was done.
+fn needing(own: &str, other: &str, level: &str) -> String {
+    format!(
+        "[entity.{own}]\nneeds = [{{ service = \"{other}\", level = \"{level}\" }}]\nstatic = [\"true\"]\n\
+         dynamic = [\"touch\", \"done\"]\nworkdir = \"/tmp\"\n\
+         [[service]]\nname = \"{own}\"\nentity = \"{own}\"\n[[service.check]]\nname = \"done\"\n\
+         exec = [\"test\", \"-e\", \"HOME/{own}.done\"]\ninterval = \"100ms\"\nfall = 1\nrise = 1\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_only_an_address() {
+    let mut place = Place::new().await;
+    let home = place.path("");
+    let part = |own: &str, other: &str, level: &str| {
+        needing(own, other, level)
+            .replace("HOME/", &home)
+            .replace("[\"touch\", \"done\"]", &format!("[\"touch\", \"{home}{own}.done\"]"))
+    };
+    place.start_agent("lb-1", &part("lb", "app", "functional"));
+    place.start_agent("app-1", &part("app", "lb", "functional"));
+    for (entity, node) in [("lb", "lb-1"), ("app", "app-1")] {
+        let label = place.run(&["node", "label", node, &format!("runs={entity}")]);
+        assert!(label.status.success(), "{}", said(&label));
+        let selector = format!("runs={entity}");
+        for args in [
+            &["entity", "set", entity, "--selector", &selector, "--soak", "0s", "--deadline", "5m"][..],
+            &["rollout", "start", entity, "v1"][..],
+        ] {
+            let done = place.run(args);
+            assert!(done.status.success(), "{}", said(&done));
+        }
+    }
+    let circle = "app (on app-1) waits for lb, lb (on lb-1) waits for app";
+    for subject in ["node/lb-1", "node/app-1", "entity/app", "target/lb/lb-1"] {
+        wait_for(&format!("the why of {subject} names the circle"), async || {
+            said(&place.run(&["why", subject])).contains(circle)
+        })
+        .await;
+    }
+    let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
+    let told = events.iter().filter(|event| event.kind == "wait.circular").count();
+    assert_eq!(told, 1, "it is told once");
+
+    // The application can begin once it knows the load balancer's address.
+    place.kill_agent("app-1");
+    let config = place.path("app-1/agent.toml");
+    let changed = std::fs::read_to_string(&config).unwrap();
+    let changed = changed
+        .replace("service = \"lb\", level = \"functional\"", "service = \"lb\", level = \"addressable\"");
+    std::fs::write(&config, changed).unwrap();
+    place.resume_agent("app-1");
+    for entity in ["app", "lb"] {
+        wait_for(&format!("{entity} is done"), async || {
+            let view = place.client().current_rollout("default", entity, None, Duration::ZERO).await.unwrap();
+            view.progress.last_known_good.as_deref() == Some("v1")
+        })
+        .await;
+    }
+    wait_for("the end of the circle is told", async || {
+        let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
+        events.iter().any(|event| event.kind == "wait.circle_ended")
+    })
+    .await;
+}

@@ -1,0 +1,242 @@
+//! Needs: so many instances of a service, at a level, before something goes on. Owns what is there instead when a need is
+//! not met, told apart: nobody ever offered it, nobody does now, or too few serve.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+
+use super::Catalogue;
+use super::instance::{Instance, Level};
+use crate::words::name::ServiceName;
+use crate::words::near::nearest;
+use crate::words::time::Span;
+
+/// So many instances of a service.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Need {
+    /// The service.
+    pub service: ServiceName,
+    /// So many, at least 1.
+    pub count: u32,
+    /// What they must be.
+    pub at: Wanted,
+    /// How long to wait for it; for ever if not said.
+    pub timeout: Option<Span>,
+    /// What happens after that.
+    pub on_timeout: OnTimeout,
+}
+
+/// What an instance must be to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Wanted {
+    /// It serves.
+    #[default]
+    Functional,
+    /// It is registered, whether or not it serves.
+    Addressable,
+}
+
+/// What happens when a need was not met in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum OnTimeout {
+    /// What needs it has failed.
+    #[default]
+    Fail,
+    /// It goes on waiting, and says for how long it has.
+    Wait,
+}
+
+/// What is there instead of what is needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmet {
+    /// What is needed.
+    pub need: Need,
+    /// What is there.
+    pub there: There,
+}
+
+/// What is there of a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum There {
+    /// Nobody ever offered it.
+    NeverHeard {
+        /// A name that is known and nearly the same.
+        near: Option<ServiceName>,
+    },
+    /// Nobody offers it now.
+    Nobody,
+    /// Too few of those that are registered serve, or too few are registered.
+    TooFew {
+        /// So many are registered.
+        addressable: usize,
+        /// So many serve.
+        functional: usize,
+        /// The first that does not serve, and why.
+        first: Option<String>,
+    },
+}
+
+impl Need {
+    /// That many functional ones, for ever.
+    #[must_use]
+    pub const fn of(service: ServiceName, count: u32) -> Self {
+        let (at, on_timeout) = (Wanted::Functional, OnTimeout::Fail);
+        Self { service, count, at, timeout: None, on_timeout }
+    }
+
+    /// What is missing; none when the need is met.
+    #[must_use]
+    pub fn unmet(&self, catalogue: &Catalogue) -> Option<Unmet> {
+        let Some(service) = catalogue.service(&self.service) else {
+            let known = catalogue.services().map(|(name, _)| name.as_str());
+            let near = nearest(self.service.as_str(), known).and_then(|near| ServiceName::parse(near).ok());
+            return Some(Unmet { need: self.clone(), there: There::NeverHeard { near } });
+        };
+        let (functional, addressable) = (service.functional(), service.addressable());
+        let there = match self.at {
+            Wanted::Functional => functional,
+            Wanted::Addressable => addressable,
+        };
+        if u32::try_from(there).is_ok_and(|there| there < self.count) {
+            let there = if addressable == 0 {
+                There::Nobody
+            } else {
+                let first = service.instances().find(|instance| !instance.level.serves()).map(why);
+                There::TooFew { addressable, functional, first }
+            };
+            return Some(Unmet { need: self.clone(), there });
+        }
+        None
+    }
+}
+
+fn why(instance: &Instance) -> String {
+    let reason = match &instance.level {
+        Level::Warning { reason } | Level::Failing { reason } => reason.to_string(),
+        Level::Passing => "passing".into(),
+        Level::Unreachable => "its node is not heard from".into(),
+    };
+    format!("{} on {}: {reason}", instance.name, instance.node)
+}
+
+/// Reads `db`, or `2 of db`: how many, and the name; none when the count is no number.
+#[must_use]
+pub fn counted(text: &str) -> Option<(u32, &str)> {
+    let (count, name) = text.split_once(" of ").unwrap_or(("1", text));
+    Some((count.trim().parse().ok()?, name.trim()))
+}
+
+impl core::str::FromStr for Need {
+    type Err = String;
+    /// Reads `db`, or `2 of db`: that many functional ones.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = counted(text).ok_or("write a service, or a count of it like \"2 of db\"")?;
+        match read {
+            (0, _) => Err("nothing of it is needed".into()),
+            (count, name) => {
+                let service = ServiceName::parse(name).map_err(|error| error.to_string())?;
+                Ok(Self::of(service, count))
+            }
+        }
+    }
+}
+
+impl Wanted {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Functional => "functional",
+            Self::Addressable => "addressable",
+        }
+    }
+
+    /// Reads the word.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Functional, Self::Addressable].into_iter().find(|wanted| wanted.as_str() == text)
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} of {}", self.count, self.at.as_str(), self.service)
+    }
+}
+
+/// Fits after "waits for ".
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.need)?;
+        match &self.there {
+            There::NeverHeard { near: None } => f.write_str("nobody ever offered it"),
+            There::NeverHeard { near: Some(near) } => {
+                write!(f, "nobody ever offered it; did you mean {near}?")
+            }
+            There::Nobody => f.write_str("nobody offers it now"),
+            There::TooFew { addressable, functional, first } => {
+                write!(f, "{functional} of {addressable} registered serve")?;
+                first.iter().try_for_each(|first| write!(f, "; {first}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::{BTreeMap, BTreeSet};
+    use alloc::string::ToString;
+
+    use super::super::instance::Addresses;
+    use super::*;
+    use crate::words::time::Timestamp;
+
+    fn put(catalogue: &mut Catalogue, service: &str, node: &str, level: Level) {
+        let instance = Instance {
+            name: service.parse().unwrap(),
+            node: node.parse().unwrap(),
+            addresses: Addresses::default(),
+            port: None,
+            tags: BTreeSet::new(),
+            meta: BTreeMap::new(),
+            level,
+            since: Timestamp::EPOCH,
+        };
+        catalogue.put(&service.parse().unwrap(), instance);
+    }
+
+    fn said(catalogue: &Catalogue, need: &Need) -> Option<String> {
+        need.unmet(catalogue).map(|unmet| unmet.to_string())
+    }
+
+    #[test]
+    fn a_need_reads_as_people_say_it() {
+        let read = |text: &str| text.parse::<Need>();
+        assert_eq!(read("db").unwrap(), Need::of("db".parse().unwrap(), 1));
+        assert_eq!(read("3 of db").unwrap().to_string(), "3 functional of db");
+        for bad in ["", "0 of db", "x of db", "-1 of db", "2 of D B"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_three_kinds_of_not_there_are_told_apart() {
+        let mut catalogue = Catalogue::default();
+        let need = Need::of("mysql".parse().unwrap(), 2);
+        let text = |catalogue: &Catalogue| said(catalogue, &need).unwrap();
+        assert_eq!(text(&catalogue), "2 functional of mysql: nobody ever offered it");
+        put(&mut catalogue, "mysqld", "db-1", Level::Passing);
+        assert!(text(&catalogue).ends_with("did you mean mysqld?"));
+        catalogue.hear_of(&"mysql".parse().unwrap());
+        assert_eq!(text(&catalogue), "2 functional of mysql: nobody offers it now");
+        put(&mut catalogue, "mysql", "db-1", Level::Passing);
+        assert_eq!(text(&catalogue), "2 functional of mysql: 1 of 1 registered serve");
+        put(&mut catalogue, "mysql", "db-2", Level::Failing { reason: "check port: refused".into() });
+        let failing = "2 functional of mysql: 1 of 2 registered serve; mysql on db-2: check port: refused";
+        assert_eq!(text(&catalogue), failing);
+        let addressable = Need { at: Wanted::Addressable, ..need.clone() };
+        assert_eq!(said(&catalogue, &addressable), None, "registered is enough");
+        put(&mut catalogue, "mysql", "db-2", Level::Warning { reason: "slow".into() });
+        assert_eq!(said(&catalogue, &need), None, "what warns serves");
+    }
+}

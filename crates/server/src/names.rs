@@ -1,0 +1,97 @@
+//! DNS on this server: one namespace's names, answered from its world.
+
+use std::sync::Arc;
+
+use bellwether_core::answer::zone::Zone;
+use bellwether_core::words::name::{Namespace, NodeName};
+use bellwether_core::world::World;
+use bellwether_dns::serve::{ServeError, serve};
+use bellwether_dns::setting::{Setting, Wrong};
+use bellwether_rt::tasks::Tasks;
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::sessions::Sessions;
+
+/// What a server is called in its own zone.
+const NAME_SERVER: &str = "server";
+
+/// The table `dns`, as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table {
+    listen: Option<Vec<String>>,
+    namespace: Option<String>,
+    domain: Option<String>,
+    datacentre: Option<String>,
+    ttl: Option<String>,
+    negative_ttl: Option<String>,
+    #[serde(default)]
+    forward: Vec<String>,
+}
+
+/// DNS on this server.
+#[derive(Debug, Clone)]
+pub struct Names {
+    /// Whose names.
+    namespace: Namespace,
+    inner: bellwether_dns::setting::Names,
+}
+
+impl Table {
+    /// Checks every value.
+    pub(crate) fn check(self) -> Result<Names, Wrong> {
+        let namespace = self.namespace.as_deref().unwrap_or("default");
+        let namespace = Namespace::parse(namespace)
+            .map_err(|error| Wrong { key: "namespace", reason: error.to_string() })?;
+        let node = NodeName::parse(NAME_SERVER)
+            .map_err(|error| Wrong { key: "domain", reason: error.to_string() })?;
+        let Self { listen, domain, datacentre, ttl, negative_ttl, forward, .. } = self;
+        let setting = Setting { listen, domain, datacentre, ttl, negative_ttl, forward };
+        Ok(Names { inner: setting.check(namespace.as_str(), node)?, namespace })
+    }
+}
+
+/// Begins to answer, from whatever the world says at the moment of each question, until `tasks` is stopped.
+pub(crate) async fn start(
+    names: Names,
+    (worlds, sessions): (watch::Receiver<Arc<World>>, &Sessions),
+    tasks: &Tasks,
+) -> Result<(), ServeError> {
+    let bell = sessions.catalogue(&names.namespace);
+    let sender = watch::Sender::new(Arc::new(zone(&names, &worlds.borrow())));
+    let serving = serve(names.inner.config.clone(), sender.subscribe(), tasks).await?;
+    tracing::info!(addresses = ?serving.addresses(), namespace = %names.namespace, "answering DNS");
+    tasks.spawn("names", follow(names, (worlds, bell), sender, tasks.token()));
+    Ok(())
+}
+
+async fn follow(
+    names: Names,
+    (worlds, mut bell): (watch::Receiver<Arc<World>>, watch::Receiver<u64>),
+    sender: watch::Sender<Arc<Zone>>,
+    stop: CancellationToken,
+) {
+    loop {
+        // Both only wait; the world is looked at below.
+        tokio::select! {
+            () = stop.cancelled() => return,
+            rung = bell.changed() => if rung.is_err() { return },
+        }
+        let zone = zone(&names, &worlds.borrow());
+        sender.send_replace(Arc::new(zone));
+    }
+}
+
+fn zone(names: &Names, world: &World) -> Zone {
+    let fleet = world.fleets.get(&names.namespace);
+    let index = fleet.map_or(0, |fleet| fleet.catalogue_log.last().get());
+    Zone {
+        origin: names.inner.origin.clone(),
+        catalogue: fleet.map(|fleet| fleet.catalogue.clone()).unwrap_or_default(),
+        // A serial number wraps by design.
+        serial: u32::try_from(index & u64::from(u32::MAX)).unwrap_or_default(),
+        stale_since: None,
+    }
+}
