@@ -9,6 +9,7 @@ pub(crate) mod output;
 pub(crate) mod part;
 pub(crate) mod process;
 pub(crate) mod render;
+pub(crate) mod template;
 
 use std::collections::BTreeMap;
 

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use bellwether_api::v1;
 use bellwether_core::local::account::{self, Account, Standing};
 use bellwether_core::local::statuses::{Said, Statuses};
+use bellwether_core::records::status::{FILES, State};
 use bellwether_core::words::counter::Generation;
 use bellwether_core::words::name::{EntityName, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
+
+use crate::files::Standings;
 
 /// Status category of the static and dynamic parts.
 pub(crate) const CONFIGURE: &str = "configure";
@@ -24,6 +27,8 @@ pub(crate) struct Board {
     pub(crate) entities: BTreeMap<EntityName, Account>,
     /// What programs on this machine said, in categories of their own.
     pub(crate) statuses: Statuses,
+    /// The files of the catalogue.
+    pub(crate) files: Standings,
 }
 
 impl Board {
@@ -56,6 +61,9 @@ impl Board {
         for account in self.entities.values_mut() {
             account.line.clear();
         }
+        for file in self.files.values_mut() {
+            file.changed_ms = None;
+        }
         self
     }
 
@@ -81,7 +89,38 @@ impl Board {
                 all.insert(category.to_owned(), status);
             }
         }
+        all.extend(self.file().map(|status| (FILES.to_owned(), status)));
         all
+    }
+
+    /// One status for all files of the catalogue: the worst, which its reason names; the first of those.
+    fn file(&self) -> Option<v1::status::Status> {
+        let rank = |state: State| match state {
+            State::Failed => 3,
+            State::Running => 2,
+            State::Pending => 1,
+            State::Success => 0,
+        };
+        let (path, worst) = self.files.iter().rev().max_by_key(|(_, file)| rank(file.state))?;
+        let reason = match worst.state {
+            State::Success => String::new(),
+            State::Failed | State::Running | State::Pending => {
+                format!("{}: {}", path.display(), worst.reason)
+            }
+        };
+        Some(v1::status::Status {
+            state: worst.state.as_str().to_owned(),
+            reason: cut(&reason),
+            attempt: worst.failed.into(),
+            ..v1::status::Status::default()
+        })
+    }
+
+    /// What an entity's dynamic part waits for: a file that is to be written before.
+    pub(crate) fn waits_for(&self, entity: &EntityName) -> Option<String> {
+        let mut unwritten = self.files.iter().filter(|(_, file)| file.state != State::Success);
+        let (path, file) = unwritten.find(|(_, file)| file.before.contains(entity))?;
+        Some(format!("file {}: {}", path.display(), file.reason))
     }
 }
 

@@ -51,7 +51,8 @@ impl Picture {
         Ok(Self { catalogue, index: update.index })
     }
 
-    fn whole(&self) -> CatalogueUpdate {
+    /// Everything in it, as it travels.
+    pub(crate) fn whole(&self) -> CatalogueUpdate {
         let changes = self.catalogue.whole().map(|change| (&change).into()).collect();
         CatalogueUpdate { index: self.index, whole: true, changes }
     }

@@ -4,6 +4,7 @@ pub(crate) mod check;
 mod command;
 mod dns;
 mod file;
+pub mod files;
 mod kinds;
 mod needs;
 pub mod recipe;
@@ -18,6 +19,7 @@ use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
 use bellwether_dns::setting::Names;
 
+use files::CatalogueFile;
 use recipe::{Action, Recipe};
 use services::Defined;
 
@@ -45,6 +47,8 @@ pub struct Config {
     pub services: Vec<Defined>,
     /// Where this node is reached, if that is not what its interfaces have.
     pub addresses: Option<Addresses>,
+    /// What is written from the catalogue.
+    pub files: Vec<CatalogueFile>,
     /// DNS on this node, if it answers any.
     pub names: Option<Names>,
 }

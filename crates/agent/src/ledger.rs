@@ -121,6 +121,11 @@ impl Ledger {
         self.dir.join("files")
     }
 
+    /// Where the journals of files of the catalogue are.
+    pub(crate) fn catalogue_files(&self) -> PathBuf {
+        self.dir.join("catalogue-files")
+    }
+
     /// Keeps the order.
     pub(crate) async fn keep_order(&self, order: &Order) -> Result<(), LedgerError> {
         let path = self.dir.join("order.json");

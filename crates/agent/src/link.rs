@@ -45,7 +45,7 @@ pub(crate) struct Link {
     pub(crate) addresses: Addresses,
     /// The copy of the catalogue, and whether anybody here wants one.
     pub(crate) picture: watch::Sender<Arc<Picture>>,
-    pub(crate) wants_catalogue: bool,
+    pub(crate) wants_catalogue: watch::Receiver<bool>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
 }

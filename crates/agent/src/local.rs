@@ -4,6 +4,7 @@
 //! `bellwether_api::paths` below `/v1/agent/`, a file here with its handlers, a line in [`routes`], and what it needs in
 //! [`Local`].
 
+mod catalogue;
 pub mod client;
 mod listen;
 mod problem;
@@ -13,6 +14,7 @@ pub(crate) mod statuses;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -24,6 +26,7 @@ use tokio::sync::watch;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::board::Board;
+use crate::catalogue::Picture;
 use crate::service::registry::Registry;
 use crate::service::{Key, Shown};
 use crate::status::Sources;
@@ -51,6 +54,9 @@ pub(crate) struct Local {
     pub(crate) services: watch::Receiver<BTreeMap<Key, Shown>>,
     /// How far entities are.
     pub(crate) board: watch::Receiver<Board>,
+    /// The copy of the catalogue, and whether the agent keeps one up to date.
+    pub(crate) picture: watch::Receiver<Arc<Picture>>,
+    pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
     pub(crate) clock: Clock,
 }
 
@@ -65,6 +71,7 @@ fn routes(local: Local) -> Router {
     Router::new()
         .route(paths::AGENT_STATUS, get(status::get))
         .route(paths::AGENT_STATUSES, put(statuses::put))
+        .route(paths::AGENT_CATALOGUE, get(catalogue::get))
         .route(paths::AGENT_SERVICES, get(services::list).put(services::register))
         .route(paths::AGENT_SERVICE, delete(services::deregister))
         .route(paths::AGENT_PULSE, put(services::pulse))

@@ -19,6 +19,7 @@ use crate::catalogue::{self, Picture};
 use crate::config::Config;
 use crate::disk;
 use crate::entity::{Entity, Ground};
+use crate::files;
 use crate::identity::{Identity, IdentityError};
 use crate::ledger::{Entry, Kept, Ledger, LedgerError, Registered};
 use crate::link::contact::Contact;
@@ -101,7 +102,8 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let node = identity.node.clone();
     let source = link::source(identity.clone(), config.servers.clone(), contact);
     let failed = watch::Sender::new(kept::newest(&logs));
-    let discovery = Discovery::start(&config, (registered, ledger.clone()), (contacts, &clock, seed), &level);
+    let discovery =
+        Discovery::start(&config, (registered, ledger.clone()), (contacts.clone(), &clock, seed), &level);
     let ground = Ground {
         node: node.clone(),
         namespace: identity.namespace,
@@ -119,12 +121,30 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     };
     let data_dir = config.data_dir.clone();
     let desk = Desk::start(statuses, ledger.clone(), board.clone(), &level);
+    let (wants, wanted) = watch::channel(wants_catalogue(&config));
+    files::start(
+        config.files.clone(),
+        &files::Ground {
+            node: node.clone(),
+            namespace: ground.namespace.clone(),
+            journals: ledger.catalogue_files(),
+            board: board.clone(),
+            picture: discovery.picture.subscribe(),
+            contact: contacts,
+            addresses: discovery.addresses.clone(),
+            clock: clock.clone(),
+            seed,
+            tasks: level.clone(),
+        },
+    );
     let local = Local {
         sources: sources.clone(),
         statuses: desk,
         registry: discovery.registry,
         services: discovery.services.clone(),
         board: board.subscribe(),
+        picture: discovery.picture.subscribe(),
+        wants_catalogue: Arc::new(wants),
         clock: clock.clone(),
     };
     let answering = level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
@@ -140,7 +160,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         services: discovery.services,
         addresses: discovery.addresses,
         picture: discovery.picture,
-        wants_catalogue: wants_catalogue(&config),
+        wants_catalogue: wanted,
         clock,
         seed,
     };
@@ -157,7 +177,8 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
 /// Whether anything here is made of what others offer.
 fn wants_catalogue(config: &Config) -> bool {
     let recipes = || config.entities.values();
-    config.names.is_some() || recipes().any(|recipe| !recipe.needs.is_empty() || !recipe.follows.is_empty())
+    let made_of_services = recipes().any(|recipe| !recipe.needs.is_empty() || !recipe.follows.is_empty());
+    config.names.is_some() || !config.files.is_empty() || made_of_services
 }
 
 /// What this machine offers, and what it knows of what others offer.
@@ -186,7 +207,10 @@ impl Discovery {
             seed,
             tasks: level.clone(),
         });
-        let picture = watch::Sender::new(Arc::new(catalogue::load(&config.data_dir)));
+        // A copy that was not kept up to date is worth nothing: whoever asks for one later gets it whole.
+        let picture =
+            if wants_catalogue(config) { catalogue::load(&config.data_dir) } else { Picture::default() };
+        let picture = watch::Sender::new(Arc::new(picture));
         let kept = catalogue::keep(picture.subscribe(), config.data_dir.clone(), level.clone());
         level.spawn("catalogue", kept);
         if let Some(names) = config.names.clone() {

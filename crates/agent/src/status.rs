@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::board::Board;
 use crate::disk;
+use crate::files::Standing;
 use crate::identity::Identity;
 use crate::link::contact::Contact;
 use crate::lock::Lock;
@@ -57,6 +58,22 @@ pub struct Status {
     pub paused: Option<String>,
     /// By entity.
     pub entities: BTreeMap<String, Entity>,
+    /// The files that are written from the catalogue, by path.
+    #[serde(default)]
+    pub files: BTreeMap<String, File>,
+}
+
+/// How one file of the catalogue stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// `success`, `failed` or `pending`.
+    pub state: String,
+    /// Why it is not as it is to be.
+    pub reason: String,
+    /// How many times in a row it went wrong.
+    pub failed: u32,
+    /// When it was last replaced in this agent's life, in milliseconds since the Unix epoch.
+    pub changed_at_ms: Option<u64>,
 }
 
 /// Where one entity stands.
@@ -174,6 +191,18 @@ impl Sources {
             term: order.as_ref().map_or(0, |order| order.term.get()),
             paused: order.as_ref().and_then(|order| order.content.paused.clone()),
             entities: entities.collect(),
+            files: board.files.iter().map(|(path, file)| (path.display().to_string(), file.into())).collect(),
+        }
+    }
+}
+
+impl From<&Standing> for File {
+    fn from(from: &Standing) -> Self {
+        Self {
+            state: from.state.as_str().to_owned(),
+            reason: from.reason.clone(),
+            failed: from.failed,
+            changed_at_ms: from.changed_ms,
         }
     }
 }

@@ -77,6 +77,8 @@ pub const AGENT_SERVICE: &str = "/v1/agent/services/{id}";
 pub const AGENT_PULSE: &str = "/v1/agent/services/{id}/pulse";
 /// On the agent's own socket: how a service does, for one check.
 pub const AGENT_PULSE_OF: &str = "/v1/agent/services/{id}/checks/{check}/pulse";
+/// On the agent's own socket: its copy of the catalogue, whole.
+pub const AGENT_CATALOGUE: &str = "/v1/agent/catalogue";
 /// All entities.
 pub const ENTITIES: &str = "/v1/namespaces/{ns}/entities";
 /// One entity.

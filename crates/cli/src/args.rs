@@ -2,6 +2,7 @@
 
 mod fleet;
 mod freeze;
+mod local;
 mod node;
 mod nouns;
 mod policy;
@@ -15,6 +16,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
 pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
+pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use node::{NodeLogs, NodeVerb, Which};
 pub(crate) use nouns::{
     Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, PlanRollout, RolloutVerb, ServerConfig,
@@ -22,7 +24,7 @@ pub(crate) use nouns::{
 };
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
-pub(crate) use service::{Register, ServiceVerb, WaitFor};
+pub(crate) use service::{AgentDir, Register, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
 
 /// One tool for fleets of machines: say what should be true, every machine decides, every wait has a why.

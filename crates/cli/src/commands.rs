@@ -12,6 +12,7 @@ mod events;
 mod explain;
 mod fleet;
 mod freeze;
+mod local;
 mod manual;
 mod node;
 mod overview;

@@ -9,6 +9,7 @@ pub mod instance;
 pub mod log;
 pub mod need;
 mod offers;
+pub mod selection;
 
 #[cfg(test)]
 mod tests;

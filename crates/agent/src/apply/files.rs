@@ -1,4 +1,4 @@
-//! Files on the host that are rendered from a profile: written beside, put in place in one move, put back when what reads
+//! Files on the host that are rendered from a profile or the catalogue: written beside, put in place in one move, put back when what reads
 //! them does not take them. Never writes through a link.
 //!
 //! While files were put in place and are not known to be read, the journal names them, and each has a copy of what was
@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use journal::{Journal, Phase};
 use write::{Looks, sync_dir, write_new};
-
-use crate::config::recipe::Managed;
 
 /// Mode of a file that is new and has none said.
 const NEW_MODE: u32 = 0o644;
@@ -33,11 +31,10 @@ pub(crate) struct Staged {
 ///
 /// # Errors
 /// One line with the file and the reason; nothing is left beside then.
-pub(crate) fn stage(file: &Managed, text: &str) -> Result<Option<Staged>, String> {
-    let path = &file.path;
+pub(crate) fn stage((path, mode): (&Path, Option<u32>), text: &str) -> Result<Option<Staged>, String> {
     let old = look(path)?;
     if let Some(old) = &old
-        && file.mode.is_none_or(|mode| mode == old.mode)
+        && mode.is_none_or(|mode| mode == old.mode)
         && is_same(path, text).map_err(|error| said("read", path, &error))?
     {
         // What an agent that was killed left beside is not wanted any more.
@@ -46,11 +43,11 @@ pub(crate) fn stage(file: &Managed, text: &str) -> Result<Option<Staged>, String
     }
     let beside = beside(path, "new");
     let looks = match old {
-        Some(old) => Looks { mode: file.mode.unwrap_or(old.mode), ..old },
-        None => Looks { mode: file.mode.unwrap_or(NEW_MODE), owner: None },
+        Some(old) => Looks { mode: mode.unwrap_or(old.mode), ..old },
+        None => Looks { mode: mode.unwrap_or(NEW_MODE), owner: None },
     };
     match write_new(&beside, text.as_bytes(), &looks) {
-        Ok(()) => Ok(Some(Staged { path: path.clone(), beside })),
+        Ok(()) => Ok(Some(Staged { path: path.to_owned(), beside })),
         Err(error) => {
             let reason = said("write", &beside, &error);
             drop(fs::remove_file(&beside));
@@ -98,6 +95,17 @@ pub(crate) fn place(journal: &mut Journal, staged: &[Staged]) -> Result<(), Stri
         }
     }
     Ok(())
+}
+
+/// Replaces one file in one move, for whoever needs no way back; says whether it changed.
+///
+/// # Errors
+/// One line with the file and the reason; the file is as it was then.
+pub(crate) fn replace(path: &Path, text: &str) -> Result<bool, String> {
+    let Some(staged) = stage((path, None), text)? else { return Ok(false) };
+    let moved = fs::rename(&staged.beside, path).and_then(|()| sync_dir(path));
+    moved.map_err(|error| said("replace", path, &error)).inspect_err(|_| unstage(&[staged]))?;
+    Ok(true)
 }
 
 /// Puts back everything the journal names. May be cut short and begun again.

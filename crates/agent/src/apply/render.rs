@@ -1,4 +1,4 @@
-//! Rendering: a template and the params of one revision become the text of one file. Bounded in every direction: a
+//! Rendering: a template and what it can speak of become the text of one file. Bounded in every direction: a
 //! template's length, the length of one tag in it, the work, and the text that comes out. Touches no file.
 
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ pub(crate) const MAX_TEMPLATE_BYTES: usize = 256 << 10;
 const MAX_TAG_BYTES: usize = 2 << 10;
 
 /// Longest text that comes out, in bytes.
-const MAX_TEXT_BYTES: usize = 4 << 20;
+pub(crate) const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// Most steps of a rendering: some tenths of a second.
 const MAX_STEPS: u64 = 2_000_000;
@@ -36,16 +36,6 @@ pub(crate) struct Scene {
 /// # Errors
 /// One line with the template, the line in it, and the reason.
 pub(crate) fn render(name: &str, source: &str, scene: &Scene) -> Result<String, String> {
-    if source.len() > MAX_TEMPLATE_BYTES {
-        return Err(format!("{name}: it is longer than {MAX_TEMPLATE_BYTES} bytes"));
-    }
-    if let Some(line) = long_tag(source) {
-        return Err(format!("{name}, line {line}: a tag is longer than {MAX_TAG_BYTES} bytes"));
-    }
-    let environment = environment().map_err(|error| worded(name, source, &error))?;
-    let template =
-        environment.template_from_named_str(name, source).map_err(|error| worded(name, source, &error))?;
-    let mut text = Capped(Vec::new());
     let context = minijinja::context! {
         params => Value::from(Serde(&scene.params)),
         node => minijinja::context! { name => &*scene.node, namespace => &*scene.namespace },
@@ -53,7 +43,25 @@ pub(crate) fn render(name: &str, source: &str, scene: &Scene) -> Result<String, 
         version => &*scene.version,
         revision => scene.revision,
     };
-    template.render_captured_to(context, &mut text).map_err(|error| worded(name, source, &error))?;
+    draw((name, source), context, "the profile has no such param at this revision")
+}
+
+/// Renders `source` with anything; `undefined` is why a word that it uses is not there.
+///
+/// # Errors
+/// One line with the template, the line in it, and the reason.
+pub(crate) fn draw((name, source): (&str, &str), context: Value, undefined: &str) -> Result<String, String> {
+    if source.len() > MAX_TEMPLATE_BYTES {
+        return Err(format!("{name}: it is longer than {MAX_TEMPLATE_BYTES} bytes"));
+    }
+    if let Some(line) = long_tag(source) {
+        return Err(format!("{name}, line {line}: a tag is longer than {MAX_TAG_BYTES} bytes"));
+    }
+    let worded = |error| worded((name, source), &error, undefined);
+    let environment = environment().map_err(worded)?;
+    let template = environment.template_from_named_str(name, source).map_err(worded)?;
+    let mut text = Capped(Vec::new());
+    template.render_captured_to(context, &mut text).map_err(worded)?;
     String::from_utf8(text.0).map_err(|_| format!("{name}: what it renders to is not text"))
 }
 
@@ -93,13 +101,13 @@ fn long_tag(source: &str) -> Option<usize> {
 }
 
 /// An error with its place and, where it can be told, the expression it is about.
-fn worded(name: &str, source: &str, error: &minijinja::Error) -> String {
+fn worded((name, source): (&str, &str), error: &minijinja::Error, undefined: &str) -> String {
     let place = error.line().map_or_else(String::new, |line| format!(", line {line}"));
     let about = error.range().and_then(|range| expression(source, range)).unwrap_or_default();
     let short: String = about.chars().take(80).collect();
     let kind = error.kind();
     let reason = if kind == ErrorKind::UndefinedError {
-        format!("`{short}` is undefined: the profile has no such param at this revision")
+        format!("`{short}` is undefined: {undefined}")
     } else if kind == ErrorKind::OutOfFuel {
         format!("it takes more than {MAX_STEPS} steps")
     } else if kind == ErrorKind::WriteFailure {

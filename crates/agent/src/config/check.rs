@@ -27,6 +27,10 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    pub(super) fn new(path: &'a Path, key: String) -> Self {
+        Self { path, key }
+    }
+
     pub(super) fn at(&self, key: &str) -> Place<'a> {
         Place { path: self.path, key: format!("{}.{key}", self.key) }
     }
@@ -83,8 +87,10 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
         .addresses
         .as_ref()
         .map(|shape| addresses(shape).map_err(|error| place.at("addresses").refuse(error.reason)));
+    let files = super::files::all(&whole.files, &entities, &mut managed)?;
     Ok(Config {
         names: names.transpose()?,
+        files,
         services: super::services::all(whole.services, service_dir.transpose()?.as_deref())?,
         addresses: addresses.transpose()?,
         name,

@@ -20,6 +20,8 @@ struct File {
     action: BTreeMap<String, Action>,
     #[serde(default)]
     service: Vec<Definition>,
+    #[serde(default)]
+    file: Vec<CatalogueFile>,
     dns: Option<Dns>,
 }
 
@@ -85,6 +87,28 @@ pub(super) struct Managed {
     pub(super) reload: Option<Vec<String>>,
 }
 
+/// `[[file]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CatalogueFile {
+    pub(super) path: PathBuf,
+    pub(super) format: Option<String>,
+    pub(super) template: Option<PathBuf>,
+    pub(super) text: Option<String>,
+    #[serde(default)]
+    pub(super) services: Vec<String>,
+    pub(super) level: Option<String>,
+    #[serde(default)]
+    pub(super) required: Vec<String>,
+    pub(super) mode: Option<String>,
+    pub(super) check: Option<Vec<String>>,
+    pub(super) reload: Option<Vec<String>>,
+    pub(super) timeout: Option<String>,
+    pub(super) debounce: Option<String>,
+    #[serde(default)]
+    pub(super) before: Vec<String>,
+}
+
 /// `[action.NAME]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,6 +155,7 @@ pub(super) struct Whole {
     pub(super) entities: BTreeMap<String, (PathBuf, Entity)>,
     pub(super) actions: BTreeMap<String, (PathBuf, Action)>,
     pub(super) services: Vec<(PathBuf, Definition)>,
+    pub(super) files: Vec<(PathBuf, CatalogueFile)>,
     pub(super) dns: Option<(PathBuf, Dns)>,
 }
 
@@ -156,6 +181,7 @@ impl Whole {
             self.agent = Some((path.to_owned(), agent));
         }
         self.services.extend(file.service.into_iter().map(|service| (path.to_owned(), service)));
+        self.files.extend(file.file.into_iter().map(|one| (path.to_owned(), one)));
         if let Some(dns) = file.dns {
             if let Some((other, _)) = &self.dns {
                 return Err(twice("dns".to_owned(), other));

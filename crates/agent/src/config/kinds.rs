@@ -62,14 +62,8 @@ fn has_parts(entity: &file::Entity) -> bool {
 fn managed(place: &Place, file: &file::Managed, setting: &Setting) -> Result<Managed, ConfigError> {
     let place = place.at(&file.path.display().to_string());
     let path = plain(&file.path).map_err(|reason| place.at("path").refuse(reason))?;
-    let template = match (&file.template, &file.text) {
-        (Some(path), None) => {
-            Template::File(directory(path).map_err(|reason| place.at("template").refuse(reason))?)
-        }
-        (None, Some(text)) => Template::Text(text.clone()),
-        (None, None) => return Err(place.refuse("say what to render: template, a file, or text")),
-        (Some(_), Some(_)) => return Err(place.refuse("render one thing: template or text")),
-    };
+    let template = template(&place, file.template.as_deref(), file.text.as_deref())?
+        .ok_or_else(|| place.refuse("say what to render: template, a file, or text"))?;
     let mode = file.mode.as_deref().map(mode).transpose();
     let one = |key: &str, argv: Option<&Vec<String>>| {
         let read = argv.map(|argv| command(argv, setting)).transpose();
@@ -84,8 +78,25 @@ fn managed(place: &Place, file: &file::Managed, setting: &Setting) -> Result<Man
     })
 }
 
+/// Where a template comes from, if one is said.
+pub(super) fn template(
+    place: &Place,
+    file: Option<&Path>,
+    text: Option<&str>,
+) -> Result<Option<Template>, ConfigError> {
+    match (file, text) {
+        (Some(path), None) => {
+            let path = directory(path).map_err(|reason| place.at("template").refuse(reason))?;
+            Ok(Some(Template::File(path)))
+        }
+        (None, Some(text)) => Ok(Some(Template::Text(text.to_owned()))),
+        (None, None) => Ok(None),
+        (Some(_), Some(_)) => Err(place.refuse("render one thing: template or text")),
+    }
+}
+
 /// A path from / to a file, without detours.
-fn plain(path: &Path) -> Result<PathBuf, String> {
+pub(super) fn plain(path: &Path) -> Result<PathBuf, String> {
     let path = directory(path)?;
     let detour = path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir));
     let named = path.file_name().and_then(|name| name.to_str()).is_some();
@@ -95,7 +106,7 @@ fn plain(path: &Path) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-fn mode(text: &str) -> Result<u32, String> {
+pub(super) fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777);
     mode.ok_or_else(|| format!("{text:?} is no mode: write it in octal, like \"0640\""))
 }
@@ -109,11 +120,21 @@ pub(super) fn apart(
     let Kind::Files(files) = kind else { return Ok(()) };
     for file in files {
         let place = place.at("file").at(&file.path.display().to_string());
-        if let Some(other) = known.insert(file.path.clone(), place.key().to_owned()) {
-            return Err(place.refuse(format!("{other} writes it already")));
-        }
+        alone(&place, &file.path, known)?;
     }
     Ok(())
+}
+
+/// Refuses a file that something else writes already.
+pub(super) fn alone(
+    place: &Place,
+    path: &Path,
+    known: &mut BTreeMap<PathBuf, String>,
+) -> Result<(), ConfigError> {
+    match known.insert(path.to_owned(), place.key().to_owned()) {
+        Some(other) => Err(place.refuse(format!("{other} writes it already"))),
+        None => Ok(()),
+    }
 }
 
 /// An action of the catalogue.

@@ -1,7 +1,7 @@
 //! Recipes: how one entity is brought to a version on this machine, and how one tells that it is well.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::health::Hysteresis;
@@ -103,6 +103,15 @@ pub struct Command {
     pub workdir: PathBuf,
     /// Its environment beyond the documented variables.
     pub env: BTreeMap<String, String>,
+}
+
+impl Command {
+    /// The command for one file: `{path}` in an argument stands for it.
+    pub(crate) fn about(&self, path: &Path) -> Self {
+        let path = path.display().to_string();
+        let argv = self.argv.iter().map(|argument| argument.replace("{path}", &path)).collect();
+        Self { argv, ..self.clone() }
+    }
 }
 
 /// One thing that a part of an entity does.

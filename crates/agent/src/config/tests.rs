@@ -1,3 +1,4 @@
+use super::files::Form;
 use super::recipe::{Probe, Runner, UnitAction};
 use super::*;
 
@@ -162,6 +163,42 @@ fn conf_d_adds_sections_and_a_section_in_two_files_is_refused() {
     std::fs::write(dir.path().join("conf.d/zz.toml"), "[entity.web]\n").unwrap();
     let refusal = Config::load(&path).unwrap_err().to_string();
     assert!(refusal.contains("entity.web") && refusal.contains("stands in"), "{refusal}");
+}
+
+#[test]
+fn a_file_of_the_catalogue_says_one_thing_and_has_its_defaults() {
+    use bellwether_core::catalogue::need::Wanted;
+    use files::Format;
+    let file = |more: &str| load(&format!("{AGENT}[entity.web]\n[[file]]\npath = \"/a/b\"\n{more}"));
+    let hiera = file("format = \"hiera\"\nrequired = [\"db\"]").unwrap().files.remove(0);
+    assert_eq!((hiera.form, hiera.selection.level), (Form::Known(Format::Hiera), Wanted::Addressable));
+    assert_eq!((hiera.debounce, hiera.mode), (files::DEFAULT_DEBOUNCE, None));
+    let text = file("text = \"a\"\nmode = \"0640\"\ndebounce = \"0\"").unwrap().files.remove(0);
+    assert_eq!(
+        (text.selection.level, text.mode, text.debounce.as_millis()),
+        (Wanted::Functional, Some(0o640), 0)
+    );
+    for (more, reason) in [
+        ("", "say what to write: format, template or text"),
+        ("format = \"yaml\"", "\"yaml\" is not \"hiera\", \"json\" or \"env\""),
+        ("format = \"json\"\ntext = \"a\"", "write one thing"),
+        ("text = \"a\"\nlevel = \"best\"", "neither \"functional\" nor \"addressable\""),
+        ("text = \"a\"\nservices = [\"A\"]", "use file./a/b.services in"),
+        ("text = \"a\"\nrequired = [\"0 of db\"]", "nothing of it is needed"),
+        ("text = \"a\"\nbefore = [\"db\"]", "there is no [entity.db]"),
+        ("text = \"a\"\ndebounce = \"2h\"", "longer than an hour"),
+        ("text = \"a\"\nreload = []", "a command needs a program"),
+        ("text = \"a\"\n[[file]]\npath = \"/a/b\"\ntext = \"b\"", "file./a/b writes it already"),
+        (
+            "text = \"a\"\n[[entity.db.file]]\npath = \"/a/b\"\ntext = \"b\"",
+            "entity.db.file./a/b writes it already",
+        ),
+    ] {
+        let said = file(more).unwrap_err().to_string();
+        assert!(said.contains(reason), "{more}: {said}");
+    }
+    let said = load(&format!("{AGENT}[[file]]\npath = \"a\"\ntext = \"b\"")).unwrap_err().to_string();
+    assert!(said.contains("does not begin with /"), "{said}");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! a step leaves halfway is finished by the next agent.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,8 +16,9 @@ use super::Entity;
 use crate::apply::Facts;
 use crate::apply::files::{self, Journal, Phase, Staged};
 use crate::apply::part::{Job, run_all};
-use crate::apply::render::{MAX_TEMPLATE_BYTES, Scene, render};
-use crate::config::recipe::{Command, Managed, Recipe, Runner, Template};
+use crate::apply::render::{Scene, render};
+use crate::apply::template;
+use crate::config::recipe::{Managed, Recipe, Runner};
 use crate::link::source::Missing;
 
 /// Why files are not in place; what was there is there still.
@@ -60,7 +60,7 @@ impl Entity {
         let ends = Instant::now() + recipe.timeout.to_duration();
         let checks = staged.iter().filter_map(|each| {
             let file = managed.iter().find(|file| file.path == each.path)?;
-            Some((file, for_path(file.check.as_ref()?, &each.beside.display().to_string())))
+            Some((file, file.check.as_ref()?.about(&each.beside)))
         });
         for (file, command) in checks.collect::<Vec<_>>() {
             let what = format!("check of {}", file.path.display());
@@ -202,7 +202,7 @@ fn stage_all(managed: &[Managed], scene: &Scene) -> Result<Vec<Staged>, String> 
     }
     let mut staged = Vec::new();
     for (file, text) in texts {
-        match files::stage(file, &text) {
+        match files::stage((&file.path, file.mode), &text) {
             Ok(one) => staged.extend(one),
             Err(reason) => {
                 files::unstage(&staged);
@@ -214,33 +214,16 @@ fn stage_all(managed: &[Managed], scene: &Scene) -> Result<Vec<Staged>, String> 
 }
 
 fn rendered(file: &Managed, scene: &Scene) -> Result<String, String> {
-    match &file.template {
-        Template::Text(text) => render("its text", text, scene),
-        Template::File(path) => {
-            let name = format!("template {}", path.display());
-            let failed = |error: std::io::Error| format!("could not read {name}: {error}");
-            // One byte more than is allowed, so that what is too long is seen to be; a device has no end.
-            let most = u64::try_from(MAX_TEMPLATE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-            let mut text = String::new();
-            let file = std::fs::File::open(path).map_err(failed)?;
-            file.take(most).read_to_string(&mut text).map_err(failed)?;
-            render(&name, &text, scene)
-        }
-    }
+    let (name, text) = template::read(&file.template)?;
+    render(&name, &text, scene)
 }
 
 /// The reloads of the files in a journal, in the order of the recipe, each once.
 fn reloads(managed: &[Managed], journal: &Journal) -> Vec<Runner> {
     let mut commands: Vec<Runner> = Vec::new();
     for file in managed.iter().filter(|file| journal.names(&file.path)) {
-        let path = file.path.display().to_string();
-        let command = file.reload.as_ref().map(|command| Runner::Exec(for_path(command, &path)));
+        let command = file.reload.as_ref().map(|command| Runner::Exec(command.about(&file.path)));
         commands.extend(command.filter(|command| !commands.contains(command)));
     }
     commands
-}
-
-fn for_path(command: &Command, path: &str) -> Command {
-    let argv = command.argv.iter().map(|argument| argument.replace("{path}", path)).collect();
-    Command { argv, ..command.clone() }
 }

@@ -90,8 +90,13 @@ impl Entity {
         }
     }
 
-    /// The dynamic part: new files are made to be read, then its commands.
+    /// The dynamic part: new files are made to be read, then its commands; not before the files of the catalogue that it
+    /// waits for are written.
     async fn dynamics(&self, recipe: &Recipe, facts: &Facts) -> Did {
+        if let Some(waits) = self.ground.board.borrow().waits_for(&self.name) {
+            let summary = format!("dynamic: waits for {waits}");
+            return Did::This(Outcome::NotYet(Evidence { summary, ..Evidence::default() }));
+        }
         if let Kind::Files(files) = &recipe.kind {
             let token = self.ground.tasks.token();
             // Dropping a reload kills it; the journal has the next agent do it again.

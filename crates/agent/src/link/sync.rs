@@ -37,7 +37,7 @@ pub(super) struct Sync {
     pub(super) asked: watch::Sender<u64>,
     pub(super) deliveries: watch::Receiver<u64>,
     pub(super) picture: watch::Sender<Arc<Picture>>,
-    pub(super) wants_catalogue: bool,
+    pub(super) wants_catalogue: watch::Receiver<bool>,
     pub(super) clock: Clock,
     pub(super) seed: u64,
 }
@@ -49,9 +49,13 @@ impl Sync {
         let (mut failed, mut round) = (0_u32, 0_u32);
         loop {
             round = round.wrapping_add(1);
-            // A request that is dropped is asked again by the next agent; taking an order in is not cut short.
+            let mut wants = self.wants_catalogue.clone();
+            wants.mark_unchanged();
+            // A request that is dropped is asked again by the next agent, or at once when more is wanted; taking an order
+            // in is not cut short.
             let answer = tokio::select! {
                 () = token.cancelled() => return,
+                () = turned(&mut wants) => continue,
                 answer = self.ask(round, failed) => answer,
             };
             let pause = match answer {
@@ -85,7 +89,8 @@ impl Sync {
 
     async fn ask(&self, round: u32, failed: u32) -> Result<v1::order::Sync, CallError> {
         let known = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
-        let seen = self.wants_catalogue.then(|| self.picture.borrow().index);
+        let wants = *self.wants_catalogue.borrow();
+        let seen = wants.then(|| self.picture.borrow().index);
         let wait = hangs(round, failed, self.seed);
         let client = self.line.client()?;
         client
@@ -143,6 +148,13 @@ impl Sync {
         self.board.send_modify(|board| board.generation = order.generation);
         self.orders.send_replace(Some(Arc::new(order)));
         Ok(())
+    }
+}
+
+/// Waits until the catalogue is wanted, or no longer; for ever if nobody can want it any more.
+async fn turned(wants: &mut watch::Receiver<bool>) {
+    if wants.changed().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

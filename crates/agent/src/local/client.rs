@@ -6,6 +6,8 @@ use std::time::Duration;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::problem::Problem;
 use bellwether_api::v1::local::NewStatus;
+use bellwether_api::v1::service::CatalogueUpdate;
+use bellwether_core::catalogue::Catalogue;
 use http::{Method, Request, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -16,12 +18,13 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
 use super::socket;
+use crate::catalogue::Picture;
 
 /// How long an answer may take: longer than the agent waits for its disk.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// Largest answer read, in bytes.
-const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// Largest answer read, in bytes: the catalogue of a large fleet fits.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// Why the agent did not do what it was asked. Fits after "could not ".
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +60,16 @@ pub async fn set_status(data_dir: &Path, category: &str, status: &NewStatus) -> 
 /// [`LocalError`].
 pub async fn status(data_dir: &Path) -> Result<crate::status::Status, LocalError> {
     call::<(), _>(data_dir, Method::GET, paths::AGENT_STATUS, None).await
+}
+
+/// What this machine's agent knows of the services of the fleet.
+///
+/// # Errors
+/// [`LocalError`].
+pub async fn catalogue(data_dir: &Path) -> Result<Catalogue, LocalError> {
+    let update = call::<(), CatalogueUpdate>(data_dir, Method::GET, paths::AGENT_CATALOGUE, None).await?;
+    let picture = Picture::default().with(update);
+    picture.map(|picture| picture.catalogue).map_err(LocalError::Broken)
 }
 
 /// Asks for anything, with an answer of its own shape.

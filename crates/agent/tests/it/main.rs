@@ -9,6 +9,7 @@ mod actions;
 mod apply;
 mod away;
 mod bench;
+mod catalogue_files;
 mod child;
 mod files;
 mod joining;

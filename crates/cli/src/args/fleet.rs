@@ -2,6 +2,9 @@
 
 use clap::Subcommand;
 
+use super::local::{CacheServices, PublishService};
+use super::service::AgentDir;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Fleet {
     /// Set the version that every machine is to run
@@ -41,6 +44,15 @@ pub(crate) enum Fleet {
         /// Print only the names of machines that failed
         #[arg(long)]
         hosts: bool,
+    },
+    /// Offer a service from this machine
+    PublishService(PublishService),
+    /// Write what the fleet offers, as this machine's agent knows it, into a file
+    CacheServices(CacheServices),
+    /// Tell whether this machine's checks, services and files are fine: 0 yes, 1 no, with the reasons
+    LocalHealth {
+        #[command(flatten)]
+        here: AgentDir,
     },
 }
 

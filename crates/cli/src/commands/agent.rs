@@ -124,5 +124,13 @@ fn sheet(status: &Status) -> String {
     });
     lines.push(String::new());
     lines.push(table(&["entity", "runs", "told", "health", "where it stands"], rows));
+    if !status.files.is_empty() {
+        let rows = status.files.iter().map(|(path, file)| {
+            let changed = file.changed_at_ms.map_or_else(|| "-".to_owned(), date);
+            vec![path.clone(), file.state.clone(), changed, file.reason.clone()]
+        });
+        lines.push(String::new());
+        lines.push(table(&["file", "state", "changed", "why"], rows));
+    }
     lines.join("\n")
 }

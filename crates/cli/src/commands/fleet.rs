@@ -11,7 +11,7 @@ use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
 
 use super::node::all;
-use super::statuses;
+use super::{local, statuses};
 use crate::args::{Fleet, Global, Pending, Trigger, VerifyHosts};
 use crate::context::Context;
 use crate::exit::{Ended, Exit, Failure};
@@ -30,6 +30,9 @@ pub(super) async fn run(global: &Global, verb: Fleet) -> Ended {
             check_single(&Context::new(global)?, &of.entity, &version, verbose).await
         }
         Fleet::UpdateStatus(set) => statuses::update(global, set).await,
+        Fleet::PublishService(publish) => local::publish(publish).await,
+        Fleet::CacheServices(cache) => local::cache_services(cache).await,
+        Fleet::LocalHealth { here } => local::health(global, &here).await,
         Fleet::GetFailures { hosts } => statuses::failures(&Context::new(global)?, hosts).await,
     }
 }
@@ -90,7 +93,7 @@ async fn current_version(context: &Context, entity: &str) -> Ended {
 }
 
 /// What this machine's agent says it runs.
-fn local(pending: &Pending) -> Result<Option<String>, Failure> {
+fn validated(pending: &Pending) -> Result<Option<String>, Failure> {
     let status = bellwether_agent::status::read(&pending.data_dir)
         .map_err(|error| Failure::new(Exit::CannotTell, error.to_string()))?;
     Ok(status.entities.get(&pending.of.entity).and_then(|entity| entity.running.clone()))
@@ -98,7 +101,7 @@ fn local(pending: &Pending) -> Result<Option<String>, Failure> {
 
 fn local_version(pending: &Pending) -> Ended {
     let entity = &pending.of.entity;
-    match local(pending) {
+    match validated(pending) {
         Ok(Some(version)) => {
             print(&version);
             Ok(Exit::Yes)
@@ -111,7 +114,7 @@ fn local_version(pending: &Pending) -> Ended {
 }
 
 async fn pending_update(global: &Global, pending: &Pending) -> Ended {
-    let running = local(pending).ok().flatten();
+    let running = validated(pending).ok().flatten();
     let wanted = match Context::new(global) {
         Ok(context) => desired(&context, &pending.of.entity).await,
         Err(failure) => Err(failure),

@@ -1,7 +1,6 @@
 //! Statuses: setting one of this machine or another, what failed across a fleet, and the logs of what did.
 
-use bellwether_agent::local::client::{self, LocalError};
-use bellwether_api::client::CallError;
+use bellwether_agent::local::client;
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::local::NewStatus;
 use bellwether_api::v1::log::NodeLog;
@@ -26,13 +25,7 @@ pub(super) async fn update(global: &Global, set: SetStatus) -> Ended {
         }
         None => {
             let status = NewStatus { state, reason, lifetime_ms };
-            client::set_status(&set.data_dir, &category, &status).await.map_err(|error| match error {
-                LocalError::Problem(problem) => CallError::Problem(problem).into(),
-                LocalError::Away { .. } | LocalError::Broken(_) => {
-                    Failure::new(Exit::Unavailable, error.to_string())
-                        .hint("see: bellwether agent status; or name a machine with --node")
-                }
-            })?;
+            client::set_status(&set.data_dir, &category, &status).await.map_err(super::service::away)?;
         }
     }
     Ok(Exit::Yes)

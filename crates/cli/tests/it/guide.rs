@@ -105,6 +105,20 @@ fn the_page_on_configuration_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_files_works_as_it_stands() {
+    let script = blocks("docs/guide/files.md", None);
+    let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout);
+    for part in ["waits for 1 functional of shop: nobody ever offered it", "; # dev-1", "services::shop::"] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+    assert!(said.contains("SERVICE_SHOP_COUNT=1"), "{said}");
+    let reloads = std::fs::read_to_string(home.path().join("dev/etc/reloads")).unwrap();
+    assert_eq!(reloads, "read\n", "{said}");
+}
+
+#[test]
 fn the_page_on_freezes_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/freezes.md", None)).stdout);
     for part in [

@@ -18,6 +18,8 @@ mod simulate;
 
 mod profiles;
 mod story_cut_off;
+mod story_files;
 mod story_hosts;
 mod story_nginx;
 mod story_profile;
+mod story_puppet;

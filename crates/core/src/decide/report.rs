@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::records::event::Draft;
 use crate::records::key::Record;
 use crate::records::report::Report;
-use crate::records::status::{MAX_CATEGORIES, Status};
+use crate::records::status::{FILES, MAX_CATEGORIES, Status};
 use crate::verdict::{Atom, Write};
 use crate::words::name::Category;
 use crate::words::time::Timestamp;
@@ -45,8 +45,8 @@ fn fold(last: Option<&Report>, mut new: Report, by_hand: Option<&Category>, now:
         status.since = same.map_or(now, |before| before.since);
     }
     if let Some(last) = last {
-        // A status set by hand is not the agent's to forget.
-        for (category, status) in &last.statuses {
+        // A status set by hand is not the agent's to forget; one of files that a node no longer makes would stay for ever.
+        for (category, status) in last.statuses.iter().filter(|(category, _)| category.as_str() != FILES) {
             if new.statuses.len() < MAX_CATEGORIES {
                 new.statuses.entry(category.clone()).or_insert_with(|| status.clone());
             }

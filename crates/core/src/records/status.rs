@@ -18,8 +18,11 @@ pub const SHORTEST_LIFETIME: Span = Span::from_secs(1);
 /// Longest lifetime, a year: what is refreshed more rarely needs none.
 pub const LONGEST_LIFETIME: Span = Span::from_secs(366 * 24 * 3_600);
 
+/// The category of the files that a node makes of the catalogue. Each report of a node that makes any has it.
+pub const FILES: &str = "files";
+
 /// Categories that only a node's own agent sets, of what it does itself.
-pub const BUILT_IN: [&str; 3] = ["provision", "configure", "validate"];
+pub const BUILT_IN: [&str; 4] = ["provision", "configure", "validate", FILES];
 
 /// The word shown for a status that was not refreshed within its lifetime.
 pub const UNKNOWN: &str = "unknown";

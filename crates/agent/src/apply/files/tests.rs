@@ -1,17 +1,6 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::config::recipe::Template;
-
-fn file(path: &Path, mode: Option<u32>) -> Managed {
-    Managed {
-        path: path.to_owned(),
-        template: Template::Text(String::new()),
-        mode,
-        check: None,
-        reload: None,
-    }
-}
 
 fn all(dir: &Path) -> Vec<String> {
     let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -39,7 +28,7 @@ impl Place {
     }
 
     fn put(&self, name: &str, text: &str) {
-        let staged = stage(&file(&self.path(name), None), text).unwrap();
+        let staged = stage((&self.path(name), None), text).unwrap();
         place(&mut self.journal(), &staged.into_iter().collect::<Vec<_>>()).unwrap();
     }
 
@@ -61,8 +50,8 @@ fn a_file_is_replaced_in_one_move_and_keeps_its_mode_and_owner() {
     assert_eq!(here.text("a.conf").as_deref(), Some("new"));
     settle(&mut here.journal()).unwrap();
     assert_eq!((all(here.dir.path()), here.journal().is_empty()), (vec!["a.conf".to_owned()], true));
-    assert_eq!(stage(&file(&path, None), "new").unwrap(), None);
-    assert!(stage(&file(&path, Some(0o600)), "new").unwrap().is_some());
+    assert_eq!(stage((&path, None), "new").unwrap(), None);
+    assert!(stage((&path, Some(0o600)), "new").unwrap().is_some());
 }
 
 #[test]
@@ -78,7 +67,7 @@ fn what_is_no_plain_file_in_a_directory_is_refused_and_nothing_is_left() {
         (here.path("gone/x"), "could not write to the directory"),
         (PathBuf::from("/proc/bellwether.conf"), "could not write /proc/.bellwether.conf.bellwether-new"),
     ] {
-        let error = stage(&file(&path, None), "new").unwrap_err();
+        let error = stage((&path, None), "new").unwrap_err();
         assert!(error.contains(says), "{}: {error}", path.display());
     }
     assert_eq!(here.text("real").as_deref(), Some("kept"));
@@ -110,7 +99,7 @@ fn a_move_that_fails_halfway_leaves_everything_as_it_was() {
     let here = Place::new();
     fs::write(here.path("a"), "old").unwrap();
     let staged: Vec<Staged> =
-        ["a", "b"].iter().filter_map(|name| stage(&file(&here.path(name), None), "new").unwrap()).collect();
+        ["a", "b"].iter().filter_map(|name| stage((&here.path(name), None), "new").unwrap()).collect();
     // Somebody takes the second one away.
     let mut journal = here.journal();
     fs::remove_file(&staged[1].beside).unwrap();

@@ -43,7 +43,7 @@ async fn an_older_order_changes_neither_the_ledger_nor_what_is_done() {
         asked: watch::Sender::new(0),
         deliveries: watch::Sender::new(0).subscribe(),
         picture: watch::Sender::default(),
-        wants_catalogue: false,
+        wants_catalogue: watch::channel(false).1,
         clock: Clock::system(),
         seed: 1,
     };

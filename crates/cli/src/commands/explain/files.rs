@@ -3,10 +3,11 @@
 use super::Field;
 
 /// The pages with tables of keys, and the file each is about.
-const PAGES: [(&str, &str); 4] = [
+const PAGES: [(&str, &str); 5] = [
     ("server.toml", include_str!("../../../../../docs/guide/server.md")),
     ("agent.toml", include_str!("../../../../../docs/guide/nodes.md")),
     ("agent.toml", include_str!("../../../../../docs/guide/configuration.md")),
+    ("agent.toml", include_str!("../../../../../docs/guide/files.md")),
     ("agent.toml", include_str!("../../../../../docs/guide/services.md")),
 ];
 
@@ -112,6 +113,7 @@ mod tests {
             ("[[entity.web.check]]\nname = \"a\"", "entity.NAME.check."),
             ("[[entity.web.file]]\npath = \"/a\"", "entity.NAME.file."),
             ("[action.backup]", "action.NAME."),
+            ("[[file]]\npath = \"/a\"", "file."),
             ("[[service]]\nname = \"a\"", "service."),
             ("[[service]]\nname = \"a\"\n[[service.check]]\nname = \"b\"", "service.check."),
             ("[dns]", "dns."),

@@ -86,3 +86,15 @@ fn a_saying_that_is_repeated_is_no_news_and_a_new_one_is() {
     assert_eq!(written(&news).statuses.get(&backup).unwrap().state, State::Failed);
     assert_eq!(news.events.len(), 1);
 }
+
+#[test]
+fn a_node_that_makes_no_files_any_more_has_no_status_of_them_and_keeps_its_others() {
+    let mut with = report(State::Success);
+    let failed = Status::new(State::Failed, Timestamp::EPOCH, "/etc/a: no".into());
+    with.statuses.insert(Category::parse(FILES).unwrap(), failed.clone());
+    with.statuses.insert(Category::parse("backup").unwrap(), failed);
+    let first = absorb(None, with, Timestamp::from_millis(5)).unwrap();
+    let next = absorb(Some(written(&first)), report(State::Success), Timestamp::from_millis(9)).unwrap();
+    let left: alloc::vec::Vec<_> = written(&next).statuses.keys().map(Category::as_str).collect();
+    assert_eq!(left, ["backup", "configure"]);
+}

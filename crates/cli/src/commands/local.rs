@@ -1,0 +1,116 @@
+//! What this machine's own agent is asked about services: what the fleet offers, what this machine is to offer, whether
+//! it is well.
+
+use std::path::Path;
+
+use bellwether_agent::config::files::Format;
+use bellwether_agent::files::{form, put};
+use bellwether_agent::local::client::{self, LocalError, call};
+use bellwether_agent::status::Status;
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::service::definition::{CheckDefinition, Definition, LocalService, Pulse};
+use bellwether_core::catalogue::need::Wanted;
+use hyper::http::Method;
+
+use super::service::away;
+use crate::args::{AgentDir, CacheServices, Global, PublishService};
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::{Show, print, table, tell};
+
+/// The check that `publish-service --ttl` gives a service, and answers itself.
+const PUBLISHED: &str = "published";
+
+/// What the fleet offers, as this machine's agent knows it right now.
+pub(super) async fn cache_services(cache: CacheServices) -> Ended {
+    let format = Format::parse(&cache.format);
+    let format = format.map_err(|reason| Failure::usage(format!("write that format: {reason}")))?;
+    let level = match &cache.level {
+        None => format.level(),
+        Some(text) => Wanted::parse(text).ok_or_else(|| {
+            Failure::usage(format!("read the level: {text:?} is neither functional nor addressable"))
+        })?,
+    };
+    let catalogue = client::catalogue(&cache.here.data_dir).await.map_err(away)?;
+    let text = form::text(format, &form::everything(level), &catalogue).map_err(Failure::ours)?;
+    let Some(file) = cache.file else {
+        print(&text);
+        return Ok(Exit::Yes);
+    };
+    let whole = std::path::absolute(&file);
+    let whole = whole.map_err(|error| Failure::usage(format!("write {}: {error}", file.display())))?;
+    let changed = put(&whole, &text).map_err(|reason| {
+        let reason = reason.strip_prefix("could not ").unwrap_or(&reason).to_owned();
+        Failure::new(Exit::No, reason)
+    })?;
+    tell(&format!("{} {}", file.display(), if changed { "was written" } else { "was so already" }));
+    Ok(Exit::Yes)
+}
+
+/// Offers a service from this machine, or no longer.
+pub(super) async fn publish(publish: PublishService) -> Ended {
+    let dir = &publish.here.data_dir;
+    let id = publish.id.clone().unwrap_or_else(|| publish.name.clone());
+    if publish.withdraw {
+        let path = fill(paths::AGENT_SERVICE, &[&id]);
+        call::<(), serde_json::Value>(dir, Method::DELETE, &path, None).await.map_err(away)?;
+        return Ok(Exit::Yes);
+    }
+    let has_ttl = publish.ttl.is_some();
+    let check = publish.ttl.map(|ttl| CheckDefinition {
+        name: PUBLISHED.to_owned(),
+        ttl: Some(ttl),
+        ..CheckDefinition::default()
+    });
+    let definition = Definition {
+        name: publish.name,
+        id: publish.id,
+        port: publish.port,
+        address: publish.address,
+        tags: publish.tag.into_iter().collect(),
+        checks: check.into_iter().collect(),
+        ..Definition::default()
+    };
+    let path = paths::AGENT_SERVICES;
+    call::<_, serde_json::Value>(dir, Method::PUT, path, Some(&definition)).await.map_err(away)?;
+    if has_ttl {
+        let pulse = Pulse { level: "passing".to_owned(), note: String::new() };
+        let path = fill(paths::AGENT_PULSE_OF, &[&id, PUBLISHED]);
+        call::<_, serde_json::Value>(dir, Method::PUT, &path, Some(&pulse)).await.map_err(away)?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// Whether everything on this machine is fine, and if not, what is not.
+pub(super) async fn health(global: &Global, here: &AgentDir) -> Ended {
+    let (status, services) = ask(&here.data_dir).await.map_err(away)?;
+    let wrong = wrong(&status, &services);
+    let names = || wrong.iter().map(|[what, name, _]| format!("{what}/{name}")).collect();
+    Show::new(global).data(&wrong, names, |_| {
+        if wrong.is_empty() { String::new() } else { table(&["what", "name", "why"], rows(&wrong)) }
+    })?;
+    Ok(if wrong.is_empty() { Exit::Yes } else { Exit::No })
+}
+
+async fn ask(data_dir: &Path) -> Result<(Status, Vec<LocalService>), LocalError> {
+    let status = client::status(data_dir).await?;
+    let services = call::<(), _>(data_dir, Method::GET, paths::AGENT_SERVICES, None).await?;
+    Ok((status, services))
+}
+
+fn rows(wrong: &[[String; 3]]) -> impl Iterator<Item = Vec<String>> {
+    wrong.iter().map(|each| each.to_vec())
+}
+
+/// Everything that is not fine: what it is, its name, and why. A service that only warns serves.
+fn wrong(status: &Status, services: &[LocalService]) -> Vec<[String; 3]> {
+    let entities = status.entities.iter().filter(|(_, entity)| entity.health == "failing");
+    let entities = entities.map(|(name, entity)| ["entity".to_owned(), name.clone(), entity.line.clone()]);
+    let services = services.iter().filter(|service| !matches!(service.level.as_str(), "passing" | "warning"));
+    let services = services.map(|service| {
+        let name = service.definition.id.as_ref().unwrap_or(&service.definition.name);
+        ["service".to_owned(), name.clone(), format!("{}: {}", service.level, service.reason)]
+    });
+    let files = status.files.iter().filter(|(_, file)| file.state != "success");
+    let files = files.map(|(path, file)| ["file".to_owned(), path.clone(), file.reason.clone()]);
+    entities.chain(services).chain(files).collect()
+}

@@ -1,0 +1,117 @@
+//! Which services, and which of their instances, something is made of, and what it needs that is not there.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use super::instance::Instance;
+use super::need::{Need, Unmet, Wanted};
+use super::{Catalogue, Service};
+use crate::words::name::ServiceName;
+
+/// What something is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// Only these services; every one that was heard of if none are named.
+    pub services: BTreeSet<ServiceName>,
+    /// Only these of their instances.
+    pub level: Wanted,
+    /// Nothing is made while one of these is not met. Their services are chosen too.
+    pub required: Vec<Need>,
+}
+
+impl Selection {
+    /// The first of what is needed that is not there.
+    #[must_use]
+    pub fn unmet(&self, catalogue: &Catalogue) -> Option<Unmet> {
+        self.required.iter().find_map(|need| need.unmet(catalogue))
+    }
+
+    /// The services that are chosen, in name order. One that is named is there even if nobody has heard of it.
+    pub fn services<'a>(
+        &'a self,
+        catalogue: &'a Catalogue,
+    ) -> BTreeMap<&'a ServiceName, Option<&'a Service>> {
+        if self.services.is_empty() {
+            let named = self.required.iter().map(|need| (&need.service, None));
+            return named.chain(catalogue.services().map(|(name, service)| (name, Some(service)))).collect();
+        }
+        let named = self.services.iter().chain(self.required.iter().map(|need| &need.service));
+        named.map(|name| (name, catalogue.service(name))).collect()
+    }
+
+    /// The instances of a service that count, by node and name.
+    pub fn instances<'a>(&self, service: Option<&'a Service>) -> impl Iterator<Item = &'a Instance> {
+        let level = self.level;
+        let takes = move |instance: &&Instance| match level {
+            Wanted::Functional => instance.level.serves(),
+            Wanted::Addressable => true,
+        };
+        service.into_iter().flat_map(Service::instances).filter(takes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeMap;
+    use alloc::string::ToString;
+
+    use super::*;
+    use crate::catalogue::instance::{Addresses, Level};
+    use crate::words::time::Timestamp;
+
+    fn instance(node: &str, level: Level) -> Instance {
+        Instance {
+            name: "i".parse().unwrap(),
+            node: node.parse().unwrap(),
+            addresses: Addresses::default(),
+            port: None,
+            tags: BTreeSet::new(),
+            meta: BTreeMap::new(),
+            level,
+            since: Timestamp::EPOCH,
+        }
+    }
+
+    fn names(all: &[&str]) -> BTreeSet<ServiceName> {
+        all.iter().map(|name| name.parse().unwrap()).collect()
+    }
+
+    fn selection(services: &[&str], level: Wanted, required: &[&str]) -> Selection {
+        let required = required.iter().map(|need| need.parse().unwrap()).collect();
+        Selection { services: names(services), level, required }
+    }
+
+    fn catalogue() -> Catalogue {
+        let mut catalogue = Catalogue::default();
+        catalogue.put(&"db".parse().unwrap(), instance("n1", Level::Failing { reason: "down".into() }));
+        catalogue.put(&"web".parse().unwrap(), instance("n1", Level::Passing));
+        catalogue.put(&"web".parse().unwrap(), instance("n2", Level::Unreachable));
+        catalogue.hear_of(&"old".parse().unwrap());
+        catalogue
+    }
+
+    #[test]
+    fn the_first_need_that_is_not_met_is_named() {
+        let unmet = |required: &[&str]| {
+            let unmet = selection(&[], Wanted::Functional, required).unmet(&catalogue());
+            unmet.map(|unmet| unmet.need.service.to_string())
+        };
+        assert_eq!(unmet(&["web"]), None);
+        assert_eq!(unmet(&["web", "2 of web", "db"]).unwrap(), "web");
+        assert_eq!(unmet(&["web", "new", "db"]).unwrap(), "new");
+    }
+
+    #[test]
+    fn what_is_named_is_chosen_whether_or_not_it_is_there_and_else_everything() {
+        let catalogue = catalogue();
+        let chosen = |selection: &Selection| -> Vec<_> {
+            let all = selection.services(&catalogue).into_iter();
+            all.map(|(name, service)| (name.to_string(), selection.instances(service).count())).collect()
+        };
+        let pair = |name: &str, count| (name.to_string(), count);
+        let some = selection(&["web", "new"], Wanted::Functional, &["db"]);
+        assert_eq!(chosen(&some), [pair("db", 0), pair("new", 0), pair("web", 1)]);
+        let all = selection(&[], Wanted::Addressable, &["new"]);
+        assert_eq!(chosen(&all), [pair("db", 1), pair("new", 0), pair("old", 0), pair("web", 2)]);
+    }
+}
