@@ -7,12 +7,14 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 5] = [
+const PACKAGES: [(&str, &str, &str); 7] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
     ("puppet-agent", "puppet", "--version"),
     ("bind9-dnsutils", "dig", "-v"),
+    ("haproxy", "/usr/sbin/haproxy", "-v"),
+    ("python3-consul", "/usr/bin/python3", "-cimport consul"),
 ];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {

@@ -4,6 +4,7 @@ pub(crate) mod check;
 mod command;
 mod dns;
 mod file;
+mod http;
 mod kinds;
 pub mod recipe;
 mod runner;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
 
+use crate::http::Http;
 use crate::names::Names;
 use recipe::{Action, Recipe};
 use services::Defined;
@@ -46,6 +48,8 @@ pub struct Config {
     pub addresses: Option<Addresses>,
     /// DNS on this node, if it answers any.
     pub names: Option<Names>,
+    /// Discovery over HTTP on this node, if it answers any.
+    pub http: Option<Http>,
 }
 
 /// What happens to supervised processes when the agent ends.

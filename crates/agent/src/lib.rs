@@ -11,6 +11,7 @@ mod check;
 pub mod config;
 mod disk;
 mod entity;
+pub mod http;
 pub mod identity;
 pub mod join;
 pub mod ledger;

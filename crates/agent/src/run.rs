@@ -19,6 +19,7 @@ use crate::catalogue::{self, Picture};
 use crate::config::Config;
 use crate::disk;
 use crate::entity::{Entity, Ground};
+use crate::http;
 use crate::identity::{Identity, IdentityError};
 use crate::ledger::{Entry, Kept, Ledger, LedgerError, Registered};
 use crate::link::contact::Contact;
@@ -139,7 +140,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         services: discovery.services,
         addresses: discovery.addresses,
         picture: discovery.picture,
-        wants_catalogue: config.names.is_some(),
+        wants_catalogue: config.names.is_some() || config.http.is_some(),
         clock,
         seed,
     };
@@ -183,7 +184,12 @@ impl Discovery {
         let kept = catalogue::keep(picture.subscribe(), config.data_dir.clone(), level.clone());
         level.spawn("catalogue", kept);
         if let Some(names) = config.names.clone() {
+            let contact = contact.clone();
             level.spawn("names", names::serve(names, picture.subscribe(), contact, level.clone()));
+        }
+        if let Some(http) = config.http.clone() {
+            let sources = http::Sources { picture: picture.subscribe(), contact, clock: clock.clone(), seed };
+            level.spawn("http", http::serve(http, sources, level.clone()));
         }
         let addresses = Addresses::watch(config.addresses.clone(), level);
         Self { registry, services: services.subscribe(), addresses, picture }

@@ -49,6 +49,8 @@ pub const NODE_OFFERS: &str = "/v1/namespaces/{ns}/nodes/{node}/offers";
 pub const SERVICES: &str = "/v1/namespaces/{ns}/services";
 /// One service with its instances; blocking with `?index=&wait=`.
 pub const SERVICE: &str = "/v1/namespaces/{ns}/services/{service}";
+/// The targets of a service, as Prometheus' HTTP discovery asks for them.
+pub const HTTP_SD: &str = "/v1/namespaces/{ns}/http-sd";
 /// A node's hanging request for its order.
 pub const NODE_SYNC: &str = "/v1/namespaces/{ns}/nodes/{node}/sync";
 /// Set one status of a node.
@@ -71,6 +73,26 @@ pub const AGENT_SERVICE: &str = "/v1/agent/services/{id}";
 pub const AGENT_PULSE: &str = "/v1/agent/services/{id}/pulse";
 /// On the agent's own socket: how a service does, for one check.
 pub const AGENT_PULSE_OF: &str = "/v1/agent/services/{id}/checks/{check}/pulse";
+/// On the agent's own port, like what follows: the targets of a service, for Prometheus' HTTP discovery.
+pub const AGENT_HTTP_SD: &str = "/v1/http-sd";
+/// In Consul's form: names of all services with their tags.
+pub const CONSUL_SERVICES: &str = "/v1/catalog/services";
+/// In Consul's form: where a service is.
+pub const CONSUL_SERVICE: &str = "/v1/catalog/service/{service}";
+/// In Consul's form: all nodes.
+pub const CONSUL_NODES: &str = "/v1/catalog/nodes";
+/// In Consul's form: a node and what it offers.
+pub const CONSUL_NODE: &str = "/v1/catalog/node/{node}";
+/// In Consul's form: the one datacentre there is.
+pub const CONSUL_DATACENTRES: &str = "/v1/catalog/datacenters";
+/// In Consul's form: where a service is, and how it does.
+pub const CONSUL_HEALTH_SERVICE: &str = "/v1/health/service/{service}";
+/// In Consul's form: how a node does, and what it offers.
+pub const CONSUL_HEALTH_NODE: &str = "/v1/health/node/{node}";
+/// In Consul's form: who this agent is.
+pub const CONSUL_SELF: &str = "/v1/agent/self";
+/// In Consul's form: who answers for the catalogue.
+pub const CONSUL_LEADER: &str = "/v1/status/leader";
 /// All entities.
 pub const ENTITIES: &str = "/v1/namespaces/{ns}/entities";
 /// One entity.

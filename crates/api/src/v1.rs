@@ -9,6 +9,7 @@ pub mod external;
 pub mod failure;
 pub mod freeze;
 pub mod hook;
+pub mod http_sd;
 pub mod local;
 pub mod log;
 pub mod node;

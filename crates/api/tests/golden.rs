@@ -100,6 +100,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::entity::EntitySpec>("entity_spec_external", |shape| shape);
     holds::<v1::external::Reports>("reports", |shape| shape);
     holds::<v1::external::Orchestrated>("orchestrated", |shape| shape);
+    holds::<v1::http_sd::TargetGroup>("target_group", |shape| shape);
     holds::<v1::service::ServiceView>("service_view", |shape| shape);
     holds::<v1::service::ServiceSummary>("service_summary", |shape| shape);
     holds::<v1::service::CatalogueUpdate>("catalogue_update", |shape| shape);

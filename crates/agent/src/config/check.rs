@@ -75,6 +75,9 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
     let names = whole.dns.as_ref().map(|(path, dns)| {
         super::dns::names(&Place { path, key: "dns".to_owned() }, dns, (&namespace, &name))
     });
+    let http = whole.http.as_ref().map(|(path, http)| {
+        super::http::http(&Place { path, key: "http".to_owned() }, http, (&namespace, &name))
+    });
     let service_dir = agent
         .service_dir
         .as_deref()
@@ -85,6 +88,7 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
         .map(|shape| addresses(shape).map_err(|error| place.at("addresses").refuse(error.reason)));
     Ok(Config {
         names: names.transpose()?,
+        http: http.transpose()?,
         services: super::services::all(whole.services, service_dir.transpose()?.as_deref())?,
         addresses: addresses.transpose()?,
         name,

@@ -21,6 +21,7 @@ struct File {
     #[serde(default)]
     service: Vec<Definition>,
     dns: Option<Dns>,
+    http: Option<Http>,
 }
 
 /// `[agent]`.
@@ -47,6 +48,16 @@ pub(super) struct Dns {
     pub(super) negative_ttl: Option<String>,
     #[serde(default)]
     pub(super) forward: Vec<String>,
+}
+
+/// `[http]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Http {
+    pub(super) listen: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) allow_remote: bool,
+    pub(super) datacentre: Option<String>,
 }
 
 /// `[entity.NAME]`.
@@ -128,6 +139,7 @@ pub(super) struct Whole {
     pub(super) actions: BTreeMap<String, (PathBuf, Action)>,
     pub(super) services: Vec<(PathBuf, Definition)>,
     pub(super) dns: Option<(PathBuf, Dns)>,
+    pub(super) http: Option<(PathBuf, Http)>,
 }
 
 impl Whole {
@@ -157,6 +169,12 @@ impl Whole {
                 return Err(twice("dns".to_owned(), other));
             }
             self.dns = Some((path.to_owned(), dns));
+        }
+        if let Some(http) = file.http {
+            if let Some((other, _)) = &self.http {
+                return Err(twice("http".to_owned(), other));
+            }
+            self.http = Some((path.to_owned(), http));
         }
         for (name, entity) in file.entity {
             if let Some((other, _)) = self.entities.get(&name) {

@@ -10,6 +10,7 @@ mod apply;
 mod away;
 mod bench;
 mod child;
+mod discovery;
 mod files;
 mod joining;
 mod kill;

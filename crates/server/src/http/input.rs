@@ -137,6 +137,16 @@ impl Query {
         Ok(bellwether_api::shape::read_some(name, found)?)
     }
 
+    /// Every value of a parameter that may stand there several times.
+    pub(crate) fn all<T>(&self, name: &str) -> Result<Vec<T>, Failure>
+    where
+        T: std::str::FromStr,
+        T::Err: std::fmt::Display,
+    {
+        let found = self.0.iter().filter(|(key, _)| key == name);
+        found.map(|(_, value)| Ok(read(name, value)?)).collect()
+    }
+
     /// How long to wait: `wait`, like `30s`, at most a minute; not at all if absent.
     pub(crate) fn wait(&self) -> Result<Duration, Failure> {
         let wait: Option<bellwether_core::words::time::Span> = self.get("wait")?;

@@ -11,6 +11,7 @@ use bellwether_api::v1::event::Event;
 use bellwether_api::v1::external::{Orchestrated, Reports};
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_api::v1::http_sd::TargetGroup;
 use bellwether_api::v1::log::{NewLog, NodeLog};
 use bellwether_api::v1::node::{Because, LabelChange, NodeView, Unaccounted};
 use bellwether_api::v1::offers::Offers;
@@ -180,6 +181,10 @@ fn offered(routes: Routes) -> Routes {
         .add::<Nothing, ServiceView, _, _>(
             route(Get, paths::SERVICE, Need::NodeOrRead, "Get a service"),
             services::get,
+        )
+        .add::<Nothing, Vec<TargetGroup>, _, _>(
+            route(Get, paths::HTTP_SD, Need::NodeOrRead, "A service's targets for Prometheus"),
+            services::targets,
         )
 }
 
