@@ -250,7 +250,7 @@ impl Prometheus {
              - job_name: agent\n  http_sd_configs:\n  - url: http://127.0.0.1:{agent}/v1/http-sd?service=web&tag=blue\n    \
              refresh_interval: 100ms\n\
              - job_name: server\n  http_sd_configs:\n  - url: https://{}/v1/namespaces/default/http-sd?service=web\n    \
-             refresh_interval: 100ms\n    authorization: {{ credentials_file: {} }}\n    tls_config: {{ ca_file: {} }}\n",
+             refresh_interval: 100ms\n    authorization: {{ type: Bearer, credentials_file: {} }}\n    tls_config: {{ ca_file: {} }}\n",
             bench.address,
             token.display(),
             ca.display(),
