@@ -16,5 +16,6 @@ mod simulate;
 
 mod profiles;
 mod story_cut_off;
+mod story_haproxy;
 mod story_nginx;
 mod story_profile;
