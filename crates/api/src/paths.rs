@@ -51,6 +51,20 @@ pub const SERVICES: &str = "/v1/namespaces/{ns}/services";
 pub const SERVICE: &str = "/v1/namespaces/{ns}/services/{service}";
 /// The targets of a service, as Prometheus' HTTP discovery asks for them.
 pub const HTTP_SD: &str = "/v1/namespaces/{ns}/http-sd";
+/// What only so many may do at once.
+pub const SLOTS: &str = "/v1/namespaces/{ns}/slots";
+/// How many may hold a slot.
+pub const SLOT: &str = "/v1/namespaces/{ns}/slots/{slot}";
+/// Take a slot from its holder.
+pub const SLOT_RELEASE: &str = "/v1/namespaces/{ns}/slots/{slot}/release";
+/// The FleetLock protocol, over slot `reboot` of namespace `default`: take one's turn.
+pub const PRE_REBOOT: &str = "/v1/pre-reboot";
+/// The FleetLock protocol, over slot `reboot` of namespace `default`: it is done.
+pub const STEADY_STATE: &str = "/v1/steady-state";
+/// The FleetLock protocol, over a slot: take one's turn.
+pub const SLOT_PRE_REBOOT: &str = "/v1/namespaces/{ns}/slots/{slot}/v1/pre-reboot";
+/// The FleetLock protocol, over a slot: it is done.
+pub const SLOT_STEADY_STATE: &str = "/v1/namespaces/{ns}/slots/{slot}/v1/steady-state";
 /// A node's hanging request for its order.
 pub const NODE_SYNC: &str = "/v1/namespaces/{ns}/nodes/{node}/sync";
 /// Set one status of a node.
@@ -135,6 +149,12 @@ pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
 pub const EVENTS_STREAM: &str = "/v1/namespaces/{ns}/events/stream";
 /// Why something waits: `node/NAME`, `entity/NAME`, `target/ENTITY/NAME`.
 pub const WHY: &str = "/v1/namespaces/{ns}/why/{*subject}";
+
+/// Whether a path is one of the FleetLock protocol.
+#[must_use]
+pub fn is_fleet_lock(path: &str) -> bool {
+    path.ends_with(PRE_REBOOT) || path.ends_with(STEADY_STATE)
+}
 
 /// A route with its parameters filled in, in order. Values are percent-encoded.
 #[must_use]

@@ -24,6 +24,7 @@ pub mod progress;
 pub mod report;
 pub mod rollout;
 pub mod service;
+pub mod slot;
 pub mod status;
 pub mod target;
 pub mod why;

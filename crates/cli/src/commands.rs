@@ -19,6 +19,7 @@ mod profile;
 mod rollout;
 mod server;
 pub(crate) mod simulate;
+mod slot;
 mod statuses;
 mod token;
 
@@ -49,6 +50,7 @@ pub(crate) async fn run(args: Args) -> Ended {
         Command::Action(verb) => action::run(&global, &verb),
         Command::Rollout(verb) => rollout::run(&context(&global)?, verb).await,
         Command::Freeze(verb) => freeze::run(&context(&global)?, verb).await,
+        Command::Slot(verb) => slot::run(&context(&global)?, verb).await,
         Command::StopEverything(stop) => freeze::stop_everything(&context(&global)?, stop).await,
         Command::Apply { from, dry_run } => apply::apply(&context(&global)?, &from, dry_run).await,
         Command::Diff { from } => apply::diff(&context(&global)?, &from).await,

@@ -19,3 +19,4 @@ mod story_cut_off;
 mod story_haproxy;
 mod story_nginx;
 mod story_profile;
+mod story_slots;

@@ -3,10 +3,11 @@
 use super::Field;
 
 /// The pages with tables of keys, and the file each is about.
-const PAGES: [(&str, &str); 3] = [
+const PAGES: [(&str, &str); 4] = [
     ("server.toml", include_str!("../../../../../docs/guide/server.md")),
     ("agent.toml", include_str!("../../../../../docs/guide/nodes.md")),
     ("agent.toml", include_str!("../../../../../docs/guide/configuration.md")),
+    ("agent.toml", include_str!("../../../../../docs/guide/discovery.md")),
 ];
 
 /// What a table of keys begins with.
@@ -111,6 +112,7 @@ mod tests {
             ("[[entity.web.check]]\nname = \"a\"", "entity.NAME.check."),
             ("[[entity.web.file]]\npath = \"/a\"", "entity.NAME.file."),
             ("[action.backup]", "action.NAME."),
+            ("[http]", "http."),
         ] {
             std::fs::write(&path, format!("{written}\nnonsense = 1")).unwrap();
             let error = bellwether_agent::config::Config::load(&path).unwrap_err();
