@@ -113,3 +113,71 @@ fn checks(service: &ServiceName, instance: &Instance) -> Vec<Check> {
     });
     std::iter::once(node).chain(own).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use bellwether_core::catalogue::Catalogue;
+    use bellwether_core::catalogue::instance::Addresses;
+    use bellwether_core::words::time::Timestamp;
+
+    use super::*;
+    use crate::v1::http_sd::groups;
+
+    /// A service with an instance of each level, on a node of its own, by IPv6; the one that warns has no port.
+    fn catalogue() -> Catalogue {
+        let mut catalogue = Catalogue::default();
+        let warning = Level::Warning { reason: "check disk: 91% full".into() };
+        let failing = Level::Failing { reason: "check port: refused".into() };
+        let levels = [Level::Passing, warning, failing, Level::Unreachable];
+        for (number, level) in (1..).zip(levels) {
+            let address = format!("fd00::{number}").parse().unwrap();
+            let instance = Instance {
+                name: "web".parse().unwrap(),
+                node: format!("web-{number}").parse().unwrap(),
+                addresses: Addresses(BTreeMap::from([("eth0".parse().unwrap(), vec![address])])),
+                port: (number != 2).then_some(80),
+                tags: BTreeSet::new(),
+                meta: BTreeMap::new(),
+                level,
+                since: Timestamp::EPOCH,
+            };
+            catalogue.put(&"web".parse().unwrap(), instance);
+        }
+        catalogue
+    }
+
+    #[test]
+    fn every_level_has_its_checks_and_of_a_node_that_is_not_heard_from_only_that_is_known() {
+        let (catalogue, datacentre) = (catalogue(), "default".parse().unwrap());
+        let view = View { catalogue: &catalogue, datacentre: &datacentre };
+        let entries = view.health(&"web".parse().unwrap(), (&[], false));
+        let said = entries.iter().map(|entry| {
+            let checks = entry.checks.iter().map(|check| format!("{}={}", check.check_id, check.status));
+            checks.collect::<Vec<_>>().join(" ")
+        });
+        let expected = [
+            "serfHealth=passing service:web=passing",
+            "serfHealth=passing service:web=warning",
+            "serfHealth=passing service:web=critical",
+            "serfHealth=critical",
+        ];
+        assert_eq!(said.collect::<Vec<_>>(), expected);
+        assert_eq!(view.health(&"web".parse().unwrap(), (&[], true)).len(), 1, "what warns does not pass");
+        let output = entries.get(1).and_then(|entry| entry.checks.get(1)).map(|check| check.output.as_str());
+        assert_eq!(output, Some("check disk: 91% full"));
+        assert!(view.node_health(&"nobody".parse().unwrap()).is_empty());
+    }
+
+    #[test]
+    fn a_target_without_a_port_is_left_out_and_one_by_ipv6_has_brackets() {
+        let catalogue = catalogue();
+        let name = "web".parse().unwrap();
+        let groups = groups(&"default".parse().unwrap(), (&name, catalogue.service(&name).unwrap()), &[]);
+        let level = |group: &crate::v1::http_sd::TargetGroup| group.labels["__meta_bellwether_level"].clone();
+        let found: Vec<String> =
+            groups.iter().map(|group| format!("{} {}", group.targets.join(","), level(group))).collect();
+        assert_eq!(found, ["[fd00::1]:80 passing", "[fd00::3]:80 failing", "[fd00::4]:80 unreachable"]);
+    }
+}

@@ -57,13 +57,14 @@ impl Full {
 pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
     let mut verdict = Verdict::default();
     for kept in fleet.slots.values() {
-        let mut slot = (*kept.value).clone();
-        let events = expire(&mut slot, now);
-        let ends = slot.holders.values().map(|holder| holder.ends).min();
-        verdict.wake = [verdict.wake, ends].into_iter().flatten().min();
-        if !events.is_empty() {
+        let mut next = kept.value.next_end();
+        if next.is_some_and(|end| end <= now) {
+            let mut slot = (*kept.value).clone();
+            let events = expire(&mut slot, now);
+            next = slot.next_end();
             verdict.atoms.push(Atom { writes: vec![write(slot)], events });
         }
+        verdict.wake = [verdict.wake, next].into_iter().flatten().min();
     }
     verdict
 }

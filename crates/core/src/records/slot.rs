@@ -51,6 +51,12 @@ impl Slot {
         Self { name, capacity: CAPACITY, lease: LEASE, holders: BTreeMap::new() }
     }
 
+    /// When the next of its holders runs out.
+    #[must_use]
+    pub fn next_end(&self) -> Option<Timestamp> {
+        self.holders.values().map(|holder| holder.ends).min()
+    }
+
     /// Whether there is nothing to remember of it.
     #[must_use]
     pub fn says_nothing(&self) -> bool {
