@@ -2,7 +2,6 @@
 //! Prometheus, which also asks the server.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use bellwether_agent::local::client::call;
@@ -57,7 +56,6 @@ fn curl(port: u16, path: &str, more: &[&str]) -> Page {
 }
 
 /// Begins to ask; the answer comes later.
-#[expect(clippy::disallowed_methods, reason = "a test's own question, awaited by the test")]
 fn asking(port: u16, path: String) -> tokio::task::JoinHandle<Page> {
     tokio::task::spawn_blocking(move || curl(port, &path, &[]))
 }
@@ -222,15 +220,10 @@ async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_r
 struct Prometheus {
     process: Child,
     port: u16,
-    log: PathBuf,
 }
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", std::fs::read_to_string(&self.log).unwrap_or_default());
-            eprintln!("{}", curl(self.port, "/api/v1/targets", &[]).body);
-        }
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
@@ -265,16 +258,16 @@ impl Prometheus {
             .stderr(std::fs::File::create(dir.join("log")).unwrap())
             .spawn()
             .expect("prometheus is here: `cargo xtask test` installs it");
-        Self { process, port, log: dir.join("log") }
+        Self { process, port }
     }
 
     /// The labels that a job's targets were found with.
     fn found(&self, job: &str) -> Vec<Value> {
         let page = curl(self.port, "/api/v1/targets?state=active", &[]);
         let all: Value = serde_json::from_str(&page.body).unwrap_or_default();
-        let all = all["data"]["activeTargets"].as_array().cloned().unwrap_or_default();
-        let labels = all.into_iter().map(|target| target["discoveredLabels"].clone());
-        labels.filter(|labels| labels["job"] == job).collect()
+        let all = all.pointer("/data/activeTargets").and_then(Value::as_array).cloned().unwrap_or_default();
+        let labels = all.into_iter().filter_map(|target| target.get("discoveredLabels").cloned());
+        labels.filter(|labels| labels.get("job").is_some_and(|found| found == job)).collect()
     }
 
     /// Waits until every job has found exactly one target that fits.
