@@ -7,13 +7,15 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 6] = [
+const PACKAGES: [(&str, &str, &str); 8] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
     ("puppet-agent", "puppet", "--version"),
     ("iproute2", "ip", "-V"),
     ("bind9-dnsutils", "dig", "-v"),
+    ("haproxy", "/usr/sbin/haproxy", "-v"),
+    ("python3-consul", "/usr/bin/python3", "-cimport consul"),
 ];
 
 pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {

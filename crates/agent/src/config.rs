@@ -5,6 +5,7 @@ mod command;
 mod dns;
 mod file;
 pub mod files;
+mod http;
 mod kinds;
 mod needs;
 pub mod recipe;
@@ -19,6 +20,7 @@ use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
 use bellwether_dns::setting::Names;
 
+use crate::http::Http;
 use files::CatalogueFile;
 use recipe::{Action, Recipe};
 use services::Defined;
@@ -51,6 +53,8 @@ pub struct Config {
     pub files: Vec<CatalogueFile>,
     /// DNS on this node, if it answers any.
     pub names: Option<Names>,
+    /// Discovery over HTTP on this node, if it answers any.
+    pub http: Option<Http>,
 }
 
 /// What happens to supervised processes when the agent ends.

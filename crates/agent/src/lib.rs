@@ -12,6 +12,7 @@ pub mod config;
 mod disk;
 mod entity;
 pub mod files;
+pub mod http;
 pub mod identity;
 pub mod join;
 pub mod ledger;

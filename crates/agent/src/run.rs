@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::disk;
 use crate::entity::{Entity, Ground};
 use crate::files;
+use crate::http;
 use crate::identity::{Identity, IdentityError};
 use crate::ledger::{Entry, Kept, Ledger, LedgerError, Registered};
 use crate::link::contact::Contact;
@@ -178,7 +179,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
 fn wants_catalogue(config: &Config) -> bool {
     let recipes = || config.entities.values();
     let made_of_services = recipes().any(|recipe| !recipe.needs.is_empty() || !recipe.follows.is_empty());
-    config.names.is_some() || !config.files.is_empty() || made_of_services
+    config.names.is_some() || config.http.is_some() || !config.files.is_empty() || made_of_services
 }
 
 /// What this machine offers, and what it knows of what others offer.
@@ -214,7 +215,12 @@ impl Discovery {
         let kept = catalogue::keep(picture.subscribe(), config.data_dir.clone(), level.clone());
         level.spawn("catalogue", kept);
         if let Some(names) = config.names.clone() {
+            let contact = contact.clone();
             level.spawn("names", names::serve(names, picture.subscribe(), contact, level.clone()));
+        }
+        if let Some(http) = config.http.clone() {
+            let sources = http::Sources { picture: picture.subscribe(), contact, clock: clock.clone(), seed };
+            level.spawn("http", http::serve(http, sources, level.clone()));
         }
         let addresses = Addresses::watch(config.addresses.clone(), level);
         Self { registry, services: services.subscribe(), addresses, picture }

@@ -4,6 +4,7 @@
 //! says which field is wrong. The stored form of a record is its wire form.
 
 pub mod client;
+pub mod consul;
 pub mod paths;
 pub mod problem;
 pub mod shape;

@@ -55,6 +55,22 @@ pub const NODE_OFFERS: &str = "/v1/namespaces/{ns}/nodes/{node}/offers";
 pub const SERVICES: &str = "/v1/namespaces/{ns}/services";
 /// One service with its instances; blocking with `?index=&wait=`.
 pub const SERVICE: &str = "/v1/namespaces/{ns}/services/{service}";
+/// The targets of a service, as Prometheus' HTTP discovery asks for them.
+pub const HTTP_SD: &str = "/v1/namespaces/{ns}/http-sd";
+/// What only so many may do at once.
+pub const SLOTS: &str = "/v1/namespaces/{ns}/slots";
+/// How many may hold a slot.
+pub const SLOT: &str = "/v1/namespaces/{ns}/slots/{slot}";
+/// Take a slot from its holder.
+pub const SLOT_RELEASE: &str = "/v1/namespaces/{ns}/slots/{slot}/release";
+/// The FleetLock protocol, over slot `reboot` of namespace `default`: take one's turn.
+pub const PRE_REBOOT: &str = "/v1/pre-reboot";
+/// The FleetLock protocol, over slot `reboot` of namespace `default`: it is done.
+pub const STEADY_STATE: &str = "/v1/steady-state";
+/// The FleetLock protocol, over a slot: take one's turn.
+pub const SLOT_PRE_REBOOT: &str = "/v1/namespaces/{ns}/slots/{slot}/v1/pre-reboot";
+/// The FleetLock protocol, over a slot: it is done.
+pub const SLOT_STEADY_STATE: &str = "/v1/namespaces/{ns}/slots/{slot}/v1/steady-state";
 /// A node's hanging request for its order.
 pub const NODE_SYNC: &str = "/v1/namespaces/{ns}/nodes/{node}/sync";
 /// Set one status of a node.
@@ -79,6 +95,26 @@ pub const AGENT_PULSE: &str = "/v1/agent/services/{id}/pulse";
 pub const AGENT_PULSE_OF: &str = "/v1/agent/services/{id}/checks/{check}/pulse";
 /// On the agent's own socket: its copy of the catalogue, whole.
 pub const AGENT_CATALOGUE: &str = "/v1/agent/catalogue";
+/// On the agent's own port, like what follows: the targets of a service, for Prometheus' HTTP discovery.
+pub const AGENT_HTTP_SD: &str = "/v1/http-sd";
+/// In Consul's form: names of all services with their tags.
+pub const CONSUL_SERVICES: &str = "/v1/catalog/services";
+/// In Consul's form: where a service is.
+pub const CONSUL_SERVICE: &str = "/v1/catalog/service/{service}";
+/// In Consul's form: all nodes.
+pub const CONSUL_NODES: &str = "/v1/catalog/nodes";
+/// In Consul's form: a node and what it offers.
+pub const CONSUL_NODE: &str = "/v1/catalog/node/{node}";
+/// In Consul's form: the one datacentre there is.
+pub const CONSUL_DATACENTRES: &str = "/v1/catalog/datacenters";
+/// In Consul's form: where a service is, and how it does.
+pub const CONSUL_HEALTH_SERVICE: &str = "/v1/health/service/{service}";
+/// In Consul's form: how a node does, and what it offers.
+pub const CONSUL_HEALTH_NODE: &str = "/v1/health/node/{node}";
+/// In Consul's form: who this agent is.
+pub const CONSUL_SELF: &str = "/v1/agent/self";
+/// In Consul's form: who answers for the catalogue.
+pub const CONSUL_LEADER: &str = "/v1/status/leader";
 /// All entities.
 pub const ENTITIES: &str = "/v1/namespaces/{ns}/entities";
 /// One entity.
@@ -121,6 +157,12 @@ pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
 pub const EVENTS_STREAM: &str = "/v1/namespaces/{ns}/events/stream";
 /// Why something waits: `node/NAME`, `entity/NAME`, `target/ENTITY/NAME`.
 pub const WHY: &str = "/v1/namespaces/{ns}/why/{*subject}";
+
+/// Whether a path is one of the FleetLock protocol.
+#[must_use]
+pub fn is_fleet_lock(path: &str) -> bool {
+    path.ends_with(PRE_REBOOT) || path.ends_with(STEADY_STATE)
+}
 
 /// A route with its parameters filled in, in order. Values are percent-encoded.
 #[must_use]

@@ -63,6 +63,7 @@ round_trip! {
     "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
+    "slot": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
 }
@@ -102,12 +103,17 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::entity::EntitySpec>("entity_spec_external", |shape| shape);
     holds::<v1::external::Reports>("reports", |shape| shape);
     holds::<v1::external::Orchestrated>("orchestrated", |shape| shape);
+    holds::<v1::http_sd::TargetGroup>("target_group", |shape| shape);
     holds::<v1::service::ServiceView>("service_view", |shape| shape);
     holds::<v1::service::ServiceSummary>("service_summary", |shape| shape);
     holds::<v1::service::CatalogueUpdate>("catalogue_update", |shape| shape);
     holds::<v1::rollout::Act>("act", |shape| shape);
     holds::<v1::freeze::FreezeSpec>("freeze_spec", |shape| shape);
     holds::<v1::freeze::FreezeView>("freeze_view", |shape| shape);
+    holds::<v1::slot::SlotSpec>("slot_spec", |shape| shape);
+    holds::<v1::slot::Force>("slot_force", |shape| shape);
+    holds::<v1::slot::FleetLock>("fleet_lock", |shape| shape);
+    holds::<v1::slot::FleetLockError>("fleet_lock_error", |shape| shape);
     holds::<v1::profile::ProfilePatch>("profile_patch", |shape| shape);
     holds::<v1::profile::ProfileSpec>("profile_spec", |shape| shape);
     holds::<v1::target::TargetView>("target_view", |shape| shape);

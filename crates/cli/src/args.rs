@@ -9,6 +9,7 @@ mod policy;
 mod profile;
 mod service;
 mod simulate;
+mod slot;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,7 @@ pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
 pub(crate) use service::{AgentDir, Register, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
+pub(crate) use slot::SlotVerb;
 
 /// One tool for fleets of machines: say what should be true, every machine decides, every wait has a why.
 #[derive(Debug, Parser)]
@@ -145,6 +147,9 @@ pub(crate) enum Command {
     /// Keeping targets from taking their turn, for a while or until somebody ends it
     #[command(subcommand)]
     Freeze(FreezeVerb),
+    /// What only so many machines may do at once, like reboot, and who does
+    #[command(subcommand)]
+    Slot(SlotVerb),
     /// Hand out nothing more, rollbacks included, within one pass; lift it with --off
     StopEverything(StopEverything),
     /// Make the entities and freezes in a file what it says they are

@@ -21,6 +21,7 @@ mod rollout;
 mod server;
 mod service;
 pub(crate) mod simulate;
+mod slot;
 mod statuses;
 mod token;
 mod wait;
@@ -54,6 +55,7 @@ pub(crate) async fn run(args: Args) -> Ended {
         Command::Wait(wait) => wait::run(&context(&global)?, wait).await,
         Command::Rollout(verb) => rollout::run(&context(&global)?, verb).await,
         Command::Freeze(verb) => freeze::run(&context(&global)?, verb).await,
+        Command::Slot(verb) => slot::run(&context(&global)?, verb).await,
         Command::StopEverything(stop) => freeze::stop_everything(&context(&global)?, stop).await,
         Command::Apply { from, dry_run } => apply::apply(&context(&global)?, &from, dry_run).await,
         Command::Diff { from } => apply::diff(&context(&global)?, &from).await,

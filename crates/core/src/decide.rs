@@ -12,3 +12,4 @@ pub mod report;
 pub mod retention;
 pub mod rollout;
 pub mod silence;
+pub mod slots;

@@ -7,6 +7,7 @@ mod events;
 mod expected;
 mod external;
 mod failures;
+mod fleet_lock;
 mod freezes;
 mod input;
 mod listen;
@@ -20,6 +21,7 @@ mod reports;
 mod rollouts;
 mod routes;
 mod services;
+mod slots;
 mod sync;
 mod table;
 mod why;
@@ -113,6 +115,7 @@ pub fn router(app: &App) -> Router {
         .merge(table::document(document))
         .fallback(problem::nowhere)
         .method_not_allowed_fallback(problem::no_such_method)
+        .layer(axum::middleware::from_fn(fleet_lock::in_its_words))
         .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(RequestBodyTimeoutLayer::new(BODY_DEADLINE))
         .layer(axum::middleware::from_fn_with_state(app.clone(), probes::count))

@@ -12,6 +12,7 @@ pub mod plan;
 pub mod profile;
 pub mod report;
 pub mod rollout;
+pub mod slot;
 pub mod token;
 
 use bellwether_api::shape::ShapeError;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::decide::{circles, external, liveness, order, retention, rollout, silence};
+use bellwether_core::decide::{circles, external, liveness, order, retention, rollout, silence, slots};
 use bellwether_core::records::key::Key;
 use bellwether_core::verdict::{Atom, Verdict, of_rollout};
 use bellwether_core::words::counter::{Revision, Term};
@@ -125,6 +125,7 @@ impl Reconciler {
             pass.add(self.external(namespace, term, (since, now)).await?);
             pass.add(self.silence(namespace, term, now).await?);
             pass.add(self.circles(namespace, term, now).await?);
+            pass.add(self.slots(namespace, term, now).await?);
             pass.add(self.rollouts(namespace, term, now).await?);
             pass.add(self.orders(namespace, term).await?);
             pass.add(self.retention(namespace, term).await?);
@@ -164,6 +165,12 @@ impl Reconciler {
         let world = self.desk.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
         self.commit(&world, namespace, decider(term), circles::decide(fleet, now)).await
+    }
+
+    async fn slots(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
+        let world = self.desk.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+        self.commit(&world, namespace, decider(term), slots::decide(fleet, now)).await
     }
 
     async fn rollouts(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {

@@ -20,6 +20,7 @@ const ONE_PLACE: [(&str, &[&str]); 5] = [
         &[
             "crates/server/src/http/problem.rs",
             "crates/agent/src/local/problem.rs",
+            "crates/agent/src/http/refusal.rs",
             "crates/cli/src/commands/demo/service.rs",
         ],
     ),

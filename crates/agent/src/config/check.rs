@@ -79,6 +79,9 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
     let names = whole.dns.as_ref().map(|(path, dns)| {
         super::dns::names(&Place { path, key: "dns".to_owned() }, dns, (&namespace, &name))
     });
+    let http = whole.http.as_ref().map(|(path, http)| {
+        super::http::http(&Place { path, key: "http".to_owned() }, http, (&namespace, &name))
+    });
     let service_dir = agent
         .service_dir
         .as_deref()
@@ -91,6 +94,7 @@ pub(super) fn check(main: &Path, whole: Whole) -> Result<Config, ConfigError> {
     Ok(Config {
         names: names.transpose()?,
         files,
+        http: http.transpose()?,
         services: super::services::all(whole.services, service_dir.transpose()?.as_deref())?,
         addresses: addresses.transpose()?,
         name,

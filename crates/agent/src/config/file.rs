@@ -23,6 +23,7 @@ struct File {
     #[serde(default)]
     file: Vec<CatalogueFile>,
     dns: Option<Dns>,
+    http: Option<Http>,
 }
 
 /// `[agent]`.
@@ -49,6 +50,16 @@ pub(super) struct Dns {
     pub(super) negative_ttl: Option<String>,
     #[serde(default)]
     pub(super) forward: Vec<String>,
+}
+
+/// `[http]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Http {
+    pub(super) listen: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) allow_remote: bool,
+    pub(super) datacentre: Option<String>,
 }
 
 /// `[entity.NAME]`.
@@ -157,6 +168,7 @@ pub(super) struct Whole {
     pub(super) services: Vec<(PathBuf, Definition)>,
     pub(super) files: Vec<(PathBuf, CatalogueFile)>,
     pub(super) dns: Option<(PathBuf, Dns)>,
+    pub(super) http: Option<(PathBuf, Http)>,
 }
 
 impl Whole {
@@ -187,6 +199,12 @@ impl Whole {
                 return Err(twice("dns".to_owned(), other));
             }
             self.dns = Some((path.to_owned(), dns));
+        }
+        if let Some(http) = file.http {
+            if let Some((other, _)) = &self.http {
+                return Err(twice("http".to_owned(), other));
+            }
+            self.http = Some((path.to_owned(), http));
         }
         for (name, entity) in file.entity {
             if let Some((other, _)) = self.entities.get(&name) {

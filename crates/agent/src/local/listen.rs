@@ -1,4 +1,4 @@
-//! The socket: who may connect, how many at once, and for how long headers may take. Limits first, then the question.
+//! The socket: who may connect, and how many at once. Limits first, then the question.
 
 use std::fs;
 use std::io;
@@ -7,25 +7,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::{Extension, Router};
 use bellwether_rt::tasks::Tasks;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tower::ServiceExt;
 
 use super::problem;
+use crate::http::speak::speak;
 
 /// Most connections at once: programs of one machine.
 const MAX_CONNECTIONS: usize = 64;
-
-/// Headers that take longer are somebody holding a socket open.
-const HEADER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Owner and group may connect; the data directory keeps everybody else away as well.
 const MODE: u32 = 0o660;
@@ -93,23 +85,7 @@ async fn connection(stream: UnixStream, router: Router, tasks: Tasks, _permit: O
         }
         Err(error) => return tracing::warn!(%error, "could not tell who connects"),
     };
-    let service = router.map_request(|request: http::Request<Incoming>| request.map(Body::new));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_DEADLINE)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
-    let mut connection = std::pin::pin!(connection);
-    // Polling the connection by reference keeps its state when the stop arm wins.
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = tasks.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a local connection ended");
-    }
+    speak(stream, router, tasks).await;
 }
 
 /// Root, and the agent's own user and group.

@@ -11,6 +11,7 @@ mod away;
 mod bench;
 mod catalogue_files;
 mod child;
+mod discovery;
 mod files;
 mod joining;
 mod kill;

@@ -7,6 +7,7 @@ mod nodes;
 mod profiles;
 mod rollouts;
 mod services;
+mod slots;
 
 use std::time::Duration;
 

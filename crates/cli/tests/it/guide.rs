@@ -24,6 +24,7 @@ fn follow(script: &str, home: &tempfile::TempDir) -> Output {
         .replace("7420", &free_port().to_string())
         .replace("7421", &free_port().to_string())
         .replace("8600", &free_port().to_string())
+        .replace("8500", &free_port().to_string())
         .replace("/tmp/bellwether-dev", &format!("{here}/dev"))
         .replace("/tmp/join-token", &format!("{here}/join-token"))
         .replace("/tmp/web-7", &format!("{here}/web-7"))
@@ -131,6 +132,27 @@ fn the_page_on_freezes_works_as_it_stands() {
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
+}
+
+#[test]
+fn the_page_on_discovery_works_as_it_stands() {
+    let script = blocks("docs/guide/discovery.md", None);
+    let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout).to_lowercase();
+    for part in ["{\"control\":[\"dev\"]}", "x-consul-index: "] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+    assert!(said.matches("\"__meta_bellwether_tag_dev\":\"true\"").count() == 2, "{said}");
+}
+
+#[test]
+fn the_page_on_slots_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/slots.md", None)).stdout);
+    let refused =
+        "\"value\":\"could not lend slot reboot to machine-2: 1 of 1 held: by machine-1\"}status 409";
+    assert!(said.contains(refused), "{said}");
+    assert!(said.matches("status 200").count() == 3 && said.contains("its disk is broken"), "{said}");
 }
 
 #[test]

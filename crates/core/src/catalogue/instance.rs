@@ -58,6 +58,12 @@ impl Addresses {
     pub fn all(&self) -> impl Iterator<Item = IpAddr> {
         self.0.values().flatten().copied()
     }
+
+    /// The one to be told where only one can be: the first of version 4, else the first.
+    #[must_use]
+    pub fn preferred(&self) -> Option<IpAddr> {
+        self.all().find(IpAddr::is_ipv4).or_else(|| self.all().next())
+    }
 }
 
 impl Level {

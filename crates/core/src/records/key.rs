@@ -14,10 +14,13 @@ use super::profile::{Edition, Profile};
 use super::progress::Progress;
 use super::report::Report;
 use super::rollout::Rollout;
+use super::slot::Slot;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
 use crate::words::counter::{EditionNumber, RolloutNumber, Sequence};
-use crate::words::name::{Category, EntityName, FreezeName, NodeName, ProfileName, ServiceName, TargetName};
+use crate::words::name::{
+    Category, EntityName, FreezeName, NodeName, ProfileName, ServiceName, SlotName, TargetName,
+};
 
 use alloc::string::String;
 
@@ -60,6 +63,8 @@ pub enum Key {
     Freeze(FreezeName),
     /// A freeze that holds in every namespace.
     GlobalFreeze(FreezeName),
+    /// A slot.
+    Slot(SlotName),
     /// A profile.
     Profile(ProfileName),
     /// One of a profile's revisions.
@@ -111,6 +116,8 @@ pub enum Record {
     Freeze(Freeze),
     /// A freeze that holds in every namespace.
     GlobalFreeze(Freeze),
+    /// A slot.
+    Slot(Slot),
     /// A profile.
     Profile(Profile),
     /// One of a profile's revisions.
@@ -146,6 +153,7 @@ impl Record {
             Self::Answers(entity, _) => Key::Answers(entity.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::GlobalFreeze(freeze) => Key::GlobalFreeze(freeze.name.clone()),
+            Self::Slot(slot) => Key::Slot(slot.name.clone()),
             Self::Profile(profile) => Key::Profile(profile.name.clone()),
             Self::Edition(edition) => Key::Edition(edition.profile.clone(), edition.number),
             Self::Event(event) => Key::Event(event.sequence),

@@ -74,6 +74,10 @@ names! {
     EntityName: "entity name", label;
     /// A freeze. A DNS label.
     FreezeName: "freeze name", label;
+    /// What only so many may do at once. A DNS label.
+    SlotName: "slot name", label;
+    /// Whoever holds a slot, by a name of its own choice. 1 to 253 visible ASCII characters.
+    HolderName: "holder", visible;
     /// A named bag of params. A DNS label.
     ProfileName: "profile name", label;
     /// Something a node can do, from its own catalogue. A DNS label.

@@ -21,9 +21,12 @@ use crate::records::profile::{Edition, Profile};
 use crate::records::progress::Progress;
 use crate::records::report::Report;
 use crate::records::rollout::Rollout;
+use crate::records::slot::Slot;
 use crate::rollout::board::Board;
 use crate::words::counter::{EditionNumber, Revision, RolloutNumber, Sequence};
-use crate::words::name::{Category, EntityName, FreezeName, NodeName, ProfileName, ServiceName, TargetName};
+use crate::words::name::{
+    Category, EntityName, FreezeName, NodeName, ProfileName, ServiceName, SlotName, TargetName,
+};
 use crate::words::time::Timestamp;
 
 /// Newest events kept in memory; older ones are read from the store.
@@ -73,6 +76,8 @@ pub struct Fleet {
     pub answers: Map<EntityName, Kept<Answers>>,
     /// What is not to be changed.
     pub freezes: Map<FreezeName, Kept<Freeze>>,
+    /// What only so many may do at once, as far as there is something to say of it.
+    pub slots: Map<SlotName, Kept<Slot>>,
     /// Every rollout.
     pub rollouts: Map<(EntityName, RolloutNumber), Kept<Rollout>>,
     /// Revisions of what targets were told; what they were told is on the entity's board.

@@ -155,6 +155,7 @@ impl Fleet {
             | Record::Controllers(..)
             | Record::Answers(..)
             | Record::Freeze(_)
+            | Record::Slot(_)
             | Record::Profile(_)
             | Record::Edition(_)
             | Record::Expected(..)
@@ -206,6 +207,9 @@ impl Fleet {
             }
             Record::Freeze(freeze) => {
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
+            }
+            Record::Slot(slot) => {
+                self.slots.insert_mut(slot.name.clone(), kept(slot, revision));
             }
             Record::Profile(profile) => {
                 self.profiles.insert_mut(profile.name.clone(), kept(profile, revision));
@@ -316,6 +320,7 @@ impl Fleet {
             | Key::Controllers(_)
             | Key::Answers(_)
             | Key::Freeze(_)
+            | Key::Slot(_)
             | Key::Profile(_)
             | Key::Edition(..) => {
                 self.delete_aside(key, revision);
@@ -357,6 +362,9 @@ impl Fleet {
             }
             Key::Freeze(name) => {
                 self.freezes.remove_mut(name);
+            }
+            Key::Slot(name) => {
+                self.slots.remove_mut(name);
             }
             Key::Profile(name) => {
                 self.profiles.remove_mut(name);

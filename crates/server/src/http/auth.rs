@@ -3,6 +3,9 @@
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bellwether_api::paths;
 use bellwether_api::problem::Code;
 use bellwether_core::access::{Denied, Identity, Need, authorise};
 use bellwether_core::words::name::{Actor, NodeName};
@@ -73,11 +76,22 @@ fn refuse(denied: Denied) -> Response {
     Failure::from(denied).hint(hint).into_response()
 }
 
+/// The token in an `Authorization` header. As a password only where clients have no other way to show one: a browser that
+/// remembered it would show it unasked to whatever page sends it here.
+fn token(header: &str, may_be_password: bool) -> Option<String> {
+    if let Some(token) = header.strip_prefix("Bearer ") {
+        return Some(token.to_owned());
+    }
+    let encoded = header.strip_prefix("Basic ").filter(|_| may_be_password)?;
+    let pair = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
+    pair.split_once(':').map(|(_, password)| password.to_owned())
+}
+
 /// Who is asking, and the namespace a node belongs to. A token wins over a certificate: it was shown on purpose.
 fn identify(app: &App, request: &Request) -> Option<(Identity, Option<String>)> {
     let world = app.world();
     if let Some(shown) = request.headers().get(header::AUTHORIZATION) {
-        let shown = shown.to_str().ok()?.strip_prefix("Bearer ")?;
+        let shown = token(shown.to_str().ok()?, paths::is_fleet_lock(request.uri().path()))?;
         let hash = secret::hash(shown.as_bytes());
         let token = world.tokens.get(&hash)?;
         let alive = token.value.expires_at.is_none_or(|end| end > app.clock.now());

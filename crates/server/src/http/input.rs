@@ -8,7 +8,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::{
-    Category, EntityName, FreezeName, Namespace, NodeName, ProfileName, ServiceName,
+    Category, EntityName, FreezeName, Namespace, NodeName, ProfileName, ServiceName, SlotName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -85,6 +85,7 @@ params! {
     Entity(EntityName) = "entity";
     Profile(ProfileName) = "profile";
     Freeze(FreezeName) = "freeze";
+    Turn(SlotName) = "slot";
     Number(u64) = "number";
     Word(String) = "verb";
     CategoryText(String) = "category";
@@ -135,6 +136,16 @@ impl Query {
     {
         let found = self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         Ok(bellwether_api::shape::read_some(name, found)?)
+    }
+
+    /// Every value of a parameter that may stand there several times.
+    pub(crate) fn all<T>(&self, name: &str) -> Result<Vec<T>, Failure>
+    where
+        T: std::str::FromStr,
+        T::Err: std::fmt::Display,
+    {
+        let found = self.0.iter().filter(|(key, _)| key == name);
+        found.map(|(_, value)| Ok(read(name, value)?)).collect()
     }
 
     /// How long to wait: `wait`, like `30s`, at most a minute; not at all if absent.

@@ -62,6 +62,8 @@ impl IntoResponse for Failure {
             let secs = HeaderValue::from(millis.div_ceil(1_000));
             response.headers_mut().insert(header::RETRY_AFTER, secs);
         }
+        // For those on its way who say it in other words.
+        response.extensions_mut().insert(self.0);
         response
     }
 }

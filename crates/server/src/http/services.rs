@@ -2,6 +2,8 @@
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::http_sd::{self, TargetGroup};
 use bellwether_api::v1::offers::Offers;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::service::{CatalogueChange, CatalogueUpdate, Instance, ServiceSummary, ServiceView};
@@ -9,6 +11,7 @@ use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, ServiceName};
 use bellwether_core::words::near::nearest;
 use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
 
 use super::App;
 use super::input::{Answer, Body, Node, Ns, Query, Service};
@@ -60,16 +63,7 @@ pub(crate) async fn get(
     let fleet = world.fleets.get(&namespace);
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
     let revision = last(&world, &namespace).get();
-    let Some(service) = service else {
-        let known =
-            fleet.into_iter().flat_map(|fleet| fleet.catalogue.services()).map(|(name, _)| name.as_str());
-        let failure =
-            Failure::new(Code::NotFound, format!("could not find service {name}: nobody ever offered it"));
-        return Err(match nearest(name.as_str(), known) {
-            Some(near) => failure.hint(format!("did you mean {near}? bellwether service list shows all")),
-            None => failure.hint("bellwether service list shows all there are"),
-        });
-    };
+    let Some(service) = service else { return Err(unheard(fleet, &name)) };
     Ok(Answer(ServiceView {
         name: name.to_string(),
         addressable: service.addressable(),
@@ -77,6 +71,34 @@ pub(crate) async fn get(
         instances: service.instances().map(Instance::from).collect(),
         revision,
     }))
+}
+
+/// The targets of a service for Prometheus' HTTP discovery: of `service`, with every `tag`. Prometheus keeps the targets it
+/// has when it is refused, so a name that was never heard of is refused.
+pub(crate) async fn targets(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    query: Query,
+) -> Result<Answer<Vec<TargetGroup>>, Failure> {
+    query.only(&["service", "tag"])?;
+    let name: Option<ServiceName> = query.get("service")?;
+    let name = name.ok_or_else(|| ShapeError::at("service", "say which, like ?service=web"))?;
+    let (tags, world) = (query.all("tag")?, app.world());
+    let fleet = world.fleets.get(&namespace);
+    let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
+    let service = service.ok_or_else(|| unheard(fleet, &name))?;
+    std::future::ready(Ok(Answer(http_sd::groups(&namespace, (&name, service), &tags)))).await
+}
+
+/// A name that nobody ever offered, and the nearest that somebody did.
+fn unheard(fleet: Option<&Fleet>, name: &ServiceName) -> Failure {
+    let known = fleet.into_iter().flat_map(|fleet| fleet.catalogue.services()).map(|(name, _)| name.as_str());
+    let failure =
+        Failure::new(Code::NotFound, format!("could not find service {name}: nobody ever offered it"));
+    match nearest(name.as_str(), known) {
+        Some(near) => failure.hint(format!("did you mean {near}? bellwether service list shows all")),
+        None => failure.hint("bellwether service list shows all there are"),
+    }
 }
 
 /// Waits, if the query says so, until the catalogue changed past what is known.

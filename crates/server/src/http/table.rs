@@ -11,6 +11,7 @@ use bellwether_api::v1::event::Event;
 use bellwether_api::v1::external::{Orchestrated, Reports};
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_api::v1::http_sd::TargetGroup;
 use bellwether_api::v1::log::{NewLog, NodeLog};
 use bellwether_api::v1::node::{Because, LabelChange, NodeView, Unaccounted};
 use bellwether_api::v1::offers::Offers;
@@ -22,6 +23,7 @@ use bellwether_api::v1::profile::{Edition, Profile, ProfilePatch, ProfileSpec};
 use bellwether_api::v1::report::Report;
 use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
 use bellwether_api::v1::service::{ServiceSummary, ServiceView};
+use bellwether_api::v1::slot::{FleetLock, Force, Slot, SlotSpec};
 use bellwether_api::v1::status::Status;
 use bellwether_api::v1::target::TargetView;
 use bellwether_api::v1::why::Why;
@@ -32,8 +34,8 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
 use super::{
-    App, access, entities, events, expected, external, failures, freezes, logs, nodes, plan, probes,
-    profiles, reports, rollouts, routes, services, sync, why,
+    App, access, entities, events, expected, external, failures, fleet_lock, freezes, logs, nodes, plan,
+    probes, profiles, reports, rollouts, routes, services, slots, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -67,7 +69,7 @@ const fn route(method: HttpMethod, path: &'static str, need: Need, summary: &'st
 }
 
 pub(super) fn all(app: App) -> Routes {
-    people(configuration(frozen(changes(offered(fleet(nodes(Routes::new(app))))))))
+    people(configuration(turns(frozen(changes(offered(fleet(nodes(Routes::new(app)))))))))
         .add::<Nothing, Nothing, _, _>(
             route(Get, paths::HEALTHZ, Need::Open, "The process answers"),
             probes::healthz,
@@ -193,6 +195,10 @@ fn offered(routes: Routes) -> Routes {
             route(Get, paths::SERVICE, Need::NodeOrRead, "Get a service"),
             services::get,
         )
+        .add::<Nothing, Vec<TargetGroup>, _, _>(
+            route(Get, paths::HTTP_SD, Need::NodeOrRead, "A service's targets for Prometheus"),
+            services::targets,
+        )
 }
 
 fn changes(routes: Routes) -> Routes {
@@ -286,6 +292,36 @@ fn frozen(routes: Routes) -> Routes {
         .add::<Nothing, Nothing, _, _>(
             route(Delete, paths::GLOBAL_FREEZE, Need::Administer, "End a freeze of every namespace"),
             freezes::delete_global,
+        )
+}
+
+/// What only so many may do at once, and who may reboot.
+fn turns(routes: Routes) -> Routes {
+    routes
+        .add::<Nothing, Page<Slot>, _, _>(route(Get, paths::SLOTS, Need::Read, "List slots"), slots::list)
+        .add::<SlotSpec, Slot, _, _>(
+            route(Put, paths::SLOT, Need::Operate, "Set how many may hold a slot, and for how long"),
+            slots::put,
+        )
+        .add::<Force, Nothing, _, _>(
+            route(Post, paths::SLOT_RELEASE, Need::Operate, "Take a slot from its holder"),
+            slots::release,
+        )
+        .add::<FleetLock, Nothing, _, _>(
+            route(Post, paths::PRE_REBOOT, Need::Operate, "FleetLock: take one's turn to reboot"),
+            fleet_lock::pre_reboot,
+        )
+        .add::<FleetLock, Nothing, _, _>(
+            route(Post, paths::STEADY_STATE, Need::Operate, "FleetLock: the reboot is done"),
+            fleet_lock::steady_state,
+        )
+        .add::<FleetLock, Nothing, _, _>(
+            route(Post, paths::SLOT_PRE_REBOOT, Need::Operate, "FleetLock over a slot: take one's turn"),
+            fleet_lock::pre_reboot_of,
+        )
+        .add::<FleetLock, Nothing, _, _>(
+            route(Post, paths::SLOT_STEADY_STATE, Need::Operate, "FleetLock over a slot: it is done"),
+            fleet_lock::steady_state_of,
         )
 }
 

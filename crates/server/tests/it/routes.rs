@@ -1,6 +1,7 @@
 //! Every route with every identity: what is not allowed is refused before anything else is looked at.
 
 use bellwether_api::client::{CallError, Client, Identity};
+use bellwether_api::paths::is_fleet_lock;
 use bellwether_api::problem::Code;
 use bellwether_core::access::Need;
 use http::Method;
@@ -15,6 +16,13 @@ async fn refused(client: &Client, method: &str, path: &str) -> Option<Code> {
     match answer {
         Err(CallError::Problem(problem)) => {
             matches!(problem.code, Code::Unauthenticated | Code::Forbidden).then_some(problem.code)
+        }
+        // FleetLock's paths refuse in the words of that protocol.
+        Err(CallError::Garbled { reason, .. }) if is_fleet_lock(path) && reason.contains("status 401") => {
+            Some(Code::Unauthenticated)
+        }
+        Err(CallError::Garbled { reason, .. }) if is_fleet_lock(path) && reason.contains("status 403") => {
+            Some(Code::Forbidden)
         }
         Err(CallError::Garbled { .. }) | Ok(_) => None,
         Err(other) => panic!("{path}: {other}"),
@@ -42,7 +50,8 @@ async fn every_route_refuses_every_identity_that_it_does_not_need() {
             .replace("{node}", "web-1")
             .replace("{*subject}", "node/web-1");
         let path = path.replace("{entity}", "web").replace("{number}", "1").replace("{verb}", "nothing");
-        let path = path.replace("{profile}", "web").replace("{freeze}", "holidays");
+        let path =
+            path.replace("{profile}", "web").replace("{freeze}", "holidays").replace("{slot}", "reboot");
         let path = path.replace("{category}", "x").replace("{token}", "none");
         for (who, client) in &identities {
             let allowed = match route.need {

@@ -3,12 +3,13 @@
 use super::Field;
 
 /// The pages with tables of keys, and the file each is about.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
     ("server.toml", include_str!("../../../../../docs/guide/server.md")),
     ("agent.toml", include_str!("../../../../../docs/guide/nodes.md")),
     ("agent.toml", include_str!("../../../../../docs/guide/configuration.md")),
     ("agent.toml", include_str!("../../../../../docs/guide/files.md")),
     ("agent.toml", include_str!("../../../../../docs/guide/services.md")),
+    ("agent.toml", include_str!("../../../../../docs/guide/discovery.md")),
 ];
 
 /// What a table of keys begins with.
@@ -117,6 +118,7 @@ mod tests {
             ("[[service]]\nname = \"a\"", "service."),
             ("[[service]]\nname = \"a\"\n[[service.check]]\nname = \"b\"", "service.check."),
             ("[dns]", "dns."),
+            ("[http]", "http."),
         ] {
             std::fs::write(&path, format!("{written}\nnonsense = 1")).unwrap();
             let error = bellwether_agent::config::Config::load(&path).unwrap_err();

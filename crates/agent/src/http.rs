@@ -1,0 +1,89 @@
+//! Discovery over HTTP on this machine: the catalogue in Consul's form and targets for Prometheus, from this machine's own
+//! copy, also while no server can be reached. Reads only; whoever reaches the port may ask.
+//!
+//! To add a path: its text in `bellwether_api::paths`, a handler in a file here, a line in [`routes`].
+
+mod consul;
+mod desk;
+mod listen;
+mod query;
+mod refusal;
+pub(crate) mod speak;
+mod targets;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn;
+use axum::routing::get;
+use bellwether_api::paths;
+use bellwether_core::words::name::{Datacentre, Namespace, NodeName};
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::watch;
+
+use crate::catalogue::Picture;
+use crate::link::contact::Contact;
+use desk::Desk;
+
+/// What discovery over HTTP is made of.
+#[derive(Debug, Clone)]
+pub struct Http {
+    /// Where it listens.
+    pub listen: Vec<SocketAddr>,
+    /// What the one datacentre there is is called.
+    pub datacentre: Datacentre,
+    /// The namespace whose catalogue it is.
+    pub namespace: Namespace,
+    /// This node.
+    pub node: NodeName,
+}
+
+/// What it is told of.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// The catalogue as it is known here.
+    pub(crate) picture: watch::Receiver<Arc<Picture>>,
+    /// Whether a server answers.
+    pub(crate) contact: watch::Receiver<Contact>,
+    pub(crate) clock: Clock,
+    /// What waiting is spread by.
+    pub(crate) seed: u64,
+}
+
+/// Everything that is answered here.
+fn routes(desk: Desk) -> Router {
+    Router::new()
+        .route(paths::CONSUL_SERVICES, get(consul::services))
+        .route(paths::CONSUL_SERVICE, get(consul::service))
+        .route(paths::CONSUL_NODES, get(consul::nodes))
+        .route(paths::CONSUL_NODE, get(consul::node))
+        .route(paths::CONSUL_DATACENTRES, get(consul::datacentres))
+        .route(paths::CONSUL_HEALTH_SERVICE, get(consul::health_of_service))
+        .route(paths::CONSUL_HEALTH_NODE, get(consul::health_of_node))
+        .route(paths::CONSUL_SELF, get(consul::this_agent))
+        .route(paths::CONSUL_LEADER, get(consul::leader))
+        .route(paths::AGENT_HTTP_SD, get(targets::groups))
+        .fallback(refusal::nowhere)
+        .layer(DefaultBodyLimit::max(0))
+        .layer(from_fn(refusal::only_get))
+        .with_state(desk)
+}
+
+/// Answers until the level stops. A port that cannot be had is no reason not to run what is to run here.
+pub(crate) async fn serve(http: Http, sources: Sources, level: Tasks) {
+    let mut listeners = Vec::new();
+    for address in &http.listen {
+        match tokio::net::TcpListener::bind(address).await {
+            Ok(listener) => listeners.push(listener),
+            Err(error) => return tracing::error!(%address, %error, "could not listen for HTTP"),
+        }
+    }
+    tracing::info!(addresses = ?http.listen, "answering discovery over HTTP");
+    let desk = Desk::start(http, sources, &level);
+    for listener in listeners {
+        level.spawn("http", listen::serve(listener, routes(desk.clone()), level.clone()));
+    }
+}

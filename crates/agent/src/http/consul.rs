@@ -1,0 +1,109 @@
+//! A part of Consul's catalogue, for reading: what its clients ask for to find services and to hear of changes.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use bellwether_core::words::name::{NodeName, ServiceName};
+use serde::Serialize;
+use serde_json::json;
+
+use super::desk::Desk;
+use super::query::Query;
+use super::refusal::Refusal;
+
+pub(super) async fn services(State(desk): State<Desk>, query: Query) -> Result<Response, Refusal> {
+    query.only(&[])?;
+    desk.answer(&query, |view| view.services()).await
+}
+
+pub(super) async fn service(
+    State(desk): State<Desk>,
+    Path(name): Path<String>,
+    query: Query,
+) -> Result<Response, Refusal> {
+    query.only(&["tag"])?;
+    let (name, tags) = (name_of(&name), query.tags()?);
+    desk.answer(&query, |view| name.as_ref().map(|name| view.service(name, &tags)).unwrap_or_default()).await
+}
+
+pub(super) async fn nodes(State(desk): State<Desk>, query: Query) -> Result<Response, Refusal> {
+    query.only(&[])?;
+    desk.answer(&query, |view| view.nodes()).await
+}
+
+pub(super) async fn node(
+    State(desk): State<Desk>,
+    Path(name): Path<String>,
+    query: Query,
+) -> Result<Response, Refusal> {
+    query.only(&[])?;
+    let name = NodeName::parse(&name).ok();
+    desk.answer(&query, |view| name.as_ref().and_then(|name| view.node_services(name))).await
+}
+
+pub(super) async fn datacentres(State(desk): State<Desk>, query: Query) -> Result<Response, Refusal> {
+    query.only(&[])?;
+    std::future::ready(Ok(Json([desk.http().datacentre.to_string()]).into_response())).await
+}
+
+pub(super) async fn health_of_service(
+    State(desk): State<Desk>,
+    Path(name): Path<String>,
+    query: Query,
+) -> Result<Response, Refusal> {
+    query.only(&["tag", "passing"])?;
+    let (name, tags, passing) = (name_of(&name), query.tags()?, query.switch("passing")?);
+    let say = |view: bellwether_api::consul::View<'_>| {
+        name.as_ref().map(|name| view.health(name, (&tags, passing))).unwrap_or_default()
+    };
+    desk.answer(&query, say).await
+}
+
+pub(super) async fn health_of_node(
+    State(desk): State<Desk>,
+    Path(name): Path<String>,
+    query: Query,
+) -> Result<Response, Refusal> {
+    query.only(&[])?;
+    let name = NodeName::parse(&name).ok();
+    desk.answer(&query, |view| name.as_ref().map(|name| view.node_health(name)).unwrap_or_default()).await
+}
+
+/// Who this agent is: clients that are told no datacentre ask for it here.
+pub(super) async fn this_agent(State(desk): State<Desk>) -> impl IntoResponse {
+    let http = desk.http();
+    let address = desk.picture().ok().and_then(|picture| picture.catalogue.host(&http.node)?.preferred());
+    let about = json!({
+        "Config": {
+            "Datacenter": http.datacentre.as_str(),
+            "NodeName": http.node.as_str(),
+            "NodeID": http.node.as_str(),
+            "Server": false,
+            "Version": env!("CARGO_PKG_VERSION"),
+        },
+        "Member": {
+            "Name": http.node.as_str(),
+            "Addr": address.map(|address| address.to_string()).unwrap_or_default(),
+            "Status": 1,
+            "Tags": { "dc": http.datacentre.as_str(), "role": "node" },
+        },
+        "Meta": {},
+    });
+    std::future::ready(json_of(&about)).await
+}
+
+/// The server that this agent speaks with; empty while none answers.
+pub(super) async fn leader(State(desk): State<Desk>) -> impl IntoResponse {
+    let contact = desk.contact();
+    let server = if contact.connected_since.is_some() { contact.server.as_str() } else { "" };
+    std::future::ready(json_of(server.trim_start_matches("https://"))).await
+}
+
+fn json_of<T: Serialize + ?Sized>(value: &T) -> Response {
+    Json(value).into_response()
+}
+
+/// A text that cannot be a service's name is the name of a service that nobody offers.
+fn name_of(text: &str) -> Option<ServiceName> {
+    ServiceName::parse(text).ok()
+}

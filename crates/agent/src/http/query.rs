@@ -1,0 +1,127 @@
+//! What a request says beside its path. What would change the answer and is not served is refused, never passed over.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use bellwether_core::words::name::{Datacentre, Tag};
+use bellwether_core::words::time::Span;
+use http::request::Parts;
+
+use super::refusal::Refusal;
+
+/// How long a blocking read waits when it does not say, and at most: Consul's own.
+const WAIT: Duration = Duration::from_secs(5 * 60);
+const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
+
+/// Parameters that every read may have. Of these `stale` and `cached` are always so, and `pretty`, `token` and `near` are
+/// without meaning here.
+const EVERYWHERE: [&str; 8] = ["dc", "index", "wait", "stale", "cached", "pretty", "token", "near"];
+
+/// The parameters of a request.
+#[derive(Debug)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = Refusal;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
+        let pairs = pairs.map_err(|error| Refusal::Invalid(format!("could not read the query: {error}")))?;
+        Ok(Self(pairs.0))
+    }
+}
+
+impl Query {
+    /// Refuses every parameter that is neither among these nor one that every read may have.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+        let served = |name: &str| known.contains(&name) || EVERYWHERE.contains(&name);
+        let unknown = self.0.iter().find(|(name, _)| !served(name));
+        unknown.map_or(Ok(()), |(name, _)| {
+            Err(Refusal::Invalid(format!(
+                "could not answer: the parameter {name:?} is not served by this agent"
+            )))
+        })
+    }
+
+    /// Refuses to speak for another datacentre.
+    pub(super) fn here(&self, datacentre: &Datacentre) -> Result<(), Refusal> {
+        match self.first("dc") {
+            Some(named) if !named.is_empty() && !named.eq_ignore_ascii_case(datacentre.as_str()) => {
+                Err(Refusal::OtherDatacentre(named.to_owned()))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What the client has seen; none when it wants an answer at once.
+    pub(super) fn index(&self) -> Result<Option<u64>, Refusal> {
+        Ok(self.read("index")?.filter(|index| *index > 0))
+    }
+
+    /// How long it waits for another answer, spread by up to a sixteenth so that not all come back at once.
+    pub(super) fn wait(&self, seed: u64) -> Result<Duration, Refusal> {
+        let wait = self.read::<Span>("wait")?.map_or(WAIT, Span::to_duration);
+        let wait = if wait.is_zero() { WAIT } else { wait.min(LONGEST_WAIT) };
+        let most = u64::try_from(wait.as_millis()).unwrap_or_default() / 16;
+        Ok(wait + Duration::from_millis(seed.checked_rem(most).unwrap_or_default()))
+    }
+
+    /// Tags that are wanted, all of them.
+    pub(super) fn tags(&self) -> Result<Vec<Tag>, Refusal> {
+        let named = self.0.iter().filter(|(name, _)| name == "tag");
+        named.map(|(_, value)| value.parse().map_err(|error| refuse("tag", error))).collect()
+    }
+
+    /// Whether a switch is on; standing there alone is on.
+    pub(super) fn switch(&self, name: &str) -> Result<bool, Refusal> {
+        match self.first(name) {
+            None => Ok(false),
+            Some("" | "1" | "t" | "T" | "true" | "True" | "TRUE") => Ok(true),
+            Some("0" | "f" | "F" | "false" | "False" | "FALSE") => Ok(false),
+            Some(other) => Err(refuse(name, format!("{other:?} is not true or false"))),
+        }
+    }
+
+    /// A parameter.
+    pub(super) fn read<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, Refusal> {
+        let text = self.first(name).filter(|text| !text.is_empty());
+        text.map(|text| text.parse().map_err(|error| refuse(name, error))).transpose()
+    }
+
+    fn first(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+fn refuse(name: &str, reason: impl Display) -> Refusal {
+    Refusal::Invalid(format!("could not use the parameter {name}: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(pairs: &[(&str, &str)]) -> Query {
+        Query(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    #[test]
+    fn a_wait_is_consuls_default_and_at_most_ten_minutes_and_a_sixteenth_longer() {
+        let wait = |text: &str, seed| query(&[("wait", text)]).wait(seed).unwrap().as_secs();
+        assert_eq!(query(&[]).wait(0).unwrap(), WAIT);
+        assert_eq!((wait("60000ms", 0), wait("1m", 0), wait("7d", 0)), (60, 60, 600));
+        for seed in 0..100 {
+            assert!((160..170).contains(&wait("160s", seed * 101)), "{seed}");
+        }
+    }
+
+    #[test]
+    fn a_switch_is_on_when_it_stands_there_alone() {
+        for (text, on) in [("", true), ("1", true), ("true", true), ("0", false), ("false", false)] {
+            assert_eq!(query(&[("passing", text)]).switch("passing").unwrap(), on, "{text}");
+        }
+        assert!(query(&[("passing", "maybe")]).switch("passing").is_err());
+        assert!(!query(&[]).switch("passing").unwrap());
+    }
+}

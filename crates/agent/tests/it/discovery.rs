@@ -1,0 +1,369 @@
+//! Discovery over HTTP: the agent's port asked with curl and by a client that was made for Consul; and followed by a real
+//! Prometheus, which also asks the server.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use bellwether_agent::local::client::call;
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::access::NewToken;
+use bellwether_api::v1::service::definition::Definition;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::bench::{Agent, Bench, lines, within};
+
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let found = within(async || holds().await.then_some(())).await;
+    assert!(found.is_some(), "waited in vain until {what}");
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// An answer: its status, its head in lower case, and its body.
+struct Page {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Page {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{}: {}", self.status, self.body))
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    fn index(&self) -> u64 {
+        self.header("x-consul-index").unwrap().parse().unwrap()
+    }
+}
+
+fn curl(port: u16, path: &str, more: &[&str]) -> Page {
+    let output = Command::new("curl")
+        .args(["-s", "-i", "-g", "--max-time", "60", &format!("http://127.0.0.1:{port}{path}")])
+        .args(more)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+    let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    Page { status, head: head.to_lowercase(), body: body.to_owned() }
+}
+
+/// Begins to ask; the answer comes later.
+fn asking(port: u16, path: String) -> tokio::task::JoinHandle<Page> {
+    tokio::task::spawn_blocking(move || curl(port, &path, &[]))
+}
+
+/// A service that is there while something listens on its port.
+fn web(port: u16) -> String {
+    format!(
+        "[[service]]\nname = \"web\"\nport = {port}\ntags = [\"blue\", \"v1\"]\nmeta = {{ path = \"/x\" }}\n\
+         [[service.check]]\nname = \"port\"\ntcp = \"127.0.0.1:{port}\"\ninterval = \"50ms\"\nfall = 1\nrise = 1\n"
+    )
+}
+
+fn head(http: u16) -> String {
+    format!("addresses = {{ eth0 = [\"127.0.0.1\"] }}\n[http]\nlisten = [\"127.0.0.1:{http}\"]\n")
+}
+
+async fn listening(http: u16, service: &str) {
+    until("the service is known", async || {
+        let page = curl(http, &format!("/v1/catalog/service/{service}"), &[]);
+        page.status == 200 && page.json() != json!([])
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_catalogue_is_told_in_consuls_shapes() {
+    let bench = Bench::new().await;
+    let (http, port) = (free_port(), free_port());
+    let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let other = "[[service]]\nname = \"bare\"\n";
+    let agent: Agent = bench.agent(&format!("{}{}{other}", head(http), web(port))).await;
+    listening(http, "bare").await;
+    until("it passes", async || curl(http, "/v1/health/service/web?passing", &[]).json() != json!([])).await;
+
+    let node = json!({
+        "ID": "web-1", "Node": "web-1", "Address": "127.0.0.1", "Datacenter": "default",
+        "TaggedAddresses": { "lan_ipv4": "127.0.0.1" }, "Meta": {},
+    });
+    let service = json!({
+        "ID": "web", "Service": "web", "Tags": ["blue", "v1"], "Address": "127.0.0.1", "Port": port,
+        "TaggedAddresses": { "lan_ipv4": { "Address": "127.0.0.1", "Port": port } }, "Meta": { "path": "/x" },
+        "Weights": { "Passing": 1, "Warning": 1 }, "EnableTagOverride": false,
+    });
+    let ask = |path: &str| curl(http, path, &[]).json();
+    assert_eq!(ask("/v1/catalog/datacenters"), json!(["default"]));
+    assert_eq!(ask("/v1/catalog/services"), json!({ "bare": [], "web": ["blue", "v1"] }));
+    assert_eq!(ask("/v1/catalog/nodes"), json!([node]));
+    let found = ask("/v1/catalog/node/web-1");
+    assert_eq!((&found["Node"], &found["Services"]["web"]), (&node, &service));
+    assert_eq!(ask("/v1/catalog/node/nobody"), Value::Null);
+    let found = ask("/v1/catalog/service/web?tag=blue&tag=v1");
+    assert_eq!((&found[0]["ServiceID"], &found[0]["ServicePort"]), (&json!("web"), &json!(port)));
+    assert_eq!(ask("/v1/catalog/service/web?tag=blue&tag=green"), json!([]));
+    let found = ask("/v1/health/service/web?dc=default&passing=1&stale=");
+    assert_eq!((&found[0]["Node"], &found[0]["Service"]), (&node, &service));
+    let checks: Vec<&Value> =
+        found[0]["Checks"].as_array().unwrap().iter().map(|it| &it["CheckID"]).collect();
+    assert_eq!(checks, [&json!("serfHealth"), &json!("service:web")]);
+    let found = ask("/v1/health/node/web-1");
+    let checks: Vec<&Value> = found.as_array().unwrap().iter().map(|it| &it["CheckID"]).collect();
+    assert_eq!(checks, [&json!("serfHealth"), &json!("service:bare"), &json!("service:web")]);
+    assert_eq!(ask("/v1/agent/self")["Config"]["NodeName"], "web-1");
+    assert_eq!(ask("/v1/status/leader"), json!(bench.address.to_string()));
+
+    drop(listener);
+    until("it is critical", async || {
+        let found = ask("/v1/health/service/web");
+        found[0]["Checks"][1]["Status"] == "critical" && found[0]["Checks"][0]["Status"] == "passing"
+    })
+    .await;
+    assert_eq!(ask("/v1/health/service/web?passing"), json!([]));
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_served_is_refused_and_said_so() {
+    let bench = Bench::new().await;
+    let http = free_port();
+    let agent = bench.agent(&format!("{}[[service]]\nname = \"web\"\nport = 80\n", head(http))).await;
+    listening(http, "web").await;
+    for (path, status, said) in [
+        ("/v1/health/service/web?dc=elsewhere", 500, "No path to datacenter"),
+        ("/v1/health/service/web?filter=a", 400, "\"filter\" is not served"),
+        ("/v1/health/service/web?passing=maybe", 400, "passing"),
+        ("/v1/health/service/web?index=x", 400, "index"),
+        ("/v1/kv/a", 404, "/v1/kv/a"),
+        ("/v1/http-sd", 400, "?service=NAME"),
+        ("/v1/http-sd?service=wev", 404, "did you mean web?"),
+    ] {
+        let page = curl(http, path, &[]);
+        assert_eq!(page.status, status, "{path}: {}", page.body);
+        assert!(page.body.contains(said), "{path}: {}", page.body);
+    }
+    for method in ["PUT", "POST", "DELETE"] {
+        let page = curl(http, "/v1/catalog/services", &["-X", method]);
+        assert_eq!((page.status, page.header("allow")), (405, Some("get")), "{method}");
+    }
+    assert_eq!(curl(http, "/v1/health/service/nobody", &[]).json(), json!([]));
+    let long = format!("x-long: {}", "a".repeat(100_000));
+    assert_eq!(curl(http, "/v1/catalog/services", &["-H", &long]).status, 431, "a head has its limit");
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_rises() {
+    let mut bench = Bench::new().await;
+    let (http, port) = (free_port(), free_port());
+    let config = format!("{}{}", head(http), web(port));
+    let agent = bench.agent(&config).await;
+    listening(http, "web").await;
+    until("it is critical", async || {
+        curl(http, "/v1/health/service/web", &[]).json()[0]["Checks"][1]["Status"] == "critical"
+    })
+    .await;
+    let mut index = curl(http, "/v1/health/service/web", &[]).index();
+    assert!(index > 0);
+    // Nothing changes: the wait is over, and the index is what it was.
+    let page = curl(http, &format!("/v1/health/service/web?index={index}&wait=50ms"), &[]);
+    assert_eq!(page.index(), index);
+    assert_eq!(
+        (page.header("x-consul-knownleader"), page.header("x-consul-lastcontact")),
+        (Some("true"), Some("0"))
+    );
+
+    let mut next = asking(http, format!("/v1/health/service/web?index={index}&wait=10m"));
+    let passing = asking(http, format!("/v1/health/service/web?passing&index={index}&wait=10m"));
+    let other = asking(http, format!("/v1/health/service/nobody?index={index}&wait=10m"));
+    let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    loop {
+        let page = next.await.unwrap();
+        assert!(page.index() > index, "{} after {index}", page.index());
+        index = page.index();
+        if page.json()[0]["Checks"][1]["Status"] == "passing" {
+            break;
+        }
+        next = asking(http, format!("/v1/health/service/web?index={index}&wait=10m"));
+    }
+    assert_eq!(passing.await.unwrap().json().as_array().map(Vec::len), Some(1));
+    assert!(!other.is_finished(), "whoever waits for something else is not woken");
+
+    // Cut off and started again it answers from what it kept, says so, and its index goes on rising.
+    until("the catalogue is kept", async || {
+        std::fs::read_to_string(bench.data_dir().join("catalogue.json"))
+            .is_ok_and(|text| text.contains("passing"))
+    })
+    .await;
+    bench.stop_server().await;
+    agent.stop().await;
+    assert_eq!(other.await.unwrap().status, 200, "an agent that ends answers what is there");
+    let agent = bench.agent_again(&config);
+    until("it answers", async || curl(http, "/v1/status/leader", &[]).status == 200).await;
+    let page = curl(http, &format!("/v1/health/service/web?passing&index={index}&wait=10m"), &[]);
+    assert_eq!((page.status, page.header("x-consul-knownleader")), (200, Some("false")));
+    assert!(page.index() > index, "{} after {index}", page.index());
+    assert_eq!(page.json()[0]["Service"]["Port"], port);
+    assert_eq!(curl(http, "/v1/status/leader", &[]).json(), json!(""));
+    drop(listener);
+    agent.stop().await;
+}
+
+/// A real Prometheus that finds the service `web` by what this agent and the server say.
+struct Prometheus {
+    process: Child,
+    port: u16,
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+const JOBS: [&str; 2] = ["agent", "server"];
+
+impl Prometheus {
+    async fn start(bench: &Bench, agent: u16) -> Self {
+        let dir = bench.path("prometheus");
+        std::fs::create_dir(&dir).unwrap();
+        let (ca, token) = (bench.path("server").join("pki/ca.pem"), dir.join("token"));
+        let new = NewToken { name: "prometheus".to_owned(), role: "viewer".to_owned(), expires_in: None };
+        std::fs::write(&token, bench.client.create_token(&new).await.unwrap().secret).unwrap();
+        let config = format!(
+            "scrape_configs:\n\
+             - job_name: agent\n  http_sd_configs:\n  - url: http://127.0.0.1:{agent}/v1/http-sd?service=web&tag=blue\n    \
+             refresh_interval: 100ms\n\
+             - job_name: server\n  http_sd_configs:\n  - url: https://{}/v1/namespaces/default/http-sd?service=web\n    \
+             refresh_interval: 100ms\n    authorization: {{ type: Bearer, credentials_file: {} }}\n    tls_config: {{ ca_file: {} }}\n",
+            bench.address,
+            token.display(),
+            ca.display(),
+        );
+        std::fs::write(dir.join("prometheus.yml"), config).unwrap();
+        let port = free_port();
+        let process = Command::new("prometheus")
+            .arg(format!("--config.file={}", dir.join("prometheus.yml").display()))
+            .arg(format!("--storage.tsdb.path={}", dir.join("data").display()))
+            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(dir.join("log")).unwrap())
+            .spawn()
+            .expect("prometheus is here: `cargo xtask test` installs it");
+        Self { process, port }
+    }
+
+    /// The labels that a job's targets were found with.
+    fn found(&self, job: &str) -> Vec<Value> {
+        let page = curl(self.port, "/api/v1/targets?state=active", &[]);
+        let all: Value = serde_json::from_str(&page.body).unwrap_or_default();
+        let all = all.pointer("/data/activeTargets").and_then(Value::as_array).cloned().unwrap_or_default();
+        let labels = all.into_iter().filter_map(|target| target.get("discoveredLabels").cloned());
+        labels.filter(|labels| labels.get("job").is_some_and(|found| found == job)).collect()
+    }
+
+    /// Waits until every job has found exactly one target that fits.
+    async fn finds(&self, what: &str, fits: impl Fn(&Value) -> bool) {
+        until(what, async || JOBS.iter().all(|job| matches!(self.found(job).as_slice(), [one] if fits(one))))
+            .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
+    let bench = Bench::new().await;
+    let http = free_port();
+    let agent = bench.agent(&head(http)).await;
+    let web = Definition {
+        name: "web".to_owned(),
+        port: Some(9100),
+        tags: ["blue".to_owned()].into(),
+        meta: [("metrics-path".to_owned(), "/m".to_owned())].into(),
+        ..Definition::default()
+    };
+    let register = async || {
+        call::<_, Value>(&bench.data_dir(), Method::PUT, paths::AGENT_SERVICES, Some(&web)).await.is_ok()
+    };
+    until("it registers", register).await;
+    listening(http, "web").await;
+    let prometheus = Prometheus::start(&bench, http).await;
+    let fits = |labels: &Value| {
+        let label = |name: &str| labels[format!("__meta_bellwether_{name}")].as_str().unwrap_or_default();
+        assert_eq!(labels["__address__"], "127.0.0.1:9100");
+        assert_eq!((label("service"), label("node"), label("instance")), ("web", "web-1", "web"));
+        assert_eq!((label("tags"), label("tag_blue"), label("meta_metrics_path")), (",blue,", "true", "/m"));
+        label("level") == "passing"
+    };
+    prometheus.finds("every job finds it", fits).await;
+
+    let gone = fill(paths::AGENT_SERVICE, &["web"]);
+    let _: Value = call::<(), _>(&bench.data_dir(), Method::DELETE, &gone, None).await.unwrap();
+    until("no job has it", async || JOBS.iter().all(|job| prometheus.found(job).is_empty())).await;
+    assert!(register().await);
+    prometheus.finds("every job finds it again", fits).await;
+    agent.stop().await;
+}
+
+/// Debian's python3-consul, which watches a service as its users do, and prints its ports when they change.
+const WATCHER: &str = r#"
+import consul, sys
+client, index, before = consul.Consul(port=int(sys.argv[1])), None, None
+assert client.agent.self()["Config"]["Datacenter"] == "default"
+assert client.catalog.datacenters() == ["default"]
+_, services = client.catalog.services()
+assert services == {"web": ["blue", "v1"]}, services
+_, nodes = client.catalog.nodes()
+assert [node["Node"] for node in nodes] == ["web-1"], nodes
+_, node = client.catalog.node("web-1")
+assert list(node["Services"]) == ["web"], node
+while True:
+    last = index
+    index, found = client.health.service("web", index=index, wait="10m", passing=True, tag="blue")
+    assert last is None or int(index) > int(last), (index, last)
+    ports = ["%s:%d" % (one["Service"]["Address"], one["Service"]["Port"]) for one in found]
+    if ports != before:
+        print(" ".join(ports) or "none", flush=True)
+    before = ports
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_made_for_consul_watches_a_service_that_goes_and_comes() {
+    let bench = Bench::new().await;
+    let (http, port) = (free_port(), free_port());
+    let mut listener = Some(TcpListener::bind(("127.0.0.1", port)).unwrap());
+    let agent = bench.agent(&format!("{}{}", head(http), web(port))).await;
+    until("it passes", async || {
+        let page = curl(http, "/v1/health/service/web?passing", &[]);
+        page.status == 200 && page.json() != json!([])
+    })
+    .await;
+    let out = bench.path("watched");
+    let mut watcher = Command::new("/usr/bin/python3")
+        .args(["-c", WATCHER, &http.to_string()])
+        .stdout(std::fs::File::create(&out).unwrap())
+        .spawn()
+        .expect("python3-consul is here: `cargo xtask test` installs it");
+    let there = format!("127.0.0.1:{port}");
+    let mut expected = vec![there.clone()];
+    until("it is found", async || lines(&out) == expected).await;
+    for _ in 0..3 {
+        listener.take();
+        expected.push("none".to_owned());
+        until("it is gone", async || lines(&out) == expected).await;
+        listener = Some(TcpListener::bind(("127.0.0.1", port)).unwrap());
+        expected.push(there.clone());
+        until("it is back", async || lines(&out) == expected).await;
+    }
+    assert!(watcher.try_wait().unwrap().is_none(), "it watches");
+    watcher.kill().unwrap();
+    watcher.wait().unwrap();
+    agent.stop().await;
+}

@@ -1,0 +1,155 @@
+//! Slots, as they travel and are kept; and the protocol by which machines ask for their turn to reboot.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::records::slot as core;
+use bellwether_core::words::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{ShapeError, read, read_some};
+
+/// Longest time that a slot may be held by itself.
+const LONGEST: Span = Span::from_secs(30 * 24 * 60 * 60);
+
+/// How many may do something at once, and who does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Slot {
+    /// Its name.
+    pub name: String,
+    /// How many may hold it.
+    pub capacity: u32,
+    /// How long each holds it before it ends by itself.
+    pub lease_ms: u64,
+    /// Who holds it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub holders: BTreeMap<String, Holder>,
+}
+
+/// Somebody who holds a slot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Holder {
+    /// Since when.
+    pub since_ms: u64,
+    /// When it ends by itself.
+    pub ends_ms: u64,
+    /// Whose token was shown.
+    pub by: String,
+    /// What for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// Sets how many may hold a slot, and for how long; what is left out stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlotSpec {
+    /// How many may hold it, at most 1,000; with 0 nobody takes it.
+    #[schema(example = 2)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u32>,
+    /// How long each holds it before it ends by itself, like `1h`, at most 30 days.
+    #[schema(example = "1h")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+}
+
+/// Takes a slot from its holder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Force {
+    /// From whom.
+    #[schema(example = "c988d2509fdf5cdcbed39037c56406fb")]
+    pub holder: String,
+    /// Why; it stands in the event.
+    #[schema(example = "the machine was scrapped")]
+    pub why: String,
+}
+
+/// What a client of the FleetLock protocol says of itself. Fields of later revisions of the protocol are passed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct FleetLock {
+    /// All of it.
+    pub client_params: ClientParams,
+}
+
+/// What a client of the FleetLock protocol says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ClientParams {
+    /// What it goes by.
+    #[schema(example = "c988d2509fdf5cdcbed39037c56406fb")]
+    pub id: String,
+    /// Among whom it takes turns.
+    #[schema(example = "default")]
+    pub group: String,
+}
+
+/// Why not, in the FleetLock protocol's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct FleetLockError {
+    /// One of few words, for counting.
+    pub kind: String,
+    /// A sentence, for a person.
+    pub value: String,
+}
+
+impl SlotSpec {
+    /// Reads it; what it leaves out is taken from what is there.
+    ///
+    /// # Errors
+    /// [`ShapeError`] naming the field.
+    pub fn read(&self, old: (u32, Span)) -> Result<(u32, Span), ShapeError> {
+        let capacity = self.capacity.unwrap_or(old.0);
+        if capacity > core::MAX_CAPACITY {
+            return Err(ShapeError::at("capacity", format!("it is not from 0 to {}", core::MAX_CAPACITY)));
+        }
+        let lease: Span = read_some("lease", self.lease.as_deref())?.unwrap_or(old.1);
+        if lease == Span::ZERO || lease > LONGEST {
+            return Err(ShapeError::at("lease", "it is not longer than nothing and at most 30 days"));
+        }
+        Ok((capacity, lease))
+    }
+}
+
+impl From<&core::Slot> for Slot {
+    fn from(from: &core::Slot) -> Self {
+        let holders = from.holders.iter().map(|(name, holder)| (name.to_string(), holder.into()));
+        Self {
+            name: from.name.to_string(),
+            capacity: from.capacity,
+            lease_ms: from.lease.as_millis(),
+            holders: holders.collect(),
+        }
+    }
+}
+
+impl From<&core::Holder> for Holder {
+    fn from(from: &core::Holder) -> Self {
+        Self {
+            since_ms: from.since.as_millis(),
+            ends_ms: from.ends.as_millis(),
+            by: from.by.to_string(),
+            why: from.why.clone(),
+        }
+    }
+}
+
+impl TryFrom<Slot> for core::Slot {
+    type Error = ShapeError;
+    fn try_from(from: Slot) -> Result<Self, ShapeError> {
+        let holders = from.holders.into_iter().map(|(name, holder)| {
+            let kept = core::Holder {
+                since: Timestamp::from_millis(holder.since_ms),
+                ends: Timestamp::from_millis(holder.ends_ms),
+                by: read("by", &holder.by)?,
+                why: holder.why,
+            };
+            Ok((read("holders", &name)?, kept))
+        });
+        Ok(Self {
+            name: read("name", &from.name)?,
+            capacity: from.capacity,
+            lease: Span::from_millis(from.lease_ms),
+            holders: holders.collect::<Result<_, ShapeError>>()?,
+        })
+    }
+}

@@ -1,0 +1,213 @@
+use alloc::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::records::slot::LEASE;
+use crate::words::counter::Revision;
+use crate::words::name::Namespace;
+use crate::world::World;
+
+/// A namespace, everything that was told of it, and what time it is.
+struct Place {
+    world: World,
+    told: Vec<Draft>,
+    revision: u64,
+    now: Timestamp,
+}
+
+fn ns() -> Namespace {
+    "default".parse().unwrap()
+}
+
+fn reboot() -> SlotName {
+    "reboot".parse().unwrap()
+}
+
+fn machine(index: u8) -> HolderName {
+    format!("machine-{index}").parse().unwrap()
+}
+
+fn wish(index: u8) -> Wish {
+    Wish { holder: machine(index), by: "fleet".parse().unwrap(), why: "group default".to_string() }
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { world: World::default(), told: vec![], revision: 0, now: Timestamp::from_millis(1_000) }
+    }
+
+    fn fleet(&self) -> Fleet {
+        self.world.fleets.get(&ns()).cloned().unwrap_or_default()
+    }
+
+    fn write(&mut self, atom: Atom) {
+        for write in atom.writes {
+            self.revision += 1;
+            match write {
+                Write::Put(record) => self.world.put(Some(&ns()), *record, Revision::new(self.revision)),
+                Write::Delete(key) => self.world.delete(Some(&ns()), &key, Revision::new(self.revision)),
+            }
+        }
+        self.told.extend(atom.events);
+    }
+
+    fn acquire(&mut self, index: u8) -> Result<(), Full> {
+        let atom = acquire(&self.fleet(), &reboot(), wish(index), self.now)?;
+        self.write(atom);
+        Ok(())
+    }
+
+    fn release(&mut self, index: u8) {
+        release(&self.fleet(), &reboot(), &machine(index)).into_iter().for_each(|atom| self.write(atom));
+    }
+
+    fn decide(&mut self) -> Option<Timestamp> {
+        let verdict = decide(&self.fleet(), self.now);
+        let wrote = !verdict.atoms.is_empty();
+        verdict.atoms.into_iter().for_each(|atom| self.write(atom));
+        if wrote {
+            assert_eq!(decide(&self.fleet(), self.now).atoms, vec![], "deciding again changes nothing");
+        }
+        verdict.wake
+    }
+
+    fn slot(&self) -> Slot {
+        slot_of(&self.fleet(), &reboot())
+    }
+
+    fn holders(&self) -> BTreeSet<HolderName> {
+        self.slot().holders.into_keys().collect()
+    }
+
+    fn kinds(&self) -> Vec<&'static str> {
+        self.told.iter().map(|draft| draft.kind).collect()
+    }
+}
+
+#[test]
+fn the_second_machine_waits_until_the_first_gives_back() {
+    let mut place = Place::new();
+    place.acquire(1).unwrap();
+    let full = place.acquire(2).unwrap_err();
+    assert_eq!(full.to_string(), "1 of 1 held: by machine-1");
+    place.release(2);
+    assert_eq!(place.holders(), BTreeSet::from([machine(1)]), "only who holds it gives it back");
+    place.release(1);
+    place.acquire(2).unwrap();
+    assert_eq!(place.kinds(), ["slot.acquired", "slot.released", "slot.acquired"]);
+}
+
+#[test]
+fn asking_again_is_holding_longer_and_no_news() {
+    let mut place = Place::new();
+    place.acquire(1).unwrap();
+    let since = place.now;
+    place.now = place.now.plus(Span::from_secs(60));
+    place.acquire(1).unwrap();
+    let holder = place.slot().holders.remove(&machine(1)).unwrap();
+    assert_eq!((holder.since, holder.ends), (since, place.now.plus(LEASE)));
+    assert_eq!(place.kinds(), ["slot.acquired"]);
+}
+
+#[test]
+fn a_lease_ends_at_its_wake_and_nothing_is_left_of_a_slot_that_says_nothing() {
+    let mut place = Place::new();
+    place.acquire(1).unwrap();
+    let wake = place.decide().unwrap();
+    assert_eq!(wake, place.now.plus(LEASE));
+    place.now = wake;
+    assert_eq!(place.decide(), None);
+    assert_eq!(place.kinds(), ["slot.acquired", "slot.expired"]);
+    assert!(place.fleet().slots.is_empty());
+}
+
+#[test]
+fn whoever_asks_need_not_wait_for_the_decider() {
+    let mut place = Place::new();
+    place.acquire(1).unwrap();
+    place.now = place.now.plus(LEASE);
+    place.acquire(2).unwrap();
+    assert_eq!(place.kinds(), ["slot.acquired", "slot.expired", "slot.acquired"]);
+    assert_eq!(place.holders(), BTreeSet::from([machine(2)]));
+}
+
+#[test]
+fn a_slot_of_no_capacity_is_taken_by_nobody_and_its_holders_stay() {
+    let mut place = Place::new();
+    place.acquire(1).unwrap();
+    let atom = set(&place.fleet(), &reboot(), (0, LEASE)).unwrap();
+    place.write(atom);
+    assert_eq!(set(&place.fleet(), &reboot(), (0, LEASE)), None);
+    assert_eq!(place.holders().len(), 1);
+    place.release(1);
+    assert_eq!(place.acquire(1).unwrap_err().to_string(), "nobody may hold it: its capacity is 0");
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Acquire(u8),
+    Release(u8),
+    Force(u8),
+    Set(u32, u64),
+    Pass(u64),
+    Decide,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0_u8..6).prop_map(Step::Acquire),
+        2 => (0_u8..6).prop_map(Step::Release),
+        1 => (0_u8..6).prop_map(Step::Force),
+        1 => (0_u32..4, 1_u64..100).prop_map(|(capacity, secs)| Step::Set(capacity, secs)),
+        2 => (1_u64..60).prop_map(Step::Pass),
+        2 => Just(Step::Decide),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+proptest! {
+    #[test]
+    fn never_do_more_hold_a_slot_than_may_and_every_change_of_holders_is_told(steps in steps()) {
+        let mut place = Place::new();
+        for step in steps {
+            let (before, told) = (place.holders(), place.told.len());
+            match &step {
+                Step::Acquire(index) => {
+                    let held = place.slot().holders.get(&machine(*index)).is_some_and(|held| held.ends > place.now);
+                    let got = place.acquire(*index);
+                    prop_assert!(!held || got.is_ok(), "who holds it holds it longer");
+                    prop_assert!(got.is_err() || place.holders().contains(&machine(*index)));
+                    prop_assert!(got.is_ok() || place.holders() == before, "a refusal changes nothing");
+                }
+                Step::Release(index) => place.release(*index),
+                Step::Force(index) => {
+                    let atom = force(&place.fleet(), &reboot(), &machine(*index), "it is gone");
+                    atom.into_iter().for_each(|atom| place.write(atom));
+                }
+                Step::Set(capacity, secs) => {
+                    let atom = set(&place.fleet(), &reboot(), (*capacity, Span::from_secs(*secs)));
+                    atom.into_iter().for_each(|atom| place.write(atom));
+                    prop_assert_eq!(&place.holders(), &before, "nobody is thrown out");
+                }
+                Step::Pass(secs) => place.now = place.now.plus(Span::from_secs(*secs)),
+                Step::Decide => {
+                    let wake = place.decide();
+                    let next = place.slot().holders.values().map(|holder| holder.ends).min();
+                    prop_assert_eq!(wake, next);
+                    prop_assert!(next.is_none_or(|next| next > place.now), "nobody is left whose time is over");
+                }
+            }
+            let (slot, after) = (place.slot(), place.holders());
+            let came = after.difference(&before).count();
+            prop_assert!(came == 0 || after.len() <= usize::try_from(slot.capacity).unwrap(), "{:?}", step);
+            // What is told adds up to what is there.
+            let news = place.told.get(told..).unwrap();
+            let taken = news.iter().filter(|draft| draft.kind == "slot.acquired").count();
+            let ended = news.iter().filter(|draft| !["slot.acquired", "slot.changed"].contains(&draft.kind)).count();
+            prop_assert_eq!(before.len() + taken, after.len() + ended);
+            prop_assert!(taken >= came && ended >= before.difference(&after).count());
+            prop_assert!(!place.fleet().slots.contains_key(&reboot()) || !slot.says_nothing());
+        }
+    }
+}
