@@ -5,6 +5,15 @@ use bellwether_api::v1::service::definition::Definition;
 use crate::bench::Bench;
 use crate::services::{listening_as, pulse, register, until};
 
+/// A service that serves while its program says so, however long ago that was.
+fn patient(name: &str) -> Definition {
+    let mut definition = listening_as(name);
+    for check in &mut definition.checks {
+        check.ttl = Some("10m".to_owned());
+    }
+    definition
+}
+
 /// An entity whose parts leave traces, with these needs.
 fn needing(bench: &Bench, needs: &str) -> String {
     crate::bench::tracing_entity(bench, &format!("needs = [{needs}]"))
@@ -31,7 +40,7 @@ async fn the_dynamic_part_waits_for_what_it_needs_and_says_which_kind_of_not_the
     let target = bench.target().await.unwrap();
     assert_eq!(target.phase, "blocked", "a wait is no failure: {target:?}");
 
-    register(&bench, &Definition { ..listening_as("mysql") }).await.unwrap();
+    register(&bench, &patient("mysql")).await.unwrap();
     waits(&bench, "0 of 1 registered serve; mysql on web-1: check alive: nothing was said yet").await;
     pulse(&bench, "mysql", "passing", "").await.unwrap();
     bench.runs("v1").await;
@@ -39,7 +48,8 @@ async fn the_dynamic_part_waits_for_what_it_needs_and_says_which_kind_of_not_the
     assert_eq!(trace.get(1).map(String::as_str), Some("dynamic v1 from []"), "{trace:?}");
 
     // A need that was met and is lost again undoes nothing, and gates the next step.
-    until("mysql falls silent", async || {
+    pulse(&bench, "mysql", "failing", "").await.unwrap();
+    until("mysql serves no longer", async || {
         crate::services::level(&bench, "mysql").await.as_deref() == Some("failing")
     })
     .await;
@@ -85,7 +95,7 @@ async fn the_dynamic_commands_run_again_when_what_they_are_made_from_changed_and
     let bench = Bench::new().await;
     let config = crate::bench::tracing_entity(&bench, "follows = [\"app\"]");
     let agent = bench.agent(&config).await;
-    until("the socket is there", async || register(&bench, &listening_as("app")).await.is_ok()).await;
+    until("the socket is there", async || register(&bench, &patient("app")).await.is_ok()).await;
     bench.roll("v1").await;
     bench.runs("v1").await;
     let first = ["static v1 from []", "dynamic v1 from []", "validate v1 from []"];
@@ -93,7 +103,8 @@ async fn the_dynamic_commands_run_again_when_what_they_are_made_from_changed_and
     pulse(&bench, "app", "passing", "").await.unwrap();
     let again = |trace: &[String]| trace.iter().filter(|line| line.starts_with("dynamic")).count();
     until("it ran again, because app serves", async || again(&bench.trace()) == 2).await;
-    // Its ttl passes: app serves no longer, and the commands hear of that too.
+    // App serves no longer, and the commands hear of that too.
+    pulse(&bench, "app", "failing", "").await.unwrap();
     until("it ran again, because app does not", async || again(&bench.trace()) == 3).await;
     let trace = bench.trace();
     assert_eq!(trace.len(), 5, "only the dynamic part: {trace:?}");

@@ -116,7 +116,7 @@ async fn a_service_is_found_by_name_while_it_serves_and_also_by_a_machine_that_i
 async fn a_program_registers_itself_says_how_it_does_and_goes() {
     let bench = Bench::new().await;
     let agent = bench.agent("").await;
-    until("the socket is there", async || register(&bench, &listening("1s")).await.is_ok()).await;
+    until("the socket is there", async || register(&bench, &listening("5s")).await.is_ok()).await;
     until("nothing was said yet", async || level(&bench, "queue").await.as_deref() == Some("failing")).await;
     pulse(&bench, "queue", "passing", "").await.unwrap();
     until("it serves", async || level(&bench, "queue").await.as_deref() == Some("passing")).await;
