@@ -142,15 +142,18 @@ fn until(socket: &UdpSocket, ports: &[u16], there: bool) -> Duration {
     begun.elapsed()
 }
 
-/// Processor time of a process, in ticks of 10 ms, and its resident memory in KiB.
-fn cost(pid: u32) -> (u64, u64) {
+/// Processor time of a process, in ticks of 10 ms, and its memory in KiB: resident, and of that its own alone.
+fn cost(pid: u32) -> (u64, u64, u64) {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let after = stat.rsplit(") ").next().unwrap();
     let fields: Vec<&str> = after.split(' ').collect();
     let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    (ticks, resident.trim().trim_end_matches(" kB").parse().unwrap())
+    let kib = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    (ticks, kib("VmRSS:"), kib("RssAnon:"))
 }
 
 fn main() {
@@ -190,14 +193,15 @@ fn main() {
     );
 
     // The turning check goes on at 20 ms on the first agent: the others are at rest.
-    let before: Vec<(u64, u64)> = agents.iter().skip(1).map(|(pid, _)| cost(*pid)).collect();
+    let before: Vec<(u64, u64, u64)> = agents.iter().skip(1).map(|(pid, _)| cost(*pid)).collect();
     std::thread::sleep(REST);
-    let after: Vec<(u64, u64)> = agents.iter().skip(1).map(|(pid, _)| cost(*pid)).collect();
+    let after: Vec<(u64, u64, u64)> = agents.iter().skip(1).map(|(pid, _)| cost(*pid)).collect();
     let ticks: u64 = after.iter().zip(&before).map(|(after, before)| after.0 - before.0).sum();
     let milliseconds = ticks * 10 * 1_000 / (after.len() as u64 * REST.as_secs());
     let resident: u64 = after.iter().map(|cost| cost.1).max().unwrap();
+    let own: u64 = after.iter().map(|cost| cost.2).max().unwrap();
     println!(
-        "agent at rest, {CHECKS} checks at 10 s: {resident} KiB resident at most of {} agents",
+        "agent at rest, {CHECKS} checks at 10 s: {resident} KiB resident, {own} KiB of it their own, at most of {} agents",
         after.len()
     );
     println!("turn-to-dns {} ms (at most, of {TURNS} turns)", times[TURNS - 1].as_millis());
