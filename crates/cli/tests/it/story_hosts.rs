@@ -15,9 +15,11 @@ fn lines(output: &Output) -> Vec<String> {
 async fn services_are_found_at_their_hosts_addresses_and_not_while_a_cable_is_out() {
     let hosts = Hosts::new(3);
     let mut place = Place::at(&hosts.outside()).await;
+    // What runs there is known by its place, so that it ends with the story.
+    let home = place.path("");
     let serve = |host: usize| {
         format!(
-            "[entity.web]\n[entity.web.process]\nargv = [{PROGRAM:?}, \"demo-service\", \"--address\", \"{0}\", \"--port\", \
+            "[entity.web]\nenv = {{ PLACE = {home:?} }}\n[entity.web.process]\nargv = [{PROGRAM:?}, \"demo-service\", \"--address\", \"{0}\", \"--port\", \
              \"8080\"]\n\
              [[service]]\nname = \"web\"\nport = 8080\nentity = \"web\"\n[[service.check]]\nname = \"page\"\n\
              http = \"http://{0}:8080/\"\ninterval = \"200ms\"\n",
