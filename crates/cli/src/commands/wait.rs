@@ -47,8 +47,13 @@ pub(super) async fn run(context: &Context, wait: WaitFor) -> Ended {
             }
             // A name that nobody ever offered may be offered yet: what changes is heard of.
             Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
-                index =
-                    context.client.services(&context.namespace, None).await.map_or(0, |page| page.revision);
+                index = match context.client.services(&context.namespace, None).await {
+                    Ok(page) => page.revision,
+                    // There is no such namespace: nobody will ever offer anything there.
+                    Err(error @ CallError::Problem(_)) => return Err(error.into()),
+                    // The next question says that nobody answers, and waits.
+                    Err(_) => 0,
+                };
                 let hint = problem.hint.filter(|hint| hint.starts_with("did you mean"));
                 let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 format!("nobody ever offered {}{hint}", wait.service)

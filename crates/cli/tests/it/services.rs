@@ -82,6 +82,14 @@ async fn a_service_is_registered_waited_for_broken_and_taken_back() {
     assert_eq!(nobody.status.code(), Some(69), "{}", said(&nobody));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_in_a_namespace_that_there_is_none_of() {
+    let place = Place::new().await;
+    let nowhere = place.run(&["wait", "-n", "nowhere", "--service", "shop", "--timeout", "10s"]);
+    assert_eq!(nowhere.status.code(), Some(1), "{}", said(&nowhere));
+    assert!(said(&nowhere).contains("could not find namespace nowhere"), "{}", said(&nowhere));
+}
+
 /// An entity that needs the other's service, and offers its own as soon as its static part was done.
 fn needing(own: &str, other: &str, level: &str) -> String {
     format!(
