@@ -35,7 +35,7 @@ pub struct Config {
     pub name: NodeName,
     /// The namespace it belongs to; `default` if not said.
     pub namespace: Namespace,
-    /// Servers to call, `https://host:port`, in order; at least one.
+    /// Servers to call, `https://host:port`, at least one. One of them is called, and the next when it does not answer.
     pub servers: Vec<String>,
     /// Where the ledger, the node's key and logs are. Nobody else's.
     pub data_dir: PathBuf,

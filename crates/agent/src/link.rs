@@ -51,9 +51,14 @@ pub(crate) struct Link {
 }
 
 /// Where params come from, and what the rest of the link calls by.
-pub(crate) fn source(identity: Identity, servers: Vec<String>, contact: watch::Sender<Contact>) -> Source {
+pub(crate) fn source(
+    identity: Identity,
+    servers: Vec<String>,
+    contact: watch::Sender<Contact>,
+    seed: u64,
+) -> Source {
     let namespace = identity.namespace.clone();
-    Source { line: Line::new(identity, servers, contact), namespace }
+    Source { line: Line::new(identity, servers, contact, seed), namespace }
 }
 
 impl Link {

@@ -101,7 +101,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     };
     let contacts = contact.subscribe();
     let node = identity.node.clone();
-    let source = link::source(identity.clone(), config.servers.clone(), contact);
+    let source = link::source(identity.clone(), config.servers.clone(), contact, seed);
     let failed = watch::Sender::new(kept::newest(&logs));
     let discovery =
         Discovery::start(&config, (registered, ledger.clone()), (contacts.clone(), &clock, seed), &level);

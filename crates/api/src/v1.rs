@@ -24,6 +24,7 @@ pub mod profile;
 pub mod progress;
 pub mod report;
 pub mod rollout;
+pub mod server;
 pub mod service;
 pub mod slot;
 pub mod status;

@@ -63,6 +63,9 @@ round_trip! {
     "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
+    "presence_held": v1::node::Presence => bellwether_core::records::node::Presence;
+    "server": v1::server::Server => bellwether_core::records::server::Server;
+    "leader": v1::server::Leader => bellwether_core::records::server::Leader;
     "slot": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
@@ -110,6 +113,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::rollout::Act>("act", |shape| shape);
     holds::<v1::freeze::FreezeSpec>("freeze_spec", |shape| shape);
     holds::<v1::freeze::FreezeView>("freeze_view", |shape| shape);
+    holds::<v1::server::ControlPlane>("control_plane", |shape| shape);
     holds::<v1::slot::SlotSpec>("slot_spec", |shape| shape);
     holds::<v1::slot::Force>("slot_force", |shape| shape);
     holds::<v1::slot::FleetLock>("fleet_lock", |shape| shape);

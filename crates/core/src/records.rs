@@ -17,6 +17,7 @@ pub mod profile;
 pub mod progress;
 pub mod report;
 pub mod rollout;
+pub mod server;
 pub mod slot;
 pub mod status;
 pub mod target;

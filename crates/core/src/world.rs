@@ -12,10 +12,11 @@ use rpds::RedBlackTreeMapSync;
 
 use crate::records::freeze::Freeze;
 use crate::records::key::Key;
+use crate::records::server::{Leader, Server};
 use crate::records::token::{JoinToken, Token};
 use crate::rollout::around::Around;
 use crate::words::counter::Revision;
-use crate::words::name::{EntityName, FreezeName, Namespace, ServiceName};
+use crate::words::name::{EntityName, FreezeName, Namespace, ServerName, ServiceName};
 use fleet::Fleet;
 
 /// An ordered map that shares what did not change between its copies.
@@ -39,6 +40,10 @@ pub struct World {
     pub fleets: Map<Namespace, Fleet>,
     /// What is not to be changed in any namespace.
     pub freezes: Map<FreezeName, Kept<Freeze>>,
+    /// The servers that have their place now.
+    pub servers: Map<ServerName, Kept<Server>>,
+    /// Which of them leads.
+    pub leader: Option<Kept<Leader>>,
     /// By the secret's hash.
     pub tokens: Map<String, Kept<Token>>,
     /// By the secret's hash.
@@ -59,6 +64,8 @@ impl World {
             (Key::Token(hash), _) => revision_of(self.tokens.get(hash)),
             (Key::JoinToken(hash), _) => revision_of(self.join_tokens.get(hash)),
             (Key::GlobalFreeze(name), _) => revision_of(self.freezes.get(name)),
+            (Key::Server(name), _) => revision_of(self.servers.get(name)),
+            (Key::Leader, _) => revision_of(self.leader.as_ref()),
             (_, Some(fleet)) => fleet.revision(key),
             (_, None) => Revision::ZERO,
         }
@@ -115,7 +122,12 @@ impl Fleet {
             Key::Slot(name) => revision_of(self.slots.get(name)),
             Key::Profile(name) => revision_of(self.profiles.get(name)),
             Key::Edition(name, number) => revision_of(self.editions.get(&(name.clone(), *number))),
-            Key::Event(_) | Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) => Revision::ZERO,
+            Key::Event(_)
+            | Key::Token(_)
+            | Key::JoinToken(_)
+            | Key::GlobalFreeze(_)
+            | Key::Server(_)
+            | Key::Leader => Revision::ZERO,
         }
     }
 }

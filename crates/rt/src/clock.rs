@@ -15,8 +15,16 @@ pub struct Clock(Arc<Source>);
 
 #[derive(Debug)]
 enum Source {
-    System { wall_at_start: Timestamp, started: Instant },
+    System {
+        wall_at_start: Timestamp,
+        started: Instant,
+    },
     Manual(AtomicU64),
+    #[cfg(any(test, feature = "testing"))]
+    Runtime {
+        at_start: Timestamp,
+        started: tokio::time::Instant,
+    },
 }
 
 impl Clock {
@@ -37,6 +45,13 @@ impl Clock {
         Self(Arc::new(Source::Manual(AtomicU64::new(start.as_millis()))))
     }
 
+    /// A clock that goes with the runtime's time, which tests may pause, and reads `at` now.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn of_runtime(at: Timestamp) -> Self {
+        Self(Arc::new(Source::Runtime { at_start: at, started: tokio::time::Instant::now() }))
+    }
+
     /// The present, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now(&self) -> Timestamp {
@@ -44,6 +59,11 @@ impl Clock {
             Source::System { wall_at_start, started } => {
                 let since = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                 wall_at_start.plus(Span::from_millis(since))
+            }
+            #[cfg(any(test, feature = "testing"))]
+            Source::Runtime { at_start, started } => {
+                let since = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                at_start.plus(Span::from_millis(since))
             }
             Source::Manual(millis) => Timestamp::from_millis(millis.load(Ordering::SeqCst)),
         }

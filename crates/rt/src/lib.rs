@@ -4,5 +4,7 @@
 //! or listens for signals; everything else is handed what it needs.
 
 pub mod clock;
+#[cfg(any(test, feature = "testing"))]
+pub mod gate;
 pub mod signal;
 pub mod tasks;

@@ -20,6 +20,8 @@ pub struct Tasks {
     tracker: TaskTracker,
     token: CancellationToken,
     broken: Arc<OnceLock<String>>,
+    #[cfg(any(test, feature = "testing"))]
+    gate: Option<crate::gate::Gate>,
 }
 
 /// What ended badly on a level.
@@ -51,13 +53,26 @@ impl Tasks {
     /// A level of its own.
     #[must_use]
     pub fn new() -> Self {
-        Self { tracker: TaskTracker::new(), token: CancellationToken::new(), broken: Arc::default() }
+        Self {
+            tracker: TaskTracker::new(),
+            token: CancellationToken::new(),
+            broken: Arc::default(),
+            #[cfg(any(test, feature = "testing"))]
+            gate: None,
+        }
     }
 
     /// A level below this one: stopping this one cancels it, and this one's stop joins it too.
     #[must_use]
     pub fn child(&self) -> Self {
-        Self { tracker: self.tracker.clone(), token: self.token.child_token(), broken: self.broken.clone() }
+        Self { token: self.token.child_token(), ..self.clone() }
+    }
+
+    /// The same level with everything that is started on it, or below it, from now on behind a gate.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn behind(&self, gate: &crate::gate::Gate) -> Self {
+        Self { gate: Some(gate.clone()), ..self.clone() }
     }
 
     /// The token that says "stop now" to everything on this level.
@@ -75,6 +90,11 @@ impl Tasks {
     ) -> JoinHandle<Option<T>> {
         let span = tracing::info_span!("task", name);
         let guarded = guard(name.to_owned(), self.token.clone(), self.broken.clone(), work);
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(gate) = &self.gate {
+            let behind = gate.behind(guarded.instrument(span));
+            return tokio::spawn(self.tracker.track_future(behind.map(Option::flatten)));
+        }
         tokio::spawn(self.tracker.track_future(guarded.instrument(span)))
     }
 

@@ -1,13 +1,16 @@
 //! The server's configuration: one TOML file, every key with a default; unknown keys are refused with the list of those there are.
 
+pub mod etcd;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bellwether_core::decide::liveness::Limits;
 use bellwether_core::decide::retention::EVENTS_KEPT;
-use bellwether_core::words::name::Actor;
+use bellwether_core::words::name::{Actor, ServerName};
 use bellwether_core::words::time::Span;
+use etcd::Etcd;
 use serde::Deserialize;
 
 use crate::hooks;
@@ -16,6 +19,9 @@ use crate::reconcile::Settings;
 
 /// Where the server listens when nothing else is said.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
+
+/// The name of a server that has its store for itself.
+const DEFAULT_NAME: &str = "server";
 
 /// The server's configuration, checked.
 #[derive(Debug, Clone)]
@@ -34,6 +40,12 @@ pub struct Config {
     pub hooks: hooks::Settings,
     /// DNS on this server, if it answers any.
     pub dns: Option<Names>,
+    /// This server's name among the others.
+    pub name: ServerName,
+    /// Where agents, people and the other servers call it, if that is not where it listens.
+    pub address: Option<String>,
+    /// The etcd that several servers share; none for a store of this server's own, in its data directory.
+    pub etcd: Option<Etcd>,
 }
 
 /// The file as written.
@@ -49,6 +61,10 @@ struct File {
     hooks: Option<HooksTable>,
     hook_tokens: Option<BTreeMap<String, PathBuf>>,
     dns: Option<names::Table>,
+    name: Option<String>,
+    address: Option<String>,
+    reconnect_within: Option<String>,
+    etcd: Option<etcd::Table>,
 }
 
 /// The table `hooks`.
@@ -113,6 +129,7 @@ impl Config {
         let limits = Limits {
             suspect: span("suspect_after", file.suspect_after)?.unwrap_or(defaults.suspect),
             unreachable: span("unreachable_after", file.unreachable_after)?.unwrap_or(defaults.unreachable),
+            reconnect: span("reconnect_within", file.reconnect_within)?.unwrap_or(defaults.reconnect),
         };
         if limits.unreachable <= limits.suspect {
             let reason =
@@ -127,7 +144,11 @@ impl Config {
             table.check().map_err(|wrong| value("dns", format!("{}: {}", wrong.key, wrong.reason)))
         });
         let local = || vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+        let etcd = file.etcd.map(etcd::Table::check).transpose()?;
         let config = Self {
+            name: own_name(file.name, etcd.is_some())?,
+            address: file.address.map(address).transpose()?,
+            etcd,
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
             listen,
             plain_listen: None,
@@ -151,6 +172,30 @@ impl Config {
         }
         self.listen = address;
         self
+    }
+}
+
+/// The name of a server: one that shares its store with others must be told apart from them.
+fn own_name(name: Option<String>, shares: bool) -> Result<ServerName, ConfigError> {
+    let value = |reason: String| ConfigError::Value { key: "name", reason };
+    match name {
+        Some(name) => ServerName::parse(&name).map_err(|error| value(error.to_string())),
+        None if shares => {
+            Err(value("servers that share an etcd each need a name of their own: say which".to_owned()))
+        }
+        None => Ok(ServerName::parse(DEFAULT_NAME).expect("plain letters are a label")),
+    }
+}
+
+fn address(text: String) -> Result<String, ConfigError> {
+    let refuse = |reason: String| ConfigError::Value { key: "address", reason };
+    let uri: http::Uri =
+        text.parse().map_err(|error| refuse(format!("{text:?} is no https://HOST:PORT: {error}")))?;
+    let whole = uri.scheme_str() == Some("https") && uri.host().is_some() && matches!(uri.path(), "" | "/");
+    if whole {
+        Ok(text.trim_end_matches('/').to_owned())
+    } else {
+        Err(refuse(format!("{text:?} is no https://HOST:PORT")))
     }
 }
 

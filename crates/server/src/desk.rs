@@ -48,6 +48,13 @@ impl By {
         Self { actor, term: None, seen: None }
     }
 
+    /// A decider, not under any leadership.
+    #[must_use]
+    pub fn decider() -> Self {
+        let actor = Actor::parse("bellwether").expect("plain letters are an actor");
+        Self { actor, term: None, seen: None }
+    }
+
     fn propose(self, world: &World, namespace: &Namespace) -> Proposal {
         let seen = self.seen.into_iter().map(|key| {
             let revision = world.revision(namespace, &key);

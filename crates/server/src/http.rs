@@ -20,6 +20,7 @@ mod profiles;
 mod reports;
 mod rollouts;
 mod routes;
+mod servers;
 mod services;
 mod slots;
 mod sync;
@@ -30,8 +31,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use bellwether_core::words::counter::Term;
-use bellwether_core::words::name::Namespace;
+use bellwether_core::words::counter::{Revision, Term};
+use bellwether_core::words::name::{Namespace, ServerName};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_store::Store;
@@ -40,11 +41,13 @@ use tokio_util::sync::CancellationToken;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::desk::Desk;
+use crate::installation::Installation;
 use crate::metrics::Metrics;
 use crate::pki::Pki;
 use crate::sessions::Sessions;
 
 pub(crate) use listen::serve;
+pub use listen::to_peer;
 pub use table::{Listed, openapi, table};
 
 /// Largest body taken, in bytes: a report of 256 entities with evidence fits.
@@ -75,6 +78,12 @@ pub struct Parts {
     pub store: Store,
     /// What is counted.
     pub metrics: Metrics,
+    /// Which server this is.
+    pub me: ServerName,
+    /// What the store belongs to.
+    pub installation: Installation,
+    /// Its place among the servers, while it has one.
+    pub place: watch::Receiver<Option<Revision>>,
     /// The leadership, while this server has it.
     pub term: watch::Receiver<Option<Term>>,
     /// Cancelled when the server stops: hanging requests answer at once.

@@ -9,6 +9,7 @@ use prometheus_client::registry::Registry;
 
 use bellwether_core::records::answers::Asked;
 use bellwether_core::world::World;
+use bellwether_core::world::fleet::{Fleet, Set};
 
 /// Counters that other parts increment. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -56,14 +57,14 @@ pub fn page(metrics: &Metrics, world: &World, sessions: usize, leading: bool) ->
         registry.register(name, help, gauge);
     };
     let fleets = || world.fleets.values();
+    let present = |fleet: &Fleet| fleet.held.values().map(Set::size).sum::<usize>();
     show("sessions", "Agents connected to this server", sessions);
     show("leading", "1 while this server leads", usize::from(leading));
     show("nodes", "Nodes, decommissioned ones included", fleets().map(|fleet| fleet.nodes.size()).sum());
-    show("nodes_present", "Nodes that are up or suspect", fleets().map(|fleet| fleet.present.size()).sum());
+    show("nodes_present", "Nodes that are up or suspect", fleets().map(present).sum());
     show("entities", "Entities", fleets().map(|fleet| fleet.entities.size()).sum());
-    let active = |fleet: &bellwether_core::world::fleet::Fleet| {
-        fleet.progresses.values().filter(|kept| kept.value.active().is_some()).count()
-    };
+    let active =
+        |fleet: &Fleet| fleet.progresses.values().filter(|kept| kept.value.active().is_some()).count();
     show("rollouts_active", "Rollouts under way", fleets().map(active).sum());
     show(
         "orders_stale",

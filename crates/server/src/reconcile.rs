@@ -1,6 +1,6 @@
 //! The reconcile loop: while this server leads, let every decider look at the whole world, commit what it wants, look again.
 //!
-//! Woken by change, by time, or by sessions; what woke it is not looked at. A verdict larger than one transaction is
+//! Woken by change or by time; what woke it is not looked at. A verdict larger than one transaction is
 //! committed in slices, in order, each whole; the first that fails ends the pass, and the next one decides anew.
 
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use bellwether_core::decide::{circles, external, liveness, order, retention, rollout, silence, slots};
 use bellwether_core::records::key::Key;
 use bellwether_core::verdict::{Atom, Verdict, of_rollout};
-use bellwether_core::words::counter::{Revision, Term};
-use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::words::counter::Term;
+use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use tokio::sync::watch;
@@ -19,13 +19,13 @@ use tokio_util::sync::CancellationToken;
 use crate::desk::{By, Desk};
 use crate::metrics::Metrics;
 use crate::records::commit::CommitError;
-use crate::sessions::Sessions;
+use crate::world::Lister;
 
 /// Operations per slice: below the store's 128, leaving room for the guards of leadership and event numbers.
 const SLICE_OPS: usize = 100;
 
 /// After a store failure or a lost race, the world is looked at again no later than this.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What deciders are told besides the world.
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +41,8 @@ pub struct Settings {
 pub struct Reconciler {
     /// Where verdicts are committed.
     pub desk: Desk,
-    /// Who is connected.
-    pub sessions: Sessions,
+    /// Has everything listed anew.
+    pub lister: Lister,
     /// The leadership.
     pub term: watch::Receiver<Option<Term>>,
     /// What deciders are told besides the world.
@@ -55,10 +55,10 @@ impl Reconciler {
     /// Runs until asked to stop.
     pub async fn run(mut self, stop: CancellationToken) {
         while let Some(term) = self.next_term(&stop).await {
-            // A new leader has seen everything that was written before it led.
-            self.desk.shown(Revision::new(term.get())).await;
-            self.sessions.expect_all(&self.desk.world());
-            self.lead(term, &stop).await;
+            // A new leader has seen everything that was written before it led: it lists, as a watch may have missed something.
+            if self.lister.list_again(&stop).await {
+                self.lead(term, &stop).await;
+            }
             self.let_go(term, &stop).await;
         }
     }
@@ -82,11 +82,9 @@ impl Reconciler {
 
     async fn lead(&mut self, term: Term, stop: &CancellationToken) {
         let mut worlds = self.desk.follow();
-        let mut sessions = self.sessions.changes();
         let since = self.desk.now();
         while *self.term.borrow() == Some(term) {
             let world = worlds.borrow_and_update().clone();
-            sessions.borrow_and_update();
             let now = self.desk.now();
             let pass = self.pass(&world, term, (since, now)).await;
             self.metrics.passes.inc();
@@ -104,7 +102,6 @@ impl Reconciler {
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = worlds.changed() => if changed.is_err() { return },
-                _ = sessions.changed() => {}
                 _ = self.term.changed() => {}
                 () = sleep_or_never(sleep) => {}
             }
@@ -121,7 +118,6 @@ impl Reconciler {
         let mut pass = Pass::default();
         for namespace in world.fleets.keys() {
             // Each decider sees what the ones before it brought about.
-            pass.add(self.liveness(namespace, term, now).await?);
             pass.add(self.external(namespace, term, (since, now)).await?);
             pass.add(self.silence(namespace, term, now).await?);
             pass.add(self.circles(namespace, term, now).await?);
@@ -131,17 +127,6 @@ impl Reconciler {
             pass.add(self.retention(namespace, term).await?);
         }
         Ok(pass)
-    }
-
-    async fn liveness(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
-        let world = self.desk.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
-        let limits = self.settings.limits;
-        let verdict = self.sessions.with(namespace, |contacts| {
-            contacts.settle(fleet, limits.suspect, now);
-            liveness::decide(fleet, contacts, limits, now)
-        });
-        self.commit(&world, namespace, decider(term), verdict).await
     }
 
     async fn external(
@@ -229,7 +214,7 @@ impl Pass {
 }
 
 /// Atoms in as few slices as fit, in order.
-fn slices(atoms: Vec<Atom>) -> Vec<Vec<Atom>> {
+pub(crate) fn slices(atoms: Vec<Atom>) -> Vec<Vec<Atom>> {
     let mut slices: Vec<Vec<Atom>> = Vec::new();
     let mut room = 0;
     for atom in atoms {
@@ -248,10 +233,9 @@ fn slices(atoms: Vec<Atom>) -> Vec<Vec<Atom>> {
     slices
 }
 
-/// Who deciders are in events, under a term.
+/// A decider under this leadership.
 pub(crate) fn decider(term: Term) -> By {
-    let actor = Actor::parse("bellwether").expect("plain letters are an actor");
-    By { actor, term: Some(term), seen: None }
+    By { term: Some(term), ..By::decider() }
 }
 
 /// Sleeps so long; for ever when there is nothing to wake up for.

@@ -10,7 +10,7 @@ use bellwether_core::access::Role;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::token::Token;
 use bellwether_core::verdict::{Atom, Write};
-use bellwether_core::words::counter::Term;
+use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Actor, Namespace};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
@@ -24,17 +24,23 @@ use crate::config::Config;
 use crate::desk::{By, Desk};
 use crate::hooks::Asker;
 use crate::http::{self, App, Parts};
+use crate::installation::{Installation, InstallationError};
 use crate::metrics::Metrics;
 use crate::names;
 use crate::pki::{Pki, PkiError};
+use crate::presences::Presences;
 use crate::reconcile::Reconciler;
 use crate::records::commit::{CommitError, Committer};
+use crate::seat::Seat;
 use crate::sessions::Sessions;
-use crate::world::{self, WorldError};
-use crate::{leader, pki, secret};
+use crate::world::{self, Follower, Lister, WorldError};
+use crate::{pki, secret};
 
 /// How long requests in flight may take when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// How often a server of several lists everything anew: a watch may have missed something without saying so.
+const RELIST_EVERY: Duration = Duration::from_secs(300);
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -85,12 +91,18 @@ pub enum RunError {
         /// The data directory.
         dir: PathBuf,
     },
-    /// `init` was run here before.
-    #[error("make an installation in {dir}: there is one already, and it is left as it is")]
-    Initialised {
+    /// A server that shares a store has not been given the authority of the installation.
+    #[error(
+        "find the installation's authority in {dir}: make the installation with `bellwether server init` on its first \
+         server; on every other one, copy pki/ca.pem and pki/ca.key from there to here"
+    )]
+    NoAuthority {
         /// The data directory.
         dir: PathBuf,
     },
+    /// The store is not for this server, or not for a new installation.
+    #[error("{0}")]
+    Installation(#[from] InstallationError),
 }
 
 /// What `init` made.
@@ -124,25 +136,29 @@ pub struct Server {
     store_tasks: Tasks,
 }
 
-/// Makes an installation: its authority, its store, and one admin token.
+/// Makes an installation: its authority, its store, and one admin token. An authority whose files are there already, in
+/// `pki` of the data directory, is used.
 ///
 /// # Errors
 /// [`RunError`]; an installation that is there already is left as it is.
 pub async fn init(config: &Config) -> Result<Installed, RunError> {
-    let pki_dir = config.data_dir.join("pki");
-    let dir = config.data_dir.clone();
-    if pki_dir.join("ca.pem").exists() {
-        return Err(RunError::Initialised { dir });
-    }
-    private_dir(&dir)?;
-    let clock = Clock::system();
+    private_dir(&config.data_dir)?;
     let tasks = Tasks::new();
-    let store = Store::embedded(&dir.join("store"), &tasks)?;
-    // Tokens without an authority are what an interrupted `init` left: nobody was ever shown them.
-    let world = world::load(&store).await?;
-    let token = secret::new_token()?;
-    first_token(&store, &clock, &tasks, &world, &token).await?;
+    let store = open_store(config, &tasks).await?;
+    let made = init_in(config, &store, &tasks).await;
     store.close().await;
+    tasks.cancel();
+    made
+}
+
+async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Installed, RunError> {
+    let (dir, clock) = (config.data_dir.clone(), Clock::system());
+    Installation::room_for_one(store).await?;
+    let authority = Pki::open(&dir.join("pki"), &config.names, clock.now())?;
+    // Tokens without an installation are what an interrupted `init` left: nobody was ever shown them.
+    let world = world::load(store).await?;
+    let token = secret::new_token()?;
+    first_token(store, &clock, tasks, &world, &token).await?;
     let token_file = dir.join("admin-token");
     let write = |source| RunError::File { path: token_file.clone(), source };
     if token_file.exists() {
@@ -150,13 +166,20 @@ pub async fn init(config: &Config) -> Result<Installed, RunError> {
     }
     pki::write_private(&token_file, token.expose()).map_err(write)?;
     // Last, because its presence says that everything is there.
-    let authority = Pki::open(&pki_dir, &config.names, clock.now())?;
-    tasks.cancel();
+    Installation::new(authority.ca_fingerprint()).write(store).await?;
     Ok(Installed {
         token,
         token_file,
-        ca_file: pki_dir.join("ca.pem"),
+        ca_file: dir.join("pki/ca.pem"),
         ca_fingerprint: authority.ca_fingerprint(),
+    })
+}
+
+/// Opens the store that the configuration names.
+async fn open_store(config: &Config, tasks: &Tasks) -> Result<Store, RunError> {
+    Ok(match &config.etcd {
+        None => Store::embedded(&config.data_dir.join("store"), tasks)?,
+        Some(_) => return Err(RunError::NotInitialised { dir: config.data_dir.clone() }),
     })
 }
 
@@ -177,9 +200,11 @@ async fn first_token(
         expires_at: None,
     });
     let (sender, receiver) = watch::channel(Arc::new(world.clone()));
+    let (_, asked) = Lister::new();
     let sessions = Sessions::new(clock.clone());
-    tasks.spawn("world", world::follow(store.clone(), (world.clone(), sender), sessions, tasks.token()));
-    let committer = Committer::start(store.clone(), clock.clone(), tasks);
+    let follower = Follower { store: store.clone(), out: sender, sessions, asked, relist_every: None };
+    tasks.spawn("world", follower.run(world.clone(), tasks.token()));
+    let committer = Committer::start(store.clone(), clock.clone(), 0, tasks);
     let desk = Desk::new(receiver, committer, clock.clone());
     let mut writes: Vec<Write> =
         world.tokens.keys().map(|hash| Write::Delete(Key::Token(hash.clone()))).collect();
@@ -201,7 +226,12 @@ impl Server {
     /// [`RunError`] naming what does not fit.
     pub async fn start(config: &Config, clock: Clock) -> Result<Self, RunError> {
         if !config.data_dir.join("pki/ca.pem").exists() {
-            return Err(RunError::NotInitialised { dir: config.data_dir.clone() });
+            let dir = config.data_dir.clone();
+            return Err(if config.etcd.is_some() {
+                RunError::NoAuthority { dir }
+            } else {
+                RunError::NotInitialised { dir }
+            });
         }
         let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now())?;
         let acceptor = TlsAcceptor::from(Arc::new(pki.server_tls()?));
@@ -216,8 +246,8 @@ impl Server {
             plain.as_ref().zip(config.plain_listen).map(|(socket, asked)| local(socket, asked));
         let ca_pem = pki.ca_pem().to_owned();
         let (tasks, inner_tasks, store_tasks) = (Tasks::new(), Tasks::new(), Tasks::new());
-        let store = Store::embedded(&config.data_dir.join("store"), &store_tasks)?;
-        let app = match build(config, &store, (&tasks, &inner_tasks), (clock, pki)).await {
+        let store = open_store(config, &store_tasks).await?;
+        let app = match build(config, (&store, address), (&tasks, &inner_tasks), (clock, pki)).await {
             Ok(app) => app,
             Err(error) => {
                 store.close().await;
@@ -275,31 +305,46 @@ impl Server {
     }
 }
 
-/// Reads the world and starts everything that works on it.
-async fn build(
+/// Reads the world and starts everything that works on it, on levels of its caller: `tasks` stops first, `inner` is what
+/// requests in flight still need then. It opens no sockets; [`http::router`] serves what it answers.
+///
+/// # Errors
+/// [`RunError`] when the store is not this installation's, or cannot be read.
+pub async fn build(
     config: &Config,
-    store: &Store,
+    (store, listens): (&Store, SocketAddr),
     (tasks, inner): (&Tasks, &Tasks),
-    parts: (Clock, Pki),
+    (clock, pki): (Clock, Pki),
 ) -> Result<App, RunError> {
-    let (clock, pki) = parts;
+    let installation = installation(config, store, &pki).await?;
     let first = world::load(store).await?;
     let (sender, worlds) = watch::channel(Arc::new(first.clone()));
     let sessions = Sessions::new(clock.clone());
-    let follow = world::follow(store.clone(), (first, sender), sessions.clone(), inner.token());
-    inner.spawn("world", follow);
-    let committer = Committer::start(store.clone(), clock.clone(), inner);
+    let (lister, asked) = Lister::new();
+    let relist_every = config.etcd.is_some().then_some(RELIST_EVERY);
+    let follower =
+        Follower { store: store.clone(), out: sender, sessions: sessions.clone(), asked, relist_every };
+    inner.spawn("world", follower.run(first, inner.token()));
+    let committer = Committer::start(store.clone(), clock.clone(), installation.term_base, inner);
     if let Some(names) = config.dns.clone() {
         names::start(names, (worlds.clone(), &sessions), tasks).await?;
     }
     let desk = Desk::new(worlds, committer, clock.clone());
     let metrics = Metrics::default();
-    let (terms, term) = watch::channel::<Option<Term>>(None);
-    let name = format!("pid-{}", std::process::id());
-    tasks.spawn("leader", leader::run(store.clone(), name, true, terms, tasks.token()));
-    let reconciler = Reconciler {
+    let Seats { place, term } =
+        take_seats(config, (store, listens), (tasks, inner), (&clock, installation.clone()));
+    let presences = Presences {
         desk: desk.clone(),
         sessions: sessions.clone(),
+        me: config.name.clone(),
+        place: place.clone(),
+        term: term.clone(),
+        limits: config.settings.limits,
+    };
+    tasks.spawn("presences", presences.run(tasks.token()));
+    let reconciler = Reconciler {
+        desk: desk.clone(),
+        lister,
         term: term.clone(),
         settings: config.settings,
         metrics: metrics.clone(),
@@ -313,8 +358,69 @@ async fn build(
         metrics: metrics.clone(),
     };
     tasks.spawn("hooks", asker.run(tasks.token()));
-    let stop = tasks.token();
-    Ok(App::new(Parts { desk, sessions, pki, clock, store: store.clone(), metrics, term, stop }))
+    let (stop, me) = (tasks.token(), config.name.clone());
+    let store = store.clone();
+    Ok(App::new(Parts { desk, sessions, pki, clock, store, metrics, me, installation, place, term, stop }))
+}
+
+/// What the store belongs to. One that was made before that was written down is told now.
+async fn installation(config: &Config, store: &Store, pki: &Pki) -> Result<Installation, RunError> {
+    let ours = pki.ca_fingerprint();
+    let installation = match Installation::read(store).await? {
+        Some(installation) => installation,
+        None if config.etcd.is_some() => return Err(InstallationError::Missing.into()),
+        None => {
+            let made = Installation::new(ours.clone());
+            made.write(store).await?;
+            made
+        }
+    };
+    installation.belongs_to(&ours)?;
+    Ok(installation)
+}
+
+/// What a server holds, while it does.
+struct Seats {
+    place: watch::Receiver<Option<Revision>>,
+    term: watch::Receiver<Option<Term>>,
+}
+
+/// Starts to try for a place among the servers, and for the leadership.
+fn take_seats(
+    config: &Config,
+    (store, listens): (&Store, SocketAddr),
+    (tasks, inner): (&Tasks, &Tasks),
+    (clock, installation): (&Clock, Installation),
+) -> Seats {
+    let sole = config.etcd.is_none();
+    let server = bellwether_core::records::server::Server {
+        name: config.name.clone(),
+        address: config.address.clone().unwrap_or_else(|| format!("https://{listens}")),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        since: clock.now(),
+    };
+    let (places, place) = watch::channel(None);
+    let seat = Seat::of_server(store.clone(), server, clock.clone(), sole);
+    // On the inner level: requests in flight and the last presences still need it.
+    inner.spawn("place", seat.run(places, inner.token()));
+    let (taken, leads) = watch::channel(None);
+    let seat = Seat::of_leader(store.clone(), config.name.clone(), clock.clone(), sole);
+    tasks.spawn("leader", seat.run(taken, tasks.token()));
+    let (terms, term) = watch::channel(None);
+    tasks.spawn("term", tell_terms(leads, terms, installation));
+    Seats { place, term }
+}
+
+/// Turns revisions at which the leadership was taken into terms, until its seat is no longer tried for.
+async fn tell_terms(
+    mut leads: watch::Receiver<Option<Revision>>,
+    terms: watch::Sender<Option<Term>>,
+    installation: Installation,
+) {
+    while leads.changed().await.is_ok() {
+        let taken = *leads.borrow_and_update();
+        terms.send_replace(taken.map(|at| installation.term(at)));
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether_core::decide::liveness::Contacts;
-use bellwether_core::words::name::{Namespace, NodeName};
+use bellwether_core::words::name::{Namespace, NodeName, ServerName};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
@@ -106,10 +106,11 @@ impl Sessions {
         look(all.entry(namespace.clone()).or_insert_with(|| Contacts::new(now)))
     }
 
-    /// A leader begins: every node thought to be present must be heard from, or found silent.
-    pub fn expect_all(&self, world: &World) {
+    /// This server takes its place: each node that it is said to hold must be heard from from now on, or found silent.
+    pub fn begin(&self, world: &World, me: &ServerName) {
+        let now = self.0.clock.now();
         for (namespace, fleet) in &world.fleets {
-            self.with(namespace, |contacts| contacts.expect_all(fleet));
+            self.with(namespace, |contacts| contacts.begin(fleet, me, now));
         }
     }
 

@@ -15,9 +15,10 @@ use bellwether_core::world::fleet::EVENTS_IN_MEMORY;
 use bellwether_store::{Batch, Change, Range, Store, StoreError, Watch, WatchError};
 use bytes::Bytes;
 use futures_util::FutureExt;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::reconcile::sleep_or_never;
 use crate::records::form;
 use crate::records::keys::{self, Place};
 use crate::sessions::Sessions;
@@ -27,6 +28,9 @@ const PAGE: usize = 1_000;
 
 /// Most batches folded before a snapshot is published.
 const FOLD_AT_ONCE: usize = 256;
+
+/// Most that wait for a list at once.
+const ASKED: usize = 16;
 
 /// Pause before the store is asked again after it failed.
 const RETRY: Duration = Duration::from_millis(500);
@@ -102,53 +106,144 @@ fn parse(key: &[u8], value: &[u8]) -> Result<Option<(Option<Namespace>, Record)>
     }
 }
 
-/// Follows the store from `world` on, publishing a snapshot after each stretch of changes, until asked to stop.
-pub async fn follow(
-    store: Store,
-    (mut world, out): (World, watch::Sender<Arc<World>>),
-    sessions: Sessions,
-    stop: CancellationToken,
-) {
-    loop {
-        let after = bellwether_store::Revision(world.revision.get());
-        match store.watch(Range::prefix(keys::ROOT), after).await {
-            Ok(watch) => {
-                let Some(error) = follow_watch(watch, &mut world, (&out, &sessions), &stop).await else {
-                    return;
-                };
-                tracing::warn!(%error, "listing everything again");
-            }
-            Err(error) => tracing::warn!(%error, "could not watch the store; listing everything again"),
-        }
+/// Has a follower list everything anew. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Lister(mpsc::Sender<oneshot::Sender<()>>);
+
+/// A follower's side of it.
+pub type Asked = mpsc::Receiver<oneshot::Sender<()>>;
+
+impl Lister {
+    /// A lister, and what the follower listens to.
+    #[must_use]
+    pub fn new() -> (Self, Asked) {
+        let (sender, asked) = mpsc::channel(ASKED);
+        (Self(sender), asked)
+    }
+
+    /// Waits until everything was listed after this was called; false when asked to stop before.
+    pub async fn list_again(&self, stop: &CancellationToken) -> bool {
+        let (done, listed) = oneshot::channel();
+        let listed = async { self.0.send(done).await.is_ok() && listed.await.is_ok() };
         // Both arms only wait.
         tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(RETRY) => {}
-        }
-        match load(&store).await {
-            Ok(fresh) => {
-                world = fresh;
-                out.send_replace(Arc::new(world.clone()));
-                sessions.ring_all();
-            }
-            Err(error) => tracing::error!(%error, "could not read the world"),
+            () = stop.cancelled() => false,
+            listed = listed => listed,
         }
     }
 }
 
-/// Folds batches until the watch ends; none when asked to stop.
-async fn follow_watch(
-    mut watch: Watch,
-    world: &mut World,
-    (out, sessions): (&watch::Sender<Arc<World>>, &Sessions),
-    stop: &CancellationToken,
-) -> Option<WatchError> {
-    loop {
-        // Watch::next is cancel safe.
-        let batch = tokio::select! {
-            () = stop.cancelled() => return None,
-            batch = watch.next() => batch,
+/// A follower's parts.
+#[derive(Debug)]
+pub struct Follower {
+    /// The store.
+    pub store: Store,
+    /// The newest world.
+    pub out: watch::Sender<Arc<World>>,
+    /// Whom changes wake.
+    pub sessions: Sessions,
+    /// Who wants everything listed anew.
+    pub asked: Asked,
+    /// How often everything is listed anew with nobody asking, for a store whose watches may miss something; never for
+    /// one that keeps its word.
+    pub relist_every: Option<Duration>,
+}
+
+/// Why a stretch of watching ended.
+enum Ended {
+    Stopped,
+    Failed,
+    Wanted(Option<oneshot::Sender<()>>),
+}
+
+impl Follower {
+    /// Follows the store from `world` on, publishing a snapshot after each stretch of changes, until asked to stop.
+    pub async fn run(mut self, mut world: World, stop: CancellationToken) {
+        let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
+        let mut went_back = false;
+        loop {
+            if waiting.is_empty() {
+                match self.watch(&mut world, &stop).await {
+                    Ended::Stopped => return,
+                    Ended::Wanted(done) => waiting.extend(done),
+                    Ended::Failed => {
+                        // Both arms only wait.
+                        tokio::select! {
+                            () = stop.cancelled() => return,
+                            () = tokio::time::sleep(RETRY) => {}
+                        }
+                    }
+                }
+            }
+            let fresh = tokio::select! {
+                () = stop.cancelled() => return,
+                // Nothing is lost when the read is dropped.
+                fresh = load(&self.store) => fresh,
+            };
+            match fresh {
+                // Once is a member of the store that is behind; twice is a store that was put back.
+                Ok(fresh) if fresh.revision < world.revision && !went_back => {
+                    let (was, is) = (world.revision.get(), fresh.revision.get());
+                    tracing::error!(was, is, "the store went back; listing everything again");
+                    went_back = true;
+                }
+                Ok(fresh) => {
+                    went_back = false;
+                    world = fresh;
+                    self.out.send_replace(Arc::new(world.clone()));
+                    self.sessions.ring_all();
+                    for done in waiting.drain(..) {
+                        if done.send(()).is_err() {
+                            tracing::debug!("nobody waits for the list any more");
+                        }
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, "could not read the world");
+                    // Both arms only wait.
+                    tokio::select! {
+                        () = stop.cancelled() => return,
+                        () = tokio::time::sleep(RETRY) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Follows one watch until it ends, or until everything is wanted anew.
+    async fn watch(&mut self, world: &mut World, stop: &CancellationToken) -> Ended {
+        let after = bellwether_store::Revision(world.revision.get());
+        let mut watch = match self.store.watch(Range::prefix(keys::ROOT), after).await {
+            Ok(watch) => watch,
+            Err(error) => {
+                tracing::warn!(%error, "could not watch the store; listing everything again");
+                return Ended::Failed;
+            }
         };
+        let due = sleep_or_never(self.relist_every);
+        tokio::pin!(due);
+        loop {
+            // Watch::next and recv are cancel safe; the others only wait.
+            let batch = tokio::select! {
+                () = stop.cancelled() => return Ended::Stopped,
+                batch = watch.next() => batch,
+                Some(done) = self.asked.recv() => return Ended::Wanted(Some(done)),
+                () = &mut due => return Ended::Wanted(None),
+            };
+            if let Some(error) = self.take_in(batch, &mut watch, world) {
+                tracing::warn!(%error, "listing everything again");
+                return Ended::Failed;
+            }
+        }
+    }
+
+    /// Folds a batch and those that are there already, and shows what came of it. Says why the watch ended, if it did.
+    fn take_in(
+        &self,
+        batch: Result<Batch, WatchError>,
+        watch: &mut Watch,
+        world: &mut World,
+    ) -> Option<WatchError> {
         let mut ended = None;
         let mut next = Some(batch);
         let mut folded = 0;
@@ -164,16 +259,14 @@ async fn follow_watch(
                 next = watch.next().now_or_never();
             }
         }
-        out.send_replace(Arc::new(world.clone()));
+        self.out.send_replace(Arc::new(world.clone()));
         for (namespace, _) in catalogues(world).into_iter().filter(|now| !before.contains(now)) {
-            sessions.ring_catalogue(&namespace);
+            self.sessions.ring_catalogue(&namespace);
         }
         for (namespace, node) in ordered {
-            sessions.ring(&namespace, &node);
+            self.sessions.ring(&namespace, &node);
         }
-        if ended.is_some() {
-            return ended;
-        }
+        ended
     }
 }
 

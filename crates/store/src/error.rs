@@ -52,6 +52,18 @@ pub enum StoreError {
         /// What happened, and to which file.
         reason: String,
     },
+    /// The store does not answer, or not us. Nothing of the request was made; it may be repeated.
+    #[error("reach the store: {reason}")]
+    Unreachable {
+        /// Which endpoint, and what it said.
+        reason: String,
+    },
+    /// No answer came to a change. It may have been made, or be made yet: look before repeating it.
+    #[error("know whether the store made the change: {reason}")]
+    Unknown {
+        /// Which endpoint, and what it said.
+        reason: String,
+    },
     /// The store was closed. A commit that met this error was not begun.
     #[error("use the store: it is closed")]
     Closed,

@@ -20,6 +20,8 @@ mod feed;
 mod history;
 mod judge;
 mod lease;
+#[cfg(feature = "testing")]
+pub mod line;
 mod memory;
 mod past;
 mod range;

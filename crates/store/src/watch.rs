@@ -55,7 +55,9 @@ impl From<StoreError> for WatchError {
             | StoreError::Future { .. }
             | StoreError::LeaseGone
             | StoreError::DiskFull { .. }
-            | StoreError::Broken { .. } => Self::Failed(error),
+            | StoreError::Broken { .. }
+            | StoreError::Unreachable { .. }
+            | StoreError::Unknown { .. } => Self::Failed(error),
         }
     }
 }

@@ -27,8 +27,15 @@ struct State {
 }
 
 impl Line {
-    pub(super) fn new(identity: Identity, servers: Vec<String>, contact: watch::Sender<Contact>) -> Self {
-        let state = State { identity, servers, turn: 0, client: None };
+    /// A line to these servers. `seed` chooses which is called first, so that a fleet spreads over them.
+    pub(super) fn new(
+        identity: Identity,
+        servers: Vec<String>,
+        contact: watch::Sender<Contact>,
+        seed: u64,
+    ) -> Self {
+        let turn = usize::try_from(seed >> 33).unwrap_or_default();
+        let state = State { identity, servers, turn, client: None };
         Self { state: Arc::new(watch::Sender::new(state)), contact }
     }
 

@@ -52,6 +52,9 @@ impl Bench {
             settings: Settings { limits: Limits::default(), events_kept: 1_000 },
             hooks: bellwether_server::hooks::Settings::default(),
             dns: None,
+            name: "server".parse().unwrap(),
+            address: None,
+            etcd: None,
         };
         let installed = init(&config).await.unwrap();
         let server = Server::start(&config, Clock::system()).await.unwrap();

@@ -18,12 +18,21 @@ use crate::paths::{self, fill};
 use crate::v1::event::Event;
 use crate::v1::overview::Overview;
 use crate::v1::page::Page;
+use crate::v1::server::ControlPlane;
 use crate::v1::why::Why;
 
 /// Time for the network and the server on top of a wait that was asked for.
 const BEYOND_WAIT: Duration = Duration::from_secs(10);
 
 impl Client {
+    /// The control plane: its servers and who leads.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn control_plane(&self) -> Result<ControlPlane, CallError> {
+        self.get(paths::SERVERS, DEFAULT_DEADLINE).await
+    }
+
     /// One screen about a namespace.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::status::Status;
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, read, read_some};
 
 /// A node as people and its join describe it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -81,6 +81,9 @@ pub struct Presence {
     pub contact: String,
     /// Since when, in milliseconds since the Unix epoch.
     pub since_ms: u64,
+    /// The server that it holds its session with, or held the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// Everything known about one node.
@@ -191,7 +194,11 @@ impl TryFrom<Cordon> for core::Cordon {
 
 impl From<&core::Presence> for Presence {
     fn from(from: &core::Presence) -> Self {
-        Self { contact: from.contact.as_str().to_owned(), since_ms: from.since.as_millis() }
+        Self {
+            contact: from.contact.as_str().to_owned(),
+            since_ms: from.since.as_millis(),
+            server: from.server.as_ref().map(ToString::to_string),
+        }
     }
 }
 
@@ -202,6 +209,7 @@ impl TryFrom<Presence> for core::Presence {
         let known = [Never, Up, Suspect, Unreachable].into_iter().find(|c| c.as_str() == from.contact);
         let contact =
             known.ok_or_else(|| ShapeError::at("contact", format!("{:?} is unknown", from.contact)))?;
-        Ok(Self { contact, since: Timestamp::from_millis(from.since_ms) })
+        let server = read_some("server", from.server.as_deref())?;
+        Ok(Self { contact, since: Timestamp::from_millis(from.since_ms), server })
     }
 }

@@ -13,6 +13,15 @@ pub struct Overview {
     pub server_version: String,
     /// Whether a server leads, and so whether anything moves.
     pub leading: bool,
+    /// Which server that is, and since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<super::server::Leader>,
+    /// The number of its leadership.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<u64>,
+    /// Servers that have their place now.
+    #[serde(default)]
+    pub servers: u64,
     /// Nodes by contact: `up`, `suspect`, `unreachable`, `never`.
     pub nodes: BTreeMap<String, u64>,
     /// Nodes a person paused.

@@ -14,6 +14,8 @@ pub(crate) enum ServerVerb {
         #[command(flatten)]
         config: ServerConfig,
     },
+    /// List the servers of the control plane, and who leads
+    List,
     /// Run the server
     Run {
         #[command(flatten)]

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::exit::{Ended, Exit};
+use crate::show::age::date;
 use crate::show::paint::Tone;
 use crate::show::{print, table};
 
@@ -10,13 +11,22 @@ pub(super) async fn status(context: &Context) -> Ended {
     let names = || overview.entities.iter().map(|entity| entity.name.clone()).collect();
     context.show.data(&overview, names, |_| {
         let paint = context.show.paint;
-        let leads = if overview.leading { "leading" } else { "not leading" };
+        let leads = match (&overview.leader, overview.term) {
+            (Some(leader), Some(term)) => {
+                format!("{} leads since {}, term {term}", leader.server, date(leader.since_ms))
+            }
+            (Some(_) | None, _) => paint.text(Tone::Bad, "nobody leads: nothing is decided"),
+        };
+        let servers = match overview.servers {
+            0 | 1 => String::new(),
+            several => format!("{several} of them, "),
+        };
         let counts = overview.nodes.iter().map(|(contact, count)| format!("{count} {contact}"));
         let counts = counts.collect::<Vec<_>>().join(", ");
         let nodes = if counts.is_empty() { "none yet".to_owned() } else { counts };
         let mut lines = vec![
             format!("namespace  {}", paint.text(Tone::Strong, &overview.namespace)),
-            format!("server     {} ({leads})", overview.server_version),
+            format!("server     {} ({servers}{leads})", overview.server_version),
             format!("nodes      {nodes}"),
         ];
         if overview.paused > 0 {

@@ -8,8 +8,10 @@ use bellwether_server::config::{Config, ConfigError};
 use bellwether_server::run::{RunError, Server, init};
 
 use crate::args::{Global, ServerConfig, ServerVerb};
+use crate::context::Context;
 use crate::exit::{Ended, Exit, Failure};
-use crate::show::{Show, print, tell};
+use crate::show::age::date;
+use crate::show::{Show, print, table, tell};
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
@@ -20,9 +22,10 @@ impl From<ConfigError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let exit = match &error {
-            RunError::Initialised { .. } | RunError::NotInitialised { .. } | RunError::Plain { .. } => {
-                Exit::Refused
-            }
+            RunError::NotInitialised { .. }
+            | RunError::NoAuthority { .. }
+            | RunError::Installation(_)
+            | RunError::Plain { .. } => Exit::Refused,
             RunError::Open(_)
             | RunError::World(_)
             | RunError::Pki(_)
@@ -39,6 +42,7 @@ impl From<RunError> for Failure {
 pub(super) async fn run(global: &Global, verb: ServerVerb) -> Ended {
     match verb {
         ServerVerb::Init { config } => make(global, &load(&config)?, config.config.as_deref()).await,
+        ServerVerb::List => list(&super::context(global)?).await,
         ServerVerb::Run { config, check: true, .. } => {
             load(&config)?;
             tell("the configuration is fine");
@@ -89,6 +93,34 @@ async fn make(global: &Global, config: &Config, file: Option<&Path>) -> Ended {
             )
         },
     )?;
+    Ok(Exit::Yes)
+}
+
+async fn list(context: &Context) -> Ended {
+    let plane = context.client.control_plane().await?;
+    let names = || plane.servers.iter().map(|server| server.name.clone()).collect();
+    context.show.data(&plane, names, |_| {
+        let leads = |name: &str| match (&plane.leader, plane.term) {
+            (Some(leader), Some(term)) if leader.server == name => {
+                format!("since {}, term {term}", date(leader.since_ms))
+            }
+            (Some(_) | None, _) => "-".to_owned(),
+        };
+        let rows = plane.servers.iter().map(|server| {
+            let sessions = plane.sessions.get(&server.name).copied().unwrap_or_default();
+            let here = if server.name == plane.answered_by { "this one answers" } else { "" };
+            vec![
+                server.name.clone(),
+                server.address.clone(),
+                server.version.clone(),
+                date(server.since_ms),
+                sessions.to_string(),
+                leads(&server.name),
+                here.to_owned(),
+            ]
+        });
+        table(&["name", "address", "version", "in place since", "nodes", "leads", ""], rows)
+    })?;
     Ok(Exit::Yes)
 }
 

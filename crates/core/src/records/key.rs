@@ -14,17 +14,18 @@ use super::profile::{Edition, Profile};
 use super::progress::Progress;
 use super::report::Report;
 use super::rollout::Rollout;
+use super::server::{Leader, Server};
 use super::slot::Slot;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
 use crate::words::counter::{EditionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, EntityName, FreezeName, NodeName, ProfileName, ServiceName, SlotName, TargetName,
+    Category, EntityName, FreezeName, NodeName, ProfileName, ServerName, ServiceName, SlotName, TargetName,
 };
 
 use alloc::string::String;
 
-/// Which record, within its namespace (tokens live outside of any).
+/// Which record, within its namespace (tokens, servers and their leader live outside of any).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// A node.
@@ -71,6 +72,10 @@ pub enum Key {
     Edition(ProfileName, EditionNumber),
     /// An event.
     Event(Sequence),
+    /// A server.
+    Server(ServerName),
+    /// Who leads.
+    Leader,
     /// A token, by its secret's hash.
     Token(String),
     /// A join token, by its secret's hash.
@@ -124,6 +129,10 @@ pub enum Record {
     Edition(Edition),
     /// An event.
     Event(Event),
+    /// A server.
+    Server(Server),
+    /// Who leads.
+    Leader(Leader),
     /// A token.
     Token(Token),
     /// A join token.
@@ -157,6 +166,8 @@ impl Record {
             Self::Profile(profile) => Key::Profile(profile.name.clone()),
             Self::Edition(edition) => Key::Edition(edition.profile.clone(), edition.number),
             Self::Event(event) => Key::Event(event.sequence),
+            Self::Server(server) => Key::Server(server.name.clone()),
+            Self::Leader(_) => Key::Leader,
             Self::Token(token) => Key::Token(token.secret_hash.clone()),
             Self::JoinToken(token) => Key::JoinToken(token.secret_hash.clone()),
         }

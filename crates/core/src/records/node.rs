@@ -1,10 +1,11 @@
 //! Nodes: machines that run an agent. The node is written by people's operations and by joining; its presence only by
-//! the liveness decider.
+//! the liveness decider, which every server runs
+//! for the nodes that hold sessions with it, and the leader for those of servers that are gone.
 
 use alloc::string::String;
 
 use crate::words::label::Labels;
-use crate::words::name::{Actor, NodeName};
+use crate::words::name::{Actor, NodeName, ServerName};
 use crate::words::time::Timestamp;
 
 /// A machine that runs an agent, as people and its join describe it.
@@ -73,13 +74,15 @@ pub enum Contact {
     Unreachable,
 }
 
-/// A node's contact, and since when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A node's contact, since when, and by whom that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Presence {
     /// The state.
     pub contact: Contact,
     /// When it became that, by the server's clock.
     pub since: Timestamp,
+    /// The server that it holds its session with, or held the last one.
+    pub server: Option<ServerName>,
 }
 
 impl Contact {

@@ -70,6 +70,8 @@ names! {
     Namespace: "namespace", label;
     /// A machine that runs an agent. A DNS label.
     NodeName: "node name", label;
+    /// A process of the control plane. A DNS label.
+    ServerName: "server name", label;
     /// Something that changes on many targets. A DNS label.
     EntityName: "entity name", label;
     /// A freeze. A DNS label.

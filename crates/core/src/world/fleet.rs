@@ -25,7 +25,7 @@ use crate::records::slot::Slot;
 use crate::rollout::board::Board;
 use crate::words::counter::{EditionNumber, Revision, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, EntityName, FreezeName, NodeName, ProfileName, ServiceName, SlotName, TargetName,
+    Category, EntityName, FreezeName, NodeName, ProfileName, ServerName, ServiceName, SlotName, TargetName,
 };
 use crate::words::time::Timestamp;
 
@@ -98,8 +98,8 @@ pub struct Fleet {
     pub contents: Map<NodeName, Content>,
     /// Nodes whose order does not say it yet.
     pub stale_orders: Set<NodeName>,
-    /// Nodes that are thought to be connected, or were a while ago: what a new leader must hear from again.
-    pub present: Set<NodeName>,
+    /// Nodes that are thought to be connected, or were a while ago, by the server that has, or had, the session.
+    pub held: Map<Option<ServerName>, Set<NodeName>>,
     /// Targets of removed entities, whose records are to be removed too.
     pub orphans: Set<EntityName>,
     /// When the next of a node's statuses falls silent, for nodes that have one that will.

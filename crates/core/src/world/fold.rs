@@ -3,107 +3,18 @@
 mod indexes;
 mod offered;
 pub(crate) mod sight;
+mod whole;
 
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
+use super::Kept;
 use super::fleet::{EVENTS_IN_MEMORY, Fleet};
-use super::{Kept, World};
 use crate::records::event::Event;
 use crate::records::key::{Key, Record};
+use crate::records::node::Presence;
 use crate::records::report::Report;
-use crate::records::target::TargetState;
 use crate::words::counter::Revision;
-use crate::words::name::{EntityName, Namespace, NodeName, TargetName};
-
-/// Target states of a namespace that wait for the boards they belong on.
-type States = Vec<(EntityName, TargetName, TargetState)>;
-
-impl World {
-    /// The world of these records, read together at `revision`. Indexes are built once, at the end.
-    #[must_use]
-    pub fn load(
-        records: impl Iterator<Item = (Option<Namespace>, Record, Revision)>,
-        revision: Revision,
-    ) -> Self {
-        let mut world = Self::default();
-        let mut states: BTreeMap<Namespace, States> = BTreeMap::new();
-        for (namespace, record, revision) in records {
-            match (namespace, record) {
-                (Some(namespace), Record::Target(entity, target, state)) => {
-                    let key = (entity.clone(), target.clone());
-                    world.loading(&namespace, |fleet| fleet.targets.insert_mut(key, revision));
-                    states.entry(namespace).or_default().push((entity, target, state));
-                }
-                (Some(namespace), record) => world.loading(&namespace, |fleet| fleet.put(record, revision)),
-                (None, record) => world.put(None, record, revision),
-            }
-        }
-        let namespaces: Vec<Namespace> = world.fleets.keys().cloned().collect();
-        for namespace in namespaces {
-            let states = states.remove(&namespace).unwrap_or_default();
-            world.in_fleet(&namespace, |fleet| {
-                fleet.loading = false;
-                fleet.build_indexes(states);
-            });
-        }
-        world.revision = revision;
-        world
-    }
-
-    fn loading(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Fleet)) {
-        self.in_fleet(namespace, |fleet| {
-            fleet.loading = true;
-            change(fleet);
-        });
-    }
-
-    /// Takes in one record, written at `revision`.
-    pub fn put(&mut self, namespace: Option<&Namespace>, record: Record, revision: Revision) {
-        self.revision = self.revision.max(revision);
-        match (namespace, record) {
-            (_, Record::Token(token)) => {
-                self.tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
-            }
-            (_, Record::GlobalFreeze(freeze)) => {
-                self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
-            }
-            (_, Record::JoinToken(token)) => {
-                self.join_tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
-            }
-            (Some(namespace), record) => self.in_fleet(namespace, |fleet| fleet.put(record, revision)),
-            (None, _) => {}
-        }
-    }
-
-    /// Forgets one record, deleted at `revision`.
-    pub fn delete(&mut self, namespace: Option<&Namespace>, key: &Key, revision: Revision) {
-        self.revision = self.revision.max(revision);
-        match (namespace, key) {
-            (_, Key::Token(hash)) => {
-                self.tokens.remove_mut(hash);
-            }
-            (_, Key::GlobalFreeze(name)) => {
-                self.freezes.remove_mut(name);
-            }
-            (_, Key::JoinToken(hash)) => {
-                self.join_tokens.remove_mut(hash);
-            }
-            (Some(namespace), key) => self.in_fleet(namespace, |fleet| fleet.delete(key, revision)),
-            (None, _) => {}
-        }
-    }
-
-    fn in_fleet(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Fleet)) {
-        if !self.fleets.contains_key(namespace) {
-            self.fleets.insert_mut(namespace.clone(), Fleet::default());
-        }
-        if let Some(fleet) = self.fleets.get_mut(namespace) {
-            change(fleet);
-        }
-    }
-}
+use crate::words::name::NodeName;
 
 fn kept<T>(value: T, revision: Revision) -> Kept<T> {
     Kept { value: Arc::new(value), revision }
@@ -118,8 +29,9 @@ impl Fleet {
                 self.node_changed(&name, revision);
             }
             Record::Presence(name, presence) => {
+                let before = self.presences.get(&name).cloned();
                 self.presences.insert_mut(name.clone(), kept(presence, revision));
-                self.heard_from(&name, revision);
+                self.heard_from(&name, before.as_ref(), revision);
             }
             Record::Report(report) => self.report_changed(report, revision),
             Record::Order(name, order) => {
@@ -163,13 +75,17 @@ impl Fleet {
                 self.put_aside(record, revision);
             }
             Record::Event(event) => self.remember_event(event),
-            Record::Token(_) | Record::JoinToken(_) | Record::GlobalFreeze(_) => {}
+            Record::Token(_)
+            | Record::JoinToken(_)
+            | Record::GlobalFreeze(_)
+            | Record::Server(_)
+            | Record::Leader(_) => {}
         }
     }
 
     /// A node is heard from again, or no longer.
-    fn heard_from(&mut self, name: &NodeName, revision: Revision) {
-        self.presence_changed(name);
+    fn heard_from(&mut self, name: &NodeName, before: Option<&Kept<Presence>>, revision: Revision) {
+        self.presence_changed(name, before);
         self.sightings_changed(name, revision);
         self.offers_changed(name, None, revision);
     }
@@ -230,7 +146,9 @@ impl Fleet {
             | Record::Event(_)
             | Record::Token(_)
             | Record::JoinToken(_)
-            | Record::GlobalFreeze(_) => {}
+            | Record::GlobalFreeze(_)
+            | Record::Server(_)
+            | Record::Leader(_) => {}
         }
     }
 
@@ -279,8 +197,9 @@ impl Fleet {
                 self.node_changed(name, revision);
             }
             Key::Presence(name) => {
+                let before = self.presences.get(name).cloned();
                 self.presences.remove_mut(name);
-                self.heard_from(name, revision);
+                self.heard_from(name, before.as_ref(), revision);
             }
             Key::Report(name) => {
                 self.forget_report(name);
@@ -329,7 +248,7 @@ impl Fleet {
                 self.events.remove_mut(sequence);
                 self.oldest_event = self.oldest_event.max(sequence.next());
             }
-            Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) => {}
+            Key::Token(_) | Key::JoinToken(_) | Key::GlobalFreeze(_) | Key::Server(_) | Key::Leader => {}
         }
     }
 
@@ -384,7 +303,9 @@ impl Fleet {
             | Key::Event(_)
             | Key::Token(_)
             | Key::JoinToken(_)
-            | Key::GlobalFreeze(_) => {}
+            | Key::GlobalFreeze(_)
+            | Key::Server(_)
+            | Key::Leader => {}
         }
     }
 }

@@ -51,8 +51,8 @@ fn silent(fleet: &Fleet) -> Vec<Unaccounted> {
     });
     let joined = fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
     let quiet = joined.filter_map(|(name, kept)| {
-        let never = Presence { contact: Contact::Never, since: kept.value.joined_at };
-        let presence = fleet.presences.get(name).map_or(never, |kept| *kept.value);
+        let never = Presence { contact: Contact::Never, since: kept.value.joined_at, server: None };
+        let presence = fleet.presences.get(name).map_or(never, |kept| (*kept.value).clone());
         let quiet = match presence.contact {
             Contact::Up => false,
             Contact::Never | Contact::Suspect | Contact::Unreachable => true,

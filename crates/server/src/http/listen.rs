@@ -42,6 +42,11 @@ pub(crate) struct Peer {
     pub(crate) bearer: Option<Bearer>,
 }
 
+/// The router as it is served to a peer whose identity the transport has made sure of.
+pub fn to_peer(router: Router, bearer: Option<Bearer>) -> Router {
+    router.layer(axum::Extension(Peer { bearer }))
+}
+
 /// Serves `router` on `listener` until the level stops, then lets requests in flight finish.
 pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router, tasks: Tasks) {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));

@@ -67,8 +67,8 @@ pub(crate) async fn get(
 /// Everything known about one node.
 pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
     let node = &fleet.nodes.get(name)?.value;
-    let never = Presence { contact: Contact::Never, since: node.joined_at };
-    let presence = fleet.presences.get(name).map_or(never, |kept| *kept.value);
+    let never = Presence { contact: Contact::Never, since: node.joined_at, server: None };
+    let presence = fleet.presences.get(name).map_or(never, |kept| (*kept.value).clone());
     let report = fleet.reports.get(name).map(|kept| &kept.value);
     let running = report.into_iter().flat_map(|report| &report.entities);
     let running =

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use bellwether_api::problem::Code;
 use bellwether_api::v1::order::Sync;
 use bellwether_core::words::counter::{Generation, Revision};
 use bellwether_core::words::name::{Namespace, NodeName};
@@ -15,6 +16,13 @@ use super::services::{last, update};
 
 /// How long a sync hangs when the agent does not say.
 const WAIT: Duration = Duration::from_secs(55);
+
+/// How long a sync waits for this server to take its place; it takes it within milliseconds of its start.
+const PLACE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Why another server is to be called.
+const NO_PLACE: &str =
+    "keep its place among the servers, as the store does not answer in time; call another server";
 
 /// How long it hangs at most while no report of the node is known: it is asked for one soon, but never in a tight loop.
 const UNREPORTED_WAIT: Duration = Duration::from_secs(1);
@@ -31,6 +39,12 @@ pub(crate) async fn sync(
     let known = Generation::new(query.get("generation")?.unwrap_or_default());
     let seen = query.get("catalogue")?.map(Revision::new);
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
+    // Without its place this server cannot tell anybody that the node is there: another one can.
+    let mut place = app.place.clone();
+    let placed = tokio::time::timeout(PLACE_WITHIN, place.wait_for(Option::is_some)).await;
+    if !placed.is_ok_and(|placed| placed.is_ok()) {
+        return Err(Failure::new(Code::Store, NO_PLACE));
+    }
     // Opened before the world is looked at: an order that comes in between rings the bell.
     let mut session = app.sessions.open(&namespace, &name);
     let wait = if lacks_report(&app.world(), &namespace, &name) { wait.min(UNREPORTED_WAIT) } else { wait };
@@ -57,6 +71,7 @@ pub(crate) async fn sync(
         () = news => {}
         () = tokio::time::sleep(wait) => {}
         () = app.stop.cancelled() => {}
+        _ = place.wait_for(Option::is_none) => return Err(Failure::new(Code::Store, NO_PLACE)),
     }
     let world = app.world();
     let order = newer(&world, &namespace, &name, known);

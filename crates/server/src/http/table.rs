@@ -22,6 +22,7 @@ use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_api::v1::profile::{Edition, Profile, ProfilePatch, ProfileSpec};
 use bellwether_api::v1::report::Report;
 use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
+use bellwether_api::v1::server::ControlPlane;
 use bellwether_api::v1::service::{ServiceSummary, ServiceView};
 use bellwether_api::v1::slot::{FleetLock, Force, Slot, SlotSpec};
 use bellwether_api::v1::status::Status;
@@ -35,7 +36,7 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 use super::routes::{Nothing, Route, Routes};
 use super::{
     App, access, entities, events, expected, external, failures, fleet_lock, freezes, logs, nodes, plan,
-    probes, profiles, reports, rollouts, routes, services, slots, sync, why,
+    probes, profiles, reports, rollouts, routes, servers, services, slots, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -77,6 +78,10 @@ pub(super) fn all(app: App) -> Routes {
         .add::<Nothing, Nothing, _, _>(
             route(Get, paths::READYZ, Need::Open, "The store answers"),
             probes::readyz,
+        )
+        .add::<Nothing, ControlPlane, _, _>(
+            route(Get, paths::SERVERS, Need::Read, "The control plane: its servers and who leads"),
+            servers::list,
         )
         .add::<Nothing, Nothing, _, _>(
             route(Get, paths::METRICS, Need::Read, "Prometheus metrics"),

@@ -6,6 +6,7 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::read;
 use bellwether_api::v1::overview::{EntityLine, Overview};
+use bellwether_api::v1::server::Leader;
 use bellwether_api::v1::why::Why;
 use bellwether_core::records::node::Contact;
 use bellwether_core::records::status;
@@ -77,7 +78,7 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
         lines.push(format!("it is paused by {}: {}", mark.by, or_none(&mark.why)));
     }
     lines.extend(node.cordon.iter().map(|cordon| format!("it is {}", cordon.line())));
-    let presence = fleet.presences.get(name).map(|kept| *kept.value);
+    let presence = fleet.presences.get(name).map(|kept| &*kept.value);
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
         Some((Contact::Up, _)) => {}
         Some((contact, since)) => lines.push(format!("it is {} since {since}", contact.as_str())),
@@ -136,7 +137,10 @@ pub(crate) async fn overview(State(app): State<App>, Ns(namespace): Ns) -> Answe
     Answer(Overview {
         namespace: namespace.to_string(),
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
-        leading: app.term.borrow().is_some(),
+        leading: world.leader.is_some(),
+        leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
+        term: world.leader.as_ref().map(|kept| app.installation.term(kept.revision).get()),
+        servers: world.servers.size() as u64,
         nodes,
         paused: active().filter(|(_, kept)| kept.value.pause.is_some()).count() as u64,
         failing: failing.count() as u64,

@@ -67,11 +67,11 @@ type Reply = oneshot::Sender<Result<Revision, CommitError>>;
 pub struct Committer(mpsc::Sender<(Proposal, Reply)>);
 
 impl Committer {
-    /// Starts the writer.
+    /// Starts the writer. Terms are revisions of this store plus `term_base`.
     #[must_use]
-    pub fn start(store: Store, clock: Clock, tasks: &Tasks) -> Self {
+    pub fn start(store: Store, clock: Clock, term_base: u64, tasks: &Tasks) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        tasks.spawn("commit", task::run(store, clock, receiver, tasks.token()));
+        tasks.spawn("commit", task::run(store, (clock, term_base), receiver, tasks.token()));
         Self(sender)
     }
 

@@ -54,6 +54,8 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         }
         Record::Slot(slot) => put(schema, v1::slot::Slot::from(slot)),
         Record::Event(event) => put(schema, v1::event::Event::from(event)),
+        Record::Server(server) => put(schema, v1::server::Server::from(server)),
+        Record::Leader(leader) => put(schema, v1::server::Leader::from(leader)),
         Record::Token(token) => put(schema, v1::access::StoredToken::from(token)),
         Record::JoinToken(token) => put(schema, v1::access::StoredJoinToken::from(token)),
     }
@@ -107,6 +109,8 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::GlobalFreeze(_) => Record::GlobalFreeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
         Key::Slot(_) => Record::Slot(get::<v1::slot::Slot>(schema, bytes)?.try_into()?),
         Key::Event(_) => Record::Event(get::<v1::event::Event>(schema, bytes)?.try_into()?),
+        Key::Server(_) => Record::Server(get::<v1::server::Server>(schema, bytes)?.try_into()?),
+        Key::Leader => Record::Leader(get::<v1::server::Leader>(schema, bytes)?.try_into()?),
         Key::Token(_) => Record::Token(get::<v1::access::StoredToken>(schema, bytes)?.try_into()?),
         Key::JoinToken(_) => {
             Record::JoinToken(get::<v1::access::StoredJoinToken>(schema, bytes)?.try_into()?)
@@ -137,6 +141,8 @@ const fn schema(key: &Key) -> &'static str {
         Key::Freeze(_) | Key::GlobalFreeze(_) => "freeze.v1",
         Key::Slot(_) => "slot.v1",
         Key::Event(_) => "event.v1",
+        Key::Server(_) => "server.v1",
+        Key::Leader => "leader.v1",
         Key::Token(_) => "token.v1",
         Key::JoinToken(_) => "join-token.v1",
     }

@@ -3,6 +3,7 @@
 //! ```text
 //! /bw/meta                      what this installation is
 //! /bw/leader                    who leads; its create revision is the term
+//! /bw/server/NAME               a server that has its place
 //! /bw/freeze/NAME               what holds in every namespace
 //! /bw/token/HASH                /bw/join-token/HASH
 //! /bw/ns/NS/sequence            number of the last event
@@ -23,7 +24,7 @@
 
 use bellwether_core::records::key::Key;
 use bellwether_core::words::counter::{EditionNumber, RolloutNumber, Sequence};
-use bellwether_core::words::name::{EntityName, Namespace, ProfileName, TargetName};
+use bellwether_core::words::name::{EntityName, Namespace, ProfileName, ServerName, TargetName};
 use bellwether_store::Range;
 use bytes::Bytes;
 
@@ -39,10 +40,21 @@ pub const LEADER: &str = "/bw/leader";
 /// A key read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// A record, in a namespace or (tokens) in none.
+    /// A record, in a namespace or (tokens, servers) in none.
     Record(Option<Namespace>, Key),
-    /// Known, and not a record of the world: the leader, the meta data, a sequence.
+    /// Known, and not a record of the world: the meta data, a sequence.
     Aside,
+}
+
+impl Place {
+    /// Whether `init` writes it before anything else is there.
+    #[must_use]
+    pub fn is_of_init(&self) -> bool {
+        match self {
+            Self::Record(_, Key::Token(_) | Key::Event(_)) | Self::Aside => true,
+            Self::Record(..) => false,
+        }
+    }
 }
 
 /// The key of a record.
@@ -72,10 +84,18 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Slot(name) => ns("slot", name.as_str()),
         Key::Event(sequence) => ns("event", &format!("{sequence:020}")),
         Key::GlobalFreeze(name) => format!("/bw/freeze/{name}"),
+        Key::Server(name) => return server(name),
+        Key::Leader => LEADER.to_owned(),
         Key::Token(hash) => format!("/bw/token/{hash}"),
         Key::JoinToken(hash) => format!("/bw/join-token/{hash}"),
     };
     text.into()
+}
+
+/// A server's place.
+#[must_use]
+pub fn server(name: &ServerName) -> Bytes {
+    format!("/bw/server/{name}").into()
 }
 
 /// The key that holds the number of a namespace's last event.
@@ -96,7 +116,9 @@ pub fn events_after(namespace: &Namespace, after: Sequence) -> Range {
 pub fn read(key: &[u8]) -> Option<Place> {
     let text = std::str::from_utf8(key).ok()?.strip_prefix(ROOT)?;
     match text.split_once('/') {
-        None => matches!(text, "meta" | "leader").then_some(Place::Aside),
+        None if text == "leader" => Some(Place::Record(None, Key::Leader)),
+        None => (text == "meta").then_some(Place::Aside),
+        Some(("server", name)) => Some(Place::Record(None, Key::Server(name.parse().ok()?))),
         Some(("freeze", name)) => Some(Place::Record(None, Key::GlobalFreeze(name.parse().ok()?))),
         Some(("token", hash)) => Some(Place::Record(None, Key::Token(hash.to_owned()))),
         Some(("join-token", hash)) => Some(Place::Record(None, Key::JoinToken(hash.to_owned()))),
@@ -192,6 +214,9 @@ mod tests {
         }
         let freeze = Key::GlobalFreeze("holidays".parse().unwrap());
         assert_eq!(read(&of(&ns, &freeze)), Some(Place::Record(None, freeze)));
+        let server = Key::Server("cp-1".parse().unwrap());
+        assert_eq!(read(&of(&ns, &server)), Some(Place::Record(None, server)));
+        assert_eq!(read(&of(&ns, &Key::Leader)), Some(Place::Record(None, Key::Leader)));
         let token = Key::Token("abc".to_owned());
         assert_eq!(read(&of(&ns, &token)), Some(Place::Record(None, token)));
         assert_eq!(read(&sequence(&ns)), Some(Place::Aside));

@@ -2,7 +2,11 @@
 
 use bellwether_api::v1::report::Health;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use bellwether_server::installation::InstallationError;
+use bellwether_server::records::keys::META;
 use bellwether_server::run::{RunError, Server, init};
+use bellwether_store::{Op, Store, Txn};
 use std::time::Duration;
 
 use crate::harness::{Installation, policy, set_entity, until, version};
@@ -62,9 +66,13 @@ async fn a_damaged_store_is_refused_and_left_as_it_is() {
 
 #[tokio::test]
 async fn an_installation_is_made_once_and_served_by_one_process() {
-    let installation = Installation::new().await;
+    let mut installation = Installation::new().await;
     let again = init(&installation.config).await.unwrap_err();
-    assert!(matches!(again, RunError::Initialised { .. }), "{again}");
+    assert!(again.to_string().contains("another process has this store open"), "{again}");
+    installation.server.take().unwrap().stop().await.unwrap();
+    let again = init(&installation.config).await.unwrap_err();
+    assert!(matches!(again, RunError::Installation(InstallationError::Present { .. })), "{again}");
+    installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
     let second = Server::start(&installation.config, Clock::system()).await.unwrap_err();
     assert!(second.to_string().contains("another process has this store open"), "{second}");
     until_listening(&installation).await;
@@ -89,8 +97,12 @@ async fn an_init_that_was_interrupted_is_finished_by_the_next_one() {
     let mut installation = Installation::new().await;
     let old = installation.admin_token.clone();
     installation.server.take().unwrap().stop().await.unwrap();
-    // As if the process had died before it made the authority.
-    std::fs::remove_dir_all(installation.config.data_dir.join("pki")).unwrap();
+    // As if the process had died before it wrote down whose the store is.
+    let tasks = Tasks::new();
+    let store = Store::embedded(&installation.store_file(), &tasks).unwrap();
+    let forget = Op::Delete { key: META.into() };
+    store.commit(Txn { compares: vec![], ops: vec![forget] }).await.unwrap();
+    store.close().await;
     installation.admin_token = init(&installation.config).await.unwrap().token;
     installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
     assert_eq!(installation.admin().who_am_i().await.unwrap().actor, "admin");
@@ -119,4 +131,27 @@ async fn a_long_event_log_is_read_from_where_it_begins_to_where_it_ends() {
     assert_eq!(oldest.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2]);
     let newest = admin.events("default", None, 3, Duration::ZERO).await.unwrap().items;
     assert_eq!(newest.last().unwrap().seq, last);
+}
+
+#[tokio::test]
+async fn another_authoritys_store_and_a_newer_one_are_refused_and_left_alone() {
+    let (mut one, mut other) = (Installation::new().await, Installation::new().await);
+    one.server.take().unwrap().stop().await.unwrap();
+    other.server.take().unwrap().stop().await.unwrap();
+    let (store, theirs) = (one.store_file(), other.store_file());
+    let aside = one.config.data_dir.join("aside");
+    std::fs::rename(&store, &aside).unwrap();
+    std::fs::rename(&theirs, &store).unwrap();
+    let error = Server::start(&one.config, Clock::system()).await.unwrap_err().to_string();
+    assert!(error.contains("has the authority") && error.contains("copy pki/ca.pem"), "{error}");
+    std::fs::remove_dir_all(&store).unwrap();
+    std::fs::rename(&aside, &store).unwrap();
+
+    let tasks = Tasks::new();
+    let kept = Store::embedded(&store, &tasks).unwrap();
+    let newer = Op::Put { key: META.into(), value: r#"{"format":2,"shape":"other"}"#.into(), lease: None };
+    kept.commit(Txn { compares: vec![], ops: vec![newer] }).await.unwrap();
+    kept.close().await;
+    let error = Server::start(&one.config, Clock::system()).await.unwrap_err().to_string();
+    assert!(error.contains("has format 2") && error.contains("newer release"), "{error}");
 }

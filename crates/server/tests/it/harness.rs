@@ -36,8 +36,11 @@ impl Installation {
     /// One that takes a node for silent after half a second.
     pub(crate) async fn quick() -> Self {
         let mut config = Config::load(None).unwrap();
-        config.settings.limits =
-            Limits { suspect: Span::from_millis(200), unreachable: Span::from_millis(500) };
+        config.settings.limits = Limits {
+            suspect: Span::from_millis(200),
+            unreachable: Span::from_millis(500),
+            reconnect: Span::from_millis(200),
+        };
         Self::with(config).await
     }
 

@@ -1,18 +1,25 @@
-//! Sessions as this server sees them: who is connected, and since when the others are quiet. Memory only, never stored.
+//! Sessions as one server sees them: who is connected to it, and since when others are quiet. Memory only, never stored.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
+use super::Watch;
 use crate::records::node::Contact;
-use crate::words::name::NodeName;
-use crate::words::time::{Span, Timestamp};
+use crate::words::name::{NodeName, ServerName};
+use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
 /// Open sessions, when closed ones ended, and which nodes' stored presence may be out of step with them.
 #[derive(Debug, Clone)]
 pub struct Contacts {
+    /// When this server began to listen; a node it has not heard since then may have called before.
     started: Timestamp,
     open: BTreeMap<NodeName, u32>,
+    /// Nodes whose newest session is not told yet: whoever a node called last holds it.
+    untold: BTreeSet<NodeName>,
     ended: BTreeMap<NodeName, Timestamp>,
+    /// Nodes that some other server held when it went, and when this one, leading, found that.
+    orphans: BTreeMap<NodeName, Timestamp>,
     unsettled: BTreeSet<NodeName>,
 }
 
@@ -20,7 +27,14 @@ impl Contacts {
     /// No sessions yet. Nodes count as quiet from now on only: a server that restarts has heard nobody die.
     #[must_use]
     pub const fn new(now: Timestamp) -> Self {
-        Self { started: now, open: BTreeMap::new(), ended: BTreeMap::new(), unsettled: BTreeSet::new() }
+        Self {
+            started: now,
+            open: BTreeMap::new(),
+            untold: BTreeSet::new(),
+            ended: BTreeMap::new(),
+            orphans: BTreeMap::new(),
+            unsettled: BTreeSet::new(),
+        }
     }
 
     /// A session opened. Answers whether the node had none.
@@ -30,6 +44,7 @@ impl Contacts {
         *count = count.saturating_add(1);
         let first = *count == 1;
         if first {
+            self.untold.insert(node.clone());
             self.unsettled.insert(node.clone());
         }
         first
@@ -42,15 +57,22 @@ impl Contacts {
         let last = *count == 0;
         if last {
             self.open.remove(node);
+            self.untold.remove(node);
             self.ended.insert(node.clone(), now);
             self.unsettled.insert(node.clone());
         }
         last
     }
 
-    /// A leader begins: every node that is thought to be present must be heard from, or found silent.
-    pub fn expect_all(&mut self, fleet: &Fleet) {
-        self.unsettled.extend(fleet.present.iter().cloned());
+    /// A server takes its place, for the first time or again: each node that it is said to hold must be heard from, or found
+    /// silent. What went on while it had no place counts for nothing.
+    pub fn begin(&mut self, fleet: &Fleet, me: &ServerName, now: Timestamp) {
+        self.started = now;
+        self.ended.clear();
+        self.untold.extend(self.open.keys().cloned());
+        self.unsettled.extend(self.open.keys().cloned());
+        let mine = fleet.held.get(&Some(me.clone()));
+        self.unsettled.extend(mine.into_iter().flat_map(|held| held.iter().cloned()));
     }
 
     /// Nodes whose stored presence may be out of step, in name order.
@@ -58,34 +80,73 @@ impl Contacts {
         self.unsettled.iter()
     }
 
-    /// Lets go of nodes whose stored presence says what their sessions say. A node that was heard from within `recent` is
-    /// kept in view even if its session has ended: short sessions count too.
-    pub fn settle(&mut self, fleet: &Fleet, recent: Span, now: Timestamp) {
-        let (open, ended) = (&self.open, &mut self.ended);
+    /// Lets go of nodes whose stored presence says what their sessions say, and of those that another server holds. A node
+    /// that was heard from a short while ago is kept in view even if its session has ended: short sessions count too.
+    ///
+    /// A leader takes on the nodes of servers that are gone, counting from `now`; whoever does not lead leaves them to it.
+    pub fn settle(&mut self, fleet: &Fleet, watch: &Watch<'_>, now: Timestamp) {
+        self.take_on_orphans(fleet, watch, now);
+        let (open, ended, orphans, untold) = (&self.open, &mut self.ended, &self.orphans, &mut self.untold);
         self.unsettled.retain(|node| {
             if fleet.active_node(node).is_none() {
                 return false;
             }
             let connected = open.contains_key(node);
-            let heard = ended.get(node).is_some_and(|end| now.since(*end) < recent);
-            match fleet.presences.get(node).map(|kept| kept.value.contact) {
-                Some(Contact::Up) => !connected,
-                Some(Contact::Suspect) => true,
-                Some(Contact::Unreachable | Contact::Never) | None => {
-                    let keep = connected || heard;
-                    if !keep {
-                        ended.remove(node);
-                    }
-                    keep
-                }
+            let heard = ended.get(node).is_some_and(|end| now.since(*end) < watch.limits.suspect);
+            let kept = fleet.presences.get(node);
+            let mine = kept.is_some_and(|kept| kept.value.server.as_ref() == Some(watch.me));
+            if mine && kept.is_some_and(|kept| kept.value.contact == Contact::Up) {
+                untold.remove(node);
             }
+            let elsewhere = !mine && !orphans.contains_key(node) && !connected && !heard;
+            let keep = !elsewhere
+                && match kept.map(|kept| kept.value.contact) {
+                    Some(Contact::Up) => !connected || untold.contains(node) || orphans.contains_key(node),
+                    Some(Contact::Suspect) => true,
+                    Some(Contact::Unreachable | Contact::Never) | None => connected || heard,
+                };
+            if !keep && !connected && !heard {
+                ended.remove(node);
+            }
+            keep
         });
+    }
+
+    /// Keeps the list of nodes that nobody holds in step with the world. Costs the number of servers while none is gone.
+    fn take_on_orphans(&mut self, fleet: &Fleet, watch: &Watch<'_>, now: Timestamp) {
+        let gone = |server: &Option<ServerName>| server.as_ref().is_none_or(|name| !watch.lives(name));
+        self.orphans.retain(|node, _| {
+            watch.leads
+                && fleet.presences.get(node).is_some_and(|kept| match kept.value.contact {
+                    Contact::Up | Contact::Suspect => gone(&kept.value.server),
+                    Contact::Unreachable | Contact::Never => false,
+                })
+        });
+        if !watch.leads {
+            return;
+        }
+        let held = fleet.held.iter().filter(|(server, _)| gone(server));
+        let fresh: Vec<NodeName> = held
+            .flat_map(|(_, nodes)| nodes.iter())
+            .filter(|node| !self.orphans.contains_key(*node))
+            .cloned()
+            .collect();
+        for node in fresh {
+            self.unsettled.insert(node.clone());
+            self.orphans.insert(node, now);
+        }
     }
 
     /// When a node without a session was last heard from, if it was by this server.
     #[must_use]
     pub fn heard_at(&self, node: &NodeName) -> Option<Timestamp> {
         self.ended.get(node).copied()
+    }
+
+    /// Whether the node opened a session that its stored presence does not tell of yet.
+    #[must_use]
+    pub(super) fn is_untold(&self, node: &NodeName) -> bool {
+        self.untold.contains(node)
     }
 
     /// Whether a node has a session.
@@ -100,9 +161,15 @@ impl Contacts {
         self.open.len()
     }
 
-    /// Since when a node without a session is quiet.
+    /// Since when a node without a session counts as quiet: since its session with this server ended; if it never had one,
+    /// since its server was found gone, or since this server began, and the time to find a server again is given besides.
     #[must_use]
-    pub fn quiet_since(&self, node: &NodeName) -> Timestamp {
-        self.ended.get(node).copied().unwrap_or(self.started)
+    pub(super) fn quiet_since(&self, node: &NodeName, watch: &Watch<'_>) -> Timestamp {
+        match (self.ended.get(node), self.orphans.get(node)) {
+            (Some(ended), None) => *ended,
+            (Some(ended), Some(found)) => (*ended).max(found.plus(watch.limits.reconnect)),
+            (None, Some(found)) => found.plus(watch.limits.reconnect),
+            (None, None) => self.started.plus(watch.limits.reconnect),
+        }
     }
 }

@@ -1,29 +1,44 @@
 use super::*;
+use crate::records::key::Key;
 use crate::records::node::Node;
 use crate::words::counter::Revision;
 use crate::words::label::Labels;
 use crate::words::name::Namespace;
 use crate::world::World;
 
-const LIMITS: Limits = Limits { suspect: Span::from_millis(5), unreachable: Span::from_millis(15) };
+const LIMITS: Limits = Limits {
+    suspect: Span::from_millis(5),
+    unreachable: Span::from_millis(15),
+    reconnect: Span::from_millis(100),
+};
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
+fn server(name: &str) -> ServerName {
+    ServerName::parse(name).unwrap()
+}
+
+fn node() -> NodeName {
+    NodeName::parse("web-1").unwrap()
+}
+
+/// One server's view of the one node.
 struct Scene {
     world: World,
     contacts: Contacts,
     namespace: Namespace,
-    node: NodeName,
+    me: ServerName,
+    leads: bool,
 }
 
 impl Scene {
+    /// Of one server, which leads.
     fn new() -> Self {
         let namespace = Namespace::parse("default").unwrap();
-        let node = NodeName::parse("web-1").unwrap();
         let record = Record::Node(Node {
-            name: node.clone(),
+            name: node(),
             labels: Labels::default(),
             joined_at: at(0),
             key_fingerprint: String::new(),
@@ -33,25 +48,56 @@ impl Scene {
         });
         let mut world = World::default();
         world.put(Some(&namespace), record, Revision::new(1));
-        Self { world, contacts: Contacts::new(at(0)), namespace, node }
+        let mut scene =
+            Self { world, contacts: Contacts::new(at(0)), namespace, me: server("a"), leads: true };
+        scene.begins("a");
+        scene
+    }
+
+    /// The same world as another server sees it.
+    fn beside(&self, me: &str, leads: bool) -> Self {
+        Self {
+            world: self.world.clone(),
+            contacts: Contacts::new(at(0)),
+            namespace: self.namespace.clone(),
+            me: server(me),
+            leads,
+        }
+    }
+
+    fn begins(&mut self, name: &str) {
+        let record =
+            Server { name: server(name), address: String::new(), version: String::new(), since: at(0) };
+        self.world.put(None, Record::Server(record), Revision::new(1));
+    }
+
+    fn goes(&mut self, name: &str) {
+        self.world.delete(None, &Key::Server(server(name)), Revision::new(1));
     }
 
     /// Decides, applies, and checks that deciding again writes nothing.
     fn decide(&mut self, now: u64) -> Option<Contact> {
-        let run = |world: &World, contacts: &Contacts| {
-            decide(world.fleets.get(&self.namespace).unwrap(), contacts, LIMITS, at(now))
+        let run = |world: &World, contacts: &mut Contacts| {
+            let watch = Watch { me: &self.me, servers: &world.servers, leads: self.leads, limits: LIMITS };
+            let fleet = world.fleets.get(&self.namespace).unwrap();
+            contacts.settle(fleet, &watch, at(now));
+            decide(fleet, contacts, &watch, at(now))
         };
-        for atom in run(&self.world, &self.contacts).atoms {
-            assert_eq!(atom.events.len(), 1);
+        for atom in run(&self.world, &mut self.contacts).atoms {
             for write in atom.writes {
                 let Write::Put(record) = write else { panic!("liveness deletes nothing") };
                 self.world.put(Some(&self.namespace), *record, Revision::new(now + 2));
             }
         }
-        assert!(run(&self.world, &self.contacts).atoms.is_empty(), "deciding again changes nothing");
+        assert!(run(&self.world, &mut self.contacts).atoms.is_empty(), "deciding again changes nothing");
         let fleet = self.world.fleets.get(&self.namespace)?;
-        self.contacts.settle(fleet, LIMITS.suspect, at(now));
-        fleet.presences.get(&self.node).map(|kept| kept.value.contact)
+        fleet.presences.get(&node()).map(|kept| kept.value.contact)
+    }
+
+    /// Who holds the node.
+    fn holder(&self) -> Option<ServerName> {
+        let fleet = self.world.fleets.get(&self.namespace).unwrap();
+        fleet.presences.get(&node()).and_then(|kept| kept.value.server.clone())
     }
 }
 
@@ -64,47 +110,125 @@ fn a_node_that_never_connected_is_not_declared_lost() {
 #[test]
 fn a_silent_node_is_suspect_and_then_unreachable_and_up_when_it_returns() {
     let mut scene = Scene::new();
-    scene.contacts.opened(&scene.node.clone());
+    scene.contacts.opened(&node());
     assert_eq!(scene.decide(1), Some(Contact::Up));
-    scene.contacts.closed(&scene.node.clone(), at(10));
+    scene.contacts.closed(&node(), at(10));
     assert_eq!(scene.decide(14), Some(Contact::Up));
     assert_eq!(scene.decide(15), Some(Contact::Suspect));
     assert_eq!(scene.decide(24), Some(Contact::Suspect));
     assert_eq!(scene.decide(25), Some(Contact::Unreachable));
-    scene.contacts.opened(&scene.node.clone());
+    scene.contacts.opened(&node());
     assert_eq!(scene.decide(26), Some(Contact::Up));
 }
 
 #[test]
 fn a_session_too_short_to_be_seen_open_still_counts() {
     let mut scene = Scene::new();
-    let node = scene.node.clone();
-    scene.contacts.opened(&node);
-    scene.contacts.closed(&node, at(1));
+    scene.contacts.opened(&node());
+    scene.contacts.closed(&node(), at(1));
     assert_eq!(scene.decide(2), Some(Contact::Up));
     assert_eq!(scene.decide(20), Some(Contact::Unreachable));
-    scene.contacts.opened(&node);
-    scene.contacts.closed(&node, at(30));
+    scene.contacts.opened(&node());
+    scene.contacts.closed(&node(), at(30));
     assert_eq!(scene.decide(31), Some(Contact::Up));
 }
 
 #[test]
 fn a_restarted_server_gives_everybody_the_full_time_to_come_back() {
     let mut scene = Scene::new();
-    scene.contacts.opened(&scene.node.clone());
+    scene.contacts.opened(&node());
     scene.decide(1);
     scene.contacts = Contacts::new(at(1_000));
-    scene.contacts.expect_all(scene.world.fleets.get(&scene.namespace).unwrap());
-    assert_eq!(scene.decide(1_004), Some(Contact::Up));
-    assert_eq!(scene.decide(1_015), Some(Contact::Unreachable));
+    scene.contacts.begin(scene.world.fleets.get(&scene.namespace).unwrap(), &scene.me, at(1_000));
+    assert_eq!(scene.decide(1_104), Some(Contact::Up));
+    assert_eq!(scene.decide(1_105), Some(Contact::Suspect));
+    assert_eq!(scene.decide(1_115), Some(Contact::Unreachable));
+}
+
+#[test]
+fn the_server_that_was_called_last_holds_a_node() {
+    let mut first = Scene::new();
+    first.begins("b");
+    first.contacts.opened(&node());
+    assert_eq!(first.decide(1), Some(Contact::Up));
+    let mut second = first.beside("b", false);
+    second.contacts.opened(&node());
+    assert_eq!(second.decide(2), Some(Contact::Up));
+    assert_eq!(second.holder(), Some(server("b")));
+    // The first still takes its session for open: it does not take the node back, nor call it silent when it ends.
+    first.world = second.world.clone();
+    assert_eq!(first.decide(3), Some(Contact::Up));
+    first.contacts.closed(&node(), at(4));
+    assert_eq!(first.decide(1_000), Some(Contact::Up));
+    assert_eq!(first.holder(), Some(server("b")));
+}
+
+#[test]
+fn changing_the_server_is_no_news_of_the_node() {
+    let mut scene = Scene::new();
+    scene.begins("b");
+    scene.contacts.opened(&node());
+    scene.decide(1);
+    let mut second = scene.beside("b", false);
+    second.contacts.opened(&node());
+    let watch = Watch { me: &second.me, servers: &second.world.servers, leads: false, limits: LIMITS };
+    let fleet = second.world.fleets.get(&second.namespace).unwrap();
+    let verdict = decide(fleet, &second.contacts, &watch, at(9));
+    assert!(verdict.atoms.iter().all(|atom| atom.events.is_empty()));
+    second.decide(9);
+    let kept = second.world.fleets.get(&second.namespace).unwrap().presences.get(&node()).unwrap();
+    assert_eq!(kept.value.since, at(1), "it is up since then");
+}
+
+#[test]
+fn only_the_leader_finds_the_nodes_of_a_server_that_went_silent_after_time_to_come_back() {
+    let mut gone = Scene::new();
+    gone.begins("b");
+    gone.contacts.opened(&node());
+    gone.decide(1);
+    gone.goes("a");
+    let mut other = gone.beside("b", false);
+    assert_eq!(other.decide(1_000), Some(Contact::Up), "it does not lead");
+    other.leads = true;
+    assert_eq!(other.decide(2_000), Some(Contact::Up));
+    assert_eq!(other.decide(2_104), Some(Contact::Up));
+    assert_eq!(other.decide(2_105), Some(Contact::Suspect));
+    assert_eq!(other.decide(2_115), Some(Contact::Unreachable));
+}
+
+#[test]
+fn an_orphan_that_calls_another_server_in_time_was_never_away() {
+    let mut gone = Scene::new();
+    gone.begins("b");
+    gone.contacts.opened(&node());
+    gone.decide(1);
+    gone.goes("a");
+    let mut leader = gone.beside("b", true);
+    assert_eq!(leader.decide(1_000), Some(Contact::Up));
+    leader.contacts.opened(&node());
+    assert_eq!(leader.decide(1_050), Some(Contact::Up));
+    assert_eq!(leader.holder(), Some(server("b")));
+    assert_eq!(leader.decide(9_000), Some(Contact::Up));
+}
+
+#[test]
+fn a_node_of_a_server_that_lives_is_not_the_leaders_to_judge() {
+    let mut other = Scene::new();
+    other.begins("b");
+    other.contacts.opened(&node());
+    other.decide(1);
+    let mut leader = other.beside("b", true);
+    leader.contacts.opened(&node());
+    leader.contacts.closed(&node(), at(2));
+    assert_eq!(leader.decide(9_000), Some(Contact::Up));
+    assert_eq!(leader.holder(), Some(server("a")));
 }
 
 #[test]
 fn a_second_session_keeps_a_node_up_when_the_first_ends() {
     let mut scene = Scene::new();
-    let node = scene.node.clone();
-    assert!(scene.contacts.opened(&node));
-    assert!(!scene.contacts.opened(&node));
-    assert!(!scene.contacts.closed(&node, at(1)));
+    assert!(scene.contacts.opened(&node()));
+    assert!(!scene.contacts.opened(&node()));
+    assert!(!scene.contacts.closed(&node(), at(1)));
     assert_eq!(scene.decide(100), Some(Contact::Up));
 }

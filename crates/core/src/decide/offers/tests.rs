@@ -36,7 +36,7 @@ fn node(name: &str, decommissioned: bool) -> Record {
 }
 
 fn presence(name: &str, contact: Contact, since: u64) -> Record {
-    Record::Presence(name.parse().unwrap(), Presence { contact, since: at(since) })
+    Record::Presence(name.parse().unwrap(), Presence { contact, since: at(since), server: None })
 }
 
 fn offers(node: &str, instances: &[(&str, Serving)]) -> Offers {
@@ -169,7 +169,7 @@ proptest! {
         records.extend(fleet.services.values().map(|kept| (Record::Service(Service::clone(&kept.value)), kept.revision)));
         records.extend(fleet.nodes.values().map(|kept| (Record::Node(Node::clone(&kept.value)), kept.revision)));
         let presences = fleet.presences.iter();
-        records.extend(presences.map(|(name, kept)| (Record::Presence(name.clone(), *kept.value), kept.revision)));
+        records.extend(presences.map(|(name, kept)| (Record::Presence(name.clone(), (*kept.value).clone()), kept.revision)));
         let records = records.into_iter().map(|(record, at)| (Some(namespace()), record, at));
         let loaded = World::load(records, world.revision);
         let loaded = loaded.fleets.get(&namespace()).unwrap();

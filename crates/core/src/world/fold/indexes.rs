@@ -4,15 +4,15 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::super::Kept;
-use super::super::fleet::Fleet;
+use super::super::fleet::{Fleet, Set};
 use super::sight;
 use crate::records::answers::Answers;
 use crate::records::entity::Kind;
-use crate::records::node::Contact;
+use crate::records::node::{Contact, Presence};
 use crate::records::order::{Assignment, Content, Means};
 use crate::records::target::TargetState;
 use crate::words::counter::Revision;
-use crate::words::name::{EntityName, NodeName, TargetName};
+use crate::words::name::{EntityName, NodeName, ServerName, TargetName};
 
 impl Fleet {
     /// A node came, went, or changed its labels or pause.
@@ -20,26 +20,43 @@ impl Fleet {
         if self.loading {
             return;
         }
-        self.presence_changed(name);
+        let presence = self.presences.get(name).cloned();
+        self.presence_changed(name, presence.as_ref());
         self.sightings_changed(name, revision);
         self.offers_changed(name, None, revision);
         self.refresh_pause(name);
     }
 
-    /// A node's presence changed.
-    pub(super) fn presence_changed(&mut self, name: &NodeName) {
+    /// A node's presence changed from what it was before.
+    pub(super) fn presence_changed(&mut self, name: &NodeName, before: Option<&Kept<Presence>>) {
         if self.loading {
             return;
         }
-        let present = self.active_node(name).is_some()
-            && self.presences.get(name).is_some_and(|kept| match kept.value.contact {
-                Contact::Up | Contact::Suspect => true,
-                Contact::Never | Contact::Unreachable => false,
-            });
-        if present {
-            self.present.insert_mut(name.clone());
-        } else {
-            self.present.remove_mut(name);
+        if let Some(before) = before {
+            self.let_go(&before.value.server, name);
+        }
+        let Some(kept) = self.presences.get(name).cloned() else { return };
+        let present = match kept.value.contact {
+            Contact::Up | Contact::Suspect => true,
+            Contact::Never | Contact::Unreachable => false,
+        };
+        if present && self.active_node(name).is_some() {
+            let server = &kept.value.server;
+            if !self.held.contains_key(server) {
+                self.held.insert_mut(server.clone(), Set::default());
+            }
+            if let Some(held) = self.held.get_mut(server) {
+                held.insert_mut(name.clone());
+            }
+        }
+    }
+
+    /// A server no longer holds a node.
+    fn let_go(&mut self, server: &Option<ServerName>, name: &NodeName) {
+        let Some(held) = self.held.get_mut(server) else { return };
+        held.remove_mut(name);
+        if held.is_empty() {
+            self.held.remove_mut(server);
         }
     }
 
@@ -178,7 +195,7 @@ impl Fleet {
         }
         let nodes: Vec<NodeName> = self.nodes.keys().cloned().collect();
         for name in &nodes {
-            self.presence_changed(name);
+            self.presence_changed(name, None);
             self.refresh_pause(name);
         }
         self.build_catalogue();

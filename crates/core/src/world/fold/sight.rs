@@ -121,8 +121,8 @@ impl Fleet {
     }
 
     fn see_node(&self, entity: &EntityName, name: &NodeName) -> Sighting {
-        let presence = self.presences.get(name).map(|kept| *kept.value);
-        let contact = presence.map_or(Contact::Never, |Presence { contact, .. }| contact);
+        let presence = self.presences.get(name).map(|kept| &*kept.value);
+        let contact = presence.map_or(Contact::Never, |Presence { contact, .. }| *contact);
         let node = self.nodes.get(name).map(|kept| &kept.value);
         let paused = node.and_then(|node| node.pause.as_ref());
         let paused = paused.map(|mark| reason_of(mark.by.as_str(), &mark.why));

@@ -40,10 +40,12 @@ pub(super) struct Group {
     bytes: usize,
     term_guarded: bool,
     now: Timestamp,
+    term_base: u64,
 }
 
 impl Group {
-    pub(super) fn new(now: Timestamp) -> Self {
+    /// An empty one; terms are revisions plus `term_base`.
+    pub(super) fn new(now: Timestamp, term_base: u64) -> Self {
         Self {
             txn: Txn::default(),
             guards: Vec::new(),
@@ -53,6 +55,7 @@ impl Group {
             bytes: 0,
             term_guarded: false,
             now,
+            term_base,
         }
     }
 
@@ -78,7 +81,7 @@ impl Group {
             return Ok(false);
         }
         if let (Some(term), false) = (proposal.term, self.term_guarded) {
-            let revision = bellwether_store::Revision(term.get());
+            let revision = bellwether_store::Revision(term.get().saturating_sub(self.term_base));
             self.txn.compares.push(Compare::Created { key: keys::LEADER.into(), revision });
             self.guards.push(Guard::Term);
             self.term_guarded = true;

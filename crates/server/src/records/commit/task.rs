@@ -25,11 +25,11 @@ const SEQUENCE_TRIES: u32 = 64;
 
 pub(super) async fn run(
     store: Store,
-    clock: Clock,
+    (clock, term_base): (Clock, u64),
     mut queue: mpsc::Receiver<(Proposal, Reply)>,
     stop: CancellationToken,
 ) {
-    let mut writer = Writer { store, clock, last: BTreeMap::new() };
+    let mut writer = Writer { store, clock, term_base, last: BTreeMap::new() };
     let mut taken = Vec::with_capacity(DRAIN);
     loop {
         // recv_many is cancel safe: if stop wins, nothing was taken.
@@ -47,6 +47,8 @@ pub(super) async fn run(
 struct Writer {
     store: Store,
     clock: Clock,
+    /// What terms are more than the revisions of this store.
+    term_base: u64,
     /// The number of each namespace's last event, as far as this server knows.
     last: BTreeMap<Namespace, Sequence>,
 }
@@ -61,7 +63,7 @@ impl Writer {
             tries += 1;
             let mut groups = Vec::new();
             while groups.len() < ABREAST && !waiting.is_empty() {
-                let mut group = Group::new(self.clock.now());
+                let mut group = Group::new(self.clock.now(), self.term_base);
                 match self.gather(&mut group, &mut waiting).await {
                     Ok(members) if members.is_empty() => {}
                     Ok(members) => {

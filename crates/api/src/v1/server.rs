@@ -1,0 +1,84 @@
+//! Servers, as they are kept and told of.
+
+use bellwether_core::records::server as core;
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{ShapeError, read};
+
+/// A process of the control plane that has its place among the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Server {
+    /// Its name; no other server has it at the same time.
+    pub name: String,
+    /// Where agents and people call it, like `https://10.0.0.1:7420`.
+    pub address: String,
+    /// The release it runs.
+    pub version: String,
+    /// When it took its place, by its own clock, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+}
+
+/// Who leads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Leader {
+    /// Which server.
+    pub server: String,
+    /// Since when, by its own clock, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+}
+
+/// The control plane: its servers, who leads, and what it keeps everything in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ControlPlane {
+    /// The server that answers.
+    pub answered_by: String,
+    /// The servers that have their place now, by name.
+    pub servers: Vec<Server>,
+    /// Who leads; absent while nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<Leader>,
+    /// The number of the present leadership. It only grows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<u64>,
+    /// The newest revision of the store that the answering server has seen.
+    pub revision: u64,
+    /// Nodes that hold a session with each server, by its name.
+    pub sessions: std::collections::BTreeMap<String, u64>,
+}
+
+impl From<&core::Server> for Server {
+    fn from(from: &core::Server) -> Self {
+        Self {
+            name: from.name.to_string(),
+            address: from.address.clone(),
+            version: from.version.clone(),
+            since_ms: from.since.as_millis(),
+        }
+    }
+}
+
+impl TryFrom<Server> for core::Server {
+    type Error = ShapeError;
+    fn try_from(from: Server) -> Result<Self, ShapeError> {
+        Ok(Self {
+            name: read("name", &from.name)?,
+            address: from.address,
+            version: from.version,
+            since: Timestamp::from_millis(from.since_ms),
+        })
+    }
+}
+
+impl From<&core::Leader> for Leader {
+    fn from(from: &core::Leader) -> Self {
+        Self { server: from.server.to_string(), since_ms: from.since.as_millis() }
+    }
+}
+
+impl TryFrom<Leader> for core::Leader {
+    type Error = ShapeError;
+    fn try_from(from: Leader) -> Result<Self, ShapeError> {
+        Ok(Self { server: read("server", &from.server)?, since: Timestamp::from_millis(from.since_ms) })
+    }
+}

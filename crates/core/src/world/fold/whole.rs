@@ -1,0 +1,108 @@
+//! Folds changes into the whole world: what belongs to no namespace here, the rest into its fleet.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::super::World;
+use super::super::fleet::Fleet;
+use super::kept;
+use crate::records::key::{Key, Record};
+use crate::records::target::TargetState;
+use crate::words::counter::Revision;
+use crate::words::name::{EntityName, Namespace, TargetName};
+
+/// Target states of a namespace that wait for the boards they belong on.
+type States = Vec<(EntityName, TargetName, TargetState)>;
+
+impl World {
+    /// The world of these records, read together at `revision`. Indexes are built once, at the end.
+    #[must_use]
+    pub fn load(
+        records: impl Iterator<Item = (Option<Namespace>, Record, Revision)>,
+        revision: Revision,
+    ) -> Self {
+        let mut world = Self::default();
+        let mut states: BTreeMap<Namespace, States> = BTreeMap::new();
+        for (namespace, record, revision) in records {
+            match (namespace, record) {
+                (Some(namespace), Record::Target(entity, target, state)) => {
+                    let key = (entity.clone(), target.clone());
+                    world.loading(&namespace, |fleet| fleet.targets.insert_mut(key, revision));
+                    states.entry(namespace).or_default().push((entity, target, state));
+                }
+                (Some(namespace), record) => world.loading(&namespace, |fleet| fleet.put(record, revision)),
+                (None, record) => world.put(None, record, revision),
+            }
+        }
+        let namespaces: Vec<Namespace> = world.fleets.keys().cloned().collect();
+        for namespace in namespaces {
+            let states = states.remove(&namespace).unwrap_or_default();
+            world.in_fleet(&namespace, |fleet| {
+                fleet.loading = false;
+                fleet.build_indexes(states);
+            });
+        }
+        world.revision = revision;
+        world
+    }
+
+    fn loading(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Fleet)) {
+        self.in_fleet(namespace, |fleet| {
+            fleet.loading = true;
+            change(fleet);
+        });
+    }
+
+    /// Takes in one record, written at `revision`.
+    pub fn put(&mut self, namespace: Option<&Namespace>, record: Record, revision: Revision) {
+        self.revision = self.revision.max(revision);
+        match (namespace, record) {
+            (_, Record::Token(token)) => {
+                self.tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
+            }
+            (_, Record::GlobalFreeze(freeze)) => {
+                self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
+            }
+            (_, Record::JoinToken(token)) => {
+                self.join_tokens.insert_mut(token.secret_hash.clone(), kept(token, revision));
+            }
+            (_, Record::Server(server)) => {
+                self.servers.insert_mut(server.name.clone(), kept(server, revision));
+            }
+            (_, Record::Leader(leader)) => self.leader = Some(kept(leader, revision)),
+            (Some(namespace), record) => self.in_fleet(namespace, |fleet| fleet.put(record, revision)),
+            (None, _) => {}
+        }
+    }
+
+    /// Forgets one record, deleted at `revision`.
+    pub fn delete(&mut self, namespace: Option<&Namespace>, key: &Key, revision: Revision) {
+        self.revision = self.revision.max(revision);
+        match (namespace, key) {
+            (_, Key::Token(hash)) => {
+                self.tokens.remove_mut(hash);
+            }
+            (_, Key::GlobalFreeze(name)) => {
+                self.freezes.remove_mut(name);
+            }
+            (_, Key::JoinToken(hash)) => {
+                self.join_tokens.remove_mut(hash);
+            }
+            (_, Key::Server(name)) => {
+                self.servers.remove_mut(name);
+            }
+            (_, Key::Leader) => self.leader = None,
+            (Some(namespace), key) => self.in_fleet(namespace, |fleet| fleet.delete(key, revision)),
+            (None, _) => {}
+        }
+    }
+
+    fn in_fleet(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Fleet)) {
+        if !self.fleets.contains_key(namespace) {
+            self.fleets.insert_mut(namespace.clone(), Fleet::default());
+        }
+        if let Some(fleet) = self.fleets.get_mut(namespace) {
+            change(fleet);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The table `[etcd]`: the etcd that several servers share.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{ConfigError, span};
+
+/// Where everything of an installation stands when nothing else is said.
+const PREFIX: &str = "/bellwether";
+
+/// The etcd that several servers share, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Etcd {
+    /// Its members, `https://HOST:PORT`, at least one.
+    pub endpoints: Vec<String>,
+    /// What all keys begin with.
+    pub prefix: String,
+    /// What its certificates are verified with, if not by what the host trusts.
+    pub ca_file: Option<PathBuf>,
+    /// The certificate and key to show it.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// How long one call may take before another member is asked.
+    pub call_timeout: Option<Duration>,
+}
+
+/// The table as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Table {
+    endpoints: Vec<String>,
+    prefix: Option<String>,
+    ca_file: Option<PathBuf>,
+    cert_file: Option<PathBuf>,
+    key_file: Option<PathBuf>,
+    call_timeout: Option<String>,
+}
+
+impl Table {
+    pub(super) fn check(self) -> Result<Etcd, ConfigError> {
+        let value = |key, reason: String| ConfigError::Value { key, reason };
+        if self.endpoints.is_empty() {
+            return Err(value("etcd.endpoints", "it is empty: name at least one member".to_owned()));
+        }
+        for endpoint in &self.endpoints {
+            let uri = endpoint.parse::<http::Uri>().ok();
+            let known = uri.as_ref().is_some_and(|uri| {
+                matches!(uri.scheme_str(), Some("http" | "https")) && uri.port_u16().is_some()
+            });
+            if !known {
+                return Err(value("etcd.endpoints", format!("{endpoint:?} is no https://HOST:PORT")));
+            }
+        }
+        let prefix = self.prefix.unwrap_or_else(|| PREFIX.to_owned());
+        if prefix.is_empty() || prefix.ends_with('/') {
+            return Err(value("etcd.prefix", format!("{prefix:?} is empty or ends with '/'")));
+        }
+        let identity = match (self.cert_file, self.key_file) {
+            (Some(cert), Some(key)) => Some((cert, key)),
+            (None, None) => None,
+            (Some(_), None) => return Err(value("etcd.key_file", "a certificate needs its key".to_owned())),
+            (None, Some(_)) => return Err(value("etcd.cert_file", "a key needs its certificate".to_owned())),
+        };
+        let call_timeout = span("etcd.call_timeout", self.call_timeout)?.map(|span| span.to_duration());
+        Ok(Etcd { endpoints: self.endpoints, prefix, ca_file: self.ca_file, identity, call_timeout })
+    }
+}
