@@ -2,6 +2,7 @@
 
 mod bench;
 mod ci;
+mod codegen;
 mod shell;
 mod test;
 mod tidy;
@@ -29,6 +30,8 @@ enum Chore {
     },
     /// Everything a change must pass: format, lints, tidy, dependencies, tests
     Ci,
+    /// Write the code that is made from proto files
+    Codegen,
     /// Measure, and print figures last: decide, store, reports
     Bench {
         /// Which
@@ -42,6 +45,7 @@ fn main() -> Result<()> {
         Chore::Tidy => tidy::run(&root),
         Chore::Test { filter } => test::run(&root, filter.as_deref()),
         Chore::Ci => ci::run(&root),
+        Chore::Codegen => codegen::run(&root),
         Chore::Bench { name } => bench::run(&root, name),
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 8] = [
+const PACKAGES: [(&str, &str, &str); 10] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
@@ -15,6 +15,8 @@ const PACKAGES: [(&str, &str, &str); 8] = [
     ("iproute2", "ip", "-V"),
     ("bind9-dnsutils", "dig", "-v"),
     ("haproxy", "/usr/sbin/haproxy", "-v"),
+    ("etcd-server", "etcd", "--version"),
+    ("etcd-client", "etcdctl", "version"),
     ("python3-consul", "/usr/bin/python3", "-cimport consul"),
 ];
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::codegen;
 use crate::shell::say;
 
 /// Checks everything and reports all of what it finds.
@@ -16,6 +17,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut found = walls::check(root)?;
     found.extend(files::check(root, &sources)?);
     found.extend(docs::check(root)?);
+    found.extend(codegen::check(root)?);
     for line in &found {
         say(&format!("tidy: {line}"));
     }

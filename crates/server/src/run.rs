@@ -179,7 +179,7 @@ async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Instal
 async fn open_store(config: &Config, tasks: &Tasks) -> Result<Store, RunError> {
     Ok(match &config.etcd {
         None => Store::embedded(&config.data_dir.join("store"), tasks)?,
-        Some(_) => return Err(RunError::NotInitialised { dir: config.data_dir.clone() }),
+        Some(etcd) => Store::etcd(etcd.settings(), tasks).await?,
     })
 }
 

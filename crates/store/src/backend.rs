@@ -1,14 +1,16 @@
 //! What a back end owes [`crate::Store`]. Requests arrive checked against the limits of the contract.
 //!
-//! A new back end (etcd) implements [`Backend`] in a module of its own and adds a constructor to `Store`.
+//! A new back end implements [`Backend`] in a module of its own and adds a constructor to `Store`.
 
 use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio::sync::watch;
 
 use crate::entry::{LeaseId, Page, Revision};
 use crate::error::StoreError;
+use crate::health::Health;
 use crate::range::Range;
 use crate::txn::{Outcome, Txn};
 use crate::watch::Watch;
@@ -25,5 +27,6 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug {
     fn keep_alive(&self, lease: LeaseId) -> Answer<'_, ()>;
     fn revoke(&self, lease: LeaseId) -> Answer<'_, ()>;
     fn compact(&self, before: Revision) -> Answer<'_, ()>;
+    fn health(&self) -> watch::Receiver<Health>;
     fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -27,7 +27,7 @@ use std::time::Duration;
 use bellwether_rt::tasks::Tasks;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::directory::Directory;
@@ -39,6 +39,7 @@ use crate::backend::{Answer, Backend};
 use crate::entry::{LeaseId, Page, Revision};
 use crate::error::{OpenError, StoreError};
 use crate::feed::{Feed, Follower};
+use crate::health::Health;
 use crate::history::History;
 use crate::lease::{self, Leases};
 use crate::range::Range;
@@ -58,6 +59,7 @@ pub(crate) struct Embedded {
     reader: Arc<Reader>,
     leases: Arc<Leases>,
     feed: Arc<Feed>,
+    health: watch::Receiver<Health>,
     level: Tasks,
     /// Cancelled when the file and the directory are let go.
     released: CancellationToken,
@@ -90,14 +92,16 @@ impl Embedded {
             leases: leases.clone(),
             feed: feed.clone(),
             broken: None,
+            health: watch::Sender::new(Health::writable("embedded")),
             directory,
             _released: released.clone().drop_guard(),
         };
+        let health = writer.health.subscribe();
         level.spawn_blocking(move || writer.run());
         let keeper = keep_time(leases.clone(), queue.downgrade(), level.token());
         level.spawn("embedded store leases", keeper);
         let close = level.token().drop_guard();
-        Ok(Arc::new(Self { queue, reader, leases, feed, level, released, _close_on_drop: close }))
+        Ok(Arc::new(Self { queue, reader, leases, feed, health, level, released, _close_on_drop: close }))
     }
 
     fn check_open(&self) -> Result<(), StoreError> {
@@ -181,6 +185,10 @@ impl Backend for Embedded {
 
     fn compact(&self, before: Revision) -> Answer<'_, ()> {
         self.ask(move |reply| Request::Compact { before, reply }).boxed()
+    }
+
+    fn health(&self) -> watch::Receiver<Health> {
+        self.health.clone()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

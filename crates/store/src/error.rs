@@ -42,15 +42,8 @@ pub enum StoreError {
     /// There is no room. Nothing of the request was kept; it may be repeated once there is room.
     #[error("write to the store in {place}: no space is left there")]
     DiskFull {
-        /// The directory that is full.
+        /// The directory, or the etcd, that is full.
         place: String,
-    },
-    /// The store cannot be trusted with writes until it is opened again. A commit that met this error may
-    /// or may not have been kept.
-    #[error("use the store: {reason}")]
-    Broken {
-        /// What happened, and to which file.
-        reason: String,
     },
     /// The store does not answer, or not us. Nothing of the request was made; it may be repeated.
     #[error("reach the store: {reason}")]
@@ -62,6 +55,13 @@ pub enum StoreError {
     #[error("know whether the store made the change: {reason}")]
     Unknown {
         /// Which endpoint, and what it said.
+        reason: String,
+    },
+    /// The store cannot be trusted with writes until it is opened again. A commit that met this error may
+    /// or may not have been kept.
+    #[error("use the store: {reason}")]
+    Broken {
+        /// What happened, and to which file.
         reason: String,
     },
     /// The store was closed. A commit that met this error was not begun.
@@ -139,6 +139,24 @@ pub enum OpenError {
         found: u64,
         /// The newest format this release reads.
         known: u64,
+    },
+    /// A setting cannot work.
+    #[error("use the {setting} of the store: {reason}")]
+    Setting {
+        /// Which.
+        setting: &'static str,
+        /// What is wrong with it, and what would be right.
+        reason: String,
+    },
+    /// etcd does not answer, does not let us in, or is none that can be used. Nothing was written.
+    #[error("use etcd at {endpoint}: {reason}; {next}")]
+    Etcd {
+        /// The first endpoint that failed.
+        endpoint: String,
+        /// What it said.
+        reason: String,
+        /// What to try.
+        next: &'static str,
     },
     /// The operating system refused.
     #[error("open {}: {source}", path.display())]

@@ -49,7 +49,8 @@ pub(crate) fn judge<S: State>(txn: &Txn, revision: Revision, state: &S) -> Resul
     Ok(if edits.is_empty() { Verdict::Nothing } else { Verdict::Change(edits) })
 }
 
-fn holds(compare: &Compare, entry: Option<&Entry>) -> bool {
+/// Whether `compare` holds for what is under its key.
+pub(crate) fn holds(compare: &Compare, entry: Option<&Entry>) -> bool {
     match compare {
         Compare::Absent { .. } => entry.is_none(),
         Compare::Modified { revision, .. } => entry.map_or(Revision(0), |entry| entry.modified) == *revision,

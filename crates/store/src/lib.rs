@@ -5,10 +5,9 @@
 //! answer "compacted"; leases whose end deletes what is bound to them; and that an acknowledged commit is
 //! durable. It knows nothing of what the bytes mean.
 //!
-//! Two back ends keep the promises: memory ([`Store::memory`]) and one file on this machine
-//! ([`Store::embedded`]). A third, etcd, has its place beside them: a module that implements
-//! `backend::Backend` and a source of batches for [`Watch`]. The contract asks for nothing that etcd 3.4
-//! does not give, and the suite in `conformance` (feature `testing`) holds every back end to it.
+//! Three back ends keep the promises: memory ([`Store::memory`]), one directory on this machine
+//! ([`Store::embedded`]), and etcd, which several servers share ([`Store::etcd`]). The contract asks for nothing
+//! that etcd 3.4 does not give, and the suite in `conformance` (feature `testing`) holds every back end to it.
 
 mod backend;
 #[cfg(feature = "testing")]
@@ -16,7 +15,9 @@ pub mod conformance;
 mod embedded;
 mod entry;
 mod error;
+mod etcd;
 mod feed;
+mod health;
 mod history;
 mod judge;
 mod lease;
@@ -26,11 +27,15 @@ mod memory;
 mod past;
 mod range;
 mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod txn;
 mod watch;
 
 pub use entry::{Entry, LeaseId, Page, Revision};
 pub use error::{Limit, OpenError, Refusal, StoreError};
+pub use etcd::{Compaction, EtcdIdentity, EtcdSettings};
+pub use health::{Condition, Health};
 pub use history::{RETAINED_BYTES, RETAINED_COMMITS};
 pub use lease::{MAX_TTL, MIN_TTL};
 pub use past::{MAX_PAGE, MAX_PAGE_BYTES};

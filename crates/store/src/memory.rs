@@ -10,12 +10,14 @@ use bellwether_rt::tasks::Tasks;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::backend::{Answer, Backend};
 use crate::entry::{Entry, LeaseId, Page, Revision};
 use crate::error::StoreError;
 use crate::feed::{Feed, Follower, Replay};
+use crate::health::Health;
 use crate::history::{Commit, Edit, History, RETAINED_BYTES, RETAINED_COMMITS};
 use crate::judge::{self, Verdict, judge};
 use crate::lease::{self, Leases};
@@ -30,6 +32,7 @@ pub(crate) struct Memory {
     state: Mutex<State>,
     leases: Arc<Leases>,
     feed: Arc<Feed>,
+    health: watch::Sender<Health>,
     /// Cancelled when the store is closed, its level stops, or its last holder lets go.
     closed: CancellationToken,
     _close_on_drop: DropGuard,
@@ -54,6 +57,7 @@ impl Memory {
             state: Mutex::default(),
             leases: leases.clone(),
             feed: feed.clone(),
+            health: watch::Sender::new(Health::writable("memory")),
             closed: level.token(),
             _close_on_drop: level.token().drop_guard(),
         });
@@ -219,6 +223,10 @@ impl Backend for Memory {
 
     fn compact(&self, before: Revision) -> Answer<'_, ()> {
         async move { self.compact_now(before) }.boxed()
+    }
+
+    fn health(&self) -> watch::Receiver<Health> {
+        self.health.subscribe()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
 use bytes::Bytes;
+use tokio::sync::watch;
 
 use crate::backend::Backend;
 use crate::embedded::Embedded;
 use crate::entry::{Entry, LeaseId, Page, Revision};
 use crate::error::{OpenError, Refusal, StoreError};
+use crate::etcd::{Etcd, EtcdSettings};
+use crate::health::Health;
 use crate::lease;
 use crate::memory::Memory;
 use crate::range::Range;
@@ -45,13 +48,34 @@ impl Store {
         Ok(Self(Embedded::start(dir, tasks)?))
     }
 
+    /// Uses an etcd, version 3.4 or later, with other servers. Its probe and its compaction run on a level below
+    /// `tasks`; the store closes when that level is stopped, so stop its users first.
+    ///
+    /// Revisions ascend for everybody in that etcd: they skip where others commit, and a commit that changes
+    /// nothing may be answered with a revision that no watch of ours will tell. A lease is rounded up to whole
+    /// seconds and to etcd's least time. Compaction is one for the whole etcd. Renewing a revoked lease may succeed
+    /// in 3.4: what must not happen twice is guarded by a compare in its own commit.
+    ///
+    /// # Errors
+    /// [`OpenError::Setting`] and [`OpenError::Io`] for the settings; [`OpenError::Etcd`] if no endpoint is an etcd
+    /// that lets us in, within the deadline of a call. Nothing was written then.
+    pub async fn etcd(settings: EtcdSettings, tasks: &Tasks) -> Result<Self, OpenError> {
+        Ok(Self(Etcd::start(settings, tasks).await?))
+    }
+
+    /// How the store is, followed as it changes.
+    #[must_use]
+    pub fn health(&self) -> watch::Receiver<Health> {
+        self.0.health()
+    }
+
     /// Reads entries of `range` in key order, at most `limit`, [`crate::MAX_PAGE`] entries or
     /// [`crate::MAX_PAGE_BYTES`], whichever is least: [`Page::more`] says whether to read on. Without `at`
     /// the page shows every commit acknowledged before the call.
     ///
     /// # Errors
     /// [`StoreError::Compacted`] and [`StoreError::Future`] if `at` is not kept; [`StoreError::Refused`] for
-    /// a limit of 0; [`StoreError::Broken`] and [`StoreError::Closed`].
+    /// a limit of 0; [`StoreError::Unreachable`], [`StoreError::Broken`] and [`StoreError::Closed`].
     pub async fn list(&self, range: Range, at: Option<Revision>, limit: usize) -> Result<Page, StoreError> {
         if limit == 0 {
             return Err(Refusal::EmptyPage.into());
@@ -62,7 +86,8 @@ impl Store {
     /// Reads one key as it is now. `None` means that it does not exist.
     ///
     /// # Errors
-    /// [`StoreError::Refused`] for an empty key; [`StoreError::Broken`] and [`StoreError::Closed`].
+    /// [`StoreError::Refused`] for an empty key; [`StoreError::Unreachable`], [`StoreError::Broken`] and
+    /// [`StoreError::Closed`].
     pub async fn get(&self, key: Bytes) -> Result<Option<Entry>, StoreError> {
         if key.is_empty() {
             return Err(Refusal::EmptyKey.into());
@@ -75,8 +100,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Refused`], [`StoreError::TooLarge`] and [`StoreError::LeaseGone`] for the request;
-    /// [`StoreError::DiskFull`], [`StoreError::Broken`] and [`StoreError::Closed`] for the store. Only
-    /// `Broken` leaves open whether the changes were made.
+    /// [`StoreError::DiskFull`], [`StoreError::Unreachable`], [`StoreError::Unknown`], [`StoreError::Broken`] and
+    /// [`StoreError::Closed`] for the store. Only `Unknown` and `Broken` leave open whether the changes were made:
+    /// look before committing them again.
     pub async fn commit(&self, txn: Txn) -> Result<Outcome, StoreError> {
         txn.check()?;
         self.0.commit(txn).await
@@ -86,8 +112,8 @@ impl Store {
     /// revision of the last batch; begin with the revision of a [`Page`].
     ///
     /// # Errors
-    /// [`StoreError::Compacted`] and [`StoreError::Future`] if `after` is not kept; [`StoreError::Broken`]
-    /// and [`StoreError::Closed`].
+    /// [`StoreError::Compacted`] and [`StoreError::Future`] if `after` is not kept; [`StoreError::Unreachable`],
+    /// [`StoreError::Broken`] and [`StoreError::Closed`].
     pub async fn watch(&self, range: Range, after: Revision) -> Result<Watch, StoreError> {
         self.0.watch(range, after).await
     }
@@ -97,7 +123,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Refused`] outside of [`crate::MIN_TTL`] to [`crate::MAX_TTL`]; [`StoreError::DiskFull`],
-    /// [`StoreError::Broken`] and [`StoreError::Closed`].
+    /// [`StoreError::Unreachable`], [`StoreError::Broken`] and [`StoreError::Closed`].
     pub async fn grant(&self, ttl: Duration) -> Result<LeaseId, StoreError> {
         lease::check_ttl(ttl)?;
         self.0.grant(ttl).await
@@ -105,8 +131,12 @@ impl Store {
 
     /// Gives a lease its whole time again. Writes nothing.
     ///
+    /// That it succeeds is a hint, not a proof (etcd 3.4 renews some leases that were revoked): whoever holds
+    /// something by a lease guards each commit by a compare with the key that is bound to it.
+    ///
     /// # Errors
-    /// [`StoreError::LeaseGone`] if it has ended; [`StoreError::Broken`] and [`StoreError::Closed`].
+    /// [`StoreError::LeaseGone`] if it has ended; [`StoreError::Unreachable`], [`StoreError::Broken`] and
+    /// [`StoreError::Closed`].
     pub async fn keep_alive(&self, lease: LeaseId) -> Result<(), StoreError> {
         self.0.keep_alive(lease).await
     }
@@ -115,8 +145,8 @@ impl Store {
     /// its time, to a lease that is not kept alive.
     ///
     /// # Errors
-    /// [`StoreError::LeaseGone`] if it has ended; [`StoreError::DiskFull`], [`StoreError::Broken`] and
-    /// [`StoreError::Closed`].
+    /// [`StoreError::LeaseGone`] if it has ended; [`StoreError::DiskFull`], [`StoreError::Unreachable`],
+    /// [`StoreError::Unknown`], [`StoreError::Broken`] and [`StoreError::Closed`].
     pub async fn revoke(&self, lease: LeaseId) -> Result<(), StoreError> {
         self.0.revoke(lease).await
     }
@@ -126,7 +156,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Future`] if `before` does not exist yet; [`StoreError::DiskFull`],
-    /// [`StoreError::Broken`] and [`StoreError::Closed`].
+    /// [`StoreError::Unreachable`], [`StoreError::Broken`] and [`StoreError::Closed`].
     pub async fn compact(&self, before: Revision) -> Result<(), StoreError> {
         self.0.compact(before).await
     }

@@ -37,6 +37,14 @@ pub enum WatchError {
         /// The oldest revision that can be watched from.
         oldest: Revision,
     },
+    /// The store is at an earlier revision than it has told before: it was put back. List again.
+    #[error("watch on: the store went back from revision {seen} to {found}")]
+    WentBack {
+        /// The newest revision that it told.
+        seen: Revision,
+        /// The newest that it tells now.
+        found: Revision,
+    },
     /// The store was closed; every earlier commit was delivered.
     #[error("watch on: the store is closed")]
     Closed,
@@ -55,9 +63,9 @@ impl From<StoreError> for WatchError {
             | StoreError::Future { .. }
             | StoreError::LeaseGone
             | StoreError::DiskFull { .. }
-            | StoreError::Broken { .. }
             | StoreError::Unreachable { .. }
-            | StoreError::Unknown { .. } => Self::Failed(error),
+            | StoreError::Unknown { .. }
+            | StoreError::Broken { .. } => Self::Failed(error),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bellwether_store::{EtcdIdentity, EtcdSettings};
 use serde::Deserialize;
 
 use super::{ConfigError, span};
@@ -35,6 +36,22 @@ pub(super) struct Table {
     cert_file: Option<PathBuf>,
     key_file: Option<PathBuf>,
     call_timeout: Option<String>,
+}
+
+impl Etcd {
+    /// The same as the store wants it.
+    #[must_use]
+    pub fn settings(&self) -> EtcdSettings {
+        let usual = EtcdSettings::new(self.endpoints.clone());
+        let identity = self.identity.clone();
+        EtcdSettings {
+            ca_file: self.ca_file.clone(),
+            identity: identity.map(|(cert_file, key_file)| EtcdIdentity { cert_file, key_file }),
+            prefix: self.prefix.clone().into(),
+            deadline: self.call_timeout.unwrap_or(usual.deadline),
+            ..usual
+        }
+    }
 }
 
 impl Table {

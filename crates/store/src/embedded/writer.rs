@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
 use redb::Database;
-use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::DropGuard;
 
 use super::directory::Directory;
@@ -18,6 +18,7 @@ use super::reader::Reader;
 use super::request::Request;
 use crate::error::{OpenError, StoreError};
 use crate::feed::Feed;
+use crate::health::{Condition, Health};
 use crate::lease::Leases;
 
 /// Requests that may wait for the writer; more callers wait for a place, which is the back pressure.
@@ -45,6 +46,8 @@ pub(super) struct Writer {
     pub(super) feed: Arc<Feed>,
     /// Why nothing more is written, once the disk has failed.
     pub(super) broken: Option<StoreError>,
+    /// What is known of the disk.
+    pub(super) health: watch::Sender<Health>,
     pub(super) directory: Directory,
     /// Says that the directory is free again; dropped last.
     pub(super) _released: DropGuard,
@@ -95,16 +98,13 @@ impl Writer {
     /// Makes `requests` durable and answers them; whether the log waits to be trimmed further.
     fn write(&mut self, requests: Vec<Request>) -> bool {
         if let Some(broken) = &self.broken {
-            requests.into_iter().for_each(|request| request.refuse(broken.clone()));
-            return false;
+            return self.refuse(requests, broken);
         }
         if self.journal.is_due() {
             self.make_durable();
         }
         if self.journal.is_due() {
-            let error = Fault::NoRoom.tell(&self.directory.file());
-            requests.into_iter().for_each(|request| request.refuse(error.clone()));
-            return false;
+            return self.refuse(requests, &Fault::NoRoom.tell(&self.directory.file()));
         }
         let mut group = Group::new(KEPT);
         let (reader, journal, leases) = (&self.reader, &mut self.journal, &self.leases);
@@ -116,22 +116,38 @@ impl Writer {
                 if group.durable {
                     return self.finish(requests, group);
                 }
-                requests.into_iter().for_each(|request| request.refuse(error.clone()));
-                false
+                self.refuse(requests, &error)
             }
             // The file could not be opened after an earlier fault: try again, then go on or refuse.
             Err(_) => match self.reopen() {
                 Ok(()) => self.write(requests),
-                Err(error) => {
-                    requests.into_iter().for_each(|request| request.refuse(error.clone()));
-                    false
-                }
+                Err(error) => self.refuse(requests, &error),
             },
         }
     }
 
+    /// Answers everybody with the same error, and shows that nothing is written.
+    fn refuse(&self, requests: Vec<Request>, error: &StoreError) -> bool {
+        self.show(|before| before.read_only(format!("could not {error}")));
+        requests.into_iter().for_each(|request| request.refuse(error.clone()));
+        false
+    }
+
+    /// Shows how the store is, if that is news.
+    fn show(&self, condition: impl FnOnce(&Condition) -> Condition) {
+        self.health.send_if_modified(|health| {
+            let now = condition(&health.condition);
+            let is_new = now != health.condition;
+            health.condition = now;
+            is_new
+        });
+    }
+
     /// Shows watchers and callers what is durable.
     fn finish(&self, requests: Vec<Request>, group: Group) -> bool {
+        if !requests.is_empty() {
+            self.show(|_| Condition::Writable);
+        }
         for (lease, ttl) in group.granted {
             self.leases.start(lease, ttl);
         }
@@ -214,6 +230,8 @@ fn told(error: &OpenError) -> StoreError {
         OpenError::Io { .. }
         | OpenError::Locked { .. }
         | OpenError::Corrupt { .. }
+        | OpenError::Setting { .. }
+        | OpenError::Etcd { .. }
         | OpenError::Newer { .. } => StoreError::Broken { reason: format!("could not {error}") },
     }
 }

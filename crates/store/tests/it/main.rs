@@ -9,6 +9,7 @@
 
 mod child;
 mod embedded;
+mod etcd;
 mod full;
 mod histories;
 mod kill;

@@ -1,0 +1,139 @@
+//! Compare-and-commit as one transaction of etcd, sent once.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::fault::Fault;
+use super::generated::compare::{CompareResult, CompareTarget, TargetUnion};
+use super::generated::request_op::Request;
+use super::generated::response_op::Response;
+use super::generated::{
+    Compare as Condition, DeleteRangeRequest, PutRequest, RangeRequest, RequestOp, TxnRequest, TxnResponse,
+};
+use super::keyspace::{Keyspace, compared, lease_to_etcd, told};
+use super::read;
+use super::shared::{Shared, kv};
+use crate::entry::{Entry, Revision};
+use crate::error::{Limit, StoreError};
+use crate::judge::holds;
+use crate::range::Range;
+use crate::txn::{Compare, MAX_TXN_BYTES, Op, Outcome, Txn};
+
+/// Commits `txn`.
+pub(super) async fn commit(shared: &Shared, txn: &Txn) -> Result<Outcome, StoreError> {
+    let (request, before) = (request(&shared.keys, txn), shared.newest());
+    let answer = shared.endpoints.once(|channel| {
+        let request = request.clone();
+        async move { kv(channel).txn(request).await }
+    });
+    match answer.await {
+        Ok(answer) => Ok(outcome(shared, txn, answer.into_inner())),
+        Err(Fault::LeaseGone) => Err(StoreError::LeaseGone),
+        Err(Fault::NoSpace) => Err(full(shared, txn, before).await),
+        Err(Fault::RequestTooLarge) => {
+            Err(StoreError::TooLarge { limit: Limit::Bytes, found: txn.size(), most: MAX_TXN_BYTES })
+        }
+        // A transaction that writes nothing leaves nothing open.
+        Err(Fault::Lost(reason)) if txn.ops.is_empty() => Err(StoreError::Unreachable { reason }),
+        Err(Fault::Lost(reason)) => Err(StoreError::Unknown { reason }),
+        Err(
+            fault @ (Fault::NotBegun(_)
+            | Fault::Compacted
+            | Fault::Future
+            | Fault::AnswerTooLarge
+            | Fault::Refused(_)),
+        ) => Err(fault.unreachable()),
+    }
+}
+
+/// The transaction as etcd takes it. If a compare fails it answers what is under the compared keys instead.
+fn request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
+    let look = compared_keys(txn).into_iter().map(|(key, is_value)| {
+        let look = RangeRequest { key: keys.key(key), keys_only: !is_value, ..RangeRequest::default() };
+        RequestOp { request: Some(Request::RequestRange(look)) }
+    });
+    TxnRequest {
+        compare: txn.compares.iter().map(|compare| condition(keys, compare)).collect(),
+        success: txn.ops.iter().map(|op| change(keys, op)).collect(),
+        failure: look.collect(),
+    }
+}
+
+/// The keys that are compared, and whether by value.
+fn compared_keys(txn: &Txn) -> BTreeMap<&Bytes, bool> {
+    let mut keys = BTreeMap::new();
+    for compare in &txn.compares {
+        *keys.entry(compare.key()).or_default() |= matches!(compare, Compare::Value { .. });
+    }
+    keys
+}
+
+fn condition(keys: &Keyspace, compare: &Compare) -> Condition {
+    let (target, union) = match compare {
+        Compare::Absent { .. } => (CompareTarget::Create, TargetUnion::CreateRevision(0)),
+        Compare::Modified { revision, .. } => {
+            (CompareTarget::Mod, TargetUnion::ModRevision(compared(*revision)))
+        }
+        Compare::Created { revision, .. } => {
+            (CompareTarget::Create, TargetUnion::CreateRevision(compared(*revision)))
+        }
+        Compare::Value { value, .. } => (CompareTarget::Value, TargetUnion::Value(value.clone())),
+    };
+    Condition {
+        result: CompareResult::Equal.into(),
+        target: target.into(),
+        key: keys.key(compare.key()),
+        target_union: Some(union),
+    }
+}
+
+fn change(keys: &Keyspace, op: &Op) -> RequestOp {
+    let request = match op {
+        Op::Put { key, value, lease } => Request::RequestPut(PutRequest {
+            key: keys.key(key),
+            value: value.clone(),
+            lease: lease.map_or(0, lease_to_etcd),
+        }),
+        Op::Delete { key } => Request::RequestDeleteRange(DeleteRangeRequest {
+            key: keys.key(key),
+            ..DeleteRangeRequest::default()
+        }),
+    };
+    RequestOp { request: Some(request) }
+}
+
+fn outcome(shared: &Shared, txn: &Txn, answer: TxnResponse) -> Outcome {
+    let revision = told(answer.header);
+    if answer.succeeded {
+        shared.made(revision);
+        return Outcome::Committed(revision);
+    }
+    shared.saw(revision);
+    let found = answer.responses.into_iter().map(|response| match response.response {
+        Some(Response::ResponseRange(range)) => range.kvs.into_iter().next().map(|kv| shared.keys.entry(kv)),
+        Some(Response::ResponsePut(_) | Response::ResponseDeleteRange(_)) | None => None,
+    });
+    let found: BTreeMap<&Bytes, Option<Entry>> = compared_keys(txn).into_keys().zip(found).collect();
+    let holds = |compare: &Compare| holds(compare, found.get(compare.key()).and_then(Option::as_ref));
+    let failed = txn.compares.iter().enumerate().filter(|(_, compare)| !holds(compare));
+    Outcome::Conflict { revision, failed: failed.map(|(index, _)| index).collect() }
+}
+
+/// What is said when there is no space. etcd also says so of the very transaction that reached the quota, and which it
+/// made: so look whether the first put is there.
+async fn full(shared: &Shared, txn: &Txn, before: Revision) -> StoreError {
+    let full = shared.is_full();
+    let put = txn.ops.iter().find_map(|op| match op {
+        Op::Put { key, value, .. } => Some((key, value)),
+        Op::Delete { .. } => None,
+    });
+    let Some((key, value)) = put else { return full };
+    match read::list(shared, Range::one(key.clone()), None, 1).await.map(|page| page.entries) {
+        Ok(found) if found.iter().any(|entry| entry.modified > before && entry.value == value) => {
+            StoreError::Unknown { reason: "etcd reached its space quota with it".to_owned() }
+        }
+        Ok(_) => full,
+        Err(_) => StoreError::Unknown { reason: "etcd reached its space quota and fell silent".to_owned() },
+    }
+}

@@ -1,0 +1,118 @@
+//! Cutting etcd's history on a schedule of our own. Owns who does it: whoever counts a shared key up.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::fault::Fault;
+use super::generated::compare::{CompareResult, CompareTarget, TargetUnion};
+use super::generated::request_op::Request;
+use super::generated::response_op::Response;
+use super::generated::{
+    CompactionRequest, Compare, PutRequest, RangeRequest, RequestOp, TxnRequest, TxnResponse,
+};
+use super::keyspace::{to_etcd, told};
+use super::read::misread;
+use super::settings::{COMPACTION_KEY, Compaction};
+use super::shared::{Shared, kv};
+use crate::entry::Revision;
+use crate::error::StoreError;
+
+/// Forgets history below `before`. What was compacted already is no fault.
+pub(super) async fn compact(shared: &Shared, before: Revision) -> Result<(), StoreError> {
+    let request = CompactionRequest { revision: to_etcd(before), physical: false };
+    let answer = shared.endpoints.repeat(|channel| async move { kv(channel).compact(request).await });
+    match answer.await {
+        Ok(_) | Err(Fault::Compacted) => Ok(()),
+        Err(fault) => Err(misread(shared, fault).await),
+    }
+}
+
+/// Cuts history by the schedule until the store is closed. Every server runs this; at each turn one of them, the first
+/// to count the key up from what it knew, cuts.
+pub(super) async fn run(shared: std::sync::Arc<Shared>, schedule: Compaction) {
+    let mut known = 0;
+    let mut past: VecDeque<(Instant, Revision)> = VecDeque::new();
+    loop {
+        // Both arms only wait.
+        tokio::select! {
+            () = shared.closed.cancelled() => return,
+            () = tokio::time::sleep(schedule.every) => {}
+        }
+        let target = target(&mut past, schedule);
+        let is_ours = match take_turn(&shared, known, target).await {
+            Ok(turn) => {
+                known = turn.count;
+                past.push_back((Instant::now(), turn.revision));
+                turn.is_ours
+            }
+            // Without space nobody can count up, and cutting, which does no harm when many do it, is what frees some.
+            Err(Fault::NoSpace) => true,
+            Err(fault) => {
+                tracing::warn!("could not agree on who compacts etcd: {}", fault.reason());
+                false
+            }
+        };
+        if let Some(before) = target.filter(|_| is_ours) {
+            match compact(&shared, before).await {
+                Ok(()) => tracing::debug!(%before, "compacted etcd"),
+                Err(error) => tracing::warn!("could not compact etcd: could not {error}"),
+            }
+        }
+    }
+}
+
+/// The newest revision that was there long enough ago. Forgets those before it.
+fn target(past: &mut VecDeque<(Instant, Revision)>, schedule: Compaction) -> Option<Revision> {
+    let is_old = |(when, _): &(Instant, Revision)| when.elapsed() >= schedule.keep;
+    while past.get(1).is_some_and(is_old) {
+        past.pop_front();
+    }
+    past.front().filter(|first| is_old(first)).map(|(_, revision)| *revision)
+}
+
+/// What came of asking for a turn.
+struct Turn {
+    is_ours: bool,
+    /// How often the key was counted up.
+    count: i64,
+    /// The present.
+    revision: Revision,
+}
+
+async fn take_turn(shared: &Shared, known: i64, target: Option<Revision>) -> Result<Turn, Fault> {
+    let key = Bytes::from_static(COMPACTION_KEY.as_bytes());
+    let value = target.unwrap_or_default().to_string().into();
+    let put = Request::RequestPut(PutRequest { key: key.clone(), value, lease: 0 });
+    let look = Request::RequestRange(RangeRequest { key: key.clone(), ..RangeRequest::default() });
+    let is_known = Compare {
+        result: CompareResult::Equal.into(),
+        target: CompareTarget::Version.into(),
+        key,
+        target_union: Some(TargetUnion::Version(known)),
+    };
+    let request = TxnRequest {
+        compare: vec![is_known],
+        success: vec![RequestOp { request: Some(put) }],
+        failure: vec![RequestOp { request: Some(look) }],
+    };
+    let answer = shared.endpoints.once(|channel| {
+        let request = request.clone();
+        async move { kv(channel).txn(request).await }
+    });
+    let answer = answer.await?.into_inner();
+    let revision = told(answer.header);
+    let is_ours = answer.succeeded;
+    let count = if is_ours { known.saturating_add(1) } else { version(answer) };
+    Ok(Turn { is_ours, count, revision })
+}
+
+/// How often the key was counted up, as the answer tells.
+fn version(answer: TxnResponse) -> i64 {
+    let found = answer.responses.into_iter().find_map(|response| match response.response? {
+        Response::ResponseRange(range) => range.kvs.into_iter().next(),
+        Response::ResponsePut(_) | Response::ResponseDeleteRange(_) => None,
+    });
+    found.map_or(0, |found| found.version)
+}

@@ -1,0 +1,187 @@
+//! The members of an etcd as we reach them. Owns which one is asked, how long, and whether to ask another.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tonic::Status;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+
+use super::fault::Fault;
+use super::settings::EtcdSettings;
+use crate::error::OpenError;
+
+/// The pause before all members are asked again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How often a connection in use is asked whether it is alive. etcd closes connections that ask more than every 5 s.
+const PING: Duration = Duration::from_secs(10);
+
+/// The most that may be on its way on one connection, so that a watch that nobody reads does not hold up others.
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+
+/// The most that may be on its way for one call or watch.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+
+/// One member, over two connections: large pages do not hold up what is watched.
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    /// Its URL.
+    pub(super) address: String,
+    pub(super) calls: Channel,
+    pub(super) streams: Channel,
+}
+
+/// The members, one of them the current.
+#[derive(Debug)]
+pub(super) struct Endpoints {
+    members: Vec<Member>,
+    current: AtomicUsize,
+    deadline: Duration,
+}
+
+impl Endpoints {
+    /// Connects to nothing yet.
+    pub(super) async fn new(settings: &EtcdSettings) -> Result<Self, OpenError> {
+        let tls = tls(settings).await?;
+        let mut members = Vec::new();
+        for address in &settings.endpoints {
+            let refuse = |reason: String| OpenError::Setting { setting: "endpoints", reason };
+            let is_secret = address.starts_with("https://");
+            if !is_secret && !address.starts_with("http://") {
+                return Err(refuse(format!("{address:?} is no URL of etcd; use one like https://host:2379")));
+            }
+            let mut endpoint = Endpoint::from_shared(address.clone())
+                .map_err(|error| {
+                    refuse(format!("{address:?} is no URL of etcd ({error}); use one like https://host:2379"))
+                })?
+                .connect_timeout(settings.deadline / 2)
+                .http2_keep_alive_interval(PING)
+                .keep_alive_timeout(settings.deadline)
+                .initial_stream_window_size(STREAM_WINDOW_BYTES)
+                .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+            if is_secret {
+                let refuse = |error| OpenError::Setting {
+                    setting: "certificates",
+                    reason: format!(
+                        "they cannot be used ({error}); check that the files hold PEM, and the key that of the certificate"
+                    ),
+                };
+                endpoint = endpoint.tls_config(tls.clone()).map_err(refuse)?;
+            }
+            let (calls, streams) = (endpoint.connect_lazy(), endpoint.connect_lazy());
+            members.push(Member { address: address.clone(), calls, streams });
+        }
+        Ok(Self { members, current: AtomicUsize::new(0), deadline: settings.deadline })
+    }
+
+    /// How long a call may take.
+    pub(super) fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// All of them.
+    pub(super) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The one to ask, and its place.
+    pub(super) fn current(&self) -> (usize, &Member) {
+        let place = self.current.load(Ordering::Relaxed);
+        match self.members.get(place) {
+            Some(member) => (place, member),
+            None => unreachable!("there is at least one endpoint, and places are those of endpoints"),
+        }
+    }
+
+    /// Asks another than the one at `place` from now on, unless somebody has moved on already.
+    pub(super) fn move_on(&self, place: usize) {
+        let next = place.saturating_add(1).checked_rem(self.members.len()).unwrap_or_default();
+        let moved = self.current.compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
+        if let (Ok(_), Some(from), Some(to)) = (moved, self.members.get(place), self.members.get(next))
+            && place != next
+        {
+            tracing::info!(from = from.address, to = to.address, "asking another member of etcd");
+        }
+    }
+
+    /// Makes a call that does no harm when it is made twice: to one member after the other until the deadline.
+    pub(super) async fn repeat<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Status>>,
+    {
+        let until = Instant::now() + self.deadline;
+        loop {
+            let mut is_hopeless = true;
+            let mut last = Fault::NotBegun("nothing was asked".to_owned());
+            for _ in &self.members {
+                let (place, member) = self.current();
+                let (now, most) = (Instant::now(), self.deadline / 2);
+                let answer = tokio::time::timeout(
+                    most.min(until.saturating_duration_since(now)),
+                    call(member.calls.clone()),
+                );
+                last = match answer.await {
+                    Ok(Ok(answer)) => return Ok(answer),
+                    Ok(Err(status)) => Fault::from(status).at(&member.address),
+                    Err(_) => Fault::silent(most).at(&member.address),
+                };
+                if !last.may_pass() {
+                    return Err(last);
+                }
+                is_hopeless &= matches!(last, Fault::NotBegun(_));
+                self.move_on(place);
+                if Instant::now() >= until {
+                    return Err(last);
+                }
+            }
+            if is_hopeless {
+                return Err(last);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Makes a call that must not be made twice: to another member only if it did not reach the one before.
+    pub(super) async fn once<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Status>>,
+    {
+        let until = Instant::now() + self.deadline;
+        let mut last = Fault::NotBegun("nothing was asked".to_owned());
+        for _ in &self.members {
+            let (place, member) = self.current();
+            last = match tokio::time::timeout_at(until, call(member.calls.clone())).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(status)) => Fault::from(status).at(&member.address),
+                Err(_) => Fault::silent(self.deadline).at(&member.address),
+            };
+            if last.may_pass() {
+                self.move_on(place);
+            }
+            if !matches!(last, Fault::NotBegun(_)) {
+                return Err(last);
+            }
+        }
+        Err(last)
+    }
+}
+
+/// How to trust and be trusted. Files are read once: a new certificate takes a new store.
+async fn tls(settings: &EtcdSettings) -> Result<ClientTlsConfig, OpenError> {
+    let mut tls = ClientTlsConfig::new();
+    match &settings.ca_file {
+        Some(file) => tls = tls.ca_certificate(Certificate::from_pem(read(file).await?)),
+        None => tls = tls.with_native_roots(),
+    }
+    if let Some(identity) = &settings.identity {
+        let (cert, key) = (read(&identity.cert_file).await?, read(&identity.key_file).await?);
+        tls = tls.identity(Identity::from_pem(cert, key));
+    }
+    Ok(tls)
+}
+
+async fn read(file: &std::path::Path) -> Result<Vec<u8>, OpenError> {
+    let io = |source| OpenError::Io { path: file.to_owned(), source };
+    tokio::fs::read(file).await.map_err(io)
+}

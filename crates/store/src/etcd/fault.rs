@@ -1,0 +1,153 @@
+//! Why etcd gave no answer, told apart by what that says about the change that was asked for.
+
+use std::error::Error;
+use std::time::Duration;
+
+use tonic::{Code, ConnectError, Status};
+
+use crate::error::StoreError;
+
+/// A failed call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It did not reach etcd, or etcd turned it away before it began: nothing was made. Another member may take it.
+    NotBegun(String),
+    /// It may have reached etcd, and no answer came: what it asked for may be made, now or later.
+    Lost(String),
+    /// etcd has reached its quota. Puts and grants are refused.
+    NoSpace,
+    /// The revision is no longer kept.
+    Compacted,
+    /// The revision is not there yet.
+    Future,
+    /// There is no such lease.
+    LeaseGone,
+    /// etcd takes no request so large.
+    RequestTooLarge,
+    /// The answer is larger than we take.
+    AnswerTooLarge,
+    /// It was understood and refused, or answered by something that is not etcd: nothing was made.
+    Refused(String),
+}
+
+/// What etcd's refusals say, in all of its versions.
+const SAID: [(&str, Fault); 5] = [
+    ("required revision has been compacted", Fault::Compacted),
+    ("required revision is a future revision", Fault::Future),
+    ("database space exceeded", Fault::NoSpace),
+    ("requested lease not found", Fault::LeaseGone),
+    ("request is too large", Fault::RequestTooLarge),
+];
+
+impl Fault {
+    /// The fault of a call that was not answered in time.
+    pub(super) fn silent(after: Duration) -> Self {
+        Self::Lost(format!("no answer within {after:?}"))
+    }
+
+    /// The same, with the member that was asked.
+    pub(super) fn at(self, address: &str) -> Self {
+        match self {
+            Self::NotBegun(reason) => Self::NotBegun(format!("{address}: {reason}")),
+            Self::Lost(reason) => Self::Lost(format!("{address}: {reason}")),
+            Self::Refused(reason) => Self::Refused(format!("{address}: {reason}")),
+            Self::NoSpace
+            | Self::Compacted
+            | Self::Future
+            | Self::LeaseGone
+            | Self::RequestTooLarge
+            | Self::AnswerTooLarge => self,
+        }
+    }
+
+    /// Whether another member may do better.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::NotBegun(_) | Self::Lost(_) => true,
+            Self::NoSpace
+            | Self::Compacted
+            | Self::Future
+            | Self::LeaseGone
+            | Self::RequestTooLarge
+            | Self::AnswerTooLarge
+            | Self::Refused(_) => false,
+        }
+    }
+
+    /// What the caller of a read, or of anything that does no harm when it is done again, is told. A fault with a
+    /// meaning of its own was looked at before.
+    pub(super) fn unreachable(self) -> StoreError {
+        StoreError::Unreachable { reason: self.reason() }
+    }
+
+    /// The fault in words.
+    pub(super) fn reason(self) -> String {
+        match self {
+            Self::NotBegun(reason) | Self::Lost(reason) | Self::Refused(reason) => reason,
+            Self::NoSpace => "it has no space left".to_owned(),
+            Self::Compacted => "it no longer keeps the revision".to_owned(),
+            Self::Future => "it has not got to the revision".to_owned(),
+            Self::LeaseGone => "it has no such lease".to_owned(),
+            Self::RequestTooLarge => "it takes no request so large".to_owned(),
+            Self::AnswerTooLarge => "its answer is too large".to_owned(),
+        }
+    }
+}
+
+impl From<Status> for Fault {
+    fn from(status: Status) -> Self {
+        if is_connecting(&status) {
+            return Self::NotBegun(words(&status));
+        }
+        let said = SAID.iter().find(|(text, _)| status.message().contains(text));
+        if let Some((_, fault)) = said {
+            return fault.clone();
+        }
+        match status.code() {
+            Code::OutOfRange if status.message().contains("too large") => Self::AnswerTooLarge,
+            // etcd's own limit on what waits, met before anything is proposed.
+            Code::ResourceExhausted if status.message().contains("too many requests") => {
+                Self::NotBegun(words(&status))
+            }
+            Code::Ok
+            | Code::Cancelled
+            | Code::Unknown
+            | Code::DeadlineExceeded
+            | Code::ResourceExhausted
+            | Code::Aborted
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss => Self::Lost(words(&status)),
+            Code::InvalidArgument
+            | Code::NotFound
+            | Code::AlreadyExists
+            | Code::PermissionDenied
+            | Code::FailedPrecondition
+            | Code::OutOfRange
+            | Code::Unimplemented
+            | Code::Unauthenticated => Self::Refused(words(&status)),
+        }
+    }
+}
+
+/// Whether the connection was never made.
+fn is_connecting(status: &Status) -> bool {
+    chain(status).any(|error| error.downcast_ref::<ConnectError>().is_some())
+}
+
+/// What lies behind an error, from the outside in.
+fn chain(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    let first: Option<&(dyn Error + 'static)> = status.source();
+    std::iter::successors(first, |error: &&(dyn Error + 'static)| (*error).source())
+}
+
+/// A status with its causes, each said once.
+fn words(status: &Status) -> String {
+    let mut words = status.message().to_owned();
+    for cause in chain(status).map(ToString::to_string) {
+        if !words.contains(&cause) {
+            words = if words.is_empty() { cause } else { format!("{words}: {cause}") };
+        }
+    }
+    if words.is_empty() { status.code().to_string() } else { words }
+}

@@ -1,0 +1,174 @@
+//! Looking after etcd: whether it is one, whether it answers, whether it takes writes. Owns the words for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::Instant;
+
+use super::endpoints::Member;
+use super::fault::Fault;
+use super::generated::maintenance_client::MaintenanceClient;
+use super::generated::{StatusRequest, StatusResponse};
+use super::shared::{FULL, Shared};
+use crate::error::OpenError;
+use crate::health::{Condition, Health};
+
+/// Asks every member, and gives the health that the first to answer tells.
+pub(super) async fn open(shared: &Shared) -> Result<Health, OpenError> {
+    let members = shared.endpoints.members();
+    let answers = join_all(members.iter().map(|member| status(shared, member))).await;
+    let mut health = None;
+    let mut refused = None;
+    let mut cluster = None;
+    for (place, (member, answer)) in members.iter().zip(answers).enumerate() {
+        let refusal = match answer {
+            Ok(status) if is_old(&status.version) => OpenError::Etcd {
+                endpoint: member.address.clone(),
+                reason: format!("it is of version {:?}", status.version),
+                next: "use etcd 3.4 or later",
+            },
+            Ok(status) => {
+                let found = status.header.map(|header| header.cluster_id);
+                if cluster.is_some() && cluster != Some(found) {
+                    return Err(OpenError::Etcd {
+                        endpoint: member.address.clone(),
+                        reason: "it belongs to another etcd than the endpoint before it".to_owned(),
+                        next: "name members of one etcd only",
+                    });
+                }
+                cluster = Some(found);
+                health.get_or_insert_with(|| tell(shared, &status, None));
+                continue;
+            }
+            Err(fault) => {
+                let next = advice(&fault);
+                OpenError::Etcd { endpoint: member.address.clone(), reason: fault.reason(), next }
+            }
+        };
+        if members.len() > 1 {
+            tracing::warn!("could not {refusal}");
+        }
+        shared.endpoints.move_on(place);
+        refused.get_or_insert(refusal);
+    }
+    match (health, refused) {
+        (Some(health), _) => Ok(health),
+        (None, Some(refused)) => Err(refused),
+        (None, None) => unreachable!("every endpoint answers or is refused, and there is one"),
+    }
+}
+
+/// Keeps the health up to date until the store is closed.
+pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
+    loop {
+        // Both arms only wait.
+        tokio::select! {
+            () = shared.closed.cancelled() => return,
+            () = tokio::time::sleep(every) => {}
+        }
+        let (place, member) = shared.endpoints.current();
+        let answer = match status(&shared, member).await {
+            Ok(answer) => Ok(answer),
+            Err(fault) => {
+                shared.endpoints.move_on(place);
+                any(&shared).await.ok_or(fault)
+            }
+        };
+        let before = shared.health.borrow().clone();
+        let now = match answer {
+            Ok(status) => tell(&shared, &status, Some(&before)),
+            Err(fault) => {
+                let next = advice(&fault);
+                let reason = format!("{}: {}; {next}", member.address, fault.reason());
+                Health { condition: before.condition.unreachable(reason), ..before.clone() }
+            }
+        };
+        shared.health.send_if_modified(|health| {
+            let is_new = *health != now;
+            if std::mem::discriminant(&health.condition) != std::mem::discriminant(&now.condition) {
+                tracing::warn!(condition = ?now.condition, "the store's health changed");
+            }
+            *health = now;
+            is_new
+        });
+    }
+}
+
+/// What any member answers.
+async fn any(shared: &Shared) -> Option<StatusResponse> {
+    let answers = shared.endpoints.members().iter().map(|member| status(shared, member));
+    join_all(answers).await.into_iter().find_map(Result::ok)
+}
+
+async fn status(shared: &Shared, member: &Member) -> Result<StatusResponse, Fault> {
+    let most = shared.endpoints.deadline() / 2;
+    let mut client = MaintenanceClient::new(member.calls.clone());
+    match tokio::time::timeout(most, client.status(StatusRequest {})).await {
+        Ok(Ok(answer)) => Ok(answer.into_inner()),
+        Ok(Err(status)) => Err(status.into()),
+        Err(_) => Err(Fault::silent(most)),
+    }
+}
+
+/// Whether a version is older than 3.4, or no version.
+fn is_old(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or_default());
+    let version = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    version < (3, 4)
+}
+
+/// The health that a member's status tells.
+fn tell(shared: &Shared, status: &StatusResponse, before: Option<&Health>) -> Health {
+    let alarms: Vec<String> = status.errors.iter().map(|error| error.trim().to_owned()).collect();
+    let says = |word: &str| alarms.iter().any(|alarm| alarm.contains(word));
+    let since = Instant::now();
+    let condition = if says("NOSPACE") {
+        Condition::ReadOnly { reason: FULL.to_owned(), since }
+    } else if says("CORRUPT") {
+        let reason = "etcd found its members to differ (CORRUPT); restore the one that is wrong, then disarm the alarm";
+        Condition::ReadOnly { reason: reason.to_owned(), since }
+    } else if status.leader == 0 {
+        let reason = "etcd has no leader; see that most of its members run and reach each other";
+        Condition::Unreachable { reason: reason.to_owned(), since }
+    } else {
+        Condition::Writable
+    };
+    let condition = match before {
+        Some(before) => condition.since_before(&before.condition),
+        None => condition,
+    };
+    let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
+    Health {
+        engine: "etcd",
+        version: Some(status.version.clone()),
+        endpoints: shared.endpoints.members().iter().map(|member| member.address.clone()).collect(),
+        size_bytes: positive(status.db_size),
+        quota_bytes: positive(status.db_size_quota),
+        alarms,
+        condition,
+    }
+}
+
+/// What to try next.
+fn advice(fault: &Fault) -> &'static str {
+    let reason = fault.clone().reason();
+    let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+    if says(&["UnknownIssuer", "invalid peer certificate: BadSignature"]) {
+        "name the certificate of who signed etcd's as its CA file"
+    } else if says(&["NotValidForName", "invalid peer certificate"]) {
+        "use a name that etcd's certificate holds, and see that it is valid now"
+    } else if says(&["fatal alert", "CertificateRequired"]) {
+        "give a client certificate that etcd's CA signed and that has not expired"
+    } else if says(&["InvalidContentType", "corrupt message"]) {
+        "it speaks no TLS: use http://, or give etcd certificates"
+    } else if says(&["refused"]) {
+        "start etcd there, or correct the endpoint"
+    } else if says(&["dns error", "lookup"]) {
+        "correct the name of the endpoint"
+    } else if says(&["no answer", "timed out", "deadline"]) {
+        "see that etcd runs there and that nothing on the way drops what is sent"
+    } else {
+        "correct the endpoint: it must be the client port of an etcd 3.4 or later, and https:// if that speaks TLS"
+    }
+}

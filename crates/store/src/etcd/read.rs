@@ -1,0 +1,158 @@
+//! Reading pages: linearizable, in calls of bounded size, joined to what the contract calls a page.
+
+use std::sync::atomic::Ordering;
+
+use super::fault::Fault;
+use super::generated::watch_client::WatchClient;
+use super::generated::watch_request::RequestUnion;
+use super::generated::{RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest};
+use super::keyspace::{from_etcd, to_etcd, told};
+use super::shared::Shared;
+use crate::entry::{Page, Revision};
+use crate::error::StoreError;
+use crate::past::{MAX_PAGE, MAX_PAGE_BYTES};
+use crate::range::Range;
+
+/// The most entries of one call: larger ones hold up etcd's other work.
+const MAX_CALL: usize = 1_000;
+
+/// How many entries are asked for before it is known how large they are: 128 of the largest size are what etcd itself
+/// can put together without harm.
+pub(super) const FITTING_AT_FIRST: usize = 128;
+
+/// Reads a page.
+pub(super) async fn list(
+    shared: &Shared,
+    range: Range,
+    at: Option<Revision>,
+    limit: usize,
+) -> Result<Page, StoreError> {
+    if range.is_empty() {
+        let revision = check_kept(shared, at).await?;
+        return Ok(Page { entries: Vec::new(), revision, more: false });
+    }
+    let (limit, mut rest, mut pinned) = (limit.min(MAX_PAGE), range, at);
+    let mut page = Page { entries: Vec::new(), revision: at.unwrap_or_default(), more: false };
+    let mut bytes = 0_usize;
+    loop {
+        let answer = part(shared, &rest, pinned, limit.saturating_sub(page.entries.len())).await?;
+        if pinned.is_none() {
+            page.revision = told(answer.header);
+            pinned = Some(page.revision);
+        }
+        for found in answer.kvs {
+            if bytes >= MAX_PAGE_BYTES {
+                page.more = true;
+                return Ok(page);
+            }
+            let entry = shared.keys.entry(found);
+            bytes = bytes.saturating_add(entry.size());
+            rest = rest.after(&entry.key);
+            page.entries.push(entry);
+        }
+        page.more = answer.more;
+        if !answer.more || page.entries.len() >= limit || bytes >= MAX_PAGE_BYTES {
+            return Ok(page);
+        }
+    }
+}
+
+/// One call, of as many entries as fit an answer.
+async fn part(
+    shared: &Shared,
+    range: &Range,
+    at: Option<Revision>,
+    limit: usize,
+) -> Result<RangeResponse, StoreError> {
+    let (key, range_end) = shared.keys.range(range);
+    loop {
+        let fitting = shared.fitting.load(Ordering::Relaxed);
+        let asked = limit.min(fitting).min(MAX_CALL);
+        let request = RangeRequest {
+            key: key.clone(),
+            range_end: range_end.clone(),
+            limit: i64::try_from(asked).unwrap_or(i64::MAX),
+            revision: at.map_or(0, to_etcd),
+            ..RangeRequest::default()
+        };
+        match shared.range(request).await {
+            Ok(answer) => {
+                let bytes: usize = answer.kvs.iter().map(|found| found.value.len()).sum();
+                if answer.kvs.len() == fitting && bytes < MAX_PAGE_BYTES / 4 {
+                    let more = fitting.saturating_mul(2).min(MAX_CALL);
+                    shared.fitting.store(more, Ordering::Relaxed);
+                }
+                return Ok(answer);
+            }
+            Err(Fault::AnswerTooLarge) if asked > 1 => {
+                shared.fitting.store(asked.div_ceil(4), Ordering::Relaxed);
+            }
+            Err(fault) => return Err(misread(shared, fault).await),
+        }
+    }
+}
+
+/// Whether a revision, or the present, can be read and watched from; and which it is.
+pub(super) async fn check_kept(shared: &Shared, at: Option<Revision>) -> Result<Revision, StoreError> {
+    let request = RangeRequest {
+        key: shared.keys.key(&[]),
+        revision: at.map_or(0, to_etcd),
+        count_only: true,
+        ..RangeRequest::default()
+    };
+    match shared.range(request).await {
+        Ok(answer) => Ok(at.unwrap_or_else(|| told(answer.header))),
+        Err(fault) => Err(misread(shared, fault).await),
+    }
+}
+
+/// What the caller of a read is told: which revisions there are, if those were the trouble.
+pub(super) async fn misread(shared: &Shared, fault: Fault) -> StoreError {
+    match fault {
+        Fault::Compacted => match oldest(shared).await {
+            Ok(oldest) => StoreError::Compacted { oldest },
+            Err(fault) => fault.unreachable(),
+        },
+        Fault::Future => {
+            let present =
+                RangeRequest { key: shared.keys.key(&[]), count_only: true, ..RangeRequest::default() };
+            match shared.range(present).await {
+                Ok(answer) => StoreError::Future { current: told(answer.header) },
+                Err(fault) => fault.unreachable(),
+            }
+        }
+        Fault::NotBegun(_)
+        | Fault::Lost(_)
+        | Fault::NoSpace
+        | Fault::LeaseGone
+        | Fault::RequestTooLarge
+        | Fault::AnswerTooLarge
+        | Fault::Refused(_) => fault.unreachable(),
+    }
+}
+
+/// The oldest revision that is kept, which etcd tells only those who watch from before it.
+async fn oldest(shared: &Shared) -> Result<Revision, Fault> {
+    let create = WatchCreateRequest { key: shared.keys.key(&[]), start_revision: 1, ..Default::default() };
+    let request = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
+    shared
+        .endpoints
+        .repeat(|channel| {
+            let request = request.clone();
+            async move {
+                // The stream of requests stays open: etcd ends a watch whose requests end.
+                let requests = futures_util::StreamExt::chain(
+                    futures_util::stream::iter([request]),
+                    futures_util::stream::pending(),
+                );
+                let mut answers = WatchClient::new(channel).watch(requests).await?.into_inner();
+                while let Some(answer) = answers.message().await? {
+                    if answer.compact_revision > 0 {
+                        return Ok(from_etcd(answer.compact_revision));
+                    }
+                }
+                Err(tonic::Status::unavailable("the watch ended without a word"))
+            }
+        })
+        .await
+}

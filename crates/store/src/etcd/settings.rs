@@ -1,0 +1,103 @@
+//! What is to be known of an etcd: where it is, how to be let in, which keys are ours. Owns what is refused.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::error::OpenError;
+
+/// The key by which servers agree on who compacts. It counts for the whole etcd, whatever prefixes are used in it.
+pub(super) const COMPACTION_KEY: &str = "bellwether-compaction";
+
+/// The longest prefix: with it, the largest transaction still fits etcd's 1.5 MiB.
+const MAX_PREFIX_BYTES: usize = 256;
+
+/// How to reach and use an etcd of version 3.4 or later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdSettings {
+    /// Client URLs of its members, `https://host:2379` or `http://host:2379`, at least one, all of one etcd. A call
+    /// goes to one of them and moves on when it fails or hangs.
+    pub endpoints: Vec<String>,
+    /// Certificates (PEM) of who signed etcd's; `None` trusts those that the system does.
+    pub ca_file: Option<PathBuf>,
+    /// Who we are; `None` if etcd asks for no client certificate.
+    pub identity: Option<EtcdIdentity>,
+    /// What our keys begin with in etcd, 1 to 256 bytes. Holders never see it. Of two prefixes used in one etcd
+    /// neither may begin with the other.
+    pub prefix: Bytes,
+    /// How long a call may take in all. Half of it is left for another member when one hangs.
+    pub deadline: Duration,
+    /// How often the state of etcd is asked for.
+    pub probe_every: Duration,
+    /// When history is cut; `None` leaves that to others. It is cut for the whole etcd.
+    pub compaction: Option<Compaction>,
+}
+
+/// A client certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdIdentity {
+    /// The certificate with its chain (PEM).
+    pub cert_file: PathBuf,
+    /// Its key (PEM).
+    pub key_file: PathBuf,
+}
+
+/// A schedule by which history is cut. Servers agree on who does it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compaction {
+    /// How often.
+    pub every: Duration,
+    /// How much history stays, at least.
+    pub keep: Duration,
+}
+
+impl Default for Compaction {
+    /// Every 5 minutes to where things were 5 minutes before: enough for any watcher that is alive to catch up, and
+    /// at 200 writes a second some 100 MiB of history.
+    fn default() -> Self {
+        let minutes = Duration::from_mins(5);
+        Self { every: minutes, keep: minutes }
+    }
+}
+
+impl EtcdSettings {
+    /// These endpoints, and for the rest what fits most: the prefix `/bellwether`, 5 s for a call, a probe every 2 s,
+    /// compaction as by [`Compaction::default`].
+    #[must_use]
+    pub fn new(endpoints: Vec<String>) -> Self {
+        Self {
+            endpoints,
+            ca_file: None,
+            identity: None,
+            prefix: Bytes::from_static(b"/bellwether"),
+            deadline: Duration::from_secs(5),
+            probe_every: Duration::from_secs(2),
+            compaction: Some(Compaction::default()),
+        }
+    }
+
+    /// Refuses what cannot work, before anything is sent.
+    pub(super) fn check(&self) -> Result<(), OpenError> {
+        let refuse = |setting, reason: &str| Err(OpenError::Setting { setting, reason: reason.to_owned() });
+        if self.endpoints.is_empty() {
+            return refuse("endpoints", "there are none; name at least one, like https://host:2379");
+        }
+        if self.prefix.len() > MAX_PREFIX_BYTES {
+            return refuse("prefix", "it is longer than 256 bytes; use a shorter one");
+        }
+        if COMPACTION_KEY.as_bytes().starts_with(&self.prefix) {
+            return refuse(
+                "prefix",
+                "it would hold the key bellwether-compaction; use another, like /bellwether",
+            );
+        }
+        if self.deadline.is_zero() || self.probe_every.is_zero() {
+            return refuse("deadline and probe", "0 is no time; use some seconds");
+        }
+        if self.compaction.is_some_and(|schedule| schedule.every.is_zero()) {
+            return refuse("compaction", "every 0 seconds is no schedule; use some minutes");
+        }
+        Ok(())
+    }
+}

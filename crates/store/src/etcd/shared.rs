@@ -1,0 +1,111 @@
+//! What all parts of one etcd store share: the members, the key space, what was learnt on the way.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+
+use super::endpoints::Endpoints;
+use super::fault::Fault;
+use super::generated::kv_client::KvClient;
+use super::generated::{RangeRequest, RangeResponse};
+use super::keyspace::{Keyspace, told};
+use super::settings::EtcdSettings;
+use crate::entry::Revision;
+use crate::error::{OpenError, StoreError};
+use crate::health::{Condition, Health};
+
+/// The largest answer that is taken, twice a page: what asks for more asks again for less.
+const MAX_ANSWER_BYTES: usize = 2 * crate::MAX_PAGE_BYTES;
+
+/// The largest answer of a transaction: 128 values of the largest size, as found under the keys it compared.
+const MAX_OUTCOME_BYTES: usize = 256 << 20;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) endpoints: Endpoints,
+    pub(super) keys: Keyspace,
+    pub(super) health: watch::Sender<Health>,
+    /// Cancelled when the store is closed.
+    pub(super) closed: CancellationToken,
+    /// How many entries fitted an answer, lately.
+    pub(super) fitting: AtomicUsize,
+    /// The newest revision that any answer told.
+    newest: AtomicU64,
+    /// The newest revision that this store has made.
+    made: AtomicU64,
+}
+
+impl Shared {
+    pub(super) async fn new(settings: &EtcdSettings, closed: CancellationToken) -> Result<Self, OpenError> {
+        Ok(Self {
+            endpoints: Endpoints::new(settings).await?,
+            keys: Keyspace::new(settings.prefix.clone()),
+            health: watch::Sender::new(Health::writable("etcd")),
+            closed,
+            fitting: AtomicUsize::new(super::read::FITTING_AT_FIRST),
+            newest: AtomicU64::new(0),
+            made: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn check_open(&self) -> Result<(), StoreError> {
+        if self.closed.is_cancelled() { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    /// Asks for one range, linearizably.
+    pub(super) async fn range(&self, request: RangeRequest) -> Result<RangeResponse, Fault> {
+        let answer = self.endpoints.repeat(|channel| {
+            let request = request.clone();
+            async move { kv(channel).max_decoding_message_size(MAX_ANSWER_BYTES).range(request).await }
+        });
+        let answer = answer.await?.into_inner();
+        self.saw(told(answer.header));
+        Ok(answer)
+    }
+
+    /// Remembers a revision that etcd told.
+    pub(super) fn saw(&self, revision: Revision) {
+        self.newest.fetch_max(revision.0, Ordering::Relaxed);
+    }
+
+    /// The newest revision that etcd told.
+    pub(super) fn newest(&self) -> Revision {
+        Revision(self.newest.load(Ordering::Relaxed))
+    }
+
+    /// Remembers a commit.
+    pub(super) fn made(&self, revision: Revision) {
+        self.saw(revision);
+        self.made.fetch_max(revision.0, Ordering::Relaxed);
+    }
+
+    /// The newest commit of this store.
+    pub(super) fn newest_made(&self) -> Revision {
+        Revision(self.made.load(Ordering::Relaxed))
+    }
+
+    /// Shows at once what a call has met: no space. The probe takes it back.
+    pub(super) fn is_full(&self) -> StoreError {
+        self.health.send_if_modified(|health| {
+            let was_writable = matches!(health.condition, Condition::Writable);
+            if was_writable {
+                health.condition = Condition::ReadOnly { reason: FULL.to_owned(), since: Instant::now() };
+            }
+            was_writable
+        });
+        let addresses: Vec<&str> =
+            self.endpoints.members().iter().map(|member| member.address.as_str()).collect();
+        StoreError::DiskFull { place: format!("etcd at {}", addresses.join(", ")) }
+    }
+}
+
+/// Why an etcd without space takes no writes, and what to do.
+pub(super) const FULL: &str = "etcd has reached its space quota (NOSPACE); compact and defragment it, then disarm the alarm with etcdctl";
+
+/// The client of keys and values.
+pub(super) fn kv(channel: Channel) -> KvClient<Channel> {
+    KvClient::new(channel).max_decoding_message_size(MAX_OUTCOME_BYTES).max_encoding_message_size(usize::MAX)
+}

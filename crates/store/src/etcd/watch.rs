@@ -1,0 +1,318 @@
+//! Watches, each a stream of etcd's that is opened again when it dies. Owns that nothing is told twice, left out or
+//! split: what was delivered is passed over, and pieces of one commit are joined.
+//!
+//! All streams of a store share one connection per member. What a holder does not read stays at etcd, by HTTP/2's own
+//! flow control.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tonic::metadata::MetadataValue;
+use tonic::{Request, Streaming};
+
+use super::fault::Fault;
+use super::generated::event::EventType;
+use super::generated::watch_client::WatchClient;
+use super::generated::watch_request::RequestUnion;
+use super::generated::{Event, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse};
+use super::keyspace::{from_etcd, to_etcd, told};
+use super::read::check_kept;
+use super::shared::Shared;
+use crate::entry::Revision;
+use crate::error::StoreError;
+use crate::range::Range;
+use crate::watch::{Batch, Batches, Change, Watch, WatchError};
+
+/// The pause before a stream is opened again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a closed store's watches wait for commits that it made and that etcd has not told yet.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The largest answer: etcd cuts commits into pieces of some 2 MiB, but never a single value.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+
+/// Watches `range` behind `after`.
+pub(super) async fn start(shared: Arc<Shared>, range: Range, after: Revision) -> Result<Watch, StoreError> {
+    check_kept(&shared, Some(after)).await?;
+    let mut follower = Follower {
+        range,
+        seen: after,
+        header: Revision(0),
+        ready: VecDeque::new(),
+        partial: None,
+        stream: None,
+        opening: None,
+        over: None,
+        patience: Instant::now(),
+        state: Patience::Calm,
+        shared,
+    };
+    if !follower.range.is_empty() {
+        let opened = open(follower.shared.clone(), follower.range.clone(), after).await;
+        follower.stream = Some(opened.map_err(Fault::unreachable)?);
+        follower.heard();
+    }
+    Ok(Watch::new(follower))
+}
+
+/// An open stream.
+struct Stream {
+    /// The place of the member it comes from.
+    place: usize,
+    requests: mpsc::Sender<WatchRequest>,
+    answers: Streaming<WatchResponse>,
+}
+
+/// What silence means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// Nothing yet.
+    Calm,
+    /// etcd was asked whether it is there.
+    Asked,
+    /// The store is closed: nothing more will come.
+    Leaving,
+}
+
+/// One watch.
+struct Follower {
+    shared: Arc<Shared>,
+    range: Range,
+    /// Every commit up to here is delivered or in `ready`.
+    seen: Revision,
+    /// The newest revision that an answer with events told on this stream.
+    header: Revision,
+    ready: VecDeque<Batch>,
+    /// A commit of which further pieces may come.
+    partial: Option<Batch>,
+    stream: Option<Stream>,
+    /// Kept over calls, so that a holder who waits in short stretches gets there.
+    opening: Option<BoxFuture<'static, Result<Stream, WatchError>>>,
+    over: Option<WatchError>,
+    /// When silence has lasted too long.
+    patience: Instant,
+    state: Patience,
+}
+
+impl fmt::Debug for Follower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Follower")
+            .field("range", &self.range)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Batches for Follower {
+    fn next(&mut self) -> BoxFuture<'_, Result<Batch, WatchError>> {
+        self.advance().boxed()
+    }
+}
+
+impl Follower {
+    async fn advance(&mut self) -> Result<Batch, WatchError> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(batch);
+            }
+            if let Some(over) = &self.over {
+                return Err(over.clone());
+            }
+            if self.shared.closed.is_cancelled() && self.seen >= self.shared.newest_made() {
+                return Err(WatchError::Closed);
+            }
+            if self.range.is_empty() {
+                self.shared.closed.cancelled().await;
+                return Err(WatchError::Closed);
+            }
+            if self.stream.is_none() {
+                self.resume().await;
+            } else {
+                self.listen().await;
+            }
+        }
+    }
+
+    /// Waits for the next thing to happen on the stream.
+    async fn listen(&mut self) {
+        let Some(stream) = &mut self.stream else { return };
+        let closed = self.shared.closed.clone();
+        // Dropping any arm loses nothing: a message stays in the stream until it is taken. Messages come first, so
+        // that silence is only what is silent after everything was heard.
+        tokio::select! {
+            biased;
+            answer = stream.answers.message() => match answer {
+                Ok(Some(answer)) => self.take(answer),
+                Ok(None) | Err(_) => self.lose(),
+            },
+            () = closed.cancelled(), if self.state != Patience::Leaving => {
+                self.state = Patience::Leaving;
+                self.patience = Instant::now() + FAREWELL;
+            }
+            () = tokio::time::sleep_until(self.patience) => self.doubt(),
+        }
+    }
+
+    /// Silence: asks whether etcd is there, and then gives the stream up.
+    fn doubt(&mut self) {
+        match (self.state, &self.stream) {
+            (Patience::Calm, Some(stream)) => {
+                let ask = RequestUnion::ProgressRequest(WatchProgressRequest {});
+                // A full queue or a closed one is silence too.
+                drop(stream.requests.try_send(WatchRequest { request_union: Some(ask) }));
+                self.state = Patience::Asked;
+                self.patience = Instant::now() + self.shared.endpoints.deadline();
+            }
+            (Patience::Leaving, _) => self.over = Some(WatchError::Closed),
+            (Patience::Asked, _) | (Patience::Calm, None) => self.lose(),
+        }
+    }
+
+    /// Something was heard.
+    fn heard(&mut self) {
+        if self.state != Patience::Leaving {
+            self.state = Patience::Calm;
+            self.patience = Instant::now() + self.shared.endpoints.deadline() * 2;
+        }
+    }
+
+    /// Gives the stream up.
+    fn lose(&mut self) {
+        self.partial = None;
+        if let Some(stream) = self.stream.take() {
+            self.shared.endpoints.move_on(stream.place);
+        }
+    }
+
+    /// Opens a stream again, behind what was seen. Ends when the store is closed.
+    async fn resume(&mut self) {
+        let opening = self
+            .opening
+            .get_or_insert_with(|| reopen(self.shared.clone(), self.range.clone(), self.seen).boxed());
+        // Dropping the first arm keeps the future.
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = self.shared.closed.cancelled() => Err(WatchError::Closed),
+        };
+        self.opening = None;
+        match opened {
+            Ok(stream) => {
+                (self.stream, self.header) = (Some(stream), Revision(0));
+                self.heard();
+            }
+            Err(error) => self.over = Some(error),
+        }
+    }
+
+    fn take(&mut self, answer: WatchResponse) {
+        self.heard();
+        if answer.canceled {
+            if answer.compact_revision > 0 {
+                self.over = Some(WatchError::Compacted { oldest: from_etcd(answer.compact_revision) });
+            } else {
+                tracing::info!(reason = answer.cancel_reason, "etcd ended a watch; opening it again");
+                self.lose();
+            }
+            return;
+        }
+        if answer.events.is_empty() {
+            return;
+        }
+        // Answers without events overtake those with some, so only these are compared with each other.
+        let header = told(answer.header);
+        if header < self.header {
+            self.over = Some(WatchError::WentBack { seen: self.header, found: header });
+            return;
+        }
+        self.header = header;
+        self.shared.saw(header);
+        for event in answer.events {
+            self.add(event);
+        }
+        if !answer.fragment {
+            self.complete();
+        }
+    }
+
+    fn add(&mut self, event: Event) {
+        let is_delete = event.r#type() == EventType::Delete;
+        let Some(kv) = event.kv else { return };
+        let entry = self.shared.keys.entry(kv);
+        let revision = entry.modified;
+        if revision <= self.seen {
+            return;
+        }
+        if self.partial.as_ref().is_some_and(|partial| partial.revision != revision) {
+            self.complete();
+        }
+        let change = Change { key: entry.key.clone(), entry: (!is_delete).then_some(entry), revision };
+        self.partial.get_or_insert_with(|| Batch { revision, changes: Vec::new() }).changes.push(change);
+    }
+
+    /// The commit has no further pieces.
+    fn complete(&mut self) {
+        if let Some(batch) = self.partial.take().filter(|batch| batch.revision > self.seen) {
+            self.seen = batch.revision;
+            self.ready.push_back(batch);
+        }
+    }
+}
+
+/// Opens a stream again, as often as it takes, unless what was not seen yet is gone.
+async fn reopen(shared: Arc<Shared>, range: Range, seen: Revision) -> Result<Stream, WatchError> {
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        match check_kept(&shared, Some(seen)).await {
+            Ok(_) => {}
+            Err(StoreError::Unreachable { reason }) => {
+                tracing::debug!(reason, "a watch waits for etcd");
+                continue;
+            }
+            Err(StoreError::Future { current }) => return Err(WatchError::WentBack { seen, found: current }),
+            Err(error) => return Err(error.into()),
+        }
+        match open(shared.clone(), range.clone(), seen).await {
+            Ok(stream) => return Ok(stream),
+            Err(fault) => tracing::debug!(reason = fault.reason(), "a watch waits for etcd"),
+        }
+    }
+}
+
+/// Opens a stream at the current member.
+async fn open(shared: Arc<Shared>, range: Range, after: Revision) -> Result<Stream, Fault> {
+    let (key, range_end) = shared.keys.range(&range);
+    // From the revision itself, which is passed over: etcd's compaction at a revision also takes deletes of that
+    // revision, and only so does it say "compacted".
+    let create = WatchCreateRequest {
+        key,
+        range_end,
+        start_revision: to_etcd(after),
+        progress_notify: true,
+        fragment: true,
+        ..WatchCreateRequest::default()
+    };
+    let (place, member) = shared.endpoints.current();
+    let (requests, queue) = mpsc::channel(4);
+    let first = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
+    let rest = futures_util::stream::unfold(queue, async |mut queue| Some((queue.recv().await?, queue)));
+    let all = futures_util::StreamExt::chain(futures_util::stream::iter([first]), rest);
+    let mut request = Request::new(all);
+    // A member that has lost its leader ends the stream instead of keeping silent.
+    request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
+    let mut client = WatchClient::new(member.streams.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
+    let opened = tokio::time::timeout(shared.endpoints.deadline() / 2, client.watch(request)).await;
+    let fault = match opened {
+        Ok(Ok(answers)) => return Ok(Stream { place, requests, answers: answers.into_inner() }),
+        Ok(Err(status)) => Fault::from(status),
+        Err(_) => Fault::silent(shared.endpoints.deadline() / 2),
+    };
+    shared.endpoints.move_on(place);
+    Err(fault.at(&member.address))
+}

@@ -1,0 +1,278 @@
+//! A real etcd of one or three members on loopback, to be killed, paused and cut off. Takes Debian's etcd-server and
+//! etcd-client; without them whoever asks for one fails.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use bellwether_rt::tasks::Tasks;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use super::certificates::Certificates;
+use crate::{Condition, EtcdSettings, Store};
+
+/// How long an etcd may take to be ready: far longer than it does on a busy machine.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether it is.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How often it is tried with other ports when somebody was faster to take them.
+const TRIES: usize = 5;
+
+/// What kind of etcd.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// How many members: 1 if 0.
+    pub members: usize,
+    /// Whether members and clients speak TLS and show certificates.
+    pub tls: bool,
+    /// The size at which it takes no more writes.
+    pub quota_bytes: Option<u64>,
+}
+
+/// A running etcd. Dropped, it is killed and its data is gone.
+#[derive(Debug)]
+pub struct TestEtcd {
+    options: Options,
+    members: Vec<Member>,
+    certificates: Option<Certificates>,
+    dir: TempDir,
+}
+
+#[derive(Debug)]
+struct Member {
+    client_port: u16,
+    peer_port: u16,
+    process: Option<Child>,
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Member {
+    fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().expect("a child can be killed");
+            process.wait().expect("a child can be waited for");
+        }
+    }
+}
+
+impl TestEtcd {
+    /// One member without TLS, ready.
+    pub async fn one() -> Self {
+        Self::start(Options::default()).await
+    }
+
+    /// Three members without TLS, ready.
+    pub async fn three() -> Self {
+        Self::start(Options { members: 3, ..Options::default() }).await
+    }
+
+    /// What `options` say, ready.
+    pub async fn start(options: Options) -> Self {
+        for _ in 0..TRIES {
+            let dir = TempDir::new().expect("this machine has room for a directory");
+            let certificates = options.tls.then(|| Certificates::make(&dir.path().join("certificates")));
+            let count = options.members.max(1);
+            let ports = free_ports(count * 2);
+            let (clients, peers) = ports.split_at(count);
+            let pairs = clients.iter().zip(peers);
+            let member = |(client, peer): (&u16, &u16)| Member {
+                client_port: *client,
+                peer_port: *peer,
+                process: None,
+            };
+            let mut etcd = Self { options, members: pairs.map(member).collect(), certificates, dir };
+            for member in 0..count {
+                etcd.restart(member);
+            }
+            if etcd.becomes_ready().await {
+                return etcd;
+            }
+        }
+        unreachable!("etcd did not start: see that etcd-server is installed")
+    }
+
+    /// Settings to use all of it: without compaction, so that revisions are only the test's own.
+    #[must_use]
+    pub fn settings(&self) -> EtcdSettings {
+        let members = 0..self.members.len();
+        EtcdSettings {
+            ca_file: self.certificates.as_ref().map(|files| files.ca.clone()),
+            identity: self.certificates.as_ref().map(|files| files.client.clone()),
+            probe_every: Duration::from_millis(100),
+            compaction: None,
+            ..EtcdSettings::new(members.map(|member| self.endpoint(member)).collect())
+        }
+    }
+
+    /// A member's client URL.
+    #[must_use]
+    pub fn endpoint(&self, member: usize) -> String {
+        let scheme = if self.certificates.is_some() { "https" } else { "http" };
+        format!("{scheme}://127.0.0.1:{}", self.port(member))
+    }
+
+    /// A member's client port.
+    #[must_use]
+    pub fn port(&self, member: usize) -> u16 {
+        self.member(member).client_port
+    }
+
+    /// The certificates, if it speaks TLS.
+    #[must_use]
+    pub fn certificates(&self) -> Option<&Certificates> {
+        self.certificates.as_ref()
+    }
+
+    /// A store in it.
+    pub async fn store(&self, tasks: &Tasks) -> Store {
+        Store::etcd(self.settings(), tasks).await.expect("a ready etcd lets a store in")
+    }
+
+    /// Kills a member with SIGKILL.
+    pub fn kill(&mut self, member: usize) {
+        self.members.get_mut(member).expect("there is such a member").kill();
+    }
+
+    /// Stops a member with SIGSTOP: its connections stay open and silent.
+    pub fn pause(&self, member: usize) {
+        self.signal(member, Signal::STOP);
+    }
+
+    /// Lets a paused member go on.
+    pub fn resume(&self, member: usize) {
+        self.signal(member, Signal::CONT);
+    }
+
+    /// Which member leads.
+    pub async fn leader(&self) -> usize {
+        let until = Instant::now() + BOUND;
+        while Instant::now() < until {
+            if let Some(member) = (0..self.members.len()).find(|member| self.leads(*member)) {
+                return member;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        unreachable!("no member came to lead within {BOUND:?}")
+    }
+
+    fn leads(&self, member: usize) -> bool {
+        let said =
+            self.etcdctl(&["--endpoints", &self.endpoint(member), "endpoint", "status", "-w", "fields"]);
+        let value = |name: &str| {
+            let line = said.lines().find(|line| line.starts_with(name))?;
+            line.split(':').next_back().map(str::trim)
+        };
+        value("\"MemberID\"").is_some() && value("\"MemberID\"") == value("\"Leader\"")
+    }
+
+    /// What etcdctl prints; its complaints are left out.
+    #[must_use]
+    pub fn etcdctl(&self, args: &[&str]) -> String {
+        let mut command = Command::new("etcdctl");
+        command.env("ETCDCTL_API", "3");
+        if !args.contains(&"--endpoints") {
+            command.args(["--endpoints", &self.settings().endpoints.join(",")]);
+        }
+        if let Some(files) = &self.certificates {
+            command.arg("--cacert").arg(&files.ca);
+            command.arg("--cert").arg(&files.client.cert_file).arg("--key").arg(&files.client.key_file);
+        }
+        let output = command.args(args).stdin(Stdio::null()).output().expect("etcd-client is installed");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn member(&self, member: usize) -> &Member {
+        self.members.get(member).expect("there is such a member")
+    }
+
+    fn signal(&self, member: usize, signal: Signal) {
+        let process = self.member(member).process.as_ref().expect("the member runs");
+        let pid = i32::try_from(process.id()).ok().and_then(Pid::from_raw).expect("a child has a number");
+        kill_process(pid, signal).expect("a child can be signalled");
+    }
+
+    /// Starts a killed member again, with its data. Does not wait until it is ready.
+    pub fn restart(&mut self, member: usize) {
+        let peers = self.members.iter().enumerate();
+        let cluster: Vec<_> =
+            peers.map(|(at, peer)| format!("m{at}=http://127.0.0.1:{}", peer.peer_port)).collect();
+        let client = self.endpoint(member);
+        let peer = format!("http://127.0.0.1:{}", self.member(member).peer_port);
+        let mut command = Command::new("etcd");
+        command.args(["--name", &format!("m{member}"), "--data-dir"]).arg(self.data(member));
+        command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
+        command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
+        command.args([
+            "--initial-cluster",
+            &cluster.join(","),
+            "--initial-cluster-state",
+            "new",
+            "--pre-vote",
+        ]);
+        // Short, so that a test waits little; long enough for a busy machine.
+        command.args(["--heartbeat-interval", "50", "--election-timeout", "500"]);
+        command.args(["--logger", "zap", "--log-level", "fatal"]);
+        if let Some(files) = &self.certificates {
+            command.args(["--client-cert-auth", "--trusted-ca-file"]).arg(&files.ca);
+            command.arg("--cert-file").arg(&files.server.cert_file);
+            command.arg("--key-file").arg(&files.server.key_file);
+        }
+        if let Some(quota) = self.options.quota_bytes {
+            command.args(["--quota-backend-bytes", &quota.to_string()]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.spawn().expect("etcd-server is installed");
+        self.members.get_mut(member).expect("there is such a member").process = Some(process);
+    }
+
+    fn data(&self, member: usize) -> PathBuf {
+        self.dir.path().join(format!("m{member}"))
+    }
+
+    /// Waits until it has a leader; false if a member ended instead.
+    async fn becomes_ready(&mut self) -> bool {
+        let until = Instant::now() + BOUND;
+        while Instant::now() < until {
+            let has_ended =
+                |child: &mut Child| child.try_wait().expect("a child can be looked after").is_some();
+            if self.members.iter_mut().filter_map(|member| member.process.as_mut()).any(has_ended) {
+                return false;
+            }
+            let mut ready = 0;
+            for member in 0..self.members.len() {
+                ready += usize::from(self.is_ready(member).await);
+            }
+            if ready == self.members.len() {
+                return true;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        false
+    }
+
+    async fn is_ready(&self, member: usize) -> bool {
+        let settings = EtcdSettings { endpoints: vec![self.endpoint(member)], ..self.settings() };
+        match Store::etcd(settings, &Tasks::new()).await {
+            Ok(store) => store.health().borrow().condition == Condition::Writable,
+            Err(_) => false,
+        }
+    }
+}
+
+/// Ports that nobody has now.
+fn free_ports(count: usize) -> Vec<u16> {
+    let open = || TcpListener::bind(("127.0.0.1", 0)).expect("this machine has ports");
+    let listeners: Vec<_> = (0..count).map(|_| open()).collect();
+    let port = |listener: &TcpListener| listener.local_addr().expect("a listener has an address").port();
+    listeners.iter().map(port).collect()
+}
