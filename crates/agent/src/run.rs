@@ -30,6 +30,7 @@ use crate::local::{self, Local};
 use crate::lock::{Lock, LockError};
 use crate::names;
 use crate::params::Shelf;
+use crate::provision;
 use crate::service::registry::{self, Registry};
 use crate::service::{Addresses, Key, Shown};
 use crate::status;
@@ -90,6 +91,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
     let (orders, order) = watch::channel(order.map(Arc::new));
     let board = watch::Sender::new(Board { generation, ..Board::default() });
+    provision::start(&config.entities, board.clone(), clock.clone(), &level);
     let contact = watch::Sender::new(Contact::default());
     let seed = RandomState::new().build_hasher().finish();
     tracing::info!(node = %identity.node, namespace = %identity.namespace, %generation, "the agent starts");
