@@ -76,6 +76,8 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     if let Some(mark) = &node.pause {
         lines.push(format!("it is paused by {}: {}", mark.by, or_none(&mark.why)));
     }
+    let pauses = fleet.pauses_of(node);
+    lines.extend(pauses.map(|pause| format!("it is {}; bellwether pause off {}", pause.line(), pause.name)));
     lines.extend(node.cordon.iter().map(|cordon| format!("it is {}", cordon.line())));
     let presence = fleet.presences.get(name).map(|kept| *kept.value);
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
@@ -138,7 +140,7 @@ pub(crate) async fn overview(State(app): State<App>, Ns(namespace): Ns) -> Answe
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
         leading: app.term.borrow().is_some(),
         nodes,
-        paused: active().filter(|(_, kept)| kept.value.pause.is_some()).count() as u64,
+        paused: active().filter(|(_, kept)| fleet.paused(&kept.value).is_some()).count() as u64,
         failing: failing.count() as u64,
         entities: entities.collect(),
         last_event: fleet.last_event().get(),
