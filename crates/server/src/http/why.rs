@@ -8,6 +8,7 @@ use bellwether_api::shape::read;
 use bellwether_api::v1::overview::{EntityLine, Overview};
 use bellwether_api::v1::why::Why;
 use bellwether_core::records::node::Contact;
+use bellwether_core::records::offers::Serving;
 use bellwether_core::records::status;
 use bellwether_core::rollout::why::{why as why_target, why_rollout};
 use bellwether_core::words::name::{EntityName, NodeName, TargetName};
@@ -89,6 +90,10 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     for (category, status) in failed.filter(|(_, status)| status.shown() != status::State::Success.as_str()) {
         lines.push(format!("{category} is {}: {}", status.shown(), or_none(&status.reason)));
     }
+    let offers = fleet.offers.get(name).into_iter().flat_map(|kept| &kept.value.instances);
+    for ((service, instance), offer) in offers.filter(|(_, offer)| !serves(&offer.serving)) {
+        lines.push(format!("{instance} of service {service} does not serve: {}", offer.serving.reason()));
+    }
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
     for (entity, board) in fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some()) {
@@ -100,6 +105,13 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
         lines.push("it is up, and nothing is asked of it".to_owned());
     }
     Ok((waiting, lines))
+}
+
+const fn serves(serving: &Serving) -> bool {
+    match serving {
+        Serving::Passing | Serving::Warning { .. } => true,
+        Serving::Failing { .. } => false,
+    }
 }
 
 /// The circles of waiting that an entity is in.
