@@ -7,13 +7,14 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 8] = [
+const PACKAGES: [(&str, &str, &str); 9] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
     ("puppet-agent", "puppet", "--version"),
     ("iproute2", "ip", "-V"),
     ("bind9-dnsutils", "dig", "-v"),
+    ("faketime", "faketime", "--version"),
     ("haproxy", "/usr/sbin/haproxy", "-v"),
     ("python3-consul", "/usr/bin/python3", "-cimport consul"),
 ];
