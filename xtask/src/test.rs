@@ -7,13 +7,14 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 10] = [
+const PACKAGES: [(&str, &str, &str); 11] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
     ("puppet-agent", "puppet", "--version"),
     ("iproute2", "ip", "-V"),
     ("bind9-dnsutils", "dig", "-v"),
+    ("faketime", "faketime", "--version"),
     ("haproxy", "/usr/sbin/haproxy", "-v"),
     ("etcd-server", "etcd", "--version"),
     ("etcd-client", "etcdctl", "version"),

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use crate::config::recipe::Command;
 
 /// Where commands look for programs: the agent's own environment is not theirs. Change it with `env = { PATH = ".." }`.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What every command is told in its environment.
 #[derive(Debug, Clone, Default)]

@@ -18,11 +18,16 @@ pub(crate) const CONFIGURE: &str = "configure";
 /// Status category of validation.
 pub(crate) const VALIDATE: &str = "validate";
 
+/// Status category of whether the machine is set up.
+pub(crate) const PROVISION: &str = "provision";
+
 /// Everything this agent has to say. Two that are equal say the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Board {
     /// The order that was taken in.
     pub(crate) generation: Generation,
+    /// Whether this machine is set up; none before it was looked.
+    pub(crate) provision: Option<Standing>,
     /// One account per entity.
     pub(crate) entities: BTreeMap<EntityName, Account>,
     /// What programs on this machine said, in categories of their own.
@@ -78,17 +83,10 @@ impl Board {
         for (category, pick) in picks {
             let each = self.entities.iter().filter_map(|(name, account)| Some((name, pick(account)?)));
             if let Some((entity, standing)) = account::node(each) {
-                let log = standing.run.map(|run| v1::status::LogRef { entity: entity.to_string(), run });
-                let status = v1::status::Status {
-                    state: standing.state.as_str().to_owned(),
-                    reason: cut(&standing.reason),
-                    attempt: standing.attempt.into(),
-                    log,
-                    ..v1::status::Status::default()
-                };
-                all.insert(category.to_owned(), status);
+                all.insert(category.to_owned(), shape(&standing, Some(entity)));
             }
         }
+        all.extend(self.provision.as_ref().map(|standing| (PROVISION.to_owned(), shape(standing, None))));
         all.extend(self.file().map(|status| (FILES.to_owned(), status)));
         all
     }
@@ -121,6 +119,18 @@ impl Board {
         let mut unwritten = self.files.iter().filter(|(_, file)| file.state != State::Success);
         let (path, file) = unwritten.find(|(_, file)| file.before.contains(entity))?;
         Some(format!("file {}: {}", path.display(), file.reason))
+    }
+}
+
+/// A standing as it travels, with the log of what failed of this entity.
+fn shape(standing: &Standing, entity: Option<&EntityName>) -> v1::status::Status {
+    let log = entity.zip(standing.run.clone());
+    v1::status::Status {
+        state: standing.state.as_str().to_owned(),
+        reason: cut(&standing.reason),
+        attempt: standing.attempt.into(),
+        log: log.map(|(entity, run)| v1::status::LogRef { entity: entity.to_string(), run }),
+        ..v1::status::Status::default()
     }
 }
 

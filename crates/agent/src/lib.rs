@@ -21,6 +21,7 @@ pub mod local;
 pub mod lock;
 mod names;
 mod params;
+mod provision;
 pub mod run;
 mod service;
 pub mod status;

@@ -79,6 +79,7 @@ impl Link {
             deliveries,
             picture: self.picture,
             wants_catalogue: self.wants_catalogue,
+            misread: sync::Misread::default(),
             clock: self.clock.clone(),
             seed: self.seed,
         };

@@ -30,6 +30,7 @@ use crate::local::{self, Local};
 use crate::lock::{Lock, LockError};
 use crate::names;
 use crate::params::Shelf;
+use crate::provision;
 use crate::service::registry::{self, Registry};
 use crate::service::{Addresses, Key, Shown};
 use crate::status;
@@ -90,6 +91,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
     let (orders, order) = watch::channel(order.map(Arc::new));
     let board = watch::Sender::new(Board { generation, ..Board::default() });
+    provision::start(&config.entities, board.clone(), clock.clone(), &level);
     let contact = watch::Sender::new(Contact::default());
     let seed = RandomState::new().build_hasher().finish();
     tracing::info!(node = %identity.node, namespace = %identity.namespace, %generation, "the agent starts");
@@ -103,8 +105,10 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let node = identity.node.clone();
     let source = link::source(identity.clone(), config.servers.clone(), contact, seed);
     let failed = watch::Sender::new(kept::newest(&logs));
-    let discovery =
-        Discovery::start(&config, (registered, ledger.clone()), (contacts.clone(), &clock, seed), &level);
+    let (wants, wanted) = watch::channel(wants_catalogue(&config));
+    let wants = Arc::new(wants);
+    let kept = (registered, ledger.clone(), wants.clone());
+    let discovery = Discovery::start(&config, kept, (contacts.clone(), &clock, seed), &level);
     let ground = Ground {
         node: node.clone(),
         namespace: identity.namespace,
@@ -122,7 +126,6 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     };
     let data_dir = config.data_dir.clone();
     let desk = Desk::start(statuses, ledger.clone(), board.clone(), &level);
-    let (wants, wanted) = watch::channel(wants_catalogue(&config));
     files::start(
         config.files.clone(),
         &files::Ground {
@@ -145,7 +148,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         services: discovery.services.clone(),
         board: board.subscribe(),
         picture: discovery.picture.subscribe(),
-        wants_catalogue: Arc::new(wants),
+        wants_catalogue: wants,
         clock: clock.clone(),
     };
     let answering = level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
@@ -178,7 +181,8 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
 /// Whether anything here is made of what others offer.
 fn wants_catalogue(config: &Config) -> bool {
     let recipes = || config.entities.values();
-    let made_of_services = recipes().any(|recipe| !recipe.needs.is_empty() || !recipe.follows.is_empty());
+    let made_of_services = recipes().any(|recipe| !recipe.needs.is_empty() || !recipe.follows.is_empty())
+        || config.services.iter().any(|(_, service, _)| !service.needs.is_empty());
     config.names.is_some() || config.http.is_some() || !config.files.is_empty() || made_of_services
 }
 
@@ -193,25 +197,27 @@ struct Discovery {
 impl Discovery {
     fn start(
         config: &Config,
-        (registered, ledger): (Vec<Registered>, Ledger),
+        (registered, ledger, wants_catalogue): (Vec<Registered>, Ledger, Arc<watch::Sender<bool>>),
         (contact, clock, seed): (watch::Receiver<Contact>, &Clock, u64),
         level: &Tasks,
     ) -> Self {
+        // A copy that was not kept up to date is worth nothing: whoever asks for one later gets it whole.
+        let kept_up = *wants_catalogue.borrow();
+        let picture = if kept_up { catalogue::load(&config.data_dir) } else { Picture::default() };
+        let picture = watch::Sender::new(Arc::new(picture));
         let services = watch::Sender::new(BTreeMap::new());
         let registry = Registry::start(registry::Ground {
             configured: config.services.clone(),
             registered,
             ledger,
             board: services.clone(),
+            picture: picture.subscribe(),
+            wants_catalogue,
             clock: clock.clone(),
             node: config.name.to_string(),
             seed,
             tasks: level.clone(),
         });
-        // A copy that was not kept up to date is worth nothing: whoever asks for one later gets it whole.
-        let picture =
-            if wants_catalogue(config) { catalogue::load(&config.data_dir) } else { Picture::default() };
-        let picture = watch::Sender::new(Arc::new(picture));
         let kept = catalogue::keep(picture.subscribe(), config.data_dir.clone(), level.clone());
         level.spawn("catalogue", kept);
         if let Some(names) = config.names.clone() {

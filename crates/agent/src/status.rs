@@ -50,6 +50,9 @@ pub struct Status {
     pub last_contact_ms: Option<u64>,
     /// Why the last call got no answer.
     pub trouble: Option<String>,
+    /// What of the control plane's catalogue could not be understood; what was known before is gone by.
+    #[serde(default)]
+    pub misread: Option<String>,
     /// The order that was taken in: its generation.
     pub generation: u64,
     /// Its term.
@@ -187,6 +190,7 @@ impl Sources {
             connected_since_ms: contact.connected_since.map(Timestamp::as_millis),
             last_contact_ms: contact.last_contact.map(Timestamp::as_millis),
             trouble: contact.trouble,
+            misread: contact.misread,
             generation: order.as_ref().map_or(0, |order| order.generation.get()),
             term: order.as_ref().map_or(0, |order| order.term.get()),
             paused: order.as_ref().and_then(|order| order.content.paused.clone()),

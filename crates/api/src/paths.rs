@@ -145,6 +145,10 @@ pub const FREEZE: &str = "/v1/namespaces/{ns}/freezes/{freeze}";
 pub const GLOBAL_FREEZES: &str = "/v1/freezes";
 /// One freeze that holds in every namespace.
 pub const GLOBAL_FREEZE: &str = "/v1/freezes/{freeze}";
+/// All pauses of nodes that a selector picks.
+pub const PAUSES: &str = "/v1/namespaces/{ns}/pauses";
+/// One of them.
+pub const PAUSE: &str = "/v1/namespaces/{ns}/pauses/{pause}";
 /// All profiles.
 pub const PROFILES: &str = "/v1/namespaces/{ns}/profiles";
 /// One profile.

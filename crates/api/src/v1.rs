@@ -18,6 +18,7 @@ pub mod offers;
 pub mod order;
 pub mod overview;
 pub mod page;
+pub mod pause;
 pub mod plan;
 pub mod policy;
 pub mod profile;

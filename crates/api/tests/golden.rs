@@ -66,6 +66,7 @@ round_trip! {
     "presence_held": v1::node::Presence => bellwether_core::records::node::Presence;
     "server": v1::server::Server => bellwether_core::records::server::Server;
     "leader": v1::server::Leader => bellwether_core::records::server::Leader;
+    "pause": v1::pause::Pause => bellwether_core::records::pause::Pause;
     "slot": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;

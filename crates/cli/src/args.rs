@@ -5,6 +5,7 @@ mod freeze;
 mod local;
 mod node;
 mod nouns;
+mod pause;
 mod policy;
 mod profile;
 mod service;
@@ -23,6 +24,7 @@ pub(crate) use nouns::{
     Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, PlanRollout, RolloutVerb, ServerConfig,
     ServerVerb, StartRollout, TokenVerb, Wait,
 };
+pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
 pub(crate) use service::{AgentDir, Register, ServiceVerb, WaitFor};
@@ -147,6 +149,9 @@ pub(crate) enum Command {
     /// Keeping targets from taking their turn, for a while or until somebody ends it
     #[command(subcommand)]
     Freeze(FreezeVerb),
+    /// Nodes that start nothing new, by selector, those that join later too
+    #[command(subcommand)]
+    Pause(PauseVerb),
     /// What only so many machines may do at once, like reboot, and who does
     #[command(subcommand)]
     Slot(SlotVerb),
@@ -172,7 +177,7 @@ pub(crate) enum Command {
         /// What to ask about
         subject: String,
     },
-    /// Everything about something: NAME, node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME or profile/NAME
+    /// Everything about something: NAME, node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME, pause/NAME or profile/NAME
     Describe {
         /// What
         subject: String,

@@ -16,6 +16,7 @@ mod local;
 mod manual;
 mod node;
 mod overview;
+mod pause;
 mod profile;
 mod rollout;
 mod server;
@@ -55,6 +56,7 @@ pub(crate) async fn run(args: Args) -> Ended {
         Command::Wait(wait) => wait::run(&context(&global)?, wait).await,
         Command::Rollout(verb) => rollout::run(&context(&global)?, verb).await,
         Command::Freeze(verb) => freeze::run(&context(&global)?, verb).await,
+        Command::Pause(verb) => pause::run(&context(&global)?, verb).await,
         Command::Slot(verb) => slot::run(&context(&global)?, verb).await,
         Command::StopEverything(stop) => freeze::stop_everything(&context(&global)?, stop).await,
         Command::Apply { from, dry_run } => apply::apply(&context(&global)?, &from, dry_run).await,

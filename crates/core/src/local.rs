@@ -10,6 +10,7 @@ pub mod delay;
 pub mod health;
 pub mod memory;
 pub mod plan;
+pub mod provision;
 pub mod serving;
 pub mod statuses;
 pub mod wellness;

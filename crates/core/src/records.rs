@@ -12,6 +12,7 @@ pub mod log;
 pub mod node;
 pub mod offers;
 pub mod order;
+pub mod pause;
 pub mod policy;
 pub mod profile;
 pub mod progress;

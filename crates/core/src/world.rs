@@ -119,6 +119,7 @@ impl Fleet {
             Key::Controllers(name) => revision_of(self.controllers.get(name)),
             Key::Answers(name) => revision_of(self.answers.get(name)),
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
+            Key::Pause(name) => revision_of(self.pauses.get(name)),
             Key::Slot(name) => revision_of(self.slots.get(name)),
             Key::Profile(name) => revision_of(self.profiles.get(name)),
             Key::Edition(name, number) => revision_of(self.editions.get(&(name.clone(), *number))),

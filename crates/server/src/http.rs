@@ -13,6 +13,7 @@ mod input;
 mod listen;
 mod logs;
 mod nodes;
+mod pauses;
 mod plan;
 mod probes;
 mod problem;

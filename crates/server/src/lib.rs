@@ -6,6 +6,7 @@ pub mod config;
 pub mod desk;
 pub mod hooks;
 pub mod http;
+pub mod init;
 pub mod installation;
 pub mod metrics;
 pub mod names;

@@ -8,6 +8,7 @@ pub mod freeze;
 pub mod log;
 pub mod node;
 pub mod offers;
+pub mod pause;
 pub mod plan;
 pub mod profile;
 pub mod report;

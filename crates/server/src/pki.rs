@@ -32,8 +32,9 @@ const SERVER_LIFE: Span = Span::from_secs(2 * 365 * 86_400);
 /// How long a node's certificate lives. Renewed at half life; a machine cut off for longer must join again.
 pub const NODE_LIFE: Span = Span::from_secs(72 * 3_600);
 
-/// Certificates are valid from a little before now, for machines whose clock is behind.
-const BACKDATE: Span = Span::from_secs(3_600);
+/// Certificates are valid from a day before now, for machines whose clock is behind: by the hours of a time zone, most
+/// likely, on one that takes its hardware clock for local time.
+const BACKDATE: Span = Span::from_secs(24 * 3_600);
 
 /// What went wrong with keys or certificates.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use crate::backend::{Answer, Backend};
 use crate::entry::{LeaseId, Page, Revision};
 use crate::error::StoreError;
+use crate::health::Health;
 use crate::range::Range;
 use crate::store::Store;
 use crate::txn::{Outcome, Txn};
@@ -228,6 +229,10 @@ impl Backend for Through {
             self.inner.compact(before).await
         }
         .boxed()
+    }
+
+    fn health(&self) -> watch::Receiver<Health> {
+        self.inner.health()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

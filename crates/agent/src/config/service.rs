@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use bellwether_api::v1::service::definition::{CheckDefinition, Definition};
 use bellwether_core::catalogue::instance::Addresses;
+use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::health::Hysteresis;
 use bellwether_core::records::offers::{MAX_WORD_BYTES, MAX_WORDS};
 use bellwether_core::words::name::{CheckName, EntityName, InstanceName, InterfaceName, ServiceName, Tag};
@@ -19,6 +20,9 @@ use super::recipe::{Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, Probe};
 
 /// Most checks of one service.
 const MAX_CHECKS: usize = 16;
+
+/// Most needs of one service.
+const MAX_NEEDS: usize = 64;
 
 /// The interface that an address is shown under when nobody says which has it.
 const GIVEN: &str = "given";
@@ -40,6 +44,8 @@ pub struct Service {
     pub meta: BTreeMap<String, String>,
     /// The entity it belongs to.
     pub entity: Option<EntityName>,
+    /// What must be there before it is said to serve.
+    pub needs: Vec<Need>,
     /// What is asked all the time.
     pub checks: BTreeMap<CheckName, Check>,
     /// What is listened for, and for how long it holds.
@@ -97,7 +103,8 @@ impl Service {
         let entity = definition.entity.as_deref().map(|entity| read("entity", entity)).transpose()?;
         let (at, port) = (at(definition)?, definition.port);
         let (checks, listening) = checks(&definition.checks)?;
-        Ok(Self { name, id, at, port, tags, meta: definition.meta.clone(), entity, checks, listening })
+        let (needs, meta) = (needs(&name, &definition.needs)?, definition.meta.clone());
+        Ok(Self { name, id, at, port, tags, meta, entity, needs, checks, listening })
     }
 }
 
@@ -111,6 +118,17 @@ fn at(definition: &Definition) -> Result<At, Wrong> {
         }
         (Some(_), Some(_)) => Err(wrong("interface", "say an address or an interface, not both")),
     }
+}
+
+fn needs(own: &ServiceName, texts: &[String]) -> Result<Vec<Need>, Wrong> {
+    if texts.len() > MAX_NEEDS {
+        return Err(wrong("needs", format!("there are more than {MAX_NEEDS}")));
+    }
+    let needs = texts.iter().map(|text| read::<Need>("needs", text)).collect::<Result<Vec<_>, _>>()?;
+    if needs.iter().any(|need| need.service == *own) {
+        return Err(wrong("needs", "it would wait for itself"));
+    }
+    Ok(needs)
 }
 
 type Checks = (BTreeMap<CheckName, Check>, BTreeMap<CheckName, Span>);

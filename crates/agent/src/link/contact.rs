@@ -13,6 +13,8 @@ pub(crate) struct Contact {
     pub(crate) last_contact: Option<Timestamp>,
     /// Why the last call got no answer.
     pub(crate) trouble: Option<String>,
+    /// Why its catalogue was not understood, when it last was not.
+    pub(crate) misread: Option<String>,
 }
 
 impl Contact {

@@ -68,6 +68,11 @@ impl Line {
         });
     }
 
+    /// The catalogue that it sent could not be understood, for this reason; or it was understood again.
+    pub(super) fn misread(&self, reason: Option<String>) {
+        self.contact.send_modify(|contact| contact.misread = reason);
+    }
+
     /// It did not: the next one's turn.
     pub(super) fn failed(&self, reason: &CallError) {
         let server = self.state.borrow().server();

@@ -13,7 +13,8 @@ use super::line::Line;
 use crate::identity::Identity;
 use crate::join::certificate_request;
 
-/// A renewal that failed is tried again after this, give or take a quarter: the other half of the life is left for it.
+/// A renewal that failed is tried again after this, give or take a quarter: the other half of the life is left for it. Nor
+/// is one that succeeded done again sooner.
 const AGAIN: Span = Span::from_secs(600);
 
 /// Longest sleep at once: a machine that was suspended notices within this that its certificate is due.
@@ -41,7 +42,8 @@ impl Renewal {
                     renewed = self.renew(&level) => renewed,
                 };
                 wait = match renewed {
-                    Ok(()) => continue,
+                    // Whose clock is ahead by more than a life would find the fresh one due at once.
+                    Ok(()) => due(&self.line.identity(), self.seed).since(self.clock.now()).max(AGAIN),
                     Err(reason) => {
                         tracing::warn!(
                             "could not renew this node's certificate: {reason}; trying again later"

@@ -1,5 +1,7 @@
 //! The hanging request: heartbeat and order in one.
 
+mod misread;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ use super::line::Line;
 use crate::board::Board;
 use crate::catalogue::Picture;
 use crate::ledger::Ledger;
+pub(super) use misread::Misread;
 
 /// How long a request hangs, give or take a quarter: below a minute, at which many middle boxes cut idle connections.
 const WAIT: Span = Span::from_secs(44);
@@ -38,6 +41,7 @@ pub(super) struct Sync {
     pub(super) deliveries: watch::Receiver<u64>,
     pub(super) picture: watch::Sender<Arc<Picture>>,
     pub(super) wants_catalogue: watch::Receiver<bool>,
+    pub(super) misread: Misread,
     pub(super) clock: Clock,
     pub(super) seed: u64,
 }
@@ -90,8 +94,10 @@ impl Sync {
     async fn ask(&self, round: u32, failed: u32) -> Result<v1::order::Sync, CallError> {
         let known = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
         let wants = *self.wants_catalogue.borrow();
-        let seen = wants.then(|| self.picture.borrow().index);
+        let held = self.misread.left(self.clock.now());
+        let seen = (wants && held.is_none()).then(|| self.misread.seen(self.picture.borrow().index));
         let wait = hangs(round, failed, self.seed);
+        let wait = held.map_or(wait, |left| wait.min(left));
         let client = self.line.client()?;
         client
             .sync(self.namespace.as_str(), self.node.as_str(), (known.get(), seen), wait.to_duration())
@@ -121,14 +127,28 @@ impl Sync {
         refused.map(|_| delay::LONGEST_CALL)
     }
 
-    /// Takes in what the copy of the catalogue lacked. What cannot be understood is asked for again, whole.
-    fn learn(&self, update: v1::service::CatalogueUpdate) {
+    /// Takes in what the copy of the catalogue lacked. What cannot be understood leaves the copy as it is, and is asked for
+    /// again, whole, after a while.
+    fn learn(&mut self, update: v1::service::CatalogueUpdate) {
         let learned = self.picture.borrow().with(update);
-        let learned = learned.unwrap_or_else(|reason| {
-            tracing::error!(reason, "could not understand the catalogue; asking for all of it");
-            Picture::default()
-        });
-        self.picture.send_replace(Arc::new(learned));
+        match learned {
+            Ok(picture) => {
+                if self.misread.is_over() {
+                    tracing::info!("understood the catalogue again");
+                    self.line.misread(None);
+                }
+                self.picture.send_replace(Arc::new(picture));
+            }
+            Err(reason) if self.misread.happened(self.clock.now(), self.seed) => {
+                tracing::error!(
+                    reason,
+                    "could not understand the catalogue; going on with what was known before, and asking for all of it \
+                     again and again: is this agent older than its server?"
+                );
+                self.line.misread(Some(reason));
+            }
+            Err(reason) => tracing::debug!(reason, "could not understand the catalogue"),
+        }
     }
 
     /// Asks for a report, whether or not something changed; answers which ask this is.

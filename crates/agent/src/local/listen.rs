@@ -4,14 +4,12 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use axum::{Extension, Router};
+use bellwether_rt::doorway::Doorway;
 use bellwether_rt::tasks::Tasks;
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::problem;
 use crate::http::speak::speak;
@@ -49,34 +47,12 @@ pub(super) fn remove(path: &Path) {
 
 /// Serves `router` until the level stops.
 pub(super) async fn serve(listener: UnixListener, router: Router, tasks: Tasks) {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let token = tasks.token();
-    loop {
-        // Both arms only wait; a permit that is dropped goes back.
-        let permit = tokio::select! {
-            () = token.cancelled() => return,
-            permit = room.clone().acquire_owned() => permit,
-        };
-        let Ok(permit) = permit else { return };
-        // accept is cancel safe: a connection is either returned or still queued.
-        let accepted = tokio::select! {
-            () = token.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let (router, level) = (router.clone(), tasks.clone());
-                tasks.spawn("local connection", connection(stream, router, level, permit));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "could not accept a local connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
+    let doorway = Doorway { name: "local connection", room: MAX_CONNECTIONS };
+    let serve = |(stream, _)| connection(stream, router.clone(), tasks.clone());
+    doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
-async fn connection(stream: UnixStream, router: Router, tasks: Tasks, _permit: OwnedSemaphorePermit) {
+async fn connection(stream: UnixStream, router: Router, tasks: Tasks) {
     let router = match stream.peer_cred() {
         Ok(peer) if may_ask(&peer) => router.layer(Extension(Peer(peer.pid()))),
         Ok(peer) => {

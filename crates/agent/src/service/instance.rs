@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwether_core::local::serving::{Listening, serving};
+use bellwether_core::local::serving::{Listening, serving, waiting};
+use bellwether_core::records::offers::Serving;
 use bellwether_core::words::name::CheckName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 
 use super::{Board, Shown};
 use crate::apply::Facts;
+use crate::catalogue::Picture;
 use crate::check::Checks;
 use crate::config::service::Service;
 
@@ -22,6 +24,8 @@ pub(crate) type Heard = watch::Receiver<BTreeMap<CheckName, Listening>>;
 pub(super) struct Instance {
     pub(super) service: Arc<Service>,
     pub(super) heard: Heard,
+    /// What others offer, for what it needs.
+    pub(super) picture: watch::Receiver<Arc<Picture>>,
     pub(super) board: Board,
     pub(super) clock: Clock,
     pub(super) node: String,
@@ -34,22 +38,35 @@ impl Instance {
         let token = level.token();
         let facts = Facts { node: self.node.clone(), ..Facts::default() };
         let mut checks = Checks::start(&self.service.checks, &facts, &self.clock, &level, self.seed);
+        // A need that was met and is lost again does not undo that it serves.
+        let mut waits = !self.service.needs.is_empty();
         loop {
             let now = self.clock.now();
             let listening = self.heard.borrow_and_update().clone();
-            self.show(serving(&checks.now(), &listening, now));
+            let unmet = if waits { self.unmet() } else { None };
+            waits = unmet.is_some();
+            self.show(unmet.unwrap_or_else(|| serving(&checks.now(), &listening, now)));
             let ends = listening.values().filter_map(|listening| listening.ends(now)).min();
             // All only wait; everything is looked at again above.
             tokio::select! {
                 () = token.cancelled() => return,
                 () = checks.turned() => {}
                 heard = self.heard.changed() => if heard.is_err() { return },
+                news = self.picture.changed(), if waits => if news.is_err() { return },
                 () = until(ends, now) => {}
             }
         }
     }
 
-    fn show(&self, serving: bellwether_core::records::offers::Serving) {
+    /// What of its needs is not there, as the reason not to serve.
+    fn unmet(&mut self) -> Option<Serving> {
+        let picture = self.picture.borrow_and_update().clone();
+        let unmet = self.service.needs.iter().filter_map(|need| need.unmet(&picture.catalogue));
+        let unmet: Vec<String> = unmet.map(|unmet| unmet.to_string()).collect();
+        (!unmet.is_empty()).then(|| waiting(&unmet.join(", and ")))
+    }
+
+    fn show(&self, serving: Serving) {
         let (key, shown) = (self.service.key(), Shown { service: self.service.clone(), serving });
         self.board.send_if_modified(|all| {
             let same = all.get(&key) == Some(&shown);

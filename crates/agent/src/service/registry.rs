@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::instance::Instance;
 use super::{Board, Key};
+use crate::catalogue::Picture;
 use crate::config::service::Service;
 use crate::ledger::{Ledger, Registered};
 
@@ -50,6 +51,9 @@ pub(crate) struct Ground {
     pub(crate) registered: Vec<Registered>,
     pub(crate) ledger: Ledger,
     pub(crate) board: Board,
+    /// What others offer, and whether anybody here wants to know.
+    pub(crate) picture: watch::Receiver<Arc<Picture>>,
+    pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
     pub(crate) clock: Clock,
     pub(crate) node: String,
     pub(crate) seed: u64,
@@ -151,12 +155,16 @@ impl Work {
 
     fn begin(&mut self, definition: Definition, service: Service, (source, configured): (String, bool)) {
         let (service, level) = (Arc::new(service), self.ground.tasks.child());
+        if !service.needs.is_empty() {
+            self.ground.wants_catalogue.send_if_modified(|wants| !std::mem::replace(wants, true));
+        }
         let listening = service.listening.iter();
         let listening = listening.map(|(name, lasts)| (name.clone(), Listening::new(*lasts))).collect();
         let (heard, hears) = watch::channel(listening);
         let instance = Instance {
             service: service.clone(),
             heard: hears,
+            picture: self.ground.picture.clone(),
             board: self.ground.board.clone(),
             clock: self.ground.clock.clone(),
             node: self.ground.node.clone(),

@@ -114,3 +114,42 @@ async fn the_dynamic_commands_run_again_when_what_they_are_made_from_changed_and
     assert_eq!(bench.trace(), trace, "a restart is no change");
     agent.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_needs_others_is_found_and_does_not_serve_until_they_are_there() {
+    let bench = Bench::new().await;
+    // Nothing else here wants to know what is offered, and neither service belongs to an entity.
+    let agent = bench.agent("[[service]]\nname = \"web\"\nneeds = [\"2 of mysql\"]\n").await;
+    let says = async |service: &str, text: &str| {
+        until(text, async || {
+            let view = bench.client.service(crate::bench::NS, service, None, std::time::Duration::ZERO).await;
+            view.is_ok_and(|view| {
+                view.instances.iter().any(|one| format!("{} {}", one.level, one.reason) == text)
+            })
+        })
+        .await;
+    };
+    says("web", "failing needs 2 functional of mysql: nobody ever offered it").await;
+    let why = bench.client.why(crate::bench::NS, "node/web-1").await.unwrap().lines.join("\n");
+    assert!(why.contains("web of service web does not serve: needs 2 functional of mysql"), "{why}");
+
+    // An address is all that this one needs.
+    let addressable = Definition { needs: vec!["1 addressable of web".to_owned()], ..patient("api") };
+    register(&bench, &addressable).await.unwrap();
+    pulse(&bench, "api", "passing", "").await.unwrap();
+    says("api", "passing ").await;
+
+    for id in ["one", "two"] {
+        register(&bench, &Definition { id: Some(id.to_owned()), ..patient("mysql") }).await.unwrap();
+        pulse(&bench, id, "passing", "").await.unwrap();
+    }
+    says("web", "passing ").await;
+    // What was met and is lost again undoes nothing.
+    pulse(&bench, "one", "failing", "").await.unwrap();
+    until("one serves no longer", async || {
+        crate::services::level(&bench, "mysql").await.as_deref() == Some("failing")
+    })
+    .await;
+    says("web", "passing ").await;
+    agent.stop().await;
+}

@@ -4,6 +4,7 @@ mod access;
 mod entities;
 mod freezes;
 mod nodes;
+mod pauses;
 mod profiles;
 mod rollouts;
 mod services;

@@ -7,6 +7,7 @@ use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::pause::Pause;
 use super::status::Status;
 use crate::shape::{ShapeError, read, read_some};
 
@@ -93,6 +94,9 @@ pub struct NodeView {
     pub node: Node,
     /// Its connection.
     pub presence: Presence,
+    /// Pauses that hold it by their selectors, beside its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<Pause>,
     /// What it runs, by entity: versions that validation passed on.
     pub running: BTreeMap<String, String>,
     /// What it was told to be at, by entity.

@@ -122,6 +122,10 @@ pub enum CatalogueChange {
         /// Which one.
         name: String,
     },
+    /// One that only newer programs know: whoever reads it has lost the thread.
+    #[serde(other, skip_serializing)]
+    #[schema(ignore)]
+    Unknown,
 }
 
 impl ServiceSummary {
@@ -214,6 +218,9 @@ impl TryFrom<CatalogueChange> for log::Change {
             }
             CatalogueChange::Gone { service, node, name } => {
                 Self::Gone(read("service", &service)?, read("node", &node)?, read("name", &name)?)
+            }
+            CatalogueChange::Unknown => {
+                return Err(ShapeError::at("change", "this version does not know it"));
             }
         })
     }

@@ -86,6 +86,9 @@ pub(crate) struct Register {
     /// It serves while a program says so at least this often, by `service pulse`
     #[arg(long)]
     pub(crate) ttl: Option<String>,
+    /// What must be there before it is said to serve, like db or "2 of db"; again for more
+    #[arg(long = "need", value_name = "NEED")]
+    pub(crate) needs: Vec<String>,
     /// How often tcp and http are asked
     #[arg(long)]
     pub(crate) interval: Option<String>,

@@ -111,6 +111,8 @@ fn sheet(status: &Status) -> String {
         format!("server    {} ({contact})", status.server),
         format!("order     generation {}, term {}", status.generation, status.term),
     ];
+    let misread = status.misread.iter();
+    lines.extend(misread.map(|reason| format!("catalogue not understood, an older one is used: {reason}")));
     lines.extend(status.paused.iter().map(|why| format!("paused    {why}")));
     let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let rows = status.entities.iter().map(|(name, entity)| {

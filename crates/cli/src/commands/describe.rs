@@ -62,6 +62,7 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
     let found = match kind {
         "node" => fields(&client.node(namespace, name).await?)?,
         "entity" => fields(&client.entity(namespace, name).await?)?,
+        "pause" => fields(&client.pause(namespace, name).await?)?,
         "profile" => fields(&client.profile(namespace, name).await?)?,
         "rollout" => fields(&client.current_rollout(namespace, name, None, Duration::ZERO).await?)?,
         "freeze" => match client.freeze(Some(namespace), name).await {
@@ -74,7 +75,7 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
             Err(error) => return Err(error.into()),
         },
         other => {
-            let hint = "node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME or profile/NAME";
+            let hint = "node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME, pause/NAME or profile/NAME";
             return Err(Failure::usage(format!("describe a {other:?}")).hint(hint));
         }
     };

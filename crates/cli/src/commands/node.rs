@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::client::CallError;
 use bellwether_api::v1::node::{LabelChange, NodeView};
+use bellwether_api::v1::pause::Pause;
 
 use super::confirm;
 use crate::args::{NodeVerb, Which};
@@ -28,7 +29,14 @@ pub(super) async fn run(context: &Context, verb: NodeVerb) -> Ended {
                 .await?;
         }
         NodeVerb::Resume { which } => {
-            each(context, which, "resumed", async |name| client.resume_node(namespace, name).await).await?;
+            let (mut held, mut resumed) = (false, Vec::new());
+            for name in picked(context, which).await? {
+                let still = client.resume_node(namespace, &name).await?.held_by;
+                held |= !still.is_empty();
+                resumed.push((name, still));
+            }
+            say_resumed(&resumed);
+            return Ok(if held { Exit::No } else { Exit::Yes });
         }
         NodeVerb::Cordon { which, why } => {
             let cordon = async |name: &str| client.cordon_node(namespace, name, &why, false).await;
@@ -119,6 +127,7 @@ fn contact(view: &NodeView) -> String {
     match (&view.node.decommissioned, &view.node.pause) {
         (Some(_), _) => "decommissioned".to_owned(),
         (None, Some(_)) => format!("{}, paused", view.presence.contact),
+        (None, None) if !view.pauses.is_empty() => format!("{}, paused", view.presence.contact),
         (None, None) if view.node.cordon.as_ref().is_some_and(|cordon| cordon.drained) => {
             format!("{}, drained", view.presence.contact)
         }
@@ -145,6 +154,10 @@ fn sheet(view: &NodeView) -> String {
         if let Some(mark) = mark {
             lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.why));
         }
+    }
+    for Pause { name, nodes, mark } in &view.pauses {
+        let at = date(mark.at_ms);
+        lines.push(format!("paused    by {} at {at}, pause {name} of {nodes}: {}", mark.by, mark.why));
     }
     if let Some(cordon) = &view.node.cordon {
         let (word, mark) = (if cordon.drained { "drained" } else { "cordoned" }, &cordon.mark);
@@ -178,6 +191,37 @@ fn labels(changes: &[String]) -> Result<LabelChange, Failure> {
     Ok(change)
 }
 
+/// Says of each what still holds it; of several, also that nothing does.
+fn say_resumed(resumed: &[(String, Vec<Pause>)]) {
+    for (name, still) in resumed {
+        for pause in still {
+            let (mark, nodes) = (&pause.mark, &pause.nodes);
+            let why = if mark.why.is_empty() { String::new() } else { format!(": {}", mark.why) };
+            tell(&format!(
+                "{name} is still paused: pause {} of {nodes} by {} holds it{why}; end it for all with: bellwether \
+                 pause off {}",
+                pause.name, mark.by, pause.name
+            ));
+        }
+        if still.is_empty() && resumed.len() > 1 {
+            tell(&format!("{name} resumed"));
+        }
+    }
+}
+
+/// The one machine that is meant, or each that a selector picks now.
+async fn picked(context: &Context, which: Which) -> Result<Vec<String>, Failure> {
+    if let Some(name) = which.name {
+        return Ok(vec![name]);
+    }
+    let nodes = all(context, which.filter.as_deref(), false).await?;
+    if nodes.is_empty() {
+        return Err(Failure::new(Exit::No, "find a machine that the selector picks".to_owned())
+            .hint("bellwether node list -o wide"));
+    }
+    Ok(nodes.into_iter().map(|view| view.node.name).collect())
+}
+
 /// Does something to one machine, or to each that a selector picks now; says each that was done when there are several.
 async fn each(
     context: &Context,
@@ -185,29 +229,12 @@ async fn each(
     word: &str,
     act: impl AsyncFn(&str) -> Result<(), CallError>,
 ) -> Result<(), Failure> {
-    if let Some(name) = which.name {
-        return Ok(act(&name).await?);
-    }
-    let mut after: Option<String> = None;
-    let mut count = 0_usize;
-    loop {
-        let page = context
-            .client
-            .nodes(&context.namespace, which.filter.as_deref(), after.as_deref(), false)
-            .await?;
-        for view in &page.items {
-            act(&view.node.name).await?;
-            tell(&format!("{} {word}", view.node.name));
-            count += 1;
+    let alone = which.name.is_some();
+    for name in picked(context, which).await? {
+        act(&name).await?;
+        if !alone {
+            tell(&format!("{name} {word}"));
         }
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    if count == 0 {
-        return Err(Failure::new(Exit::No, "find a machine that the selector picks".to_owned())
-            .hint("bellwether node list -o wide"));
     }
     Ok(())
 }

@@ -115,6 +115,7 @@ fn definition(register: &Register) -> Result<Definition, Failure> {
         tags: register.tags.iter().cloned().collect(),
         meta,
         entity: None,
+        needs: register.needs.clone(),
         checks: tcp.into_iter().chain(http).chain(ttl).collect(),
     })
 }

@@ -17,6 +17,7 @@ mod services;
 mod simulate;
 
 mod profiles;
+mod story_clocks;
 mod story_cut_off;
 mod story_files;
 mod story_haproxy;

@@ -89,7 +89,7 @@ impl Place {
             format!("[agent]\nname = {name:?}\nserver = {server:?}\ndata_dir = {data:?}\n{sections}\n");
         std::fs::write(home.join("agent.toml"), config).unwrap();
         let token = home.join("join-token").display().to_string();
-        let joined = self.run(&[
+        let join = [
             "agent",
             "join",
             "--server",
@@ -102,7 +102,8 @@ impl Place {
             "role=web",
             "--data-dir",
             &data,
-        ]);
+        ];
+        let joined = self.command_on(on, &join).output().unwrap();
         assert!(joined.status.success(), "{}", text(&joined.stderr));
         self.run_agent(on, name);
     }
@@ -112,21 +113,26 @@ impl Place {
         self.run_agent(&[], name);
     }
 
+    /// The same, by way of a command that runs others elsewhere.
+    pub(crate) fn resume_agent_on(&mut self, on: &[String], name: &str) {
+        self.run_agent(on, name);
+    }
+
     fn run_agent(&mut self, on: &[String], name: &str) {
         let config = self.path(&format!("{name}/agent.toml"));
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log(name)).unwrap();
-        let plain = self.command(&["agent", "run", "--config", &config]);
-        let mut command = match on.split_first() {
-            None => plain,
-            Some((program, words)) => {
-                let mut command = Command::new(program);
-                command.args(words).arg(plain.get_program()).args(plain.get_args());
-                command.stdin(Stdio::null());
-                command
-            }
-        };
+        let mut command = self.command_on(on, &["agent", "run", "--config", &config]);
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         self.agents.insert(name.to_owned(), child);
+    }
+
+    /// The command line, by way of a command that runs others elsewhere, if there is one.
+    fn command_on(&self, on: &[String], args: &[&str]) -> Command {
+        let plain = self.command(args);
+        let Some((program, words)) = on.split_first() else { return plain };
+        let mut command = Command::new(program);
+        command.args(words).arg(plain.get_program()).args(plain.get_args()).stdin(Stdio::null());
+        command
     }
 
     /// kill -9; its services live on.

@@ -128,14 +128,20 @@ pub fn counted(text: &str) -> Option<(u32, &str)> {
 
 impl core::str::FromStr for Need {
     type Err = String;
-    /// Reads `db`, or `2 of db`: that many functional ones.
+    /// Reads `db`, or `2 of db`: that many functional ones; or, as it is written, `2 addressable of db`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let read = counted(text).ok_or("write a service, or a count of it like \"2 of db\"")?;
+        let levels = [Wanted::Functional, Wanted::Addressable];
+        let levelled = levels.into_iter().find_map(|level| {
+            let (count, name) = text.split_once(&format!(" {} of ", level.as_str()))?;
+            Some((format!("{count} of {name}"), level))
+        });
+        let (text, at) = levelled.unwrap_or_else(|| (text.to_string(), Wanted::default()));
+        let read = counted(&text).ok_or("write a service, or a count of it like \"2 of db\"")?;
         match read {
             (0, _) => Err("nothing of it is needed".into()),
             (count, name) => {
                 let service = ServiceName::parse(name).map_err(|error| error.to_string())?;
-                Ok(Self::of(service, count))
+                Ok(Self { at, ..Self::of(service, count) })
             }
         }
     }
@@ -236,6 +242,11 @@ mod tests {
         assert_eq!(text(&catalogue), failing);
         let addressable = Need { at: Wanted::Addressable, ..need.clone() };
         assert_eq!(said(&catalogue, &addressable), None, "registered is enough");
+        assert_eq!("2 addressable of mysql".parse(), Ok(addressable.clone()));
+        assert_eq!(addressable.to_string().parse(), Ok(addressable));
+        for wrong in ["addressable of mysql", "0 addressable of mysql", "2 warm of mysql"] {
+            assert!(wrong.parse::<Need>().is_err(), "{wrong}");
+        }
         put(&mut catalogue, "mysql", "db-2", Level::Warning { reason: "slow".into() });
         assert_eq!(said(&catalogue, &need), None, "what warns serves");
     }

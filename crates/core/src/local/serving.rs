@@ -83,6 +83,12 @@ pub fn serving(
     worst
 }
 
+/// An instance that needs what is not there: it is registered, so that others find its address, and does not serve.
+#[must_use]
+pub fn waiting(unmet: &str) -> Serving {
+    Serving::Failing { reason: cut(&format!("needs {unmet}")) }
+}
+
 enum Said {
     Well,
     Warns(String),

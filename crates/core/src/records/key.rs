@@ -10,6 +10,7 @@ use super::log::NodeLog;
 use super::node::{Marked, Node, Presence};
 use super::offers::{Offers, Service};
 use super::order::Order;
+use super::pause::Pause;
 use super::profile::{Edition, Profile};
 use super::progress::Progress;
 use super::report::Report;
@@ -20,7 +21,8 @@ use super::target::TargetState;
 use super::token::{JoinToken, Token};
 use crate::words::counter::{EditionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, EntityName, FreezeName, NodeName, ProfileName, ServerName, ServiceName, SlotName, TargetName,
+    Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
+    TargetName,
 };
 
 use alloc::string::String;
@@ -64,6 +66,8 @@ pub enum Key {
     Freeze(FreezeName),
     /// A freeze that holds in every namespace.
     GlobalFreeze(FreezeName),
+    /// A pause of several nodes.
+    Pause(PauseName),
     /// A slot.
     Slot(SlotName),
     /// A profile.
@@ -121,6 +125,8 @@ pub enum Record {
     Freeze(Freeze),
     /// A freeze that holds in every namespace.
     GlobalFreeze(Freeze),
+    /// A pause of several nodes.
+    Pause(Pause),
     /// A slot.
     Slot(Slot),
     /// A profile.
@@ -162,6 +168,7 @@ impl Record {
             Self::Answers(entity, _) => Key::Answers(entity.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::GlobalFreeze(freeze) => Key::GlobalFreeze(freeze.name.clone()),
+            Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Slot(slot) => Key::Slot(slot.name.clone()),
             Self::Profile(profile) => Key::Profile(profile.name.clone()),
             Self::Edition(edition) => Key::Edition(edition.profile.clone(), edition.number),

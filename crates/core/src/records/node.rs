@@ -38,6 +38,19 @@ pub struct Marked {
     pub why: String,
 }
 
+impl Marked {
+    /// Who paused something and why, for a person.
+    #[must_use]
+    pub fn paused(&self) -> String {
+        let Self { by, why, .. } = self;
+        if why.is_empty() {
+            alloc::format!("paused by {by}")
+        } else {
+            alloc::format!("paused by {by}: {why}")
+        }
+    }
+}
+
 /// A person's word that a node is to be told nothing new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cordon {

@@ -76,6 +76,8 @@ names! {
     EntityName: "entity name", label;
     /// A freeze. A DNS label.
     FreezeName: "freeze name", label;
+    /// A pause of several nodes. A DNS label.
+    PauseName: "pause name", label;
     /// What only so many may do at once. A DNS label.
     SlotName: "slot name", label;
     /// Whoever holds a slot, by a name of its own choice. 1 to 253 visible ASCII characters.

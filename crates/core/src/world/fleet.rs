@@ -1,5 +1,6 @@
 //! One namespace of the world: its nodes, entities, rollouts, orders and the newest events.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 
 use rpds::RedBlackTreeSetSync;
@@ -17,6 +18,7 @@ use crate::records::log::NodeLog;
 use crate::records::node::{Marked, Node, Presence};
 use crate::records::offers::{Offers, Service};
 use crate::records::order::{Content, Order};
+use crate::records::pause::Pause;
 use crate::records::profile::{Edition, Profile};
 use crate::records::progress::Progress;
 use crate::records::report::Report;
@@ -25,7 +27,8 @@ use crate::records::slot::Slot;
 use crate::rollout::board::Board;
 use crate::words::counter::{EditionNumber, Revision, RolloutNumber, Sequence};
 use crate::words::name::{
-    Category, EntityName, FreezeName, NodeName, ProfileName, ServerName, ServiceName, SlotName, TargetName,
+    Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
+    TargetName,
 };
 use crate::words::time::Timestamp;
 
@@ -76,6 +79,8 @@ pub struct Fleet {
     pub answers: Map<EntityName, Kept<Answers>>,
     /// What is not to be changed.
     pub freezes: Map<FreezeName, Kept<Freeze>>,
+    /// Nodes that start nothing new, by selector.
+    pub pauses: Map<PauseName, Kept<Pause>>,
     /// What only so many may do at once, as far as there is something to say of it.
     pub slots: Map<SlotName, Kept<Slot>>,
     /// Every rollout.
@@ -122,6 +127,18 @@ impl Fleet {
         let first = first.map(|(category, entity)| (node.clone(), category, entity));
         let from = first.into_iter().flat_map(|first| self.logs.range(first..));
         from.take_while(move |((of, _, _), _)| of == node).map(|(_, kept)| kept)
+    }
+
+    /// The pauses that hold a node by their selectors, by name.
+    pub fn pauses_of<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Pause> + 'a {
+        self.pauses.values().map(|kept| &*kept.value).filter(|pause| pause.holds(node))
+    }
+
+    /// Why a node starts nothing new; none when it may. Its own pause comes first, then others by name.
+    #[must_use]
+    pub fn paused(&self, node: &Node) -> Option<String> {
+        let own = node.pause.as_ref().map(Marked::paused);
+        own.or_else(|| self.pauses_of(node).next().map(Pause::line))
     }
 
     /// A node that is not decommissioned.

@@ -67,6 +67,7 @@ impl Fleet {
             | Record::Controllers(..)
             | Record::Answers(..)
             | Record::Freeze(_)
+            | Record::Pause(_)
             | Record::Slot(_)
             | Record::Profile(_)
             | Record::Edition(_)
@@ -123,6 +124,9 @@ impl Fleet {
             }
             Record::Freeze(freeze) => {
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
+            }
+            Record::Pause(pause) => {
+                self.pause_changed(pause.name.clone(), Some(kept(pause, revision)), revision)
             }
             Record::Slot(slot) => {
                 self.slots.insert_mut(slot.name.clone(), kept(slot, revision));
@@ -239,6 +243,7 @@ impl Fleet {
             | Key::Controllers(_)
             | Key::Answers(_)
             | Key::Freeze(_)
+            | Key::Pause(_)
             | Key::Slot(_)
             | Key::Profile(_)
             | Key::Edition(..) => {
@@ -282,6 +287,7 @@ impl Fleet {
             Key::Freeze(name) => {
                 self.freezes.remove_mut(name);
             }
+            Key::Pause(name) => self.pause_changed(name.clone(), None, revision),
             Key::Slot(name) => {
                 self.slots.remove_mut(name);
             }

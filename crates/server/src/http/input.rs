@@ -8,7 +8,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::{
-    Category, EntityName, FreezeName, Namespace, NodeName, ProfileName, ServiceName, SlotName,
+    Category, EntityName, FreezeName, Namespace, NodeName, PauseName, ProfileName, ServiceName, SlotName,
 };
 use bytes::Bytes;
 use http::request::Parts;
@@ -85,6 +85,7 @@ params! {
     Entity(EntityName) = "entity";
     Profile(ProfileName) = "profile";
     Freeze(FreezeName) = "freeze";
+    Pause(PauseName) = "pause";
     Turn(SlotName) = "slot";
     Number(u64) = "number";
     Word(String) = "verb";

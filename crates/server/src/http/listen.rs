@@ -3,11 +3,11 @@
 //! Limits apply here, before anybody is authenticated: handshakes and headers have a deadline, connections a cap.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use bellwether_rt::doorway::Doorway;
 use bellwether_rt::tasks::Tasks;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -15,7 +15,6 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
@@ -49,32 +48,9 @@ pub fn to_peer(router: Router, bearer: Option<Bearer>) -> Router {
 
 /// Serves `router` on `listener` until the level stops, then lets requests in flight finish.
 pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router, tasks: Tasks) {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let token = tasks.token();
-    loop {
-        // Both arms only wait; a permit that is dropped goes back.
-        let permit = tokio::select! {
-            () = token.cancelled() => return,
-            permit = room.clone().acquire_owned() => permit,
-        };
-        let Ok(permit) = permit else { return };
-        // accept is cancel safe: a connection is either returned or still queued.
-        let accepted = tokio::select! {
-            () = token.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, address)) => {
-                let (tls, router, level) = (tls.clone(), router.clone(), tasks.clone());
-                tasks.spawn("connection", connection(stream, address, tls, router, (level, permit)));
-            }
-            Err(error) => {
-                // Out of file descriptors, most likely: wait for some to come back.
-                tracing::warn!(%error, "could not accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
+    let doorway = Doorway { name: "connection", room: MAX_CONNECTIONS };
+    let serve = |(stream, address)| connection(stream, address, tls.clone(), router.clone(), tasks.clone());
+    doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
 async fn connection(
@@ -82,7 +58,7 @@ async fn connection(
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
     router: Router,
-    (tasks, _permit): (Tasks, OwnedSemaphorePermit),
+    tasks: Tasks,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not set nodelay");

@@ -78,6 +78,7 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
     Some(NodeView {
         node: (&**node).into(),
         presence: (&presence).into(),
+        pauses: fleet.pauses_of(node).map(v1::pause::Pause::from).collect(),
         running: running.collect(),
         told: told.map(|(name, told)| (name.to_string(), told.version.to_string())).collect(),
         statuses: statuses.map(|(name, status)| (name.to_string(), status.into())).collect(),
@@ -113,9 +114,8 @@ pub(crate) async fn resume(
     caller: Caller,
     Ns(namespace): Ns,
     Node(name): Node,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::node::resume(&app.desk, &namespace, &caller.actor(), &name).await?;
-    Ok(Answer(Nothing {}))
+) -> Result<Answer<v1::pause::Resumed>, Failure> {
+    Ok(Answer(ops::node::resume(&app.desk, &namespace, &caller.actor(), &name).await?))
 }
 
 pub(crate) async fn cordon(

@@ -1,5 +1,7 @@
 //! The table of routes: every path with its need, its words and its shapes.
 
+mod held;
+
 use axum::Router;
 use axum::routing::get;
 use bellwether_api::paths;
@@ -10,7 +12,6 @@ use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::event::Event;
 use bellwether_api::v1::external::{Orchestrated, Reports};
 use bellwether_api::v1::failure::Failures;
-use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::http_sd::TargetGroup;
 use bellwether_api::v1::log::{NewLog, NodeLog};
 use bellwether_api::v1::node::{Because, LabelChange, NodeView, Unaccounted};
@@ -18,13 +19,13 @@ use bellwether_api::v1::offers::Offers;
 use bellwether_api::v1::order::Sync;
 use bellwether_api::v1::overview::Overview;
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::pause::Resumed;
 use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_api::v1::profile::{Edition, Profile, ProfilePatch, ProfileSpec};
 use bellwether_api::v1::report::Report;
 use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
 use bellwether_api::v1::server::ControlPlane;
 use bellwether_api::v1::service::{ServiceSummary, ServiceView};
-use bellwether_api::v1::slot::{FleetLock, Force, Slot, SlotSpec};
 use bellwether_api::v1::status::Status;
 use bellwether_api::v1::target::TargetView;
 use bellwether_api::v1::why::Why;
@@ -35,8 +36,8 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
 use super::{
-    App, access, entities, events, expected, external, failures, fleet_lock, freezes, logs, nodes, plan,
-    probes, profiles, reports, rollouts, routes, servers, services, slots, sync, why,
+    App, access, entities, events, expected, external, failures, logs, nodes, plan, probes, profiles,
+    reports, rollouts, routes, servers, services, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -70,23 +71,22 @@ const fn route(method: HttpMethod, path: &'static str, need: Need, summary: &'st
 }
 
 pub(super) fn all(app: App) -> Routes {
-    people(configuration(turns(frozen(changes(offered(fleet(nodes(Routes::new(app)))))))))
-        .add::<Nothing, Nothing, _, _>(
-            route(Get, paths::HEALTHZ, Need::Open, "The process answers"),
-            probes::healthz,
-        )
-        .add::<Nothing, Nothing, _, _>(
-            route(Get, paths::READYZ, Need::Open, "The store answers"),
-            probes::readyz,
-        )
-        .add::<Nothing, ControlPlane, _, _>(
-            route(Get, paths::SERVERS, Need::Read, "The control plane: its servers and who leads"),
-            servers::list,
-        )
-        .add::<Nothing, Nothing, _, _>(
-            route(Get, paths::METRICS, Need::Read, "Prometheus metrics"),
-            probes::metrics_page,
-        )
+    people(configuration(held::turns(held::paused(held::frozen(changes(offered(fleet(nodes(
+        Routes::new(app),
+    )))))))))
+    .add::<Nothing, Nothing, _, _>(
+        route(Get, paths::HEALTHZ, Need::Open, "The process answers"),
+        probes::healthz,
+    )
+    .add::<Nothing, Nothing, _, _>(route(Get, paths::READYZ, Need::Open, "The store answers"), probes::readyz)
+    .add::<Nothing, ControlPlane, _, _>(
+        route(Get, paths::SERVERS, Need::Read, "The control plane: its servers and who leads"),
+        servers::list,
+    )
+    .add::<Nothing, Nothing, _, _>(
+        route(Get, paths::METRICS, Need::Read, "Prometheus metrics"),
+        probes::metrics_page,
+    )
 }
 
 /// The API's description as a route: it tells nothing of the fleet.
@@ -126,8 +126,8 @@ fn nodes(routes: Routes) -> Routes {
             route(Post, paths::NODE_UNCORDON, Need::Operate, "End a cordon or a draining"),
             nodes::uncordon,
         )
-        .add::<Nothing, Nothing, _, _>(
-            route(Post, paths::NODE_RESUME, Need::Operate, "Resume a node"),
+        .add::<Nothing, Resumed, _, _>(
+            route(Post, paths::NODE_RESUME, Need::Operate, "Resume a node, and hear what still holds it"),
             nodes::resume,
         )
         .add::<Because, Nothing, _, _>(
@@ -265,69 +265,6 @@ fn changes(routes: Routes) -> Routes {
             events::stream,
         )
         .add::<Nothing, Why, _, _>(route(Get, paths::WHY, Need::Read, "Why something waits"), why::get)
-}
-
-fn frozen(routes: Routes) -> Routes {
-    routes
-        .add::<Nothing, Page<FreezeView>, _, _>(
-            route(Get, paths::FREEZES, Need::Read, "List freezes, and those of every namespace"),
-            freezes::list,
-        )
-        .add::<Nothing, FreezeView, _, _>(route(Get, paths::FREEZE, Need::Read, "Get a freeze"), freezes::get)
-        .add::<FreezeSpec, FreezeView, _, _>(
-            route(Put, paths::FREEZE, Need::Operate, "Set a freeze, in place of any of its name"),
-            freezes::put,
-        )
-        .add::<Nothing, Nothing, _, _>(
-            route(Delete, paths::FREEZE, Need::Operate, "End a freeze"),
-            freezes::delete,
-        )
-        .add::<Nothing, Page<FreezeView>, _, _>(
-            route(Get, paths::GLOBAL_FREEZES, Need::Administer, "List freezes of every namespace"),
-            freezes::list_global,
-        )
-        .add::<Nothing, FreezeView, _, _>(
-            route(Get, paths::GLOBAL_FREEZE, Need::Administer, "Get a freeze of every namespace"),
-            freezes::get_global,
-        )
-        .add::<FreezeSpec, FreezeView, _, _>(
-            route(Put, paths::GLOBAL_FREEZE, Need::Administer, "Set a freeze of every namespace"),
-            freezes::put_global,
-        )
-        .add::<Nothing, Nothing, _, _>(
-            route(Delete, paths::GLOBAL_FREEZE, Need::Administer, "End a freeze of every namespace"),
-            freezes::delete_global,
-        )
-}
-
-/// What only so many may do at once, and who may reboot.
-fn turns(routes: Routes) -> Routes {
-    routes
-        .add::<Nothing, Page<Slot>, _, _>(route(Get, paths::SLOTS, Need::Read, "List slots"), slots::list)
-        .add::<SlotSpec, Slot, _, _>(
-            route(Put, paths::SLOT, Need::Operate, "Set how many may hold a slot, and for how long"),
-            slots::put,
-        )
-        .add::<Force, Nothing, _, _>(
-            route(Post, paths::SLOT_RELEASE, Need::Operate, "Take a slot from its holder"),
-            slots::release,
-        )
-        .add::<FleetLock, Nothing, _, _>(
-            route(Post, paths::PRE_REBOOT, Need::Operate, "FleetLock: take one's turn to reboot"),
-            fleet_lock::pre_reboot,
-        )
-        .add::<FleetLock, Nothing, _, _>(
-            route(Post, paths::STEADY_STATE, Need::Operate, "FleetLock: the reboot is done"),
-            fleet_lock::steady_state,
-        )
-        .add::<FleetLock, Nothing, _, _>(
-            route(Post, paths::SLOT_PRE_REBOOT, Need::Operate, "FleetLock over a slot: take one's turn"),
-            fleet_lock::pre_reboot_of,
-        )
-        .add::<FleetLock, Nothing, _, _>(
-            route(Post, paths::SLOT_STEADY_STATE, Need::Operate, "FleetLock over a slot: it is done"),
-            fleet_lock::steady_state_of,
-        )
 }
 
 fn configuration(routes: Routes) -> Routes {

@@ -9,6 +9,7 @@ use bellwether_api::v1::overview::{EntityLine, Overview};
 use bellwether_api::v1::server::Leader;
 use bellwether_api::v1::why::Why;
 use bellwether_core::records::node::Contact;
+use bellwether_core::records::offers::Serving;
 use bellwether_core::records::status;
 use bellwether_core::rollout::why::{why as why_target, why_rollout};
 use bellwether_core::words::name::{EntityName, NodeName, TargetName};
@@ -77,6 +78,8 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     if let Some(mark) = &node.pause {
         lines.push(format!("it is paused by {}: {}", mark.by, or_none(&mark.why)));
     }
+    let pauses = fleet.pauses_of(node);
+    lines.extend(pauses.map(|pause| format!("it is {}; bellwether pause off {}", pause.line(), pause.name)));
     lines.extend(node.cordon.iter().map(|cordon| format!("it is {}", cordon.line())));
     let presence = fleet.presences.get(name).map(|kept| &*kept.value);
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
@@ -87,6 +90,10 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     let failed = fleet.reports.get(name).into_iter().flat_map(|kept| &kept.value.statuses);
     for (category, status) in failed.filter(|(_, status)| status.shown() != status::State::Success.as_str()) {
         lines.push(format!("{category} is {}: {}", status.shown(), or_none(&status.reason)));
+    }
+    let offers = fleet.offers.get(name).into_iter().flat_map(|kept| &kept.value.instances);
+    for ((service, instance), offer) in offers.filter(|(_, offer)| !serves(&offer.serving)) {
+        lines.push(format!("{instance} of service {service} does not serve: {}", offer.serving.reason()));
     }
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
@@ -99,6 +106,13 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
         lines.push("it is up, and nothing is asked of it".to_owned());
     }
     Ok((waiting, lines))
+}
+
+const fn serves(serving: &Serving) -> bool {
+    match serving {
+        Serving::Passing | Serving::Warning { .. } => true,
+        Serving::Failing { .. } => false,
+    }
 }
 
 /// The circles of waiting that an entity is in.
@@ -142,7 +156,7 @@ pub(crate) async fn overview(State(app): State<App>, Ns(namespace): Ns) -> Answe
         term: world.leader.as_ref().map(|kept| app.installation.term(kept.revision).get()),
         servers: world.servers.size() as u64,
         nodes,
-        paused: active().filter(|(_, kept)| kept.value.pause.is_some()).count() as u64,
+        paused: active().filter(|(_, kept)| fleet.paused(&kept.value).is_some()).count() as u64,
         failing: failing.count() as u64,
         entities: entities.collect(),
         last_event: fleet.last_event().get(),

@@ -202,7 +202,7 @@ pub async fn pause(
     .await
 }
 
-/// Ends a pause. A node that is not paused stays as it is.
+/// Ends a node's own pause, and answers what else holds it. A node that is not paused stays as it is.
 ///
 /// # Errors
 /// [`OpError::NotFound`].
@@ -211,13 +211,16 @@ pub async fn resume(
     namespace: &Namespace,
     actor: &Actor,
     name: &NodeName,
-) -> Result<(), OpError> {
+) -> Result<v1::pause::Resumed, OpError> {
     desk.change(namespace, actor, |_, fleet, _| {
         let mut node = active(fleet, name)?;
+        let held_by = fleet.pauses_of(&node).map(v1::pause::Pause::from).collect();
+        let resumed = v1::pause::Resumed { held_by };
         if node.pause.take().is_none() {
-            return Ok((None, ()));
+            return Ok((None, resumed));
         }
-        Ok((Some(put(node, event("node.resumed", format!("node/{name}"), "the pause was ended"))), ()))
+        let event = event("node.resumed", format!("node/{name}"), "the pause was ended");
+        Ok((Some(put(node, event)), resumed))
     })
     .await
 }

@@ -52,6 +52,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
         Record::Freeze(freeze) | Record::GlobalFreeze(freeze) => {
             put(schema, v1::freeze::Freeze::from(freeze))
         }
+        Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
         Record::Slot(slot) => put(schema, v1::slot::Slot::from(slot)),
         Record::Event(event) => put(schema, v1::event::Event::from(event)),
         Record::Server(server) => put(schema, v1::server::Server::from(server)),
@@ -107,6 +108,7 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         }
         Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
         Key::GlobalFreeze(_) => Record::GlobalFreeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
+        Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
         Key::Slot(_) => Record::Slot(get::<v1::slot::Slot>(schema, bytes)?.try_into()?),
         Key::Event(_) => Record::Event(get::<v1::event::Event>(schema, bytes)?.try_into()?),
         Key::Server(_) => Record::Server(get::<v1::server::Server>(schema, bytes)?.try_into()?),
@@ -139,6 +141,7 @@ const fn schema(key: &Key) -> &'static str {
         Key::Edition(_, _) => "profile-revision.v1",
         Key::Answers(_) => "answers.v1",
         Key::Freeze(_) | Key::GlobalFreeze(_) => "freeze.v1",
+        Key::Pause(_) => "pause.v1",
         Key::Slot(_) => "slot.v1",
         Key::Event(_) => "event.v1",
         Key::Server(_) => "server.v1",

@@ -18,7 +18,7 @@
 //! /bw/ns/NS/profile-revision/NAME/00000000000000000007
 //! /bw/ns/NS/external/ENTITY/TARGET           …/controllers/ENTITY
 //! /bw/ns/NS/answers/NAME        /bw/ns/NS/freeze/NAME
-//! /bw/ns/NS/slot/NAME
+//! /bw/ns/NS/slot/NAME          …/pause/NAME
 //! /bw/ns/NS/event/00000000000000000042
 //! ```
 
@@ -81,6 +81,7 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
         Key::Edition(name, number) => ns("profile-revision", &format!("{name}/{number:020}")),
         Key::Answers(name) => ns("answers", name.as_str()),
         Key::Freeze(name) => ns("freeze", name.as_str()),
+        Key::Pause(name) => ns("pause", name.as_str()),
         Key::Slot(name) => ns("slot", name.as_str()),
         Key::Event(sequence) => ns("event", &format!("{sequence:020}")),
         Key::GlobalFreeze(name) => format!("/bw/freeze/{name}"),
@@ -153,6 +154,7 @@ fn record(kind: &str, name: &str) -> Option<Key> {
         }
         "answers" => Key::Answers(name.parse().ok()?),
         "freeze" => Key::Freeze(name.parse().ok()?),
+        "pause" => Key::Pause(name.parse().ok()?),
         "slot" => Key::Slot(name.parse().ok()?),
         "event" => Key::Event(Sequence::new(name.parse().ok()?)),
         "profile" => Key::Profile(name.parse().ok()?),
@@ -206,6 +208,7 @@ mod tests {
             Key::Edition("web".parse().unwrap(), EditionNumber::new(7)),
             Key::Answers("web".parse().unwrap()),
             Key::Freeze("holidays".parse().unwrap()),
+            Key::Pause("disks".parse().unwrap()),
             Key::Slot("reboot".parse().unwrap()),
             Key::Event(Sequence::new(42)),
         ];

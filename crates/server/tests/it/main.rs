@@ -18,6 +18,7 @@ mod harness;
 mod hooked;
 mod hooks;
 mod monitors;
+mod pauses;
 mod plans;
 mod profiles;
 mod rollouts;

@@ -50,8 +50,11 @@ async fn every_route_refuses_every_identity_that_it_does_not_need() {
             .replace("{node}", "web-1")
             .replace("{*subject}", "node/web-1");
         let path = path.replace("{entity}", "web").replace("{number}", "1").replace("{verb}", "nothing");
-        let path =
-            path.replace("{profile}", "web").replace("{freeze}", "holidays").replace("{slot}", "reboot");
+        let path = path
+            .replace("{profile}", "web")
+            .replace("{freeze}", "holidays")
+            .replace("{slot}", "reboot")
+            .replace("{pause}", "disks");
         let path = path.replace("{category}", "x").replace("{token}", "none");
         for (who, client) in &identities {
             let allowed = match route.need {

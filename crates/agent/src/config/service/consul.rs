@@ -86,6 +86,7 @@ fn definition(service: Service) -> Result<Definition, String> {
         tags: service.tags,
         meta: service.meta,
         entity: None,
+        needs: Vec::new(),
         checks,
     })
 }

@@ -54,6 +54,7 @@ fn a_whole_definition_reads() {
 fn what_cannot_be_is_refused_with_its_field() {
     for (text, reason) in [
         ("name = \"Web_1\"", "name: use \"Web_1\" as service name"),
+        ("name = \"web\"\nneeds = [\"2 of web\"]", "needs: it would wait for itself"),
         ("name = \"web\"\nport = 0", "port: it is not from 1 to 65535"),
         ("name = \"web\"\ntags = [\"a b\"]", "tags: use \"a b\" as tag"),
         ("name = \"web\"\naddress = \"10.0.0.1\"\ninterface = \"eth0\"", "interface: say an address or"),

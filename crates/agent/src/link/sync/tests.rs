@@ -17,10 +17,9 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
     v1::order::Order { generation, term, entities, paused: None }
 }
 
-#[tokio::test]
-async fn an_older_order_changes_neither_the_ledger_nor_what_is_done() {
-    let dir = tempfile::tempdir().unwrap();
-    let (ledger, _) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+/// A link whose server is nowhere.
+fn sync(dir: &std::path::Path, contact: watch::Sender<Contact>) -> Sync {
+    let (ledger, _) = Ledger::open(dir, Tasks::new()).unwrap();
     let node = NodeName::parse("a").unwrap();
     let namespace = Namespace::parse("default").unwrap();
     let identity = Identity {
@@ -33,8 +32,8 @@ async fn an_older_order_changes_neither_the_ledger_nor_what_is_done() {
         ca: String::new(),
         key: Secret::new(""),
     };
-    let sync = Sync {
-        line: Line::new(identity, Vec::new(), watch::Sender::new(Contact::default())),
+    Sync {
+        line: Line::new(identity, Vec::new(), contact, 0),
         node,
         namespace,
         ledger,
@@ -44,9 +43,42 @@ async fn an_older_order_changes_neither_the_ledger_nor_what_is_done() {
         deliveries: watch::Sender::new(0).subscribe(),
         picture: watch::Sender::default(),
         wants_catalogue: watch::channel(false).1,
+        misread: Misread::default(),
         clock: Clock::system(),
         seed: 1,
-    };
+    }
+}
+
+#[tokio::test]
+async fn a_catalogue_of_a_newer_server_is_not_taken_in_and_not_asked_for_over_and_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let contact = watch::Sender::new(Contact::default());
+    let mut sync = sync(dir.path(), contact.clone());
+    let answer = |text: &str| -> v1::order::Sync { serde_json::from_str(text).unwrap() };
+    let known = r#"{"wants_report": false, "catalogue": {"index": 7, "whole": true, "changes":
+        [{"change": "heard", "service": "db"}]}}"#;
+    assert_eq!(sync.heed(answer(known)).await, None);
+    // A change that there will be one day, and a level that there will be.
+    let strange = [
+        r#"{"wants_report": false, "catalogue": {"index": 9, "changes": [{"change": "renamed", "to": {"a": 1}}]}}"#,
+        r#"{"wants_report": false, "catalogue": {"index": 9, "changes": [{"change": "put", "service": "db", "instance":
+            {"node": "b", "name": "db", "addresses": {}, "level": "dreaming", "since_ms": 1}}]}}"#,
+    ];
+    for text in strange {
+        assert_eq!(sync.heed(answer(text)).await, None, "the line goes on");
+        assert!(sync.misread.left(sync.clock.now()).is_some(), "and the catalogue is left alone for a while");
+        assert!(contact.borrow().misread.as_ref().is_some_and(|reason| reason.contains("does not know it")));
+        let picture = sync.picture.borrow().clone();
+        assert_eq!((picture.index, picture.catalogue.services().count()), (7, 1), "what was known stays");
+    }
+    assert_eq!(sync.heed(answer(known)).await, None);
+    assert_eq!(contact.borrow().misread, None);
+}
+
+#[tokio::test]
+async fn an_older_order_changes_neither_the_ledger_nor_what_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let sync = sync(dir.path(), watch::Sender::new(Contact::default()));
     sync.take(order(5, 3)).await.unwrap();
     for (stale, reason) in [
         (order(5, 3), "could not take an order of generation 5: generation 5 is in hand"),

@@ -13,6 +13,7 @@ use crate::v1::node::{Because, LabelChange, NodeView, Unaccounted};
 use crate::v1::offers::Offers;
 use crate::v1::order::Sync;
 use crate::v1::page::Page;
+use crate::v1::pause::Resumed;
 use crate::v1::report::Report;
 use crate::v1::status::Status;
 
@@ -67,12 +68,13 @@ impl Client {
         self.because(&fill(paths::NODE_PAUSE, &[namespace, name]), why).await
     }
 
-    /// Resumes a node.
+    /// Ends a node's own pause; answers what still holds it.
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn resume_node(&self, namespace: &str, name: &str) -> Result<(), CallError> {
-        self.because(&fill(paths::NODE_RESUME, &[namespace, name]), "").await
+    pub async fn resume_node(&self, namespace: &str, name: &str) -> Result<Resumed, CallError> {
+        let path = fill(paths::NODE_RESUME, &[namespace, name]);
+        self.send(Method::POST, &path, &Because::default(), DEFAULT_DEADLINE).await
     }
 
     /// Tells a node nothing new; with `drain`, what it offers serves nobody else either.

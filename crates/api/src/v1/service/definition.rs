@@ -33,6 +33,9 @@ pub struct Definition {
     /// The entity it belongs to: it is registered once that entity's static part was done here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
+    /// What must be there before it is said to serve: `db`, `2 of db` or `1 addressable of db`, at most 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
     /// How one tells that it serves; without any it always does.
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "check")]
     pub checks: Vec<CheckDefinition>,

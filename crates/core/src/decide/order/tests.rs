@@ -5,6 +5,7 @@ use crate::records::entity::{Entity, Kind};
 use crate::records::key::Key;
 use crate::records::node::{Marked, Node};
 use crate::records::order::Means;
+use crate::records::pause::Pause;
 use crate::records::policy::Policy;
 use crate::records::target::{DeadlineClock, Outcome, Purpose, TargetState};
 use crate::words::counter::{AssignmentNumber, Revision, RolloutNumber};
@@ -86,6 +87,39 @@ fn an_order_grows_only_when_it_says_something_else() {
         (2, Some("paused by kim: disk"))
     );
     assert_eq!(written.content.entities.len(), 1, "an entity that was told stays told");
+}
+
+#[test]
+fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own_comes_first() {
+    let (mut world, mut at) = (World::default(), 0);
+    let paused = |world: &World, name: &str| order(world, name).and_then(|order| order.content.paused);
+    let pause = |name: &str, selector: &str| {
+        let mark = Marked { by: Actor::parse("ann").unwrap(), at: Timestamp::EPOCH, why: "".into() };
+        Record::Pause(Pause { name: name.parse().unwrap(), nodes: selector.parse().unwrap(), mark })
+    };
+    step(&mut world, Ok(node("web-1", false, false)), &mut at);
+    step(&mut world, Ok(node("db-1", false, false)), &mut at);
+    assert_eq!(step(&mut world, Ok(pause("some", "name in (web-1, web-2)")), &mut at), 1);
+    assert_eq!(step(&mut world, Ok(node("web-2", false, false)), &mut at), 1);
+    assert_eq!(
+        paused(&world, "web-2").as_deref(),
+        Some("paused by ann (pause some of name in (web-1, web-2))")
+    );
+    assert_eq!(step(&mut world, Ok(node("web-2", true, false)), &mut at), 1);
+    assert_eq!(paused(&world, "web-2").as_deref(), Some("paused by kim: disk"));
+    assert_eq!(step(&mut world, Ok(pause("some", "name=db-1")), &mut at), 2, "one is let go, one is held");
+    assert_eq!((paused(&world, "web-1"), paused(&world, "db-1").is_some()), (None, true));
+    // Read from the store at once, the world says the same as one that was told piece by piece.
+    let fleet = world.fleets.get(&namespace()).unwrap();
+    let records = fleet.nodes.values().map(|kept| Record::Node(Node::clone(&kept.value)));
+    let records = records.chain(fleet.pauses.values().map(|kept| Record::Pause(Pause::clone(&kept.value))));
+    let orders =
+        fleet.orders.iter().map(|(name, kept)| Record::Order(name.clone(), Order::clone(&kept.value)));
+    let all = records.chain(orders).map(|record| (Some(namespace()), record, Revision::new(1)));
+    let loaded = World::load(all, Revision::new(1));
+    assert!(decide(loaded.fleets.get(&namespace()).unwrap(), Term::new(1)).atoms.is_empty());
+    assert_eq!(step(&mut world, Err(Key::Pause("some".parse().unwrap())), &mut at), 1);
+    assert_eq!(paused(&world, "db-1"), None);
 }
 
 #[test]

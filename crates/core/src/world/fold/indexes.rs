@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 
 use super::super::Kept;
 use super::super::fleet::{Fleet, Set};
-use super::sight;
 use crate::records::answers::Answers;
 use crate::records::entity::Kind;
-use crate::records::node::{Contact, Presence};
+use crate::records::node::{Contact, Node, Presence};
 use crate::records::order::{Assignment, Content, Means};
+use crate::records::pause::Pause;
 use crate::records::target::TargetState;
 use crate::words::counter::Revision;
-use crate::words::name::{EntityName, NodeName, ServerName, TargetName};
+use crate::words::name::{EntityName, NodeName, PauseName, ServerName, TargetName};
 
 impl Fleet {
     /// A node came, went, or changed its labels or pause.
@@ -238,9 +238,27 @@ impl Fleet {
         self.set_content(node, content);
     }
 
+    /// A pause of several nodes came, went, or changed: each that it held or holds may start something, or nothing new.
+    pub(super) fn pause_changed(&mut self, name: PauseName, pause: Option<Kept<Pause>>, revision: Revision) {
+        let before = self.pauses.get(&name).cloned();
+        match &pause {
+            Some(kept) => drop(self.pauses.insert_mut(name, kept.clone())),
+            None => drop(self.pauses.remove_mut(&name)),
+        }
+        if self.loading {
+            return;
+        }
+        let held = |node: &Node| before.iter().chain(&pause).any(|kept| kept.value.holds(node));
+        let held = self.nodes.values().filter(|node| held(&node.value));
+        let nodes: Vec<NodeName> = held.map(|node| node.value.name.clone()).collect();
+        for node in &nodes {
+            self.refresh_pause(node);
+            self.sightings_changed(node, revision);
+        }
+    }
+
     fn refresh_pause(&mut self, name: &NodeName) {
-        let mark = self.nodes.get(name).and_then(|node| node.value.pause.as_ref());
-        let paused = mark.map(|mark| sight::reason_of(mark.by.as_str(), &mark.why));
+        let paused = self.nodes.get(name).and_then(|node| self.paused(&node.value));
         let mut content = self.contents.get(name).cloned().unwrap_or_default();
         content.paused = paused;
         self.set_content(name, content);

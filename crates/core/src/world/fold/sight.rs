@@ -124,8 +124,7 @@ impl Fleet {
         let presence = self.presences.get(name).map(|kept| &*kept.value);
         let contact = presence.map_or(Contact::Never, |Presence { contact, .. }| *contact);
         let node = self.nodes.get(name).map(|kept| &kept.value);
-        let paused = node.and_then(|node| node.pause.as_ref());
-        let paused = paused.map(|mark| reason_of(mark.by.as_str(), &mark.why));
+        let paused = node.and_then(|node| self.paused(node));
         let held =
             paused.or_else(|| Some(node?.cordon.as_ref()?.line())).map(|reason| Arc::from(reason.as_str()));
         let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
@@ -154,8 +153,4 @@ pub(crate) fn of_entity<'a, T>(
 ) -> impl Iterator<Item = (&'a TargetName, &'a T)> {
     let from = all.range((entity.clone(), TargetName::first())..);
     from.take_while(move |((of, _), _)| of == entity).map(|((_, target), value)| (target, value))
-}
-
-pub(super) fn reason_of(by: &str, why: &str) -> alloc::string::String {
-    if why.is_empty() { alloc::format!("paused by {by}") } else { alloc::format!("paused by {by}: {why}") }
 }

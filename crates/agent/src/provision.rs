@@ -1,0 +1,179 @@
+//! Looks whether this machine is set up: for each entity, whether the program that it begins with can be run. What comes
+//! after that may be brought by what came before, so only doing it tells.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bellwether_core::local::provision::standing;
+use bellwether_core::words::name::EntityName;
+use bellwether_core::words::time::Timestamp;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use tokio::sync::watch;
+
+use crate::apply;
+use crate::board::Board;
+use crate::config::recipe::{Command, Kind, Recipe, Runner};
+
+/// How often one looks while something is missing: whoever installs it is waiting.
+const LOOK_FOR: Duration = Duration::from_secs(2);
+
+/// How often one looks while everything is there: programs rarely go.
+const LOOK_AFTER: Duration = Duration::from_secs(60);
+
+/// What an entity begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum First {
+    /// A program, the `PATH` it is looked up in, and where it runs.
+    Program { name: String, path: String, workdir: PathBuf },
+    /// A directory of programs.
+    Directory(PathBuf),
+}
+
+/// Looks, puts what was found on the board, and goes on doing so on `tasks`.
+pub(crate) fn start(
+    entities: &BTreeMap<EntityName, Recipe>,
+    board: watch::Sender<Board>,
+    clock: Clock,
+    tasks: &Tasks,
+) {
+    let firsts: Vec<(EntityName, First)> =
+        entities.iter().filter_map(|(name, recipe)| Some((name.clone(), first(recipe)?))).collect();
+    let mut since = None;
+    // Before anything is reported: a machine that was set up is not pending whenever its agent starts.
+    look(&firsts, &mut since, (&board, clock.now()));
+    let level = tasks.clone();
+    tasks.spawn("provision", async move {
+        let token = level.token();
+        loop {
+            let pause = if since.is_some() { LOOK_FOR } else { LOOK_AFTER };
+            // Both arms only wait.
+            tokio::select! {
+                () = token.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            look(&firsts, &mut since, (&board, clock.now()));
+        }
+    });
+}
+
+/// Looks once; `since` is when something was first missing.
+fn look(
+    firsts: &[(EntityName, First)],
+    since: &mut Option<Timestamp>,
+    (board, now): (&watch::Sender<Board>, Timestamp),
+) {
+    let missing = firsts.iter().find_map(|(entity, first)| Some(format!("{entity}: {}", first.missing()?)));
+    *since = missing.as_ref().map(|_| since.unwrap_or(now));
+    let found = Some(standing(missing, since.map_or_else(Default::default, |since| now.since(since))));
+    board.send_if_modified(|board| {
+        let turned = board.provision != found;
+        board.provision = found;
+        turned
+    });
+}
+
+/// What an entity begins with; none if that is known only with its version.
+fn first(recipe: &Recipe) -> Option<First> {
+    let parts = recipe.statics.iter().chain(&recipe.dynamics);
+    let process = recipe.process.iter().map(|process| &process.command);
+    match (&recipe.kind, parts.map(begins).next()) {
+        (Kind::Action(_, action), _) => Some(program(&action.command)),
+        (Kind::Versions, Some(first)) => Some(first),
+        // Its files come first, and anything else may be made of them.
+        (Kind::Files(_), _) if recipe.statics.is_empty() => None,
+        (Kind::Files(_), first) => first,
+        (Kind::Versions, None) => {
+            let validation = recipe.validation.iter().map(begins);
+            let first = process.map(program).chain(validation).next()?;
+            let by_version = matches!(&first, First::Program { name, .. } if name.contains("{version}"));
+            (!by_version).then_some(first)
+        }
+    }
+}
+
+fn begins(runner: &Runner) -> First {
+    match runner {
+        Runner::Exec(command) | Runner::Puppet(command) => program(command),
+        Runner::Systemd(unit) => {
+            let path = unit.env.get("PATH").map_or(apply::PATH, String::as_str).to_owned();
+            First::Program { name: "systemctl".to_owned(), path, workdir: PathBuf::from("/") }
+        }
+        Runner::Directory(directory) => First::Directory(directory.path.clone()),
+    }
+}
+
+fn program(command: &Command) -> First {
+    First::Program {
+        name: command.argv.first().cloned().unwrap_or_default(),
+        path: command.env.get("PATH").map_or(apply::PATH, String::as_str).to_owned(),
+        workdir: command.workdir.clone(),
+    }
+}
+
+impl First {
+    /// What of it is not there.
+    fn missing(&self) -> Option<String> {
+        let (name, path, workdir) = match self {
+            Self::Directory(path) if path.is_dir() => return None,
+            Self::Directory(path) => return Some(format!("there is no directory {}", path.display())),
+            Self::Program { name, path, workdir } => (name, path, workdir),
+        };
+        if !workdir.is_dir() {
+            return Some(format!("there is no directory {} to run {name} in", workdir.display()));
+        }
+        let found = if name.contains('/') {
+            can_run(Path::new(name))
+        } else {
+            std::env::split_paths(path).any(|dir| can_run(&dir.join(name)))
+        };
+        let place = if name.contains('/') { String::new() } else { format!(" in PATH {path}") };
+        (!found).then(|| format!("there is no program {name}{place}; install it, or correct the entity"))
+    }
+}
+
+fn can_run(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    /// What the entity of this configuration begins with, and lacks.
+    fn lacks(entity: &str) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.toml");
+        let head = "[agent]\nname = \"a\"\nserver = \"https://a:1\"\ndata_dir = \"/d\"\n[entity.web]\n";
+        std::fs::write(&path, format!("{head}{entity}\n")).unwrap();
+        let config = Config::load(&path).unwrap();
+        first(config.entities.values().next().unwrap())?.missing()
+    }
+
+    #[test]
+    fn what_an_entity_begins_with_is_looked_for_and_nothing_after_that() {
+        assert_eq!(lacks("static = [[\"true\"], [\"/nowhere/fetched-by-the-first\"]]"), None);
+        assert_eq!(lacks("dynamic = [\"/bin/sh\"]\nvalidate = \"/nowhere\""), None);
+        assert_eq!(lacks("process = { argv = [\"/srv/{version}/web\"] }"), None);
+        for (entity, reason) in [
+            ("static = [\"/nowhere/fetch\"]", "there is no program /nowhere/fetch;"),
+            ("static = [\"/etc/passwd\"]", "there is no program /etc/passwd;"),
+            ("static = [\"true\"]\nworkdir = \"/nowhere\"", "there is no directory /nowhere to run true in"),
+            (
+                "dynamic = { puppet = \"/etc/site.pp\", env = { PATH = \"/nowhere\" } }",
+                "puppet in PATH /nowhere",
+            ),
+            (
+                "static = { systemd = \"x.service\", action = \"start\", env = { PATH = \"/n\" } }",
+                "systemctl in PATH /n",
+            ),
+            ("validate = \"/nowhere\"", "there is no directory /nowhere"),
+            ("process = { argv = [\"/nowhere/web\"] }", "there is no program /nowhere/web"),
+        ] {
+            let said = lacks(entity).unwrap();
+            assert!(said.contains(reason), "{entity}: {said}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Pauses of the nodes that a selector picks.
+
+use http::Method;
+
+use super::super::{CallError, Client, DEFAULT_DEADLINE};
+use super::Nothing;
+use crate::paths::{self, fill};
+use crate::v1::page::Page;
+use crate::v1::pause::{PauseSpec, PauseView};
+
+impl Client {
+    /// All pauses of a namespace.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn pauses(&self, namespace: &str) -> Result<Page<PauseView>, CallError> {
+        self.get(&fill(paths::PAUSES, &[namespace]), DEFAULT_DEADLINE).await
+    }
+
+    /// One pause.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn pause(&self, namespace: &str, name: &str) -> Result<PauseView, CallError> {
+        self.get(&fill(paths::PAUSE, &[namespace, name]), DEFAULT_DEADLINE).await
+    }
+
+    /// Sets a pause, in place of any of its name.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn set_pause(
+        &self,
+        namespace: &str,
+        name: &str,
+        spec: &PauseSpec,
+    ) -> Result<PauseView, CallError> {
+        self.send(Method::PUT, &fill(paths::PAUSE, &[namespace, name]), spec, DEFAULT_DEADLINE).await
+    }
+
+    /// Ends a pause.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_pause(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+        let path = fill(paths::PAUSE, &[namespace, name]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
+    }
+}

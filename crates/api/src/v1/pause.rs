@@ -1,0 +1,63 @@
+//! Pauses of the nodes that a selector picks, as they travel and are kept.
+
+use bellwether_core::records::node::Marked as Mark;
+use bellwether_core::records::pause as core;
+use serde::{Deserialize, Serialize};
+
+use super::node::Marked;
+use crate::shape::{ShapeError, read};
+
+/// Asks for a pause of nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PauseSpec {
+    /// Which nodes, now and later; `all` for every one of the namespace.
+    #[schema(example = "role=db")]
+    pub nodes: String,
+    /// Why, for whoever waits; at most 512 bytes.
+    #[schema(example = "the disks are being replaced")]
+    #[serde(default)]
+    pub why: String,
+}
+
+/// A pause of nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Pause {
+    /// Its name.
+    pub name: String,
+    /// Which nodes, now and later.
+    pub nodes: String,
+    /// Whose it is, since when and why.
+    pub mark: Marked,
+}
+
+/// A pause, with what it holds now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct PauseView {
+    /// The pause.
+    pub pause: Pause,
+    /// How many nodes it holds now.
+    pub held: u64,
+}
+
+/// What still keeps a node from starting anything, after a resume.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Resumed {
+    /// Pauses that hold it by a selector: they end for all of their nodes, or not at all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_by: Vec<Pause>,
+}
+
+impl From<&core::Pause> for Pause {
+    fn from(from: &core::Pause) -> Self {
+        Self { name: from.name.to_string(), nodes: from.nodes.to_string(), mark: (&from.mark).into() }
+    }
+}
+
+impl TryFrom<Pause> for core::Pause {
+    type Error = ShapeError;
+    fn try_from(from: Pause) -> Result<Self, ShapeError> {
+        let mark: Mark = from.mark.try_into()?;
+        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, mark })
+    }
+}

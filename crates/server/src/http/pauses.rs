@@ -1,0 +1,72 @@
+//! Pauses of the nodes that a selector picks, over HTTP.
+
+use axum::extract::State;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::pause::{PauseSpec, PauseView};
+use bellwether_core::records::pause::Pause as Record;
+use bellwether_core::words::name::{Namespace, PauseName};
+use bellwether_core::world::fleet::Fleet;
+
+use super::App;
+use super::auth::Caller;
+use super::input::{Answer, Body, Ns, Pause, Query};
+use super::problem::{Failure, Set};
+use super::routes::Nothing;
+use crate::ops;
+
+fn view(fleet: &Fleet, pause: &Record) -> PauseView {
+    let active = fleet.nodes.values().filter(|node| node.value.decommissioned.is_none());
+    let held = active.filter(|node| pause.holds(&node.value)).count();
+    PauseView { pause: pause.into(), held: held as u64 }
+}
+
+fn one(app: &App, namespace: &Namespace, name: &PauseName) -> Result<PauseView, Failure> {
+    let world = app.world();
+    let fleet = world.fleets.get(namespace);
+    let found = fleet.and_then(|fleet| Some(view(fleet, &fleet.pauses.get(name)?.value)));
+    found.ok_or_else(|| {
+        Failure::new(Code::NotFound, format!("could not find pause {name}"))
+            .hint("see which there are: bellwether pause list")
+    })
+}
+
+pub(crate) async fn list(
+    State(app): State<App>,
+    Ns(namespace): Ns,
+    query: Query,
+) -> Result<Answer<Page<PauseView>>, Failure> {
+    query.only(&[])?;
+    let world = app.world();
+    let of = |fleet: &Fleet| -> Vec<PauseView> {
+        fleet.pauses.values().map(|kept| view(fleet, &kept.value)).collect()
+    };
+    let items = world.fleets.get(&namespace).map(of).unwrap_or_default();
+    Ok(Answer(Page { items, next: None, revision: world.revision.get() }))
+}
+
+pub(crate) async fn get(
+    State(app): State<App>,
+    (Ns(namespace), Pause(name)): (Ns, Pause),
+) -> Result<Answer<PauseView>, Failure> {
+    one(&app, &namespace, &name).map(Answer)
+}
+
+pub(crate) async fn put(
+    State(app): State<App>,
+    caller: Caller,
+    (Ns(namespace), Pause(name)): (Ns, Pause),
+    Body(spec): Body<PauseSpec>,
+) -> Result<Set<PauseView>, Failure> {
+    let is_new = ops::pause::put(&app.desk, &namespace, &caller.actor(), &name, &spec).await?;
+    Ok(Set { is_new, value: one(&app, &namespace, &name)? })
+}
+
+pub(crate) async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    (Ns(namespace), Pause(name)): (Ns, Pause),
+) -> Result<Answer<Nothing>, Failure> {
+    ops::pause::delete(&app.desk, &namespace, &caller.actor(), &name).await?;
+    Ok(Answer(Nothing {}))
+}

@@ -1,0 +1,114 @@
+//! Makes an installation: its authority, what its store belongs to, and the first admin token.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bellwether_api::client::secret::Secret;
+use bellwether_core::access::Role;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::token::Token;
+use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::world::World;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use bellwether_store::Store;
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::desk::{By, Desk};
+use crate::installation::Installation;
+use crate::pki::{self, Pki};
+use crate::records::commit::Committer;
+use crate::run::{RunError, open_store};
+use crate::secret;
+use crate::sessions::Sessions;
+use crate::world::{self, Follower, Lister};
+
+/// What `init` made.
+#[derive(Debug)]
+pub struct Installed {
+    /// The first admin token; also in `token_file`.
+    pub token: Secret,
+    /// Where the token was written, mode 0600.
+    pub token_file: PathBuf,
+    /// The CA's certificate (PEM): what clients trust.
+    pub ca_file: PathBuf,
+    /// Its fingerprint.
+    pub ca_fingerprint: String,
+}
+
+/// Makes an installation: its authority, its store, and one admin token. An authority whose files are there already, in
+/// `pki` of the data directory, is used.
+///
+/// # Errors
+/// [`RunError`]; an installation that is there already is left as it is.
+pub async fn init(config: &Config) -> Result<Installed, RunError> {
+    private_dir(&config.data_dir)?;
+    let tasks = Tasks::new();
+    let store = open_store(config, &tasks).await?;
+    let made = init_in(config, &store, &tasks).await;
+    store.close().await;
+    tasks.cancel();
+    made
+}
+
+async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Installed, RunError> {
+    let (dir, clock) = (config.data_dir.clone(), Clock::system());
+    Installation::room_for_one(store).await?;
+    let authority = Pki::open(&dir.join("pki"), &config.names, clock.now())?;
+    // Tokens without an installation are what an interrupted `init` left: nobody was ever shown them.
+    let world = world::load(store).await?;
+    let token = secret::new_token()?;
+    first_token(store, &clock, tasks, &world, &token).await?;
+    let token_file = dir.join("admin-token");
+    let write = |source| RunError::File { path: token_file.clone(), source };
+    if token_file.exists() {
+        std::fs::remove_file(&token_file).map_err(write)?;
+    }
+    pki::write_private(&token_file, token.expose()).map_err(write)?;
+    // Last, because its presence says that everything is there.
+    Installation::new(authority.ca_fingerprint()).write(store).await?;
+    Ok(Installed {
+        token,
+        token_file,
+        ca_file: dir.join("pki/ca.pem"),
+        ca_fingerprint: authority.ca_fingerprint(),
+    })
+}
+
+async fn first_token(
+    store: &Store,
+    clock: &Clock,
+    tasks: &Tasks,
+    world: &World,
+    token: &Secret,
+) -> Result<(), RunError> {
+    let name = Actor::parse("admin").expect("plain letters are an actor");
+    let home = Namespace::parse("default").expect("plain letters are a label");
+    let record = Record::Token(Token {
+        name: name.clone(),
+        role: Role::Admin,
+        secret_hash: secret::hash(token.expose().as_bytes()),
+        created_at: clock.now(),
+        expires_at: None,
+    });
+    let (sender, receiver) = watch::channel(Arc::new(world.clone()));
+    let (_, asked) = Lister::new();
+    let sessions = Sessions::new(clock.clone());
+    let follower = Follower { store: store.clone(), out: sender, sessions, asked, relist_every: None };
+    tasks.spawn("world", follower.run(world.clone(), tasks.token()));
+    let committer = Committer::start(store.clone(), clock.clone(), 0, tasks);
+    let desk = Desk::new(receiver, committer, clock.clone());
+    let mut writes: Vec<Write> =
+        world.tokens.keys().map(|hash| Write::Delete(Key::Token(hash.clone()))).collect();
+    writes.push(Write::put(record));
+    desk.commit(world, &home, By::person(name), vec![Atom { writes, events: vec![] }]).await?;
+    Ok(())
+}
+
+fn private_dir(dir: &Path) -> Result<(), RunError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|source| RunError::File { path: dir.to_owned(), source })
+}

@@ -1,0 +1,67 @@
+//! Pauses of the nodes that a selector picks: setting and ending. What they keep from beginning is the agents' business.
+
+use bellwether_api::shape::read;
+use bellwether_api::v1::pause::PauseSpec;
+use bellwether_core::records::event::Draft;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::node::Marked;
+use bellwether_core::records::pause::Pause;
+use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::words::name::{Actor, Namespace, PauseName};
+use bellwether_core::words::selector::Selector;
+
+use super::{OpError, cause, event, reason};
+use crate::desk::Desk;
+
+/// Sets a pause, in place of any of its name. Answers whether it is new.
+///
+/// # Errors
+/// [`OpError::Invalid`] naming the field.
+pub async fn put(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &PauseName,
+    spec: &PauseSpec,
+) -> Result<bool, OpError> {
+    let nodes: Selector = read("nodes", &spec.nodes)?;
+    let why = reason(&spec.why)?;
+    desk.change(namespace, actor, |_, fleet, now| {
+        let mark = Marked { by: actor.clone(), at: now, why: why.clone() };
+        let pause = Pause { name: name.clone(), nodes: nodes.clone(), mark };
+        let old = fleet.pauses.get(name);
+        let event = Draft {
+            before: old.map(|kept| words(&kept.value)),
+            after: Some(words(&pause)),
+            ..event("pause.on", format!("pause/{name}"), cause(&why))
+        };
+        let atom = Atom { writes: vec![Write::put(Record::Pause(pause))], events: vec![event] };
+        Ok((Some(atom), old.is_none()))
+    })
+    .await
+}
+
+/// Ends a pause.
+///
+/// # Errors
+/// [`OpError::NotFound`].
+pub async fn delete(
+    desk: &Desk,
+    namespace: &Namespace,
+    actor: &Actor,
+    name: &PauseName,
+) -> Result<(), OpError> {
+    desk.change(namespace, actor, |_, fleet, _| {
+        let old = fleet.pauses.get(name).ok_or_else(|| OpError::NotFound(format!("pause {name}")))?;
+        let mark = &old.value.mark;
+        let ended = format!("it was ended; it was set by {}: {}", mark.by, cause(&mark.why));
+        let before = Some(words(&old.value));
+        let event = Draft { before, ..event("pause.off", format!("pause/{name}"), ended) };
+        Ok((Some(Atom { writes: vec![Write::Delete(Key::Pause(name.clone()))], events: vec![event] }), ()))
+    })
+    .await
+}
+
+fn words(pause: &Pause) -> String {
+    format!("pause of {}", pause.nodes)
+}
