@@ -4,6 +4,7 @@ mod bench;
 mod ci;
 mod codegen;
 mod shell;
+mod sim;
 mod test;
 mod tidy;
 
@@ -32,6 +33,12 @@ enum Chore {
     Ci,
     /// Write the code that is made from proto files
     Codegen,
+    /// Play histories of a whole installation under simulated trouble
+    Sim {
+        /// What the simulator is told: `--seeds N`, `--seed N`, `--mood MOOD`, `--without RULE`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Measure, and print figures last: decide, store, reports
     Bench {
         /// Which
@@ -47,6 +54,7 @@ fn main() -> Result<()> {
         Chore::Ci => ci::run(&root),
         Chore::Codegen => codegen::run(&root),
         Chore::Bench { name } => bench::run(&root, name),
+        Chore::Sim { args } => sim::run(&root, &args),
     }
 }
 

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use crate::hooks;
 use crate::names::{self, Names};
 use crate::reconcile::Settings;
+use crate::rules::Rules;
 
 /// Where the server listens when nothing else is said.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
@@ -44,6 +45,8 @@ pub struct Config {
     pub name: ServerName,
     /// Where agents, people and the other servers call it, if that is not where it listens.
     pub address: Option<String>,
+    /// What it holds to because of the store.
+    pub rules: Rules,
     /// The etcd that several servers share; none for a store of this server's own, in its data directory.
     pub etcd: Option<Etcd>,
 }
@@ -148,6 +151,7 @@ impl Config {
         let config = Self {
             name: own_name(file.name, etcd.is_some())?,
             address: file.address.map(address).transpose()?,
+            rules: Rules::of(etcd.is_some()),
             etcd,
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
             listen,
@@ -183,7 +187,7 @@ fn own_name(name: Option<String>, shares: bool) -> Result<ServerName, ConfigErro
         None if shares => {
             Err(value("servers that share an etcd each need a name of their own: say which".to_owned()))
         }
-        None => Ok(ServerName::parse(DEFAULT_NAME).expect("plain letters are a label")),
+        None => ServerName::parse(DEFAULT_NAME).map_err(|error| value(error.to_string())),
     }
 }
 

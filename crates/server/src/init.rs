@@ -19,7 +19,8 @@ use crate::config::Config;
 use crate::desk::{By, Desk};
 use crate::installation::Installation;
 use crate::pki::{self, Pki};
-use crate::records::commit::Committer;
+use crate::records::commit::{Committer, Fence};
+use crate::rules::Rules;
 use crate::run::{RunError, open_store};
 use crate::secret;
 use crate::sessions::Sessions;
@@ -96,9 +97,9 @@ async fn first_token(
     let (sender, receiver) = watch::channel(Arc::new(world.clone()));
     let (_, asked) = Lister::new();
     let sessions = Sessions::new(clock.clone());
-    let follower = Follower { store: store.clone(), out: sender, sessions, asked, relist_every: None };
+    let follower = Follower { store: store.clone(), out: sender, sessions, asked, rules: Rules::of(false) };
     tasks.spawn("world", follower.run(world.clone(), tasks.token()));
-    let committer = Committer::start(store.clone(), clock.clone(), 0, tasks);
+    let committer = Committer::start(store.clone(), clock.clone(), Fence::default(), tasks);
     let desk = Desk::new(receiver, committer, clock.clone());
     let mut writes: Vec<Write> =
         world.tokens.keys().map(|hash| Write::Delete(Key::Token(hash.clone()))).collect();

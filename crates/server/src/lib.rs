@@ -15,6 +15,7 @@ pub mod pki;
 pub mod presences;
 pub mod reconcile;
 pub mod records;
+pub mod rules;
 pub mod run;
 pub mod seat;
 pub mod secret;

@@ -24,7 +24,7 @@ use crate::names;
 use crate::pki::{Pki, PkiError};
 use crate::presences::Presences;
 use crate::reconcile::Reconciler;
-use crate::records::commit::{CommitError, Committer};
+use crate::records::commit::{CommitError, Committer, Fence};
 use crate::seat::Seat;
 use crate::secret;
 use crate::sessions::Sessions;
@@ -32,9 +32,6 @@ use crate::world::{self, Follower, Lister, WorldError};
 
 /// How long requests in flight may take when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// How often a server of several lists everything anew: a watch may have missed something without saying so.
-const RELIST_EVERY: Duration = Duration::from_secs(300);
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -227,11 +224,16 @@ pub async fn build(
     let (sender, worlds) = watch::channel(Arc::new(first.clone()));
     let sessions = Sessions::new(clock.clone());
     let (lister, asked) = Lister::new();
-    let relist_every = config.etcd.is_some().then_some(RELIST_EVERY);
-    let follower =
-        Follower { store: store.clone(), out: sender, sessions: sessions.clone(), asked, relist_every };
+    let follower = Follower {
+        store: store.clone(),
+        out: sender,
+        sessions: sessions.clone(),
+        asked,
+        rules: config.rules,
+    };
     inner.spawn("world", follower.run(first, inner.token()));
-    let committer = Committer::start(store.clone(), clock.clone(), installation.term_base, inner);
+    let fence = Fence { term_base: installation.term_base, compares: config.rules.fences };
+    let committer = Committer::start(store.clone(), clock.clone(), fence, inner);
     if let Some(names) = config.dns.clone() {
         names::start(names, (worlds.clone(), &sessions), tasks).await?;
     }

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::reconcile::sleep_or_never;
 use crate::records::form;
 use crate::records::keys::{self, Place};
+use crate::rules::Rules;
 use crate::sessions::Sessions;
 
 /// Entries per page of the first list.
@@ -144,9 +145,8 @@ pub struct Follower {
     pub sessions: Sessions,
     /// Who wants everything listed anew.
     pub asked: Asked,
-    /// How often everything is listed anew with nobody asking, for a store whose watches may miss something; never for
-    /// one that keeps its word.
-    pub relist_every: Option<Duration>,
+    /// What it holds to because of the store.
+    pub rules: Rules,
 }
 
 /// Why a stretch of watching ended.
@@ -192,11 +192,8 @@ impl Follower {
                     world = fresh;
                     self.out.send_replace(Arc::new(world.clone()));
                     self.sessions.ring_all();
-                    for done in waiting.drain(..) {
-                        if done.send(()).is_err() {
-                            tracing::debug!("nobody waits for the list any more");
-                        }
-                    }
+                    let gone = waiting.drain(..).filter_map(|done| done.send(()).err()).count();
+                    tracing::debug!(gone, "listed everything anew");
                 }
                 Err(error) => {
                     tracing::error!(%error, "could not read the world");
@@ -220,7 +217,7 @@ impl Follower {
                 return Ended::Failed;
             }
         };
-        let due = sleep_or_never(self.relist_every);
+        let due = sleep_or_never(self.rules.relist_every);
         tokio::pin!(due);
         loop {
             // Watch::next and recv are cancel safe; the others only wait.
@@ -251,7 +248,7 @@ impl Follower {
         let before = catalogues(world);
         while let Some(batch) = next.take() {
             match batch {
-                Ok(batch) => fold(world, batch, &mut ordered),
+                Ok(batch) => fold(world, batch, &mut ordered, self.rules),
                 Err(error) => ended = Some(error),
             }
             folded += 1;
@@ -277,9 +274,9 @@ fn catalogues(world: &World) -> Vec<(Namespace, Revision)> {
 }
 
 /// Folds a batch, and collects the nodes whose order was written in it.
-fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)>) {
+fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)>, rules: Rules) {
     let revision = Revision::new(batch.revision.0);
-    if revision <= world.revision {
+    if revision <= world.revision && rules.drops_repeats {
         return;
     }
     for change in batch.changes {

@@ -1,6 +1,7 @@
 //! A store seen through a line that can be cut, be slow, and lie as etcd 3.4 is known to. For tests and the simulator: each
 //! of several servers has a line of its own to the one store. The same seed and the same calls bring the same trouble.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// How long a watch on a line that is cut takes to notice.
 const NOTICED: Duration = Duration::from_secs(15);
+
+/// How many batches a watch may go back when it tells something again.
+const TOLD: usize = 8;
 
 /// A line to a store. Clones are the same line.
 #[derive(Debug, Clone)]
@@ -190,7 +194,7 @@ impl Backend for Through {
             self.pass().await?;
             let inner = self.inner.watch(range, after).await?;
             let closed = self.closed.subscribe();
-            Ok(Watch::new(Seen { inner, line: self.line.clone(), closed, again: None }))
+            Ok(Watch::new(Seen { inner, line: self.line.clone(), closed, told: VecDeque::new() }))
         }
         .boxed()
     }
@@ -247,13 +251,14 @@ struct Seen {
     inner: Watch,
     line: Line,
     closed: watch::Receiver<bool>,
-    /// What is told once more.
-    again: Option<Batch>,
+    /// What was told last, to be told once more.
+    told: VecDeque<Batch>,
 }
 
 impl Seen {
     async fn advance(&mut self) -> Result<Batch, WatchError> {
-        if let Some(again) = self.again.take() {
+        let repeats = !self.told.is_empty() && self.line.meets(|trouble| trouble.repeated);
+        if let Some(again) = repeats.then(|| self.told.pop_front()).flatten() {
             return Ok(again);
         }
         loop {
@@ -285,8 +290,9 @@ impl Seen {
             if batch.changes.is_empty() {
                 continue;
             }
-            if self.line.meets(|trouble| trouble.repeated) {
-                self.again = Some(batch.clone());
+            self.told.push_back(batch.clone());
+            if self.told.len() > TOLD {
+                self.told.pop_front();
             }
             return Ok(batch);
         }

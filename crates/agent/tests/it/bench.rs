@@ -54,6 +54,7 @@ impl Bench {
             dns: None,
             name: "server".parse().unwrap(),
             address: None,
+            rules: bellwether_server::rules::Rules::of(false),
             etcd: None,
         };
         let installed = init(&config).await.unwrap();

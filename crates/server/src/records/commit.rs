@@ -62,16 +62,31 @@ pub enum CommitError {
 
 type Reply = oneshot::Sender<Result<Revision, CommitError>>;
 
+/// How commits are kept from those who no longer lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence {
+    /// What terms are more than the revisions of this store.
+    pub term_base: u64,
+    /// Whether a decider's commit compares the leadership at all.
+    pub compares: bool,
+}
+
+impl Default for Fence {
+    fn default() -> Self {
+        Self { term_base: 0, compares: true }
+    }
+}
+
 /// Hands proposals to the one writer. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Committer(mpsc::Sender<(Proposal, Reply)>);
 
 impl Committer {
-    /// Starts the writer. Terms are revisions of this store plus `term_base`.
+    /// Starts the writer.
     #[must_use]
-    pub fn start(store: Store, clock: Clock, term_base: u64, tasks: &Tasks) -> Self {
+    pub fn start(store: Store, clock: Clock, fence: Fence, tasks: &Tasks) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        tasks.spawn("commit", task::run(store, (clock, term_base), receiver, tasks.token()));
+        tasks.spawn("commit", task::run(store, (clock, fence), receiver, tasks.token()));
         Self(sender)
     }
 

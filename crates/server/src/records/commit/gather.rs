@@ -11,7 +11,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_store::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
 use bytes::Bytes;
 
-use super::{CommitError, Proposal};
+use super::{CommitError, Fence, Proposal};
 use crate::records::{form, keys};
 
 /// Bytes left free in a transaction: sequence keys and guards are counted, this is for what the store adds.
@@ -40,12 +40,12 @@ pub(super) struct Group {
     bytes: usize,
     term_guarded: bool,
     now: Timestamp,
-    term_base: u64,
+    fence: Fence,
 }
 
 impl Group {
-    /// An empty one; terms are revisions plus `term_base`.
-    pub(super) fn new(now: Timestamp, term_base: u64) -> Self {
+    /// An empty one.
+    pub(super) fn new(now: Timestamp, fence: Fence) -> Self {
         Self {
             txn: Txn::default(),
             guards: Vec::new(),
@@ -55,7 +55,7 @@ impl Group {
             bytes: 0,
             term_guarded: false,
             now,
-            term_base,
+            fence,
         }
     }
 
@@ -80,8 +80,8 @@ impl Group {
         if !fits || part.keys.iter().any(|key| self.written.contains(key)) {
             return Ok(false);
         }
-        if let (Some(term), false) = (proposal.term, self.term_guarded) {
-            let revision = bellwether_store::Revision(term.get().saturating_sub(self.term_base));
+        if let (Some(term), false) = (proposal.term, self.term_guarded || !self.fence.compares) {
+            let revision = bellwether_store::Revision(term.get().saturating_sub(self.fence.term_base));
             self.txn.compares.push(Compare::Created { key: keys::LEADER.into(), revision });
             self.guards.push(Guard::Term);
             self.term_guarded = true;

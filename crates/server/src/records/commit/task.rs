@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::gather::{Group, Guard};
-use super::{CommitError, Proposal, Reply};
+use super::{CommitError, Fence, Proposal, Reply};
 use crate::records::keys;
 
 /// Most proposals taken from the queue at once.
@@ -25,11 +25,11 @@ const SEQUENCE_TRIES: u32 = 64;
 
 pub(super) async fn run(
     store: Store,
-    (clock, term_base): (Clock, u64),
+    (clock, fence): (Clock, Fence),
     mut queue: mpsc::Receiver<(Proposal, Reply)>,
     stop: CancellationToken,
 ) {
-    let mut writer = Writer { store, clock, term_base, last: BTreeMap::new() };
+    let mut writer = Writer { store, clock, fence, last: BTreeMap::new() };
     let mut taken = Vec::with_capacity(DRAIN);
     loop {
         // recv_many is cancel safe: if stop wins, nothing was taken.
@@ -47,8 +47,7 @@ pub(super) async fn run(
 struct Writer {
     store: Store,
     clock: Clock,
-    /// What terms are more than the revisions of this store.
-    term_base: u64,
+    fence: Fence,
     /// The number of each namespace's last event, as far as this server knows.
     last: BTreeMap<Namespace, Sequence>,
 }
@@ -63,7 +62,7 @@ impl Writer {
             tries += 1;
             let mut groups = Vec::new();
             while groups.len() < ABREAST && !waiting.is_empty() {
-                let mut group = Group::new(self.clock.now(), self.term_base);
+                let mut group = Group::new(self.clock.now(), self.fence);
                 match self.gather(&mut group, &mut waiting).await {
                     Ok(members) if members.is_empty() => {}
                     Ok(members) => {

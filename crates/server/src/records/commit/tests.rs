@@ -41,7 +41,7 @@ async fn numbers(store: &Store) -> Vec<u64> {
 async fn a_thousand_proposals_at_once_are_all_committed_and_their_events_have_no_gaps() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
-    let committer = Committer::start(store.clone(), Clock::system(), 0, &tasks);
+    let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
     let names: Vec<String> = (0..1_000).map(|number| format!("n-{number}")).collect();
     let commits = names.iter().map(|name| committer.commit(presence(name, Revision::ZERO, 2)));
     assert!(join_all(commits).await.iter().all(Result::is_ok));
@@ -52,7 +52,7 @@ async fn a_thousand_proposals_at_once_are_all_committed_and_their_events_have_no
 async fn a_conflict_is_the_proposals_own_and_leaves_no_event() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
-    let committer = Committer::start(store.clone(), Clock::system(), 0, &tasks);
+    let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
     committer.commit(presence("taken", Revision::ZERO, 1)).await.unwrap();
     let names: Vec<String> =
         (0..300).map(|n| if n % 3 == 0 { "taken".to_owned() } else { format!("n-{n}") }).collect();
@@ -69,8 +69,8 @@ async fn a_conflict_is_the_proposals_own_and_leaves_no_event() {
 async fn two_servers_number_events_together_without_gaps() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
-    let one = Committer::start(store.clone(), Clock::system(), 0, &tasks);
-    let two = Committer::start(store.clone(), Clock::system(), 0, &tasks);
+    let one = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
+    let two = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
     let names: Vec<String> = (0..200).map(|number| format!("n-{number}")).collect();
     let commits = names.iter().enumerate().map(|(index, name)| {
         let committer = if index % 2 == 0 { &one } else { &two };
@@ -84,7 +84,7 @@ async fn two_servers_number_events_together_without_gaps() {
 async fn a_decider_that_lost_its_term_writes_nothing() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
-    let committer = Committer::start(store.clone(), Clock::system(), 0, &tasks);
+    let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
     let stale = Proposal { term: Some(Term::new(7)), ..presence("n-1", Revision::ZERO, 1) };
     let fresh = committer.commit(presence("n-2", Revision::ZERO, 1));
     let (stale, fresh) = tokio::join!(committer.commit(stale), fresh);
@@ -98,7 +98,7 @@ async fn a_decider_that_lost_its_term_writes_nothing() {
 async fn what_was_decided_on_a_record_that_changed_since_is_not_handed_out() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
-    let committer = Committer::start(store.clone(), Clock::system(), 0, &tasks);
+    let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
     let revision = committer.commit(presence("looked-at", Revision::ZERO, 0)).await.unwrap();
     let key = Key::Presence(NodeName::parse("looked-at").unwrap());
     let based =
@@ -113,7 +113,7 @@ async fn what_was_decided_on_a_record_that_changed_since_is_not_handed_out() {
 async fn what_can_never_fit_is_refused_and_the_rest_goes_through() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
-    let committer = Committer::start(store.clone(), Clock::system(), 0, &tasks);
+    let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
     let huge = committer.commit(presence("n-1", Revision::ZERO, 500));
     let (huge, fine) = tokio::join!(huge, committer.commit(presence("n-2", Revision::ZERO, 1)));
     assert!(matches!(huge, Err(CommitError::TooLarge)), "{huge:?}");

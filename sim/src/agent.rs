@@ -1,0 +1,181 @@
+//! An agent: what it keeps on its disk, its hanging request, its reports, and what it does about each entity as the real
+//! agent's own plan says. Applying takes time, fails now and then, and always fails for versions that are bad.
+
+mod link;
+mod work;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::Body;
+use bellwether_core::local::account::Account;
+use bellwether_core::local::memory::Memory;
+use bellwether_core::records::order::Order;
+use bellwether_core::rollout::rehearsal::chance::Chance;
+use bellwether_core::words::name::{EntityName, Namespace, NodeName};
+use bellwether_core::words::version::Version;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::gate::Gate;
+use bellwether_rt::tasks::Tasks;
+use bellwether_server::pki::Bearer;
+use http::Request;
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::network::Network;
+use crate::trace::Trace;
+use link::{Line, report, sync};
+use work::Work;
+
+/// What an agent's machine keeps.
+#[derive(Debug, Default)]
+struct Disk {
+    order: Option<Order>,
+    memories: BTreeMap<EntityName, Memory>,
+    /// How often each run was begun.
+    begun: BTreeMap<Version, u32>,
+}
+
+/// A machine with an agent on it.
+#[derive(Debug)]
+pub struct Agent {
+    /// Its node's name.
+    pub name: String,
+    node: Node,
+    gate: Option<Gate>,
+    still: bool,
+    lives: u64,
+}
+
+/// What all of an agent's tasks share.
+#[derive(Debug, Clone)]
+struct Node {
+    name: NodeName,
+    network: Network,
+    servers: usize,
+    trace: Trace,
+    disk: Arc<Mutex<Disk>>,
+    seed: u64,
+}
+
+/// What an agent has to say.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Board {
+    generation: u64,
+    entities: BTreeMap<EntityName, Account>,
+}
+
+impl Agent {
+    /// An agent that does not run yet.
+    #[must_use]
+    pub fn new(name: &str, servers: usize, network: &Network, trace: &Trace, seed: u64) -> Self {
+        let node = Node {
+            name: name.parse().expect("the names of nodes are labels"),
+            network: network.clone(),
+            servers,
+            trace: trace.clone(),
+            disk: Arc::default(),
+            seed,
+        };
+        Self { name: name.to_owned(), node, gate: None, still: false, lives: 0 }
+    }
+
+    /// Whether it runs and does not stand still.
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        self.gate.is_some() && !self.still
+    }
+
+    /// Starts it.
+    pub fn start(&mut self, clock: &Clock) {
+        if self.gate.is_some() {
+            return;
+        }
+        self.node.trace.say(&format!("{} starts", self.name));
+        let gate = Gate::default();
+        let tasks = Tasks::new().behind(&gate);
+        self.lives += 1;
+        let (board, orders) = (watch::Sender::new(Board::default()), watch::Sender::new(0_u64));
+        let asked = watch::Sender::new(0_u64);
+        let turn = Arc::new(Mutex::new(usize::try_from(self.node.seed >> 40).unwrap_or_default()));
+        let line = Line { node: self.node.clone(), turn };
+        let seed = self.node.seed ^ self.lives;
+        tasks.spawn("sync", sync(line.clone(), orders.clone(), asked.clone(), seed));
+        tasks.spawn("report", report(line, board.clone(), asked, clock.clone(), seed));
+        let work = Work {
+            node: self.node.clone(),
+            clock: clock.clone(),
+            board,
+            orders,
+            wellness: BTreeMap::new(),
+            chance: Chance::for_one(seed, &self.name, self.lives),
+        };
+        tasks.spawn("work", work.run());
+        self.gate = Some(gate);
+    }
+
+    /// kill -9.
+    pub fn kill(&mut self) {
+        if let Some(gate) = self.gate.take() {
+            self.node.trace.say(&format!("{} is killed", self.name));
+            gate.broken();
+            self.still = false;
+        }
+    }
+
+    /// kill -STOP.
+    pub fn stand(&mut self) {
+        if let Some(gate) = self.gate.as_ref().filter(|_| !self.still) {
+            self.node.trace.say(&format!("{} stands still", self.name));
+            gate.shut();
+            self.still = true;
+        }
+    }
+
+    /// kill -CONT.
+    pub fn go_on(&mut self) {
+        if let Some(gate) = self.gate.as_ref().filter(|_| self.still) {
+            self.node.trace.say(&format!("{} goes on", self.name));
+            gate.open();
+            self.still = false;
+        }
+    }
+
+    /// What it runs of each entity, and the runs that were begun more than once.
+    #[must_use]
+    pub fn runs(&self) -> (BTreeMap<EntityName, Version>, Vec<Version>) {
+        let disk = self.node.disk();
+        let running = disk.memories.iter();
+        let running = running.filter_map(|(name, memory)| Some((name.clone(), memory.running.clone()?)));
+        let twice = disk.begun.iter().filter(|(_, count)| **count > 1);
+        (running.collect(), twice.map(|(version, _)| version.clone()).collect())
+    }
+}
+
+impl Node {
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whom a node's certificate names.
+#[must_use]
+pub fn bearer(node: &NodeName) -> Bearer {
+    Bearer {
+        namespace: Namespace::parse("default").expect("plain letters are a label"),
+        node: node.clone(),
+        key_fingerprint: format!("key-of-{node}"),
+    }
+}
+
+/// A request with a JSON body.
+pub(crate) fn json(method: &str, path: &str, body: &impl Serialize) -> Request<Body> {
+    let body = serde_json::to_vec(body).unwrap_or_default();
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    request.body(Body::from(body)).expect("a path of ours is a URI")
+}
+
+/// A request without a body.
+pub(crate) fn bare(method: &str, path: &str) -> Request<Body> {
+    Request::builder().method(method).uri(path).body(Body::empty()).expect("a path of ours is a URI")
+}

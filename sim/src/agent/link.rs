@@ -1,0 +1,178 @@
+//! An agent's link: which server it calls, its hanging request, its reports.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1;
+use bellwether_core::local::{accept, delay};
+use bellwether_core::records::order::Order;
+use bellwether_core::words::time::Span;
+use bellwether_rt::clock::Clock;
+use bellwether_server::http::to_peer;
+use http::Request;
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use super::{Board, Node, bare, bearer, json};
+use crate::network::Lost;
+
+/// How long a sync asks to hang.
+const WAIT: Duration = Duration::from_secs(55);
+
+/// How long a call may take besides.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// A hanging request over a cut cable is given up after this: its pings are not answered.
+const PINGED: Duration = Duration::from_secs(15);
+
+/// Which server is called now. Shared by the tasks of one life.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub(super) node: Node,
+    pub(super) turn: Arc<Mutex<usize>>,
+}
+
+impl Line {
+    fn server(&self) -> usize {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) % self.node.servers
+    }
+
+    fn failed(&self) {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        *turn = turn.wrapping_add(1);
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        request: Request<Body>,
+        deadline: Duration,
+    ) -> Result<Option<T>, Lost> {
+        let caller = self.node.name.to_string();
+        let bearer = bearer(&self.node.name);
+        let as_node = |router: Router| to_peer(router, Some(bearer));
+        let (status, body) =
+            self.node.network.call((&caller, self.server()), as_node, request, deadline).await?;
+        match status {
+            204 => Ok(None),
+            200..300 => Ok(serde_json::from_slice(&body).ok()),
+            _ => Err(Lost::Refused),
+        }
+    }
+}
+
+pub(super) async fn sync(line: Line, orders: watch::Sender<u64>, asked: watch::Sender<u64>, seed: u64) {
+    let (mut failed, mut round) = (0_u32, 0_u32);
+    loop {
+        round = round.wrapping_add(1);
+        let known = line.node.disk().order.as_ref().map_or(0, |order| order.generation.get());
+        let first = round == 1 || failed > 0;
+        let wait = if first {
+            Duration::from_millis(1)
+        } else {
+            delay::spread(Span::from_secs(50), seed, round).to_duration()
+        };
+        let path = fill(paths::NODE_SYNC, &["default", line.node.name.as_str()]);
+        let query = format!("{path}?generation={known}&wait={}ms", wait.as_millis());
+        // A cut cable is noticed by pings, whatever was asked for.
+        let deadline = if line.node.network.is_cut(line.node.name.as_str(), line.server()) {
+            PINGED
+        } else {
+            WAIT + DEADLINE
+        };
+        let answer: Result<Option<v1::order::Sync>, Lost> = line.call(bare("GET", &query), deadline).await;
+        match answer {
+            Ok(answer) => {
+                if failed > 0 {
+                    asked.send_modify(|asked| *asked += 1);
+                }
+                failed = 0;
+                if let Some(answer) = answer {
+                    take(&line.node, answer, &orders, &asked);
+                }
+            }
+            Err(_) => {
+                failed = failed.saturating_add(1);
+                line.failed();
+                tokio::time::sleep(delay::before_call(failed, seed).to_duration()).await;
+            }
+        }
+    }
+}
+
+/// Takes in an order, as the real agent does: onto the disk first, and never an older one.
+fn take(node: &Node, answer: v1::order::Sync, orders: &watch::Sender<u64>, asked: &watch::Sender<u64>) {
+    if answer.wants_report {
+        asked.send_modify(|asked| *asked += 1);
+    }
+    let Some(order) = answer.order.and_then(|order| Order::try_from(order).ok()) else { return };
+    let mut disk = node.disk();
+    match accept::newer(disk.order.as_ref(), &order) {
+        Ok(()) => {
+            node.trace.say(&format!("{} takes order {} of term {}", node.name, order.generation, order.term));
+            orders.send_replace(order.generation.get());
+            disk.order = Some(order);
+        }
+        Err(stale) => node.trace.say(&format!("{} could not {stale}", node.name)),
+    }
+}
+
+pub(super) async fn report(
+    line: Line,
+    board: watch::Sender<Board>,
+    asked: watch::Sender<u64>,
+    clock: Clock,
+    seed: u64,
+) {
+    let (mut boards, mut asks) = (board.subscribe(), asked.subscribe());
+    let mut last: Option<Board> = None;
+    let mut failed = 0_u32;
+    loop {
+        let now = boards.borrow_and_update().clone();
+        let wanted = asks.has_changed().unwrap_or(false);
+        asks.mark_unchanged();
+        if !wanted && last.as_ref() == Some(&now) {
+            tokio::select! {
+                biased;
+                changed = boards.changed() => if changed.is_err() { return },
+                changed = asks.changed() => if changed.is_err() { return } else { asks.mark_changed() },
+            }
+            continue;
+        }
+        let path = fill(paths::NODE_REPORT, &["default", line.node.name.as_str()]);
+        let shape = shape(&line.node, &now, &clock);
+        match line.call::<serde_json::Value>(json("PUT", &path, &shape), DEADLINE).await {
+            Ok(_) => (last, failed) = (Some(now), 0),
+            Err(_) => {
+                (last, failed) = (None, failed.saturating_add(1));
+                tokio::time::sleep(delay::before_call(failed, seed).to_duration()).await;
+            }
+        }
+    }
+}
+
+fn shape(node: &Node, board: &Board, clock: &Clock) -> v1::report::Report {
+    let now = clock.now();
+    let entities = board.entities.iter().map(|(name, account)| {
+        let shape = v1::report::EntityReport {
+            running: account.running.as_ref().map(ToString::to_string),
+            answering: account.answering.get(),
+            doing: (&account.doing).into(),
+            health: (&account.health).into(),
+            healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
+            ..v1::report::EntityReport::default()
+        };
+        (name.to_string(), shape)
+    });
+    v1::report::Report {
+        node: node.name.to_string(),
+        agent_version: "sim".to_owned(),
+        generation: board.generation,
+        entities: entities.collect(),
+        statuses: BTreeMap::new(),
+        received_at_ms: 0,
+    }
+}

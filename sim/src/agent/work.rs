@@ -1,0 +1,190 @@
+//! What an agent does about its orders, one entity after the other, as the real agent's plan says.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bellwether_core::local::account::{Account, Busy};
+use bellwether_core::local::action;
+use bellwether_core::local::memory::{Fate, Memory, Outcome, Progress};
+use bellwether_core::local::plan::{self, Seen, Step};
+use bellwether_core::local::wellness::{Vital, Wellness};
+use bellwether_core::records::evidence::Evidence;
+use bellwether_core::records::order::Means;
+use bellwether_core::rollout::rehearsal::chance::Chance;
+use bellwether_core::words::name::EntityName;
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::version::Version;
+use bellwether_rt::clock::Clock;
+use tokio::sync::watch;
+
+use super::{Board, Node};
+
+/// The one task that does something about orders.
+pub(super) struct Work {
+    pub(super) node: Node,
+    pub(super) clock: Clock,
+    pub(super) board: watch::Sender<Board>,
+    pub(super) orders: watch::Sender<u64>,
+    pub(super) wellness: BTreeMap<EntityName, Wellness>,
+    pub(super) chance: Chance,
+}
+
+impl Work {
+    pub(super) async fn run(mut self) {
+        self.wake();
+        let mut orders = self.orders.subscribe();
+        loop {
+            orders.borrow_and_update();
+            self.look();
+            let (names, mut until) = (self.names(), None);
+            let mut worked = false;
+            for name in names {
+                match self.turn(&name).await {
+                    Turn::Worked => worked = true,
+                    Turn::Rests(at) => until = [until, at].into_iter().flatten().min(),
+                }
+            }
+            if worked {
+                continue;
+            }
+            let alarm =
+                until.map(|until| until.since(self.clock.now()).to_duration() + Duration::from_millis(1));
+            tokio::select! {
+                biased;
+                changed = orders.changed() => if changed.is_err() { return },
+                () = async {
+                    match alarm {
+                        Some(alarm) => tokio::time::sleep(alarm).await,
+                        None => std::future::pending().await,
+                    }
+                } => {}
+            }
+        }
+    }
+
+    /// A run that was under way when the agent before this one died has failed: nobody knows how it ended.
+    fn wake(&mut self) {
+        let (now, seed) = (self.clock.now(), self.chance.draw());
+        let mut disk = self.node.disk();
+        for memory in disk.memories.values_mut() {
+            memory.restarted(now);
+            let begun = memory.ran.as_ref().is_some_and(|ran| ran.fate == Fate::Begun);
+            if begun {
+                memory.cut_short(false, now, seed);
+            }
+        }
+    }
+
+    /// Takes in what the order says.
+    fn look(&mut self) {
+        let mut disk = self.node.disk();
+        let Some(order) = disk.order.clone() else { return };
+        for (name, told) in &order.content.entities {
+            disk.memories.entry(name.clone()).or_default().told(told.clone());
+        }
+        drop(disk);
+        for name in self.names() {
+            self.say(&name, &Busy::No);
+        }
+        self.board.send_if_modified(|board| {
+            let newer = board.generation != order.generation.get();
+            board.generation = order.generation.get();
+            newer
+        });
+    }
+
+    fn names(&self) -> Vec<EntityName> {
+        self.node.disk().memories.keys().cloned().collect()
+    }
+
+    fn memory(&self, name: &EntityName) -> Memory {
+        self.node.disk().memories.get(name).cloned().unwrap_or_default()
+    }
+
+    fn change(&self, name: &EntityName, change: impl FnOnce(&mut Memory)) {
+        change(self.node.disk().memories.entry(name.clone()).or_default());
+    }
+
+    async fn turn(&mut self, name: &EntityName) -> Turn {
+        let memory = self.memory(name);
+        let paused = self.node.disk().order.as_ref().is_some_and(|order| order.content.paused.is_some());
+        match memory.wanted.as_ref().map(|wanted| wanted.means) {
+            Some(Means::Run | Means::Acknowledge) => return self.act(name, &memory, paused).await,
+            Some(Means::Apply | Means::Render) | None => {}
+        }
+        let seen = Seen { paused, unwell: false, validate_at: None, follow_at: None };
+        match plan::next(&memory, seen, self.clock.now()) {
+            Step::Static(version) => {
+                self.change(name, |memory| memory.begins(&version));
+                self.step(name, Progress::Static, &version).await
+            }
+            Step::Dynamic(version) => self.step(name, Progress::Dynamic, &version).await,
+            Step::Validate(version) => self.step(name, Progress::Validated, &version).await,
+            Step::Rest(_, until) => {
+                self.say(name, &Busy::No);
+                Turn::Rests(until)
+            }
+            Step::Refresh(_) | Step::Revalidate(_) => Turn::Rests(None),
+        }
+    }
+
+    async fn step(&mut self, name: &EntityName, aim: Progress, version: &Version) -> Turn {
+        self.say(name, &Busy::Step(aim));
+        tokio::time::sleep(Duration::from_millis(50 + self.chance.below(1_000))).await;
+        let bad = aim == Progress::Validated && version.to_string().starts_with("bad");
+        let outcome = if bad || self.chance.happens(20_000) {
+            let summary = format!("{aim:?} of {version} failed");
+            Outcome::Failed(Evidence { summary, ..Evidence::default() })
+        } else {
+            Outcome::Done
+        };
+        let (now, seed) = (self.clock.now(), self.chance.draw());
+        self.change(name, |memory| memory.ended(aim, outcome, now, seed));
+        self.say(name, &Busy::No);
+        Turn::Worked
+    }
+
+    async fn act(&mut self, name: &EntityName, memory: &Memory, paused: bool) -> Turn {
+        match action::next(memory, paused) {
+            action::Step::Run(version) => {
+                self.change(name, |memory| memory.runs(&version));
+                *self.node.disk().begun.entry(version.clone()).or_insert(0) += 1;
+                self.node.trace.say(&format!("{} runs {version}", self.node.name));
+                self.say(name, &Busy::Step(Progress::Dynamic));
+                tokio::time::sleep(Duration::from_millis(50 + self.chance.below(1_000))).await;
+                let (now, seed) = (self.clock.now(), self.chance.draw());
+                self.change(name, |memory| memory.finished(Outcome::Done, now, seed));
+                Turn::Worked
+            }
+            action::Step::Acknowledge(version) => {
+                self.change(name, |memory| memory.acknowledges(&version));
+                Turn::Worked
+            }
+            action::Step::Rest(_) => {
+                self.say(name, &Busy::No);
+                Turn::Rests(None)
+            }
+        }
+    }
+
+    /// Puts on the board where an entity stands.
+    fn say(&mut self, name: &EntityName, busy: &Busy) {
+        let memory = self.memory(name);
+        let wellness = self.wellness.entry(name.clone()).or_default();
+        wellness.observe(memory.settled(), &Vital::NoChecks, self.clock.now());
+        let account = Account::of(&memory, busy, &Vital::NoChecks, wellness.since());
+        self.board.send_if_modified(|board| {
+            let same = board.entities.get(name) == Some(&account);
+            if !same {
+                board.entities.insert(name.clone(), account);
+            }
+            !same
+        });
+    }
+}
+
+/// What came of looking at one entity.
+enum Turn {
+    Worked,
+    Rests(Option<Timestamp>),
+}

@@ -1,0 +1,245 @@
+//! The laws, looked at after every commit of the store itself, and what must be true at the end. Sees what no server sees:
+//! the store without any line, and who could reach whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::node::Contact;
+use bellwether_core::records::order::Order;
+use bellwether_core::words::counter::{Revision, Sequence};
+use bellwether_core::words::name::{Namespace, NodeName, TargetName};
+use bellwether_core::world::World;
+use bellwether_server::records::keys::Place;
+use bellwether_server::records::{form, keys};
+use bellwether_store::{Batch, Change, Range, Store};
+use tokio::time::Instant;
+
+use crate::person::{Fate, Write, text_of};
+use crate::trace::Trace;
+
+/// Most targets of `web` in flight at once, of a batch and of a rollback.
+const MOST_WEB: usize = 3;
+
+/// Most targets of `kick`.
+const MOST_KICK: usize = 4;
+
+/// A node that could reach some server for so long and is said to be unreachable was given up wrongly. The limits of the
+/// servers come to less: 5 s for a lost seat, 15 s to find another server, 15 s quiet.
+const ABLE: Duration = Duration::from_secs(60);
+
+/// Since when each node is able to reach some server; kept by the history.
+pub type Able = Arc<Mutex<BTreeMap<String, Option<Instant>>>>;
+
+/// Looks at every commit.
+#[derive(Debug)]
+pub struct Laws {
+    trace: Trace,
+    able: Able,
+    world: World,
+    orders: BTreeMap<NodeName, Order>,
+    flying: BTreeSet<(String, TargetName)>,
+    sequence: Sequence,
+    editions: BTreeMap<u64, String>,
+    contacts: BTreeMap<NodeName, Contact>,
+}
+
+/// What the laws saw, for the end.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// The world as the store has it.
+    pub world: World,
+    /// The profile's revisions, each with what was written.
+    pub editions: BTreeMap<u64, String>,
+    /// How many commits there were.
+    pub commits: u64,
+}
+
+impl Laws {
+    /// No commit seen yet.
+    #[must_use]
+    pub fn new(trace: &Trace, able: &Able) -> Self {
+        Self {
+            trace: trace.clone(),
+            able: able.clone(),
+            world: World::default(),
+            orders: BTreeMap::new(),
+            flying: BTreeSet::new(),
+            sequence: Sequence::ZERO,
+            editions: BTreeMap::new(),
+            contacts: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at every commit of the store from the first on.
+    pub async fn watch(mut self, store: Store, seen: Arc<Mutex<Seen>>) {
+        let Ok(mut watch) = store.watch(Range::prefix(keys::ROOT), bellwether_store::Revision(0)).await
+        else {
+            return self.trace.breaks("the store's own history could not be watched");
+        };
+        let mut commits = 0;
+        while let Ok(batch) = watch.next().await {
+            commits += 1;
+            self.look(&batch);
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            *seen = Seen { world: self.world.clone(), editions: self.editions.clone(), commits };
+        }
+    }
+
+    fn look(&mut self, batch: &Batch) {
+        let names = batch.changes.iter().map(|change| {
+            let key = String::from_utf8_lossy(&change.key).into_owned();
+            if change.entry.is_some() { key } else { format!("-{key}") }
+        });
+        self.trace.say(&format!("#{} {}", batch.revision.0, names.collect::<Vec<_>>().join(" ")));
+        let revision = Revision::new(batch.revision.0);
+        let mut told = Vec::new();
+        let mut contacts = Vec::new();
+        for change in &batch.changes {
+            match record(change) {
+                Some((_, Record::Event(event))) => told.push(event),
+                Some((namespace, record)) => {
+                    if let Record::Presence(node, presence) = &record {
+                        contacts.push((node.clone(), presence.contact));
+                    }
+                    self.one(&record);
+                    self.world.put(namespace.as_ref(), record, revision);
+                }
+                None => self.gone(change, revision),
+            }
+        }
+        self.events(&told, &contacts);
+        for (entity, most) in [("web", MOST_WEB), ("kick", MOST_KICK)] {
+            let flying = self.flying.iter().filter(|(name, _)| name == entity).count();
+            if flying > most {
+                self.trace.breaks(&format!("{flying} targets of {entity} are in flight, {most} at once"));
+            }
+        }
+    }
+
+    /// A record was written.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "laws about other records are nobody's yet, new ones among them"
+    )]
+    fn one(&mut self, record: &Record) {
+        match record {
+            Record::Order(node, order) => self.order(node, order),
+            Record::Target(entity, target, state) => {
+                let key = (entity.to_string(), target.clone());
+                if state.is_in_flight() {
+                    self.flying.insert(key);
+                } else {
+                    self.flying.remove(&key);
+                }
+            }
+            Record::Presence(node, presence) if presence.contact == Contact::Unreachable => {
+                self.given_up(node)
+            }
+            Record::Edition(edition) => {
+                let text = text_of(&edition.params).unwrap_or_default();
+                if let Some(before) = self.editions.insert(edition.number.get(), text) {
+                    self.trace
+                        .breaks(&format!("revision {} was written again over {before}", edition.number));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn gone(&mut self, change: &Change, revision: Revision) {
+        let Some(Place::Record(namespace, key)) = keys::read(&change.key) else { return };
+        if change.entry.is_some() {
+            return self.trace.breaks(&format!("a record does not parse: {key:?}"));
+        }
+        if let Key::Target(entity, target) = &key {
+            self.flying.remove(&(entity.to_string(), target.clone()));
+        }
+        self.world.delete(namespace.as_ref(), &key, revision);
+    }
+
+    /// Orders only move forward, and are written by whoever leads.
+    fn order(&mut self, node: &NodeName, order: &Order) {
+        let before = self.orders.insert(node.clone(), order.clone());
+        let back = |before: &Order| order.generation <= before.generation || order.term < before.term;
+        if let Some(before) = before.filter(back) {
+            self.trace.breaks(&format!(
+                "{node} was told {} of term {} after {} of term {}",
+                order.generation, order.term, before.generation, before.term
+            ));
+        }
+        let leads = self.world.leader.as_ref().map(|kept| kept.revision.get());
+        if leads != Some(order.term.get()) {
+            self.trace.breaks(&format!("{node} was told by term {} while {leads:?} led", order.term));
+        }
+    }
+
+    /// Events are numbered without a gap; a node's contact changes exactly when an event says so.
+    fn events(&mut self, told: &[bellwether_core::records::event::Event], contacts: &[(NodeName, Contact)]) {
+        for event in told {
+            if event.sequence != self.sequence.next() {
+                self.trace.breaks(&format!("event {} follows {}", event.sequence, self.sequence));
+            }
+            self.sequence = event.sequence;
+        }
+        for (node, contact) in contacts {
+            let subject = format!("node/{node}");
+            let kind = format!("node.{}", contact.as_str());
+            let before = self.contacts.insert(node.clone(), *contact);
+            let said = told.iter().any(|event| event.subject == subject && event.kind == kind);
+            if said == (before == Some(*contact)) && before.is_some() {
+                self.trace.breaks(&format!("{node} went from {before:?} to {contact:?}, told: {said}"));
+            }
+        }
+    }
+
+    /// A node that was able to call all the while is not given up.
+    fn given_up(&self, node: &NodeName) {
+        let able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = able.get(node.as_str()).copied().flatten();
+        if since.is_some_and(|since| since.elapsed() > ABLE) {
+            self.trace.breaks(&format!("{node} was given up while it could call"));
+        }
+    }
+}
+
+fn record(change: &Change) -> Option<(Option<Namespace>, Record)> {
+    let entry = change.entry.as_ref()?;
+    let Some(Place::Record(namespace, key)) = keys::read(&change.key) else { return None };
+    form::read(&key, &entry.value).ok().map(|record| (namespace, record))
+}
+
+/// The writes of one profile are linearisable: each acknowledged one is the revision it was said to be and no other, what
+/// was refused is nowhere, revisions have no gaps, and one that ended before another began comes before it.
+pub fn linearisable(trace: &Trace, writes: &[Write], editions: &BTreeMap<u64, String>) {
+    for (place, number) in editions.keys().enumerate() {
+        if u64::try_from(place).unwrap_or(u64::MAX) + 1 != *number {
+            trace.breaks(&format!("revisions have a gap before {number}"));
+        }
+    }
+    let made = |text: &str| editions.iter().find(|(_, found)| *found == text).map(|(number, _)| *number);
+    for write in writes {
+        match (write.fate, made(&write.text)) {
+            (Fate::Made(number), Some(found)) if number == found && number == write.follows + 1 => {}
+            (Fate::Made(number), found) => {
+                trace.breaks(&format!(
+                    "{} was acknowledged as {number} over {}, and is {found:?}",
+                    write.text, write.follows
+                ));
+            }
+            (Fate::Refused, Some(found)) => {
+                trace.breaks(&format!("{} was refused, and is revision {found}", write.text));
+            }
+            (Fate::Refused, None) | (Fate::Unknown, _) => {}
+        }
+    }
+    for earlier in writes {
+        for later in writes.iter().filter(|later| later.asked > earlier.ended) {
+            let Some((first, second)) = earlier.fate.made().zip(later.fate.made()) else { continue };
+            if first >= second {
+                trace.breaks(&format!("revision {second} was written after {first} was acknowledged"));
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! A machine with a server on it: it starts, is killed, stands still and goes on, and its line to the store is its own.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use bellwether_rt::clock::Clock;
+use bellwether_rt::gate::Gate;
+use bellwether_rt::tasks::Tasks;
+use bellwether_server::config::Config;
+use bellwether_server::http;
+use bellwether_server::pki::Pki;
+use bellwether_server::run::build;
+use bellwether_store::Store;
+use bellwether_store::line::Line;
+
+use crate::network::Network;
+use crate::trace::Trace;
+
+/// A machine with a server on it.
+#[derive(Debug)]
+pub struct Machine {
+    /// Its place among the machines.
+    pub number: usize,
+    /// Its line to the store.
+    pub line: Line,
+    gate: Option<Gate>,
+    still: bool,
+}
+
+/// What a server is started with.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground<'a> {
+    /// The store itself.
+    pub store: &'a Store,
+    /// Where the authority is.
+    pub dir: &'a Path,
+    /// The configuration that all servers have in common.
+    pub config: &'a Config,
+    /// Whom it serves.
+    pub network: &'a Network,
+    /// Where it is told.
+    pub trace: &'a Trace,
+}
+
+impl Machine {
+    /// A machine whose server does not run yet.
+    #[must_use]
+    pub fn new(number: usize, seed: u64) -> Self {
+        Self { number, line: Line::new(seed), gate: None, still: false }
+    }
+
+    /// The name of its server.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("cp-{}", self.number)
+    }
+
+    /// Whether its server runs, standing still or not.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.gate.is_some()
+    }
+
+    /// Whether its server runs and does not stand still.
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        self.runs() && !self.still
+    }
+
+    /// Starts the server. It tries again for ever, as the machine's own service manager would have it.
+    pub fn start(&mut self, ground: Ground<'_>, clock: Clock) {
+        if self.runs() {
+            return;
+        }
+        ground.trace.say(&format!("{} starts", self.name()));
+        let gate = Gate::default();
+        let tasks = Tasks::new().behind(&gate);
+        let (number, store) = (self.number, ground.store.through(&self.line));
+        let (dir, network) = (ground.dir.to_owned(), ground.network.clone());
+        let mut config = ground.config.clone();
+        config.name = self.name().parse().expect("the names of machines are labels");
+        let (level, gate_of_it) = (tasks.clone(), gate.clone());
+        tasks.spawn("server", async move {
+            loop {
+                let Ok(pki) = Pki::open(&dir, &[], clock.now()) else { return };
+                let (outer, inner) = (level.child(), level.child());
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7420));
+                match build(&config, (&store, address), (&outer, &inner), (clock.clone(), pki)).await {
+                    Ok(app) => return network.listens(number, http::router(&app), &gate_of_it, &outer),
+                    Err(_) => {
+                        outer.cancel();
+                        inner.cancel();
+                        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                    }
+                }
+            }
+        });
+        self.gate = Some(gate);
+        self.still = false;
+    }
+
+    /// kill -9.
+    pub fn kill(&mut self, network: &Network, trace: &Trace) {
+        if let Some(gate) = self.gate.take() {
+            trace.say(&format!("{} is killed", self.name()));
+            network.left(self.number);
+            gate.broken();
+            self.still = false;
+        }
+    }
+
+    /// kill -STOP.
+    pub fn stand(&mut self, trace: &Trace) {
+        if let Some(gate) = self.gate.as_ref().filter(|_| !self.still) {
+            trace.say(&format!("{} stands still", self.name()));
+            gate.shut();
+            self.still = true;
+        }
+    }
+
+    /// kill -CONT.
+    pub fn go_on(&mut self, trace: &Trace) {
+        if let Some(gate) = self.gate.as_ref().filter(|_| self.still) {
+            trace.say(&format!("{} goes on", self.name()));
+            gate.open();
+            self.still = false;
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Plays histories and says which laws did not hold, with the seed to play again.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+use bellwether_sim::chaos::Mood;
+use bellwether_sim::history::{Options, Outcome, Without, authority, play};
+use clap::Parser;
+
+/// Plays histories of a whole installation under simulated trouble
+#[derive(Parser)]
+#[command(name = "cargo xtask sim")]
+struct Args {
+    /// How many histories
+    #[arg(long, default_value_t = 100)]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// Play this seed alone, twice, and print its last lines
+    #[arg(long)]
+    seed: Option<u64>,
+    /// For how many seconds of each history things go wrong
+    #[arg(long, default_value_t = 240)]
+    trouble: u64,
+    /// What may go wrong
+    #[arg(long, value_enum, default_value_t = Mood::Everything)]
+    mood: Mood,
+    /// Servers that do without one of their rules, to see that it is needed
+    #[arg(long, value_name = "RULE")]
+    without: Option<Without>,
+}
+
+#[expect(clippy::print_stdout, reason = "a tool tells what it found")]
+fn main() -> Result<ExitCode> {
+    let args = Args::parse();
+    let trouble = Duration::from_secs(args.trouble);
+    let options = Options { trouble, mood: args.mood, without: args.without, ..Options::default() };
+    let dir = tempfile::tempdir()?;
+    authority(dir.path())?;
+    if let Some(seed) = args.seed {
+        let (first, second) = (play(seed, &options, dir.path())?, play(seed, &options, dir.path())?);
+        first.lines.iter().for_each(|line| println!("{line}"));
+        println!("seed {seed}: {} commits, {} lines, sum {}", first.commits, first.sum.1, first.sum.0);
+        if first.sum != second.sum {
+            println!("seed {seed} is not repeated: {} lines, sum {}", second.sum.1, second.sum.0);
+            return Ok(ExitCode::FAILURE);
+        }
+        return Ok(if first.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    let outcomes = all(&args, &options, dir.path());
+    let (mut broken, mut commits) = (0, 0);
+    for outcome in &outcomes {
+        let outcome = outcome.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
+        commits += outcome.commits;
+        for law in &outcome.broken {
+            println!("seed {}: {law}", outcome.seed);
+        }
+        broken += u64::from(!outcome.broken.is_empty());
+    }
+    println!("{} histories, {commits} commits, {broken} broken", outcomes.len());
+    Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Plays all seeds, on as many threads as there are cores.
+fn all(args: &Args, options: &Options, dir: &std::path::Path) -> Vec<Result<Outcome>> {
+    let next = AtomicU64::new(args.from);
+    let end = args.from + args.seeds;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        let mut outcomes = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end {
+                return outcomes;
+            }
+            outcomes.push(play(seed, options, dir));
+        }
+    };
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        handles.into_iter().filter_map(|handle| handle.join().ok()).flatten().collect()
+    })
+}

@@ -1,0 +1,60 @@
+//! The place of a history: the store, what stands in it before anything begins, and the machines around it.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_core::access::Role;
+use bellwether_core::records::key::Record;
+use bellwether_core::records::node::Node;
+use bellwether_core::records::token::Token;
+use bellwether_core::words::label::{Label, Labels};
+use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_core::words::time::Timestamp;
+use bellwether_server::installation::Installation;
+use bellwether_server::records::{form, keys};
+use bellwether_server::secret;
+use bellwether_store::{Op, Store, Txn};
+
+use crate::agent::bearer;
+use crate::person::TOKEN;
+
+/// When every history begins, by the clocks in it: some time in 2027.
+pub const BEGIN: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+/// Writes what `init` and joining would have: the installation, the people's token and the nodes.
+///
+/// # Errors
+/// What could not be written.
+pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) -> anyhow::Result<()> {
+    let installation = Installation { id: "simulated".to_owned(), ..Installation::new(ca_fingerprint) };
+    installation.write(store).await?;
+    let home = Namespace::parse("default")?;
+    let token = Record::Token(Token {
+        name: Actor::parse("people")?,
+        role: Role::Admin,
+        secret_hash: secret::hash(TOKEN.as_bytes()),
+        created_at: BEGIN,
+        expires_at: None,
+    });
+    let mut ops = vec![put(&home, &token)?];
+    for name in nodes {
+        let name = name.parse()?;
+        let key_fingerprint = bearer(&name).key_fingerprint;
+        let mut labels = Labels::default();
+        labels.set(Label::new("role", "web")?)?;
+        let node = Node {
+            name,
+            labels,
+            joined_at: BEGIN,
+            key_fingerprint,
+            pause: None,
+            cordon: None,
+            decommissioned: None,
+        };
+        ops.push(put(&home, &Record::Node(node))?);
+    }
+    store.commit(Txn { compares: vec![], ops }).await?;
+    Ok(())
+}
+
+fn put(home: &Namespace, record: &Record) -> Result<Op, ShapeError> {
+    Ok(Op::Put { key: keys::of(home, &record.key()), value: form::write(record)?, lease: None })
+}
