@@ -3,6 +3,7 @@
 
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_store::{Compare, Op, Outcome, Range, Store, StoreError, Txn};
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -24,6 +25,9 @@ pub struct Installation {
     /// elsewhere, so that orders only move forward.
     #[serde(default)]
     pub term_base: u64,
+    /// Where its records have gone, if they are no longer kept here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<String>,
 }
 
 /// Why a store cannot be used.
@@ -62,6 +66,16 @@ pub enum InstallationError {
         /// The fingerprint of ours, cut.
         ours: String,
     },
+    /// Its records have gone to another store.
+    #[error(
+        "use the store: the records of installation {id} have gone to {place}; start the server with that store"
+    )]
+    Moved {
+        /// Which installation.
+        id: String,
+        /// Where.
+        place: String,
+    },
     /// A newer release wrote it.
     #[error(
         "use the store: it has format {found}, and this release knows formats up to {FORMAT}; install a newer release"
@@ -82,7 +96,7 @@ impl Installation {
     /// A new one with this authority.
     #[must_use]
     pub fn new(ca_fingerprint: String) -> Self {
-        Self { id: Uuid::now_v7().to_string(), format: FORMAT, ca_fingerprint, term_base: 0 }
+        Self { id: Uuid::now_v7().to_string(), format: FORMAT, ca_fingerprint, term_base: 0, moved_to: None }
     }
 
     /// What the store belongs to, if anything.
@@ -106,15 +120,21 @@ impl Installation {
     /// # Errors
     /// [`InstallationError::Present`] when somebody was faster.
     pub async fn write(&self, store: &Store) -> Result<(), InstallationError> {
-        let unreadable =
-            |error: serde_json::Error| InstallationError::Unreadable { reason: error.to_string() };
-        let value = serde_json::to_vec(self).map_err(unreadable)?;
-        let put = Op::Put { key: keys::META.into(), value: value.into(), lease: None };
+        let put = Op::Put { key: keys::META.into(), value: self.to_bytes()?, lease: None };
         let txn = Txn { compares: vec![Compare::Absent { key: keys::META.into() }], ops: vec![put] };
         match store.commit(txn).await? {
             Outcome::Committed(_) => Ok(()),
             Outcome::Conflict { .. } => Err(InstallationError::Present { id: "made just now".to_owned() }),
         }
+    }
+
+    /// Its stored form.
+    ///
+    /// # Errors
+    /// [`InstallationError::Unreadable`], which it never is.
+    pub fn to_bytes(&self) -> Result<Bytes, InstallationError> {
+        let bytes = serde_json::to_vec(self);
+        bytes.map(Bytes::from).map_err(|error| InstallationError::Unreadable { reason: error.to_string() })
     }
 
     /// Refuses a store that has one, or anything but the tokens of an `init` that was interrupted.
@@ -135,11 +155,14 @@ impl Installation {
         }
     }
 
-    /// Refuses another authority's store.
+    /// Refuses another authority's store, and one whose records have gone elsewhere.
     ///
     /// # Errors
-    /// [`InstallationError::Another`].
+    /// [`InstallationError::Another`] and [`InstallationError::Moved`].
     pub fn belongs_to(&self, ca_fingerprint: &str) -> Result<(), InstallationError> {
+        if let Some(place) = &self.moved_to {
+            return Err(InstallationError::Moved { id: self.id.clone(), place: place.clone() });
+        }
         if self.ca_fingerprint == ca_fingerprint {
             return Ok(());
         }

@@ -20,4 +20,5 @@ pub mod run;
 pub mod seat;
 pub mod secret;
 pub mod sessions;
+pub mod transfer;
 pub mod world;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! /bw/meta                      what this installation is
+//! /bw/moving                    whose records are being carried over into this store
 //! /bw/leader                    who leads; its create revision is the term
 //! /bw/server/NAME               a server that has its place
 //! /bw/freeze/NAME               what holds in every namespace
@@ -33,6 +34,12 @@ pub const ROOT: &str = "/bw/";
 
 /// What this installation is.
 pub const META: &str = "/bw/meta";
+
+/// Which installation's records are being carried over into this store.
+pub const MOVING: &str = "/bw/moving";
+
+/// What the keys of servers' places begin with.
+pub const SERVERS: &str = "/bw/server/";
 
 /// Who leads.
 pub const LEADER: &str = "/bw/leader";
@@ -118,7 +125,7 @@ pub fn read(key: &[u8]) -> Option<Place> {
     let text = std::str::from_utf8(key).ok()?.strip_prefix(ROOT)?;
     match text.split_once('/') {
         None if text == "leader" => Some(Place::Record(None, Key::Leader)),
-        None => (text == "meta").then_some(Place::Aside),
+        None => matches!(text, "meta" | "moving").then_some(Place::Aside),
         Some(("server", name)) => Some(Place::Record(None, Key::Server(name.parse().ok()?))),
         Some(("freeze", name)) => Some(Place::Record(None, Key::GlobalFreeze(name.parse().ok()?))),
         Some(("token", hash)) => Some(Place::Record(None, Key::Token(hash.to_owned()))),

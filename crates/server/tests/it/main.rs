@@ -25,3 +25,4 @@ mod rollouts;
 mod routes;
 mod services;
 mod statuses;
+mod transfer;

@@ -1,0 +1,236 @@
+//! Takes everything that is kept out of one store and into another, or into a file and back: nothing is lost on the way, what
+//! is there already is never written over, and terms go on growing afterwards.
+
+pub mod backup;
+pub mod migrate;
+
+use bellwether_api::shape::ShapeError;
+use bellwether_store::{
+    Compare, MAX_OPS, MAX_TXN_BYTES, Op, Outcome, Page, Range, Revision, Store, StoreError, Txn,
+};
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+use crate::installation::{Installation, InstallationError};
+use crate::records::keys;
+
+/// Entries read at once.
+const PAGE: usize = 500;
+
+/// Bytes of a transaction that are left for what the store adds.
+const SPARE_BYTES: usize = 64 << 10;
+
+/// Why records could not be carried over.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// A store did not answer.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The store is not an installation's, or not for one.
+    #[error("{0}")]
+    Installation(#[from] InstallationError),
+    /// Servers are using it.
+    #[error(
+        "take the records of a store that servers use: {servers} have their place in it; stop them first"
+    )]
+    InUse {
+        /// Their names.
+        servers: String,
+    },
+    /// Somebody wrote meanwhile.
+    #[error(
+        "carry the records over: somebody else writes to that store meanwhile; stop whoever does and try again"
+    )]
+    Disturbed,
+    /// What arrived is not what was sent.
+    #[error("carry the records over: {sent} were read and {found} are there")]
+    Lost {
+        /// How many were read.
+        sent: u64,
+        /// How many are there, or are others.
+        found: u64,
+    },
+    /// A file cannot be read or written.
+    #[error("{action} {path}: {source}")]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// It is no backup, or a damaged one.
+    #[error("read the backup: {0}; nothing was restored")]
+    Damaged(String),
+    /// A newer release wrote it.
+    #[error(
+        "read the backup: it has format {found}, and this release reads formats up to {known}; install a newer release"
+    )]
+    Newer {
+        /// Its format.
+        found: u32,
+        /// What this release reads.
+        known: u32,
+    },
+    /// A record has no written form.
+    #[error("write it: could not {0}")]
+    Shape(#[from] ShapeError),
+}
+
+/// The number and the sum of records, in the order of their keys.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    count: u64,
+    sum: Sha256,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
+        self.count += 1;
+        for part in [key, value] {
+            self.sum.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            self.sum.update(part);
+        }
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        self.count == other.count && self.sum.clone().finalize() == other.sum.clone().finalize()
+    }
+}
+
+/// Records of an installation as they were at one revision, page by page. What is bound to a server's life, and what says
+/// whose the store is, is not among them.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    store: &'a Store,
+    range: Range,
+    pub(crate) at: Revision,
+    more: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Everything after a key, at the present revision.
+    pub(crate) async fn start(store: &'a Store, after: Option<&[u8]>) -> Result<Self, TransferError> {
+        let all = Range::prefix(keys::ROOT);
+        let range = after.map_or(all.clone(), |key| all.after(&Bytes::copy_from_slice(key)));
+        let at = store.list(Range::one(keys::META), None, 1).await?.revision;
+        Ok(Self { store, range, at, more: true })
+    }
+
+    /// The next records; none at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<(Bytes, Bytes)>>, TransferError> {
+        while self.more {
+            let page: Page = self.store.list(self.range.clone(), Some(self.at), PAGE).await?;
+            self.more = page.more;
+            let Some(last) = page.entries.last() else { return Ok(None) };
+            self.range = self.range.after(&last.key);
+            let kept = page.entries.into_iter().filter(|entry| is_carried(&entry.key));
+            let records: Vec<(Bytes, Bytes)> = kept.map(|entry| (entry.key, entry.value)).collect();
+            if !records.is_empty() {
+                return Ok(Some(records));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a key is carried over.
+fn is_carried(key: &[u8]) -> bool {
+    let aside = [keys::META, keys::LEADER, keys::MOVING];
+    !aside.iter().any(|one| one.as_bytes() == key) && !key.starts_with(keys::SERVERS.as_bytes())
+}
+
+/// Counts and sums everything that is carried over.
+pub(crate) async fn tally(store: &Store) -> Result<Tally, TransferError> {
+    let mut reader = Reader::start(store, None).await?;
+    let mut tally = Tally::default();
+    while let Some(records) = reader.next().await? {
+        for (key, value) in records {
+            tally.add(&key, &value);
+        }
+    }
+    Ok(tally)
+}
+
+/// Writes records that must not be there yet, as many to a transaction as fit.
+pub(crate) async fn write(store: &Store, records: Vec<(Bytes, Bytes)>) -> Result<(), TransferError> {
+    let mut txn = Txn::default();
+    for (key, value) in records {
+        let size = 2 * key.len() + value.len();
+        if txn.ops.len() + 1 >= MAX_OPS || txn.size() + size > MAX_TXN_BYTES - SPARE_BYTES {
+            commit(store, std::mem::take(&mut txn)).await?;
+        }
+        txn.compares.push(Compare::Absent { key: key.clone() });
+        txn.ops.push(Op::Put { key, value, lease: None });
+    }
+    if txn.ops.is_empty() { Ok(()) } else { commit(store, txn).await }
+}
+
+async fn commit(store: &Store, txn: Txn) -> Result<(), TransferError> {
+    match store.commit(txn).await? {
+        Outcome::Committed(_) => Ok(()),
+        Outcome::Conflict { .. } => Err(TransferError::Disturbed),
+    }
+}
+
+/// Marks the goal as one that is being filled. Answers whether it was already.
+pub(crate) async fn begin(to: &Store, installation: &Installation) -> Result<bool, TransferError> {
+    if let Some(there) = Installation::read(to).await? {
+        return Err(InstallationError::Present { id: there.id }.into());
+    }
+    let mark = installation.id.clone().into_bytes();
+    if let Some(entry) = to.get(keys::MOVING.into()).await? {
+        if entry.value == mark {
+            return Ok(true);
+        }
+        let id = String::from_utf8_lossy(&entry.value).into_owned();
+        return Err(InstallationError::Present { id }.into());
+    }
+    let page = to.list(Range::prefix(keys::ROOT), None, 1).await?;
+    if let Some(entry) = page.entries.first() {
+        let key = String::from_utf8_lossy(&entry.key).into_owned();
+        return Err(InstallationError::Foreign { key }.into());
+    }
+    let put = Op::Put { key: keys::MOVING.into(), value: mark.into(), lease: None };
+    commit(to, Txn { compares: vec![Compare::Absent { key: keys::MOVING.into() }], ops: vec![put] }).await?;
+    Ok(false)
+}
+
+/// Says whose the store is, now that everything is in it.
+pub(crate) async fn finish_in(to: &Store, meta: Bytes) -> Result<(), TransferError> {
+    let compares = vec![Compare::Absent { key: keys::META.into() }];
+    let ops = vec![
+        Op::Put { key: keys::META.into(), value: meta, lease: None },
+        Op::Delete { key: keys::MOVING.into() },
+    ];
+    commit(to, Txn { compares, ops }).await
+}
+
+/// Forgets what an interrupted attempt has left.
+pub(crate) async fn clear(to: &Store) -> Result<(), TransferError> {
+    let mut reader = Reader::start(to, None).await?;
+    while let Some(records) = reader.next().await? {
+        for keys in records.chunks(MAX_OPS) {
+            let ops = keys.iter().map(|(key, _)| Op::Delete { key: key.clone() }).collect();
+            commit(to, Txn { compares: vec![], ops }).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a store that servers use right now.
+pub(crate) async fn unused(store: &Store) -> Result<(), TransferError> {
+    let page = store.list(Range::prefix(keys::SERVERS), None, 16).await?;
+    let names = page.entries.iter().map(|entry| {
+        String::from_utf8_lossy(entry.key.get(keys::SERVERS.len()..).unwrap_or_default()).into_owned()
+    });
+    let servers = names.collect::<Vec<_>>().join(", ");
+    if servers.is_empty() { Ok(()) } else { Err(TransferError::InUse { servers }) }
+}
+
+/// The installation as it goes on in another store: its terms are above every one that was given here.
+pub(crate) fn goes_on(installation: &Installation, at: Revision) -> Installation {
+    let term_base = installation.term_base.saturating_add(at.0);
+    Installation { term_base, moved_to: None, ..installation.clone() }
+}

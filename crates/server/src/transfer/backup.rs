@@ -1,0 +1,248 @@
+//! A backup: one file of text, a line a record, with what it is of before them and their count and sum after them.
+//!
+//! ```text
+//! {"backup":1,"installation":{…},"revision":4711,"taken_ms":1800000000000,"version":"0.1.0"}
+//! {"key":"/bw/ns/default/node/web-1","value":"{…}"}
+//! {"records":2,"sha256":"…"}
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bellwether_core::words::time::Timestamp;
+use bellwether_store::{Revision, Store};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+
+use super::{Reader, TransferError, begin, clear, finish_in, goes_on, unused, write};
+use crate::installation::{Installation, InstallationError};
+
+/// The form of backups that this release writes.
+const FORMAT: u32 = 1;
+
+/// Longest line: a record is within a transaction, and JSON in JSON at most doubles and a little.
+const LONGEST_LINE: usize = 8 << 20;
+
+/// Records written at once.
+const CHUNK: usize = 64;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    backup: u32,
+    installation: Installation,
+    revision: u64,
+    taken_ms: u64,
+    version: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    key: String,
+    value: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Tail {
+    records: u64,
+    sha256: String,
+}
+
+/// What a backup holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Contents {
+    /// Whose it is.
+    pub installation: String,
+    /// SHA-256 of the certificate of its authority, lower-case hex.
+    pub ca_fingerprint: String,
+    /// The revision of the store that it shows.
+    pub revision: u64,
+    /// When it was taken, by the clock of whoever took it.
+    pub taken_ms: u64,
+    /// The release that took it.
+    pub version: String,
+    /// How many records it holds.
+    pub records: u64,
+    /// How many of each kind, by namespace and kind.
+    pub kinds: BTreeMap<String, u64>,
+}
+
+/// Writes a backup of everything as it is now. Answers how many records it holds.
+///
+/// # Errors
+/// [`TransferError`]; what was written so far is no backup, as it has no last line.
+pub async fn take(
+    store: &Store,
+    now: Timestamp,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> Result<u64, TransferError> {
+    let installation = Installation::read(store).await?.ok_or(InstallationError::Missing)?;
+    let mut reader = Reader::start(store, None).await?;
+    let mut sum = Sha256::new();
+    let head = Head {
+        backup: FORMAT,
+        installation,
+        revision: reader.at.0,
+        taken_ms: now.as_millis(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    put(out, &mut sum, &head).await?;
+    let mut records = 0;
+    while let Some(page) = reader.next().await? {
+        for (key, value) in page {
+            let line = Line { key: text(&key)?, value: text(&value)? };
+            put(out, &mut sum, &line).await?;
+            records += 1;
+        }
+    }
+    let tail = Tail { records, sha256: hex(sum.clone()) };
+    put(out, &mut sum, &tail).await?;
+    out.flush().await.map_err(unwritten)?;
+    Ok(records)
+}
+
+/// Reads a backup to its end and says what it holds.
+///
+/// # Errors
+/// [`TransferError::Damaged`] and [`TransferError::Newer`].
+pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<Contents, TransferError> {
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    let (head, records) = read(from, async |records: Vec<(Bytes, Bytes)>| {
+        for (key, _) in records {
+            *kinds.entry(kind(&String::from_utf8_lossy(&key))).or_insert(0) += 1;
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(Contents {
+        installation: head.installation.id,
+        ca_fingerprint: head.installation.ca_fingerprint,
+        revision: head.revision,
+        taken_ms: head.taken_ms,
+        version: head.version,
+        records,
+        kinds,
+    })
+}
+
+/// Puts a backup into an empty store. It is read to its end first: a damaged one writes nothing.
+///
+/// # Errors
+/// [`TransferError`]; what an interrupted attempt wrote is no installation, and the next attempt begins anew.
+pub async fn restore(store: &Store, file: &Path) -> Result<Contents, TransferError> {
+    unused(store).await?;
+    let contents = inspect(open(file).await?).await?;
+    let head = head_of(file).await?;
+    if begin(store, &head.installation).await? {
+        clear(store).await?;
+    }
+    read(open(file).await?, async |records| write(store, records).await).await?;
+    // Last, because its presence says that everything is there.
+    let meta = goes_on(&head.installation, Revision(head.revision)).to_bytes()?;
+    finish_in(store, meta).await?;
+    Ok(contents)
+}
+
+/// What a backup says of itself before anything else.
+async fn head_of(file: &Path) -> Result<Head, TransferError> {
+    let first = line(&mut BufReader::new(open(file).await?)).await?;
+    parse(&first.ok_or_else(|| damaged("it is empty"))?)
+}
+
+async fn open(file: &Path) -> Result<tokio::fs::File, TransferError> {
+    let opened = tokio::fs::File::open(file).await;
+    opened.map_err(|source| TransferError::File { action: "read", path: file.to_owned(), source })
+}
+
+/// Reads a backup, handing on its records in chunks.
+async fn read(
+    from: impl AsyncRead + Unpin,
+    mut take: impl AsyncFnMut(Vec<(Bytes, Bytes)>) -> Result<(), TransferError>,
+) -> Result<(Head, u64), TransferError> {
+    let mut lines = BufReader::new(from);
+    let mut sum = Sha256::new();
+    let first = line(&mut lines).await?.ok_or_else(|| damaged("it is empty"))?;
+    let format: Format = parse(&first)?;
+    if format.backup > FORMAT {
+        return Err(TransferError::Newer { found: format.backup, known: FORMAT });
+    }
+    let head: Head = parse(&first)?;
+    sum.update(&first);
+    let (mut count, mut chunk) = (0_u64, Vec::with_capacity(CHUNK));
+    while let Some(line) = line(&mut lines).await? {
+        if let Ok(tail) = serde_json::from_slice::<Tail>(&line) {
+            if tail.records != count || tail.sha256 != hex(sum) {
+                return Err(damaged("what it holds is not what was written"));
+            }
+            take(chunk).await?;
+            return Ok((head, count));
+        }
+        sum.update(&line);
+        let record: Line = parse(&line)?;
+        count += 1;
+        chunk.push((record.key.into(), record.value.into()));
+        if chunk.len() == CHUNK {
+            take(std::mem::take(&mut chunk)).await?;
+        }
+    }
+    Err(damaged("it has no end"))
+}
+
+#[derive(Deserialize)]
+struct Format {
+    backup: u32,
+}
+
+async fn line(lines: &mut (impl AsyncBufReadExt + Unpin)) -> Result<Option<Vec<u8>>, TransferError> {
+    let mut line = Vec::new();
+    let most = u64::try_from(LONGEST_LINE).unwrap_or(u64::MAX);
+    let read = tokio::io::AsyncReadExt::take(lines, most).read_until(b'\n', &mut line).await;
+    read.map_err(|error| damaged(&error.to_string()))?;
+    match line.last() {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) => Err(damaged("its last line is cut off")),
+    }
+}
+
+fn parse<T: for<'a> Deserialize<'a>>(line: &[u8]) -> Result<T, TransferError> {
+    serde_json::from_slice(line).map_err(|error| damaged(&format!("a line is not one of a backup: {error}")))
+}
+
+async fn put(
+    out: &mut (impl AsyncWrite + Unpin),
+    sum: &mut Sha256,
+    line: &impl Serialize,
+) -> Result<(), TransferError> {
+    let mut bytes = serde_json::to_vec(line).map_err(|error| damaged(&error.to_string()))?;
+    bytes.push(b'\n');
+    sum.update(&bytes);
+    out.write_all(&bytes).await.map_err(unwritten)
+}
+
+fn unwritten(source: std::io::Error) -> TransferError {
+    TransferError::File { action: "write", path: "the backup".into(), source }
+}
+
+fn damaged(reason: &str) -> TransferError {
+    TransferError::Damaged(reason.to_owned())
+}
+
+fn text(bytes: &[u8]) -> Result<String, TransferError> {
+    String::from_utf8(bytes.to_vec()).map_err(|error| damaged(&format!("a record is no text: {error}")))
+}
+
+fn hex(sum: Sha256) -> String {
+    sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `default node` of `/bw/ns/default/node/web-1`, `token` of `/bw/token/…`.
+fn kind(key: &str) -> String {
+    let mut parts = key.trim_start_matches("/bw/").split('/');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some("ns"), Some(namespace), Some(kind)) => format!("{namespace} {kind}"),
+        (Some(kind), _, _) => kind.to_owned(),
+        (None, _, _) => key.to_owned(),
+    }
+}

@@ -1,0 +1,157 @@
+//! Everything that is kept, carried over into another store and into a file: nothing is lost, nothing is written over.
+
+use bellwether_api::v1::profile::ProfileSpec;
+use bellwether_api::v1::report::Health;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use bellwether_server::config::etcd::Etcd;
+use bellwether_server::rules::Rules;
+use bellwether_server::run::Server;
+use bellwether_server::transfer::{TransferError, backup, migrate::migrate};
+use bellwether_store::testing::etcd::TestEtcd;
+use bellwether_store::{Op, Range, Store, Txn};
+
+use crate::harness::{Installation, policy, set_entity, until, version};
+
+async fn at_work(installation: &Installation) -> crate::harness::Node {
+    let admin = installation.admin();
+    set_entity(&admin, policy("1", "0s")).await;
+    let node = installation.node("web-1").await;
+    admin.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let number = node.told("v1").await;
+    node.runs("v1", number, Health::Healthy).await;
+    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
+    let spec = ProfileSpec { params: [("a".to_owned(), 1.into())].into(), ..ProfileSpec::default() };
+    admin.set_profile("default", "shared", &spec).await.unwrap();
+    node
+}
+
+async fn dump(store: &Store) -> Vec<(String, String)> {
+    let page = store.list(Range::prefix("/bw/"), None, 1_000).await.unwrap();
+    assert!(!page.more);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let all = page.entries.iter().map(|entry| (text(&entry.key), text(&entry.value)));
+    all.filter(|(key, _)| key != "/bw/meta" && key != "/bw/leader" && !key.starts_with("/bw/server/"))
+        .collect()
+}
+
+fn settings(etcd: &TestEtcd) -> Etcd {
+    let store = etcd.settings();
+    Etcd {
+        endpoints: store.endpoints,
+        prefix: String::from_utf8(store.prefix.to_vec()).unwrap(),
+        ca_file: store.ca_file,
+        identity: None,
+        call_timeout: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
+    let mut installation = Installation::new().await;
+    let node = at_work(&installation).await;
+    let before = node.client.sync("default", "web-1", (0, None), std::time::Duration::ZERO).await.unwrap();
+    installation.server.take().unwrap().stop().await.unwrap();
+
+    let (etcd, tasks) = (TestEtcd::one().await, Tasks::new());
+    let (from, to) = (Store::embedded(&installation.store_file(), &tasks).unwrap(), etcd.store(&tasks).await);
+    let kept = dump(&from).await;
+    let moved = migrate((&from, &to), "etcd", |_| {}).await.unwrap();
+    assert_eq!((moved.records as usize, moved.before), (kept.len(), 0));
+    assert_eq!(dump(&to).await, kept);
+    let again = migrate((&from, &to), "etcd", |_| {}).await.unwrap_err();
+    assert!(again.to_string().contains("holds installation"), "{again}");
+    from.close().await;
+    to.close().await;
+
+    let gone = Server::start(&installation.config, Clock::system()).await.unwrap_err();
+    assert!(gone.to_string().contains("have gone to etcd"), "{gone}");
+    installation.config.etcd = Some(settings(&etcd));
+    installation.config.rules = Rules::of(true);
+    installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
+    let node = installation.node_again(node);
+    installation.admin().start_rollout("default", "web", &version("v2")).await.unwrap();
+    let number = node.told("v2").await;
+    node.runs("v2", number, Health::Healthy).await;
+    until(&installation.admin(), |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
+    let after = node.client.sync("default", "web-1", (0, None), std::time::Duration::ZERO).await.unwrap();
+    let (before, after) = (before.order.unwrap(), after.order.unwrap());
+    assert!(after.term > before.term && after.generation > before.generation, "{before:?} {after:?}");
+
+    // While a server uses it, its records stay.
+    let (from, aside) = (etcd.store(&tasks).await, tempfile::tempdir().unwrap());
+    let to = Store::embedded(aside.path(), &tasks).unwrap();
+    let used = migrate((&from, &to), "a file", |_| {}).await.unwrap_err();
+    assert!(matches!(used, TransferError::InUse { .. }), "{used}");
+    installation.server.take().unwrap().stop().await.unwrap();
+    migrate((&from, &to), "a file", |_| {}).await.unwrap();
+    assert_eq!(dump(&to).await, dump(&from).await);
+}
+
+#[tokio::test]
+async fn a_move_that_was_interrupted_goes_on_and_one_into_something_else_is_refused() {
+    let mut installation = Installation::new().await;
+    at_work(&installation).await;
+    installation.server.take().unwrap().stop().await.unwrap();
+    let tasks = Tasks::new();
+    let from = Store::embedded(&installation.store_file(), &tasks).unwrap();
+    let to = Store::memory(&tasks);
+    // What an attempt leaves that died after some records: whose they are, and the first of them.
+    let meta = from.get("/bw/meta".into()).await.unwrap().unwrap().value;
+    let id = serde_json::from_slice::<serde_json::Value>(&meta).unwrap()["id"].as_str().unwrap().to_owned();
+    let kept = dump(&from).await;
+    let mut ops = vec![Op::Put { key: "/bw/moving".into(), value: id.into(), lease: None }];
+    for (key, value) in kept.iter().take(3) {
+        ops.push(Op::Put { key: key.clone().into(), value: value.clone().into(), lease: None });
+    }
+    to.commit(Txn { compares: vec![], ops }).await.unwrap();
+    let moved = migrate((&from, &to), "memory", |_| {}).await.unwrap();
+    assert_eq!((moved.records as usize, moved.before), (kept.len(), 3));
+    assert_eq!(dump(&to).await, kept);
+
+    let other = Store::memory(&tasks);
+    let ops = vec![Op::Put { key: "/bw/something".into(), value: "else".into(), lease: None }];
+    other.commit(Txn { compares: vec![], ops }).await.unwrap();
+    let refused = migrate((&from, &other), "memory", |_| {}).await.unwrap_err();
+    assert!(refused.to_string().contains("/bw/something"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
+    let mut installation = Installation::new().await;
+    at_work(&installation).await;
+    installation.server.take().unwrap().stop().await.unwrap();
+    let tasks = Tasks::new();
+    let store = Store::embedded(&installation.store_file(), &tasks).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (file, damaged) = (dir.path().join("backup"), dir.path().join("damaged"));
+    let mut bytes = Vec::new();
+    let count = backup::take(&store, Clock::system().now(), &mut bytes).await.unwrap();
+    std::fs::write(&file, &bytes).unwrap();
+    let contents = backup::inspect(&bytes[..]).await.unwrap();
+    assert_eq!((contents.records, contents.kinds["default node"]), (count, 1));
+
+    let to = Store::memory(&tasks);
+    let cases: [(&[u8], &str); 4] = [
+        (&bytes[..bytes.len() / 2], "cut off"),
+        (b"", "it is empty"),
+        (b"{\"backup\":9}\n", "format 9"),
+        (b"something else\n", "not one of a backup"),
+    ];
+    for (bad, reason) in cases {
+        std::fs::write(&damaged, bad).unwrap();
+        let error = backup::restore(&to, &damaged).await.unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+    let mut flipped = String::from_utf8(bytes.clone()).unwrap();
+    flipped = flipped.replacen("web-1", "web-2", 1);
+    std::fs::write(&damaged, flipped).unwrap();
+    let error = backup::restore(&to, &damaged).await.unwrap_err().to_string();
+    assert!(error.contains("not what was written"), "{error}");
+    assert!(dump(&to).await.is_empty(), "a damaged backup wrote something");
+
+    backup::restore(&to, &file).await.unwrap();
+    assert_eq!(dump(&to).await, dump(&store).await);
+    let again = backup::restore(&to, &file).await.unwrap_err();
+    assert!(again.to_string().contains("holds installation"), "{again}");
+}
