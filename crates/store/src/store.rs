@@ -25,6 +25,12 @@ use crate::watch::Watch;
 pub struct Store(Arc<dyn Backend>);
 
 impl Store {
+    /// The store that a back end is.
+    #[cfg(feature = "testing")]
+    pub(crate) fn of(backend: Arc<dyn Backend>) -> Self {
+        Self(backend)
+    }
+
     /// A store that lives in this process only, for tests, the library and the simulator. Its lease keeper
     /// runs on a level below `tasks`; the store closes when that level is stopped.
     #[must_use]

@@ -144,7 +144,8 @@ fn chain(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
 /// A status with its causes, each said once.
 fn words(status: &Status) -> String {
     let mut words = status.message().to_owned();
-    for cause in chain(status).map(ToString::to_string) {
+    // The layer that names itself this way knows nothing of the cause.
+    for cause in chain(status).map(ToString::to_string).filter(|cause| cause != "transport error") {
         if !words.contains(&cause) {
             words = if words.is_empty() { cause } else { format!("{words}: {cause}") };
         }

@@ -42,7 +42,7 @@ pub(super) async fn open(shared: &Shared) -> Result<Health, OpenError> {
                 continue;
             }
             Err(fault) => {
-                let next = advice(&fault);
+                let next = advice(&fault, member);
                 OpenError::Etcd { endpoint: member.address.clone(), reason: fault.reason(), next }
             }
         };
@@ -79,7 +79,7 @@ pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
         let now = match answer {
             Ok(status) => tell(&shared, &status, Some(&before)),
             Err(fault) => {
-                let next = advice(&fault);
+                let next = advice(&fault, member);
                 let reason = format!("{}: {}; {next}", member.address, fault.reason());
                 Health { condition: before.condition.unreachable(reason), ..before.clone() }
             }
@@ -151,17 +151,20 @@ fn tell(shared: &Shared, status: &StatusResponse, before: Option<&Health>) -> He
 }
 
 /// What to try next.
-fn advice(fault: &Fault) -> &'static str {
-    let reason = fault.clone().reason();
+fn advice(fault: &Fault, member: &Member) -> &'static str {
+    let (reason, is_secret) = (fault.clone().reason(), member.address.starts_with("https"));
     let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if says(&["UnknownIssuer", "invalid peer certificate: BadSignature"]) {
         "name the certificate of who signed etcd's as its CA file"
     } else if says(&["NotValidForName", "invalid peer certificate"]) {
         "use a name that etcd's certificate holds, and see that it is valid now"
-    } else if says(&["fatal alert", "CertificateRequired"]) {
+    } else if says(&["fatal alert"]) {
         "give a client certificate that etcd's CA signed and that has not expired"
     } else if says(&["InvalidContentType", "corrupt message"]) {
         "it speaks no TLS: use http://, or give etcd certificates"
+    } else if is_secret && says(&["closed", "reset", "eof", "broken pipe"]) {
+        // etcd looks at the client's certificate when the client already takes the connection for made.
+        "give a client certificate that etcd's CA signed and that has not expired; if it speaks no TLS, use http://"
     } else if says(&["refused"]) {
         "start etcd there, or correct the endpoint"
     } else if says(&["dns error", "lookup"]) {

@@ -176,7 +176,7 @@ impl TestEtcd {
     }
 
     /// What etcdctl prints; its complaints are left out.
-    #[must_use]
+    #[expect(clippy::must_use_candidate, reason = "some commands are given for what they do")]
     pub fn etcdctl(&self, args: &[&str]) -> String {
         let mut command = Command::new("etcdctl");
         command.env("ETCDCTL_API", "3");
