@@ -69,10 +69,10 @@ pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
         }
         let (place, member) = shared.endpoints.current();
         let answer = match status(&shared, member).await {
-            Ok(answer) => Ok(answer),
-            Err(fault) => {
+            Ok(answer) if answer.leader > 0 => Ok(answer),
+            silent_or_alone => {
                 shared.endpoints.move_on(place);
-                any(&shared).await.ok_or(fault)
+                any(&shared).await.map_or(silent_or_alone, Ok)
             }
         };
         let before = shared.health.borrow().clone();
@@ -95,14 +95,14 @@ pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
     }
 }
 
-/// What any member answers.
+/// What any member answers that knows a leader.
 async fn any(shared: &Shared) -> Option<StatusResponse> {
     let answers = shared.endpoints.members().iter().map(|member| status(shared, member));
-    join_all(answers).await.into_iter().find_map(Result::ok)
+    join_all(answers).await.into_iter().filter_map(Result::ok).find(|answer| answer.leader > 0)
 }
 
 async fn status(shared: &Shared, member: &Member) -> Result<StatusResponse, Fault> {
-    let most = shared.endpoints.deadline() / 2;
+    let most = shared.endpoints.patience();
     let mut client = MaintenanceClient::new(member.calls.clone());
     match tokio::time::timeout(most, client.status(StatusRequest {})).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),

@@ -143,6 +143,12 @@ impl TestEtcd {
         self.members.get_mut(member).expect("there is such a member").kill();
     }
 
+    /// Kills a member and forgets its data, as when a machine is set up anew.
+    pub fn forget(&mut self, member: usize) {
+        self.kill(member);
+        std::fs::remove_dir_all(self.data(member)).expect("the test's own directory can be changed");
+    }
+
     /// Stops a member with SIGSTOP: its connections stay open and silent.
     pub fn pause(&self, member: usize) {
         self.signal(member, Signal::STOP);

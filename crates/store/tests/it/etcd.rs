@@ -3,7 +3,9 @@
 
 mod cut;
 mod killed;
+mod large;
 mod refusals;
+mod resumed;
 mod several;
 mod space;
 
