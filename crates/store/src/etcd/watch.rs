@@ -4,6 +4,7 @@
 //! All streams of a store share one connection per member. What a holder does not read stays at etcd, by HTTP/2's own
 //! flow control.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -235,6 +236,9 @@ impl Follower {
         self.shared.saw(header);
         for event in answer.events {
             self.add(event);
+            if self.stream.is_none() {
+                return;
+            }
         }
         if !answer.fragment {
             self.complete();
@@ -249,8 +253,11 @@ impl Follower {
         if revision <= self.seen {
             return;
         }
-        if self.partial.as_ref().is_some_and(|partial| partial.revision != revision) {
-            self.complete();
+        match self.partial.as_ref().map(|partial| partial.revision.cmp(&revision)) {
+            Some(Ordering::Less) => self.complete(),
+            // Out of order: what is between is not there. It is asked for again.
+            Some(Ordering::Greater) => return self.lose(),
+            Some(Ordering::Equal) | None => {}
         }
         let change = Change { key: entry.key.clone(), entry: (!is_delete).then_some(entry), revision };
         self.partial.get_or_insert_with(|| Batch { revision, changes: Vec::new() }).changes.push(change);
