@@ -210,12 +210,13 @@ impl TestEtcd {
     /// Starts a killed member again, with its data. Does not wait until it is ready.
     pub fn restart(&mut self, member: usize) {
         let peers = self.members.iter().enumerate();
-        let cluster: Vec<_> =
-            peers.map(|(at, peer)| format!("m{at}=http://127.0.0.1:{}", peer.peer_port)).collect();
+        let peer =
+            |(at, peer): (usize, &Member)| format!("{}=http://127.0.0.1:{}", self.name(at), peer.peer_port);
+        let cluster: Vec<_> = peers.map(peer).collect();
         let client = self.endpoint(member);
         let peer = format!("http://127.0.0.1:{}", self.member(member).peer_port);
         let mut command = Command::new("etcd");
-        command.args(["--name", &format!("m{member}"), "--data-dir"]).arg(self.data(member));
+        command.args(["--name", &self.name(member), "--data-dir"]).arg(self.data(member));
         command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
         command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
         command.args([
@@ -241,6 +242,11 @@ impl TestEtcd {
         self.members.get_mut(member).expect("there is such a member").process = Some(process);
     }
 
+    /// A member's name, which no other etcd of this machine has.
+    fn name(&self, member: usize) -> String {
+        format!("m{member}-{}", self.member(member).peer_port)
+    }
+
     fn data(&self, member: usize) -> PathBuf {
         self.dir.path().join(format!("m{member}"))
     }
@@ -259,7 +265,8 @@ impl TestEtcd {
                 ready += usize::from(self.is_ready(member).await);
             }
             if ready == self.members.len() {
-                return true;
+                // Somebody else's etcd may have been faster to take a port, and ours be about to notice.
+                return self.etcdctl(&["member", "list"]).contains(&self.name(0));
             }
             tokio::time::sleep(LOOK).await;
         }
