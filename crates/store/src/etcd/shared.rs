@@ -10,7 +10,7 @@ use tonic::transport::Channel;
 use super::endpoints::Endpoints;
 use super::fault::Fault;
 use super::generated::kv_client::KvClient;
-use super::generated::{RangeRequest, RangeResponse};
+use super::generated::{RangeRequest, RangeResponse, TxnRequest, TxnResponse};
 use super::keyspace::{Keyspace, told};
 use super::settings::EtcdSettings;
 use crate::entry::Revision;
@@ -64,6 +64,15 @@ impl Shared {
         let answer = answer.await?.into_inner();
         self.saw(told(answer.header));
         Ok(answer)
+    }
+
+    /// Sends a transaction, once.
+    pub(super) async fn txn(&self, request: TxnRequest) -> Result<TxnResponse, Fault> {
+        let answer = self.endpoints.once(|channel| {
+            let request = request.clone();
+            async move { kv(channel).txn(request).await }
+        });
+        Ok(answer.await?.into_inner())
     }
 
     /// Remembers a revision that etcd told.

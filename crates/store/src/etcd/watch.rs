@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
@@ -56,7 +57,7 @@ pub(super) async fn start(shared: Arc<Shared>, range: Range, after: Revision) ->
         shared,
     };
     if !follower.range.is_empty() {
-        let opened = open(follower.shared.clone(), follower.range.clone(), after).await;
+        let opened = open(&follower.shared, &follower.range, after).await;
         follower.stream = Some(opened.map_err(Fault::unreachable)?);
         follower.heard();
     }
@@ -272,6 +273,21 @@ impl Follower {
     }
 }
 
+/// The oldest revision that is kept, which etcd tells only those who watch from before it.
+pub(super) async fn oldest(shared: &Shared) -> Result<Revision, Fault> {
+    let mut stream = open(shared, &Range::one(Bytes::new()), Revision(0)).await?;
+    let told = async {
+        while let Some(answer) = stream.answers.message().await? {
+            if answer.compact_revision > 0 {
+                return Ok(from_etcd(answer.compact_revision));
+            }
+        }
+        Err(Fault::Lost("etcd did not say what it keeps".to_owned()))
+    };
+    let most = shared.endpoints.deadline();
+    tokio::time::timeout(most, told).await.unwrap_or_else(|_| Err(Fault::silent(most)))
+}
+
 /// Opens a stream again, as often as it takes, unless what was not seen yet is gone.
 async fn reopen(shared: Arc<Shared>, range: Range, seen: Revision) -> Result<Stream, WatchError> {
     loop {
@@ -285,7 +301,7 @@ async fn reopen(shared: Arc<Shared>, range: Range, seen: Revision) -> Result<Str
             Err(StoreError::Future { current }) => return Err(WatchError::WentBack { seen, found: current }),
             Err(error) => return Err(error.into()),
         }
-        match open(shared.clone(), range.clone(), seen).await {
+        match open(&shared, &range, seen).await {
             Ok(stream) => return Ok(stream),
             Err(fault) => tracing::debug!(reason = fault.reason(), "a watch waits for etcd"),
         }
@@ -293,8 +309,8 @@ async fn reopen(shared: Arc<Shared>, range: Range, seen: Revision) -> Result<Str
 }
 
 /// Opens a stream at the current member.
-async fn open(shared: Arc<Shared>, range: Range, after: Revision) -> Result<Stream, Fault> {
-    let (key, range_end) = shared.keys.range(&range);
+async fn open(shared: &Shared, range: &Range, after: Revision) -> Result<Stream, Fault> {
+    let (key, range_end) = shared.keys.range(range);
     // From the revision itself, which is passed over: etcd's compaction at a revision also takes deletes of that
     // revision, and only so does it say "compacted".
     let create = WatchCreateRequest {
