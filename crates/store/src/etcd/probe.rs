@@ -17,7 +17,8 @@ use crate::health::{Condition, Health};
 /// Asks every member, and gives the health that the first to answer tells.
 pub(super) async fn open(shared: &Shared) -> Result<Health, OpenError> {
     let members = shared.endpoints.members();
-    let answers = join_all(members.iter().map(|member| status(shared, member))).await;
+    let most = shared.endpoints.deadline();
+    let answers = join_all(members.iter().map(|member| status(member, most))).await;
     let mut health = None;
     let mut refused = None;
     let mut cluster = None;
@@ -68,7 +69,7 @@ pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
             () = tokio::time::sleep(every) => {}
         }
         let (place, member) = shared.endpoints.current();
-        let answer = match status(&shared, member).await {
+        let answer = match status(member, shared.endpoints.patience()).await {
             Ok(answer) if answer.leader > 0 => Ok(answer),
             silent_or_alone => {
                 shared.endpoints.move_on(place);
@@ -97,12 +98,13 @@ pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
 
 /// What any member answers that knows a leader.
 async fn any(shared: &Shared) -> Option<StatusResponse> {
-    let answers = shared.endpoints.members().iter().map(|member| status(shared, member));
+    let most = shared.endpoints.patience();
+    let answers = shared.endpoints.members().iter().map(|member| status(member, most));
     join_all(answers).await.into_iter().filter_map(Result::ok).find(|answer| answer.leader > 0)
 }
 
-async fn status(shared: &Shared, member: &Member) -> Result<StatusResponse, Fault> {
-    let most = shared.endpoints.patience();
+/// What a member says of itself within `most`.
+async fn status(member: &Member, most: Duration) -> Result<StatusResponse, Fault> {
     let mut client = MaintenanceClient::new(member.calls.clone());
     match tokio::time::timeout(most, client.status(StatusRequest {})).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),

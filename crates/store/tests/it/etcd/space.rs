@@ -39,7 +39,6 @@ async fn an_etcd_without_space_is_read_only_keeps_leases_alive_and_recovers_by_i
     let lease = store.grant(Duration::from_secs(600)).await.unwrap();
     commit(&store, [put("a", "1")]).await;
     let count = fill(&store).await;
-    assert!(matches!(health.borrow().condition, Condition::ReadOnly { .. }), "at once");
     let is_told =
         |health: &bellwether_store::Health| health.alarms.iter().any(|alarm| alarm.contains("NOSPACE"));
     let told = soon(health.wait_for(is_told)).await.unwrap().clone();
