@@ -35,6 +35,7 @@ pub(super) async fn commit(shared: &Shared, txn: &Txn) -> Result<Outcome, StoreE
         Err(Fault::Lost(reason)) => Err(StoreError::Unknown { reason }),
         Err(
             fault @ (Fault::NotBegun(_)
+            | Fault::NoLeader
             | Fault::Compacted
             | Fault::Future
             | Fault::AnswerTooLarge

@@ -133,7 +133,7 @@ impl Endpoints {
         F: Future<Output = Result<T, Status>>,
     {
         let until = Instant::now() + self.deadline;
-        let mut lost = None;
+        let (mut lost, mut is_there) = (None, false);
         loop {
             let mut last = Fault::NotBegun("nothing was asked".to_owned());
             for _ in &self.members {
@@ -149,6 +149,7 @@ impl Endpoints {
                     return Err(last);
                 }
                 self.move_on(place);
+                is_there |= !matches!(last, Fault::NotBegun(_));
                 if matches!(last, Fault::Lost(_)) {
                     lost = Some(last.clone());
                 }
@@ -157,35 +158,42 @@ impl Endpoints {
                 }
             }
             // Nobody is there, or the time is up. What was lost once may have been made.
-            if lost.is_none() || Instant::now() >= until {
+            if !is_there || Instant::now() >= until {
                 return Err(lost.unwrap_or(last));
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Makes a call that must not be made twice: to another member only if it did not reach the one before.
+    /// Makes a call that must not be made twice: to another member only if the one before certainly did not begin it.
     pub(super) async fn once<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, Fault>
     where
         F: Future<Output = Result<T, Status>>,
     {
         let until = Instant::now() + self.deadline;
-        let mut last = Fault::NotBegun("nothing was asked".to_owned());
-        for _ in &self.members {
-            let (place, member) = self.current();
-            last = match tokio::time::timeout_at(until, call(member.calls.clone())).await {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(status)) => Fault::from(status).at(&member.address),
-                Err(_) => Fault::silent(self.deadline).at(&member.address),
-            };
-            if last.may_pass() {
-                self.move_on(place);
+        loop {
+            let (mut last, mut is_there) = (Fault::NotBegun("nothing was asked".to_owned()), false);
+            for _ in &self.members {
+                let (place, member) = self.current();
+                last = match tokio::time::timeout_at(until, call(member.calls.clone())).await {
+                    Ok(Ok(answer)) => return Ok(answer),
+                    Ok(Err(status)) => Fault::from(status).at(&member.address),
+                    Err(_) => Fault::silent(self.deadline).at(&member.address),
+                };
+                if last.may_pass() {
+                    self.move_on(place);
+                }
+                if !last.is_unbegun() {
+                    return Err(last);
+                }
+                is_there |= last == Fault::NoLeader;
             }
-            if !matches!(last, Fault::NotBegun(_)) {
+            // Nobody is there, or the time is up. Otherwise a new leader is under way.
+            if !is_there || Instant::now() + PAUSE >= until {
                 return Err(last);
             }
+            tokio::time::sleep(PAUSE).await;
         }
-        Err(last)
     }
 }
 

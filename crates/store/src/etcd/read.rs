@@ -121,6 +121,7 @@ pub(super) async fn misread(shared: &Shared, fault: Fault) -> StoreError {
             }
         }
         Fault::NotBegun(_)
+        | Fault::NoLeader
         | Fault::Lost(_)
         | Fault::NoSpace
         | Fault::LeaseGone

@@ -15,8 +15,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tonic::metadata::MetadataValue;
-use tonic::{Request, Streaming};
+use tonic::Streaming;
 
 use super::fault::Fault;
 use super::generated::event::EventType;
@@ -25,7 +24,7 @@ use super::generated::watch_request::RequestUnion;
 use super::generated::{Event, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse};
 use super::keyspace::{from_etcd, to_etcd, told};
 use super::read::check_kept;
-use super::shared::Shared;
+use super::shared::{Shared, led};
 use crate::entry::Revision;
 use crate::error::StoreError;
 use crate::range::Range;
@@ -326,11 +325,10 @@ async fn open(shared: &Shared, range: &Range, after: Revision) -> Result<Stream,
     let first = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
     let rest = futures_util::stream::unfold(queue, async |mut queue| Some((queue.recv().await?, queue)));
     let all = futures_util::StreamExt::chain(futures_util::stream::iter([first]), rest);
-    let mut request = Request::new(all);
     // A member that has lost its leader ends the stream instead of keeping silent.
-    request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
-    let mut client = WatchClient::new(member.streams.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
-    let opened = tokio::time::timeout(shared.endpoints.deadline() / 2, client.watch(request)).await;
+    let client = WatchClient::new(led(member.streams.clone()));
+    let mut client = client.max_decoding_message_size(MAX_ANSWER_BYTES);
+    let opened = tokio::time::timeout(shared.endpoints.deadline() / 2, client.watch(all)).await;
     let fault = match opened {
         Ok(Ok(answers)) => return Ok(Stream { place, requests, answers: answers.into_inner() }),
         Ok(Err(status)) => Fault::from(status),
