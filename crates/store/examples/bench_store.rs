@@ -1,8 +1,9 @@
-//! How many durable puts a second the embedded store takes, beside what the disk itself gives.
+//! How many durable puts a second the embedded store takes, beside what the disk itself gives; and a store in an etcd
+//! of one member on the same machine, beside the embedded one.
 //!
 //! `cargo run --release -p bellwether-store --example bench_store [directory]`; the directory (the system's
-//! temporary one if none is given) says which disk is measured. Last come the figures, one a line:
-//! `name value unit (peer value, ratio)`.
+//! temporary one if none is given, which is always etcd's) says which disk is measured. Last come the figures, one a
+//! line: `name value unit (peer value, ratio)`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
+use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{Op, Store, Txn};
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -23,6 +25,8 @@ const RECORD_BYTES: usize = 300;
 const KEYS: u64 = 100_000;
 /// How long each figure is measured. Longer brings the same figures.
 const SPAN: Duration = Duration::from_secs(2);
+/// How many write at once.
+const WRITERS: [u64; 3] = [1, 32, 256];
 /// Rounds of disk and store in turn, as other work on the machine comes and goes; the median is printed.
 const ROUNDS: usize = 5;
 
@@ -38,21 +42,44 @@ async fn main() -> Result<()> {
     let (mut raw, mut one, mut some, mut many) = (vec![], vec![], vec![], vec![]);
     for round in 0..ROUNDS {
         raw.push(append(&dir.path().join("raw"))?);
-        one.push(puts(&store, &tasks, 1).await?);
-        some.push(puts(&store, &tasks, 32).await?);
-        many.push(puts(&store, &tasks, 256).await?);
+        for (rates, writers) in [&mut one, &mut some, &mut many].into_iter().zip(WRITERS) {
+            rates.push(puts(&store, &tasks, writers).await?);
+        }
         println!("round {round}: raw {raw:.0?} 1 {one:.0?} 32 {some:.0?} 256 {many:.0?}");
     }
     store.close().await;
     tasks.stop(SPAN).await?;
     let length = std::fs::metadata(dir.path().join("store/store.redb"))?.len();
     println!("file after the run: {} MiB", length >> 20);
-    let peer = median(raw);
-    for (name, rates) in [("puts-1-writer", one), ("puts-32-writers", some), ("puts-256-writers", many)] {
-        let rate = median(rates);
-        println!("{name} {rate:.0} puts/s (raw append+fdatasync {peer:.0}, {:.2})", rate / peer);
+    let theirs = etcd().await?;
+    let (peer, ours) = (median(raw), [one, some, many].map(median));
+    for (writers, rate) in WRITERS.iter().zip(ours) {
+        println!(
+            "puts-{writers}-writers {rate:.0} puts/s (raw append+fdatasync {peer:.0}, {:.2})",
+            rate / peer
+        );
+    }
+    for ((writers, rate), ours) in WRITERS.iter().zip(theirs).zip(ours) {
+        println!("etcd-puts-{writers}-writers {rate:.0} puts/s (embedded {ours:.0}, {:.2})", rate / ours);
     }
     Ok(())
+}
+
+/// The rates of a store in etcd.
+async fn etcd() -> Result<[f64; 3]> {
+    let (tasks, etcd) = (Tasks::new(), TestEtcd::one().await);
+    let store = etcd.store(&tasks).await;
+    fill(&store, &tasks).await?;
+    let mut rates = [const { Vec::new() }; 3];
+    for round in 0..ROUNDS {
+        for (rates, writers) in rates.iter_mut().zip(WRITERS) {
+            rates.push(puts(&store, &tasks, writers).await?);
+        }
+        println!("round {round}: etcd {rates:.0?}");
+    }
+    store.close().await;
+    tasks.stop(SPAN).await?;
+    Ok(rates.map(median))
 }
 
 fn median(mut rates: Vec<f64>) -> f64 {

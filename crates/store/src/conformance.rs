@@ -2,6 +2,9 @@
 //!
 //! [`suite!`](crate::suite) makes one test of each law. A law makes as many empty stores as it needs, waits
 //! for conditions with a bound and asserts no times.
+//!
+//! Laws count revisions from 0 on and one by one. That holds for a store that nobody else writes to: each law must be
+//! given an etcd of its own. In an etcd that is shared, revisions ascend and skip; all else holds.
 
 #![expect(clippy::unwrap_used, reason = "a law that meets an unexpected error has failed, as a test has")]
 

@@ -96,6 +96,7 @@ impl Embedded {
             directory,
             _released: released.clone().drop_guard(),
         };
+        writer.measure();
         let health = writer.health.subscribe();
         level.spawn_blocking(move || writer.run());
         let keeper = keep_time(leases.clone(), queue.downgrade(), level.token());

@@ -4,7 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 
-/// The number of a commit. The empty store is at 0; every commit that changes something adds exactly 1.
+/// The number of a commit. The empty store is at 0; every commit that changes something adds exactly 1, or more where
+/// others use the same etcd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Revision(pub u64);
 

@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-/// How a store is.
+/// How a store is. Of etcd it is asked for time and again; the embedded store knows what its last write met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// What keeps the bytes: `memory`, `embedded` or `etcd`.

@@ -25,6 +25,7 @@ use crate::watch::Watch;
 pub struct Store(Arc<dyn Backend>);
 
 impl Store {
+    /// The store that a back end is.
     #[cfg(feature = "testing")]
     pub(crate) fn of(backend: Arc<dyn Backend>) -> Self {
         Self(backend)

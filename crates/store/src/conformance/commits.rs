@@ -3,7 +3,8 @@
 use super::{Subject, commit, commit_if, delete, put, value};
 use crate::{Compare, Outcome, Revision};
 
-/// Revisions start at 0 and each commit adds exactly 1, however many keys it changes.
+/// Revisions start at 0 and each commit adds exactly 1, however many keys it changes. (In an etcd that others write
+/// to, each commit adds at least 1.)
 pub async fn a_commit_counts_one_revision(make: impl AsyncFn() -> Subject) {
     let subject = make().await;
     assert_eq!(commit(&subject.store, [put("a", "1")]).await, Revision(1));

@@ -133,6 +133,15 @@ impl Writer {
         false
     }
 
+    /// Shows how large the file is. Whoever waits for news of the health is not woken for it.
+    pub(super) fn measure(&self) {
+        let size = std::fs::metadata(self.directory.file()).ok().map(|file| file.len());
+        self.health.send_if_modified(|health| {
+            health.size_bytes = size;
+            false
+        });
+    }
+
     /// Shows how the store is, if that is news.
     fn show(&self, condition: impl FnOnce(&Condition) -> Condition) {
         self.health.send_if_modified(|health| {
@@ -170,7 +179,7 @@ impl Writer {
         let (journal, room) = (&mut self.journal, &mut self.room);
         let made = calmly(&self.reader, |database| file::make_durable(database, journal, room));
         match made {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => self.measure(),
             Ok(Err(fault)) => drop(self.recover(&fault)),
             // The file could not be opened after an earlier fault. If it still cannot, requests are refused.
             Err(_) => drop(self.reopen()),

@@ -13,7 +13,7 @@ use super::generated::{
 };
 use super::keyspace::{Keyspace, compared, lease_to_etcd, told};
 use super::read;
-use super::shared::{Shared, kv};
+use super::shared::Shared;
 use crate::entry::{Entry, Revision};
 use crate::error::{Limit, StoreError};
 use crate::judge::holds;
@@ -23,12 +23,8 @@ use crate::txn::{Compare, MAX_TXN_BYTES, Op, Outcome, Txn};
 /// Commits `txn`.
 pub(super) async fn commit(shared: &Shared, txn: &Txn) -> Result<Outcome, StoreError> {
     let (request, before) = (request(&shared.keys, txn), shared.newest());
-    let answer = shared.endpoints.once(|channel| {
-        let request = request.clone();
-        async move { kv(channel).txn(request).await }
-    });
-    match answer.await {
-        Ok(answer) => Ok(outcome(shared, txn, answer.into_inner())),
+    match shared.txn(request).await {
+        Ok(answer) => Ok(outcome(shared, txn, answer)),
         Err(Fault::LeaseGone) => Err(StoreError::LeaseGone),
         Err(Fault::NoSpace) => Err(full(shared, txn, before).await),
         Err(Fault::RequestTooLarge) => {
@@ -39,6 +35,7 @@ pub(super) async fn commit(shared: &Shared, txn: &Txn) -> Result<Outcome, StoreE
         Err(Fault::Lost(reason)) => Err(StoreError::Unknown { reason }),
         Err(
             fault @ (Fault::NotBegun(_)
+            | Fault::NoLeader
             | Fault::Compacted
             | Fault::Future
             | Fault::AnswerTooLarge

@@ -97,11 +97,7 @@ async fn take_turn(shared: &Shared, known: i64, target: Option<Revision>) -> Res
         success: vec![RequestOp { request: Some(put) }],
         failure: vec![RequestOp { request: Some(look) }],
     };
-    let answer = shared.endpoints.once(|channel| {
-        let request = request.clone();
-        async move { kv(channel).txn(request).await }
-    });
-    let answer = answer.await?.into_inner();
+    let answer = shared.txn(request).await?;
     let revision = told(answer.header);
     let is_ours = answer.succeeded;
     let count = if is_ours { known.saturating_add(1) } else { version(answer) };

@@ -17,6 +17,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How often a connection in use is asked whether it is alive. etcd closes connections that ask more than every 5 s.
 const PING: Duration = Duration::from_secs(10);
 
+/// How long a member may take to renew a lease or tell its state: of a lease of 5 s that is renewed every 1.5 s, enough
+/// is left to ask another.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// The most that may be on its way on one connection, so that a watch that nobody reads does not hold up others.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
@@ -105,22 +109,37 @@ impl Endpoints {
         }
     }
 
-    /// Makes a call that does no harm when it is made twice: to one member after the other until the deadline.
+    /// How long one member may take over something small that another could do as well.
+    pub(super) fn patience(&self) -> Duration {
+        PATIENCE.min(self.deadline / 2)
+    }
+
+    /// Makes a call that does no harm when it is made twice: to one member after the other until the deadline, each
+    /// for half of it.
     pub(super) async fn repeat<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, Fault>
     where
         F: Future<Output = Result<T, Status>>,
     {
+        self.repeat_each(self.deadline / 2, call).await
+    }
+
+    /// The same, with `most` for each member.
+    pub(super) async fn repeat_each<T, F>(
+        &self,
+        most: Duration,
+        call: impl Fn(Channel) -> F,
+    ) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Status>>,
+    {
         let until = Instant::now() + self.deadline;
+        let (mut lost, mut is_there) = (None, false);
         loop {
-            let mut is_hopeless = true;
             let mut last = Fault::NotBegun("nothing was asked".to_owned());
             for _ in &self.members {
                 let (place, member) = self.current();
-                let (now, most) = (Instant::now(), self.deadline / 2);
-                let answer = tokio::time::timeout(
-                    most.min(until.saturating_duration_since(now)),
-                    call(member.calls.clone()),
-                );
+                let left = until.saturating_duration_since(Instant::now());
+                let answer = tokio::time::timeout(most.min(left), call(member.calls.clone()));
                 last = match answer.await {
                     Ok(Ok(answer)) => return Ok(answer),
                     Ok(Err(status)) => Fault::from(status).at(&member.address),
@@ -129,41 +148,52 @@ impl Endpoints {
                 if !last.may_pass() {
                     return Err(last);
                 }
-                is_hopeless &= matches!(last, Fault::NotBegun(_));
                 self.move_on(place);
+                is_there |= !matches!(last, Fault::NotBegun(_));
+                if matches!(last, Fault::Lost(_)) {
+                    lost = Some(last.clone());
+                }
                 if Instant::now() >= until {
-                    return Err(last);
+                    break;
                 }
             }
-            if is_hopeless {
-                return Err(last);
+            // Nobody is there, or the time is up. What was lost once may have been made.
+            if !is_there || Instant::now() >= until {
+                return Err(lost.unwrap_or(last));
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Makes a call that must not be made twice: to another member only if it did not reach the one before.
+    /// Makes a call that must not be made twice: to another member only if the one before certainly did not begin it.
     pub(super) async fn once<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, Fault>
     where
         F: Future<Output = Result<T, Status>>,
     {
         let until = Instant::now() + self.deadline;
-        let mut last = Fault::NotBegun("nothing was asked".to_owned());
-        for _ in &self.members {
-            let (place, member) = self.current();
-            last = match tokio::time::timeout_at(until, call(member.calls.clone())).await {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(status)) => Fault::from(status).at(&member.address),
-                Err(_) => Fault::silent(self.deadline).at(&member.address),
-            };
-            if last.may_pass() {
-                self.move_on(place);
+        loop {
+            let (mut last, mut is_there) = (Fault::NotBegun("nothing was asked".to_owned()), false);
+            for _ in &self.members {
+                let (place, member) = self.current();
+                last = match tokio::time::timeout_at(until, call(member.calls.clone())).await {
+                    Ok(Ok(answer)) => return Ok(answer),
+                    Ok(Err(status)) => Fault::from(status).at(&member.address),
+                    Err(_) => Fault::silent(self.deadline).at(&member.address),
+                };
+                if last.may_pass() {
+                    self.move_on(place);
+                }
+                if !last.is_unbegun() {
+                    return Err(last);
+                }
+                is_there |= last == Fault::NoLeader;
             }
-            if !matches!(last, Fault::NotBegun(_)) {
+            // Nobody is there, or the time is up. Otherwise a new leader is under way.
+            if !is_there || Instant::now() + PAUSE >= until {
                 return Err(last);
             }
+            tokio::time::sleep(PAUSE).await;
         }
-        Err(last)
     }
 }
 

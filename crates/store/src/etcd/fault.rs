@@ -12,6 +12,8 @@ use crate::error::StoreError;
 pub(super) enum Fault {
     /// It did not reach etcd, or etcd turned it away before it began: nothing was made. Another member may take it.
     NotBegun(String),
+    /// The member knows no leader, and turned it away before it began. Another may know one, or there will be one.
+    NoLeader,
     /// It may have reached etcd, and no answer came: what it asked for may be made, now or later.
     Lost(String),
     /// etcd has reached its quota. Puts and grants are refused.
@@ -31,7 +33,8 @@ pub(super) enum Fault {
 }
 
 /// What etcd's refusals say, in all of its versions.
-const SAID: [(&str, Fault); 5] = [
+const SAID: [(&str, Fault); 6] = [
+    ("etcdserver: no leader", Fault::NoLeader),
     ("required revision has been compacted", Fault::Compacted),
     ("required revision is a future revision", Fault::Future),
     ("database space exceeded", Fault::NoSpace),
@@ -51,7 +54,8 @@ impl Fault {
             Self::NotBegun(reason) => Self::NotBegun(format!("{address}: {reason}")),
             Self::Lost(reason) => Self::Lost(format!("{address}: {reason}")),
             Self::Refused(reason) => Self::Refused(format!("{address}: {reason}")),
-            Self::NoSpace
+            Self::NoLeader
+            | Self::NoSpace
             | Self::Compacted
             | Self::Future
             | Self::LeaseGone
@@ -60,10 +64,25 @@ impl Fault {
         }
     }
 
+    /// Whether it certainly never began, and another member may take it.
+    pub(super) fn is_unbegun(&self) -> bool {
+        match self {
+            Self::NotBegun(_) | Self::NoLeader => true,
+            Self::Lost(_)
+            | Self::NoSpace
+            | Self::Compacted
+            | Self::Future
+            | Self::LeaseGone
+            | Self::RequestTooLarge
+            | Self::AnswerTooLarge
+            | Self::Refused(_) => false,
+        }
+    }
+
     /// Whether another member may do better.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::NotBegun(_) | Self::Lost(_) => true,
+            Self::NotBegun(_) | Self::NoLeader | Self::Lost(_) => true,
             Self::NoSpace
             | Self::Compacted
             | Self::Future
@@ -84,6 +103,9 @@ impl Fault {
     pub(super) fn reason(self) -> String {
         match self {
             Self::NotBegun(reason) | Self::Lost(reason) | Self::Refused(reason) => reason,
+            Self::NoLeader => {
+                "it has no leader; see that most of its members run and reach each other".to_owned()
+            }
             Self::NoSpace => "it has no space left".to_owned(),
             Self::Compacted => "it no longer keeps the revision".to_owned(),
             Self::Future => "it has not got to the revision".to_owned(),
@@ -144,7 +166,8 @@ fn chain(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
 /// A status with its causes, each said once.
 fn words(status: &Status) -> String {
     let mut words = status.message().to_owned();
-    for cause in chain(status).map(ToString::to_string) {
+    // The layer that names itself this way knows nothing of the cause.
+    for cause in chain(status).map(ToString::to_string).filter(|cause| cause != "transport error") {
         if !words.contains(&cause) {
             words = if words.is_empty() { cause } else { format!("{words}: {cause}") };
         }

@@ -1,5 +1,6 @@
 //! Leases, kept by etcd. Owns the rounding of their times.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::stream;
@@ -7,8 +8,8 @@ use futures_util::stream;
 use super::fault::Fault;
 use super::generated::lease_client::LeaseClient;
 use super::generated::{LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest};
-use super::keyspace::lease_to_etcd;
-use super::shared::Shared;
+use super::keyspace::{lease_to_etcd, told};
+use super::shared::{Shared, led};
 use crate::entry::LeaseId;
 use crate::error::StoreError;
 
@@ -19,7 +20,7 @@ pub(super) async fn grant(shared: &Shared, ttl: Duration) -> Result<LeaseId, Sto
     let request = LeaseGrantRequest { ttl: i64::try_from(seconds).unwrap_or(i64::MAX), id: 0 };
     let answer = shared
         .endpoints
-        .repeat(|channel| async move { LeaseClient::new(channel).lease_grant(request).await });
+        .repeat(|channel| async move { LeaseClient::new(led(channel)).lease_grant(request).await });
     match answer.await {
         Ok(answer) => match u64::try_from(answer.get_ref().id) {
             Ok(id) if id > 0 => Ok(LeaseId(id)),
@@ -35,8 +36,8 @@ pub(super) async fn grant(shared: &Shared, ttl: Duration) -> Result<LeaseId, Sto
 /// Renews a lease.
 pub(super) async fn keep_alive(shared: &Shared, lease: LeaseId) -> Result<(), StoreError> {
     let request = LeaseKeepAliveRequest { id: lease_to_etcd(lease) };
-    let answer = shared.endpoints.repeat(|channel| async move {
-        let mut client = LeaseClient::new(channel);
+    let answer = shared.endpoints.repeat_each(shared.endpoints.patience(), |channel| async move {
+        let mut client = LeaseClient::new(led(channel));
         let mut answers = client.lease_keep_alive(stream::iter([request])).await?.into_inner();
         let lost = || tonic::Status::unavailable("the renewal ended without a word");
         answers.message().await?.ok_or_else(lost)
@@ -51,17 +52,17 @@ pub(super) async fn keep_alive(shared: &Shared, lease: LeaseId) -> Result<(), St
 /// Ends a lease.
 pub(super) async fn revoke(shared: &Shared, lease: LeaseId) -> Result<(), StoreError> {
     let request = LeaseRevokeRequest { id: lease_to_etcd(lease) };
-    let asked = std::sync::atomic::AtomicU32::new(0);
+    let asked = AtomicU32::new(0);
     let answer = shared.endpoints.repeat(|channel| {
-        asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        async move { LeaseClient::new(channel).lease_revoke(request).await }
+        asked.fetch_add(1, Ordering::Relaxed);
+        async move { LeaseClient::new(led(channel)).lease_revoke(request).await }
     });
     match answer.await {
         Ok(answer) => {
-            shared.made(super::keyspace::told(answer.get_ref().header));
+            shared.made(told(answer.get_ref().header));
             Ok(())
         }
-        // One whose answer was lost may have ended it.
+        // An earlier one, whose answer was lost, may have ended it.
         Err(Fault::LeaseGone) if asked.into_inner() > 1 => Ok(()),
         Err(Fault::LeaseGone) => Err(StoreError::LeaseGone),
         Err(Fault::Lost(reason)) => Err(StoreError::Unknown { reason }),

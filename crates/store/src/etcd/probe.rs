@@ -17,7 +17,8 @@ use crate::health::{Condition, Health};
 /// Asks every member, and gives the health that the first to answer tells.
 pub(super) async fn open(shared: &Shared) -> Result<Health, OpenError> {
     let members = shared.endpoints.members();
-    let answers = join_all(members.iter().map(|member| status(shared, member))).await;
+    let most = shared.endpoints.deadline();
+    let answers = join_all(members.iter().map(|member| status(member, most))).await;
     let mut health = None;
     let mut refused = None;
     let mut cluster = None;
@@ -42,7 +43,7 @@ pub(super) async fn open(shared: &Shared) -> Result<Health, OpenError> {
                 continue;
             }
             Err(fault) => {
-                let next = advice(&fault);
+                let next = advice(&fault, member);
                 OpenError::Etcd { endpoint: member.address.clone(), reason: fault.reason(), next }
             }
         };
@@ -68,18 +69,18 @@ pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
             () = tokio::time::sleep(every) => {}
         }
         let (place, member) = shared.endpoints.current();
-        let answer = match status(&shared, member).await {
-            Ok(answer) => Ok(answer),
-            Err(fault) => {
+        let answer = match status(member, shared.endpoints.patience()).await {
+            Ok(answer) if answer.leader > 0 => Ok(answer),
+            silent_or_alone => {
                 shared.endpoints.move_on(place);
-                any(&shared).await.ok_or(fault)
+                any(&shared).await.map_or(silent_or_alone, Ok)
             }
         };
         let before = shared.health.borrow().clone();
         let now = match answer {
             Ok(status) => tell(&shared, &status, Some(&before)),
             Err(fault) => {
-                let next = advice(&fault);
+                let next = advice(&fault, member);
                 let reason = format!("{}: {}; {next}", member.address, fault.reason());
                 Health { condition: before.condition.unreachable(reason), ..before.clone() }
             }
@@ -95,14 +96,15 @@ pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
     }
 }
 
-/// What any member answers.
+/// What any member answers that knows a leader.
 async fn any(shared: &Shared) -> Option<StatusResponse> {
-    let answers = shared.endpoints.members().iter().map(|member| status(shared, member));
-    join_all(answers).await.into_iter().find_map(Result::ok)
+    let most = shared.endpoints.patience();
+    let answers = shared.endpoints.members().iter().map(|member| status(member, most));
+    join_all(answers).await.into_iter().filter_map(Result::ok).find(|answer| answer.leader > 0)
 }
 
-async fn status(shared: &Shared, member: &Member) -> Result<StatusResponse, Fault> {
-    let most = shared.endpoints.deadline() / 2;
+/// What a member says of itself within `most`.
+async fn status(member: &Member, most: Duration) -> Result<StatusResponse, Fault> {
     let mut client = MaintenanceClient::new(member.calls.clone());
     match tokio::time::timeout(most, client.status(StatusRequest {})).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),
@@ -151,17 +153,20 @@ fn tell(shared: &Shared, status: &StatusResponse, before: Option<&Health>) -> He
 }
 
 /// What to try next.
-fn advice(fault: &Fault) -> &'static str {
-    let reason = fault.clone().reason();
+fn advice(fault: &Fault, member: &Member) -> &'static str {
+    let (reason, is_secret) = (fault.clone().reason(), member.address.starts_with("https"));
     let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if says(&["UnknownIssuer", "invalid peer certificate: BadSignature"]) {
         "name the certificate of who signed etcd's as its CA file"
     } else if says(&["NotValidForName", "invalid peer certificate"]) {
         "use a name that etcd's certificate holds, and see that it is valid now"
-    } else if says(&["fatal alert", "CertificateRequired"]) {
+    } else if says(&["fatal alert"]) {
         "give a client certificate that etcd's CA signed and that has not expired"
     } else if says(&["InvalidContentType", "corrupt message"]) {
         "it speaks no TLS: use http://, or give etcd certificates"
+    } else if is_secret && says(&["closed", "reset", "eof", "broken pipe"]) {
+        // etcd looks at the client's certificate when the client already takes the connection for made.
+        "give a client certificate that etcd's CA signed and that has not expired; if it speaks no TLS, use http://"
     } else if says(&["refused"]) {
         "start etcd there, or correct the endpoint"
     } else if says(&["dns error", "lookup"]) {

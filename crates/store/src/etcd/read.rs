@@ -3,11 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use super::fault::Fault;
-use super::generated::watch_client::WatchClient;
-use super::generated::watch_request::RequestUnion;
-use super::generated::{RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest};
-use super::keyspace::{from_etcd, to_etcd, told};
+use super::generated::{RangeRequest, RangeResponse};
+use super::keyspace::{to_etcd, told};
 use super::shared::Shared;
+use super::watch::oldest;
 use crate::entry::{Page, Revision};
 use crate::error::StoreError;
 use crate::past::{MAX_PAGE, MAX_PAGE_BYTES};
@@ -122,6 +121,7 @@ pub(super) async fn misread(shared: &Shared, fault: Fault) -> StoreError {
             }
         }
         Fault::NotBegun(_)
+        | Fault::NoLeader
         | Fault::Lost(_)
         | Fault::NoSpace
         | Fault::LeaseGone
@@ -129,30 +129,4 @@ pub(super) async fn misread(shared: &Shared, fault: Fault) -> StoreError {
         | Fault::AnswerTooLarge
         | Fault::Refused(_) => fault.unreachable(),
     }
-}
-
-/// The oldest revision that is kept, which etcd tells only those who watch from before it.
-async fn oldest(shared: &Shared) -> Result<Revision, Fault> {
-    let create = WatchCreateRequest { key: shared.keys.key(&[]), start_revision: 1, ..Default::default() };
-    let request = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
-    shared
-        .endpoints
-        .repeat(|channel| {
-            let request = request.clone();
-            async move {
-                // The stream of requests stays open: etcd ends a watch whose requests end.
-                let requests = futures_util::StreamExt::chain(
-                    futures_util::stream::iter([request]),
-                    futures_util::stream::pending(),
-                );
-                let mut answers = WatchClient::new(channel).watch(requests).await?.into_inner();
-                while let Some(answer) = answers.message().await? {
-                    if answer.compact_revision > 0 {
-                        return Ok(from_etcd(answer.compact_revision));
-                    }
-                }
-                Err(tonic::Status::unavailable("the watch ended without a word"))
-            }
-        })
-        .await
 }

@@ -5,12 +5,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataValue;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
+use tonic::{Request, Status};
 
 use super::endpoints::Endpoints;
 use super::fault::Fault;
 use super::generated::kv_client::KvClient;
-use super::generated::{RangeRequest, RangeResponse};
+use super::generated::{RangeRequest, RangeResponse, TxnRequest, TxnResponse};
 use super::keyspace::{Keyspace, told};
 use super::settings::EtcdSettings;
 use crate::entry::Revision;
@@ -66,6 +69,15 @@ impl Shared {
         Ok(answer)
     }
 
+    /// Sends a transaction, once.
+    pub(super) async fn txn(&self, request: TxnRequest) -> Result<TxnResponse, Fault> {
+        let answer = self.endpoints.once(|channel| {
+            let request = request.clone();
+            async move { kv(channel).txn(request).await }
+        });
+        Ok(answer.await?.into_inner())
+    }
+
     /// Remembers a revision that etcd told.
     pub(super) fn saw(&self, revision: Revision) {
         self.newest.fetch_max(revision.0, Ordering::Relaxed);
@@ -105,7 +117,23 @@ impl Shared {
 /// Why an etcd without space takes no writes, and what to do.
 pub(super) const FULL: &str = "etcd has reached its space quota (NOSPACE); compact and defragment it, then disarm the alarm with etcdctl";
 
+/// A way to a member that turns requests away at once while it knows no leader, instead of keeping them.
+pub(super) type Led = InterceptedService<Channel, fn(Request<()>) -> Result<Request<()>, Status>>;
+
+/// Asks for a leader, as etcd's own client does.
+fn require_leader(mut request: Request<()>) -> Result<Request<()>, Status> {
+    request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
+    Ok(request)
+}
+
+/// The way to a member on which a leader is required.
+pub(super) fn led(channel: Channel) -> Led {
+    InterceptedService::new(channel, require_leader)
+}
+
 /// The client of keys and values.
-pub(super) fn kv(channel: Channel) -> KvClient<Channel> {
-    KvClient::new(channel).max_decoding_message_size(MAX_OUTCOME_BYTES).max_encoding_message_size(usize::MAX)
+pub(super) fn kv(channel: Channel) -> KvClient<Led> {
+    KvClient::new(led(channel))
+        .max_decoding_message_size(MAX_OUTCOME_BYTES)
+        .max_encoding_message_size(usize::MAX)
 }

@@ -4,17 +4,18 @@
 //! All streams of a store share one connection per member. What a holder does not read stays at etcd, by HTTP/2's own
 //! flow control.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tonic::metadata::MetadataValue;
-use tonic::{Request, Streaming};
+use tonic::Streaming;
 
 use super::fault::Fault;
 use super::generated::event::EventType;
@@ -23,7 +24,7 @@ use super::generated::watch_request::RequestUnion;
 use super::generated::{Event, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse};
 use super::keyspace::{from_etcd, to_etcd, told};
 use super::read::check_kept;
-use super::shared::Shared;
+use super::shared::{Shared, led};
 use crate::entry::Revision;
 use crate::error::StoreError;
 use crate::range::Range;
@@ -55,7 +56,7 @@ pub(super) async fn start(shared: Arc<Shared>, range: Range, after: Revision) ->
         shared,
     };
     if !follower.range.is_empty() {
-        let opened = open(follower.shared.clone(), follower.range.clone(), after).await;
+        let opened = open(&follower.shared, &follower.range, after).await;
         follower.stream = Some(opened.map_err(Fault::unreachable)?);
         follower.heard();
     }
@@ -235,6 +236,9 @@ impl Follower {
         self.shared.saw(header);
         for event in answer.events {
             self.add(event);
+            if self.stream.is_none() {
+                return;
+            }
         }
         if !answer.fragment {
             self.complete();
@@ -249,8 +253,11 @@ impl Follower {
         if revision <= self.seen {
             return;
         }
-        if self.partial.as_ref().is_some_and(|partial| partial.revision != revision) {
-            self.complete();
+        match self.partial.as_ref().map(|partial| partial.revision.cmp(&revision)) {
+            Some(Ordering::Less) => self.complete(),
+            // Out of order: what is between is not there. It is asked for again.
+            Some(Ordering::Greater) => return self.lose(),
+            Some(Ordering::Equal) | None => {}
         }
         let change = Change { key: entry.key.clone(), entry: (!is_delete).then_some(entry), revision };
         self.partial.get_or_insert_with(|| Batch { revision, changes: Vec::new() }).changes.push(change);
@@ -263,6 +270,21 @@ impl Follower {
             self.ready.push_back(batch);
         }
     }
+}
+
+/// The oldest revision that is kept, which etcd tells only those who watch from before it.
+pub(super) async fn oldest(shared: &Shared) -> Result<Revision, Fault> {
+    let mut stream = open(shared, &Range::one(Bytes::new()), Revision(0)).await?;
+    let told = async {
+        while let Some(answer) = stream.answers.message().await? {
+            if answer.compact_revision > 0 {
+                return Ok(from_etcd(answer.compact_revision));
+            }
+        }
+        Err(Fault::Lost("etcd did not say what it keeps".to_owned()))
+    };
+    let most = shared.endpoints.deadline();
+    tokio::time::timeout(most, told).await.unwrap_or_else(|_| Err(Fault::silent(most)))
 }
 
 /// Opens a stream again, as often as it takes, unless what was not seen yet is gone.
@@ -278,7 +300,7 @@ async fn reopen(shared: Arc<Shared>, range: Range, seen: Revision) -> Result<Str
             Err(StoreError::Future { current }) => return Err(WatchError::WentBack { seen, found: current }),
             Err(error) => return Err(error.into()),
         }
-        match open(shared.clone(), range.clone(), seen).await {
+        match open(&shared, &range, seen).await {
             Ok(stream) => return Ok(stream),
             Err(fault) => tracing::debug!(reason = fault.reason(), "a watch waits for etcd"),
         }
@@ -286,8 +308,8 @@ async fn reopen(shared: Arc<Shared>, range: Range, seen: Revision) -> Result<Str
 }
 
 /// Opens a stream at the current member.
-async fn open(shared: Arc<Shared>, range: Range, after: Revision) -> Result<Stream, Fault> {
-    let (key, range_end) = shared.keys.range(&range);
+async fn open(shared: &Shared, range: &Range, after: Revision) -> Result<Stream, Fault> {
+    let (key, range_end) = shared.keys.range(range);
     // From the revision itself, which is passed over: etcd's compaction at a revision also takes deletes of that
     // revision, and only so does it say "compacted".
     let create = WatchCreateRequest {
@@ -303,11 +325,10 @@ async fn open(shared: Arc<Shared>, range: Range, after: Revision) -> Result<Stre
     let first = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
     let rest = futures_util::stream::unfold(queue, async |mut queue| Some((queue.recv().await?, queue)));
     let all = futures_util::StreamExt::chain(futures_util::stream::iter([first]), rest);
-    let mut request = Request::new(all);
     // A member that has lost its leader ends the stream instead of keeping silent.
-    request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
-    let mut client = WatchClient::new(member.streams.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
-    let opened = tokio::time::timeout(shared.endpoints.deadline() / 2, client.watch(request)).await;
+    let client = WatchClient::new(led(member.streams.clone()));
+    let mut client = client.max_decoding_message_size(MAX_ANSWER_BYTES);
+    let opened = tokio::time::timeout(shared.endpoints.deadline() / 2, client.watch(all)).await;
     let fault = match opened {
         Ok(Ok(answers)) => return Ok(Stream { place, requests, answers: answers.into_inner() }),
         Ok(Err(status)) => Fault::from(status),

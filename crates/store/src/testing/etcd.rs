@@ -143,6 +143,12 @@ impl TestEtcd {
         self.members.get_mut(member).expect("there is such a member").kill();
     }
 
+    /// Kills a member and forgets its data, as when a machine is set up anew.
+    pub fn forget(&mut self, member: usize) {
+        self.kill(member);
+        std::fs::remove_dir_all(self.data(member)).expect("the test's own directory can be changed");
+    }
+
     /// Stops a member with SIGSTOP: its connections stay open and silent.
     pub fn pause(&self, member: usize) {
         self.signal(member, Signal::STOP);
@@ -176,7 +182,7 @@ impl TestEtcd {
     }
 
     /// What etcdctl prints; its complaints are left out.
-    #[must_use]
+    #[expect(clippy::must_use_candidate, reason = "some commands are given for what they do")]
     pub fn etcdctl(&self, args: &[&str]) -> String {
         let mut command = Command::new("etcdctl");
         command.env("ETCDCTL_API", "3");
@@ -204,12 +210,13 @@ impl TestEtcd {
     /// Starts a killed member again, with its data. Does not wait until it is ready.
     pub fn restart(&mut self, member: usize) {
         let peers = self.members.iter().enumerate();
-        let cluster: Vec<_> =
-            peers.map(|(at, peer)| format!("m{at}=http://127.0.0.1:{}", peer.peer_port)).collect();
+        let peer =
+            |(at, peer): (usize, &Member)| format!("{}=http://127.0.0.1:{}", self.name(at), peer.peer_port);
+        let cluster: Vec<_> = peers.map(peer).collect();
         let client = self.endpoint(member);
         let peer = format!("http://127.0.0.1:{}", self.member(member).peer_port);
         let mut command = Command::new("etcd");
-        command.args(["--name", &format!("m{member}"), "--data-dir"]).arg(self.data(member));
+        command.args(["--name", &self.name(member), "--data-dir"]).arg(self.data(member));
         command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
         command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
         command.args([
@@ -235,6 +242,11 @@ impl TestEtcd {
         self.members.get_mut(member).expect("there is such a member").process = Some(process);
     }
 
+    /// A member's name, which no other etcd of this machine has.
+    fn name(&self, member: usize) -> String {
+        format!("m{member}-{}", self.member(member).peer_port)
+    }
+
     fn data(&self, member: usize) -> PathBuf {
         self.dir.path().join(format!("m{member}"))
     }
@@ -253,7 +265,8 @@ impl TestEtcd {
                 ready += usize::from(self.is_ready(member).await);
             }
             if ready == self.members.len() {
-                return true;
+                // Somebody else's etcd may have been faster to take a port, and ours be about to notice.
+                return self.etcdctl(&["member", "list"]).contains(&self.name(0));
             }
             tokio::time::sleep(LOOK).await;
         }

@@ -1,5 +1,13 @@
-//! The contract on a real etcd. Each law has one of its own, as the laws count revisions from 0 on and one by one,
-//! which etcd does only for whoever has it alone.
+//! The contract on a real etcd, and what only a store in etcd has to prove. Each law has an etcd of its own, as the
+//! laws count revisions from 0 on and one by one, which etcd does only for whoever has it alone.
+
+mod cut;
+mod killed;
+mod large;
+mod refusals;
+mod resumed;
+mod several;
+mod space;
 
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::Subject;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit_if, put, value};
-use bellwether_store::{Outcome, Range, Revision, Store, StoreError, Txn};
+use bellwether_store::{Condition, Outcome, Range, Revision, Store, StoreError, Txn};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::child;
@@ -84,6 +84,8 @@ async fn the_child_on_a_small_disk() {
     fs::write(&ballast, vec![1; 24 << 20]).unwrap();
     let count = fill(&store, &dir, 0).await;
     assert_readable(&store, count).await;
+    assert!(matches!(store.health().borrow().condition, Condition::ReadOnly { .. }));
+    assert!(store.health().borrow().size_bytes.is_some());
     assert_eq!(fill(&store, &dir, count).await, count, "and again");
     store.keep_alive(lease).await.unwrap();
     store.close().await;
@@ -93,6 +95,7 @@ async fn the_child_on_a_small_disk() {
     fs::remove_file(&ballast).unwrap();
     let again = commit_if(&store, [], [put("again", "1")]).await;
     assert_eq!(again, Outcome::Committed(Revision(count + 1)));
+    assert_eq!(store.health().borrow().condition, Condition::Writable);
     store.close().await;
     println!("met the limit and recovered");
 }

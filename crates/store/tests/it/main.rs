@@ -10,6 +10,7 @@
 mod child;
 mod embedded;
 mod etcd;
+mod faults;
 mod full;
 mod histories;
 mod kill;

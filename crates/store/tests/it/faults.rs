@@ -1,0 +1,193 @@
+//! The switches of the memory store: off, the contract holds; on, each does what it says, and no more.
+
+use std::time::Duration;
+
+use bellwether_rt::tasks::Tasks;
+use bellwether_store::conformance::{Subject, commit, delete, dump, next, put, soon, told, value};
+use bellwether_store::testing::faults::{Fault, Faults};
+use bellwether_store::{Condition, Op, Range, Revision, Store, StoreError, Txn, WatchError};
+use futures_util::FutureExt;
+
+async fn fresh() -> Subject {
+    let tasks = Tasks::new();
+    Subject { store: Store::memory_with(&tasks, Faults::new(0)), keep: Box::new(tasks) }
+}
+
+bellwether_store::suite!(crate::faults::fresh);
+
+fn store() -> (Store, Faults) {
+    let faults = Faults::new(7);
+    (Store::memory_with(&Tasks::new(), faults.clone()), faults)
+}
+
+fn txn(op: Op) -> Txn {
+    Txn { compares: vec![], ops: vec![op] }
+}
+
+#[tokio::test]
+async fn a_watch_loses_deletes_and_nothing_else() {
+    let (store, faults) = store();
+    let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
+    faults.next(Fault::LoseDeletes, 2);
+    commit(&store, [put("a", "1"), put("b", "1")]).await;
+    commit(&store, [delete("a"), put("c", "1")]).await;
+    commit(&store, [delete("b")]).await;
+    commit(&store, [delete("c")]).await;
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push(told(&next(&mut watch).await.unwrap()));
+    }
+    assert_eq!(seen, [vec!["a=1", "b=1"], vec!["c=1"], vec!["-c"]]);
+    assert!(dump(&store, Range::all(), None).await.is_empty(), "a list is the truth");
+}
+
+#[tokio::test]
+async fn a_watch_tells_an_old_batch_again() {
+    let (store, faults) = store();
+    let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
+    faults.next(Fault::ReplayOld, 1);
+    for number in 1..=2 {
+        commit(&store, [put("a", &number.to_string())]).await;
+    }
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push(next(&mut watch).await.unwrap().revision.0);
+    }
+    assert_eq!(seen, [1, 1, 2]);
+}
+
+#[tokio::test]
+async fn a_watch_tells_nothing_until_somebody_lists() {
+    let (store, faults) = store();
+    let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
+    faults.next(Fault::SkipUntilListed, 1);
+    for number in 1..=3 {
+        commit(&store, [put("a", &number.to_string())]).await;
+    }
+    assert!(watch.next().now_or_never().is_none());
+    assert_eq!(value(&store, "a").await.as_deref(), Some("3"));
+    commit(&store, [put("a", "4")]).await;
+    assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=4"]);
+}
+
+#[tokio::test]
+async fn a_store_that_went_back_ends_its_watches() {
+    let (store, faults) = store();
+    let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
+    commit(&store, [put("a", "1")]).await;
+    assert_eq!(next(&mut watch).await.unwrap().revision, Revision(1));
+    faults.next(Fault::GoBack, 1);
+    commit(&store, [put("a", "2")]).await;
+    let error = next(&mut watch).await.unwrap_err();
+    assert_eq!(error, WatchError::WentBack { seen: Revision(2), found: Revision(0) });
+}
+
+#[tokio::test]
+async fn a_stale_read_shows_an_earlier_moment_and_says_which() {
+    let (store, faults) = store();
+    for number in 1..=5 {
+        commit(&store, [put("a", &number.to_string())]).await;
+    }
+    faults.next(Fault::StaleRead, 1);
+    let page = store.list(Range::all(), None, 1).await.unwrap();
+    assert_eq!((page.revision, &*page.entries[0].value), (Revision(2), &b"2"[..]));
+    assert_eq!(value(&store, "a").await.as_deref(), Some("5"));
+}
+
+#[tokio::test]
+async fn a_lease_that_ended_is_renewed_and_its_keys_stay_gone() {
+    let (store, faults) = store();
+    let lease = store.grant(Duration::from_secs(60)).await.unwrap();
+    let bound = Op::Put { key: "bound".into(), value: "1".into(), lease: Some(lease) };
+    commit(&store, [bound.clone()]).await;
+    store.revoke(lease).await.unwrap();
+    faults.next(Fault::RenewEnded, 1);
+    store.keep_alive(lease).await.unwrap();
+    assert_eq!(value(&store, "bound").await, None);
+    assert_eq!(store.commit(txn(bound)).await, Err(StoreError::LeaseGone));
+    assert_eq!(store.keep_alive(lease).await, Err(StoreError::LeaseGone));
+}
+
+#[tokio::test]
+async fn a_lease_outlives_its_time_and_then_ends() {
+    let (store, faults) = store();
+    faults.next(Fault::LeaseOutlives, 1);
+    let mut ops = Vec::new();
+    for (key, seconds) in [("outlives", 1), ("shorter", 1), ("longer", 5)] {
+        let lease = store.grant(Duration::from_secs(seconds)).await.unwrap();
+        ops.push(Op::Put { key: key.into(), value: "1".into(), lease: Some(lease) });
+    }
+    commit(&store, ops).await;
+    let mut watch = store.watch(Range::all(), Revision(1)).await.unwrap();
+    for expected in ["-shorter", "-outlives", "-longer"] {
+        assert_eq!(told(&next(&mut watch).await.unwrap()), [expected]);
+    }
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_is_lost_is_made_and_one_that_is_lost_is_not() {
+    let (store, faults) = store();
+    faults.next(Fault::LoseAnswer, 1);
+    let unknown = store.commit(txn(put("made", "1"))).await;
+    assert!(matches!(unknown, Err(StoreError::Unknown { .. })), "{unknown:?}");
+    faults.next(Fault::LoseCommit, 1);
+    let lost = store.commit(txn(put("lost", "1"))).await;
+    assert!(matches!(lost, Err(StoreError::Unreachable { .. })), "{lost:?}");
+    assert_eq!(value(&store, "made").await.as_deref(), Some("1"));
+    assert_eq!(value(&store, "lost").await, None);
+    commit(&store, [put("lost", "2")]).await;
+}
+
+#[tokio::test]
+async fn a_store_without_space_refuses_puts_and_grants_and_says_how_it_is() {
+    let (store, faults) = store();
+    let lease = store.grant(Duration::from_secs(60)).await.unwrap();
+    commit(&store, [put("a", "1")]).await;
+    faults.always(Fault::NoSpace);
+    assert!(matches!(store.health().borrow().condition, Condition::ReadOnly { .. }));
+    let put_it = store.commit(txn(put("b", "1"))).await;
+    assert!(matches!(put_it, Err(StoreError::DiskFull { .. })), "{put_it:?}");
+    let grant = store.grant(Duration::from_secs(60)).await;
+    assert!(matches!(grant, Err(StoreError::DiskFull { .. })), "{grant:?}");
+    store.keep_alive(lease).await.unwrap();
+    commit(&store, [delete("a")]).await;
+    faults.end(Fault::NoSpace);
+    assert_eq!(store.health().borrow().condition, Condition::Writable);
+    commit(&store, [put("b", "1")]).await;
+}
+
+#[tokio::test]
+async fn a_frozen_store_answers_nothing_until_it_thaws_and_can_be_closed() {
+    let (store, faults) = store();
+    let lease = store.grant(Duration::from_secs(60)).await.unwrap();
+    faults.always(Fault::Freeze);
+    assert!(matches!(store.health().borrow().condition, Condition::Unreachable { .. }));
+    assert!(store.keep_alive(lease).now_or_never().is_none());
+    assert!(store.commit(txn(put("never", "1"))).now_or_never().is_none());
+    let mut read = Box::pin(store.get("never".into()));
+    assert!((&mut read).now_or_never().is_none());
+    faults.end(Fault::Freeze);
+    assert_eq!(soon(read).await.unwrap(), None, "a call that hung and was given up was not made");
+    faults.next(Fault::Freeze, 1);
+    assert!(store.get("a".into()).now_or_never().is_none());
+    soon(store.close()).await;
+}
+
+#[tokio::test]
+async fn the_same_seed_brings_the_same_faults() {
+    let run = async |seed| {
+        let faults = Faults::new(seed);
+        let store = Store::memory_with(&Tasks::new(), faults.clone());
+        faults.share(Fault::LoseCommit, 30);
+        let mut lost = Vec::new();
+        for number in 0..200 {
+            lost.push(store.commit(txn(put("a", &number.to_string()))).await.is_err());
+        }
+        lost
+    };
+    let (first, again, other) = (run(1).await, run(1).await, run(2).await);
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+    let hits = first.iter().filter(|is_lost| **is_lost).count();
+    assert!((30..=90).contains(&hits), "{hits} of 200 at 30 percent");
+}
