@@ -64,6 +64,7 @@ round_trip! {
     "event": v1::event::Event => bellwether_core::records::event::Event;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
     "pause": v1::pause::Pause => bellwether_core::records::pause::Pause;
+    "slot_fenced": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "slot": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;

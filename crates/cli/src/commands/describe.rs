@@ -62,6 +62,7 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
     let found = match kind {
         "node" => fields(&client.node(namespace, name).await?)?,
         "entity" => fields(&client.entity(namespace, name).await?)?,
+        "slot" => fields(&client.slot(namespace, name, None, Duration::ZERO).await?.slot)?,
         "pause" => fields(&client.pause(namespace, name).await?)?,
         "profile" => fields(&client.profile(namespace, name).await?)?,
         "rollout" => fields(&client.current_rollout(namespace, name, None, Duration::ZERO).await?)?,
@@ -75,7 +76,8 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
             Err(error) => return Err(error.into()),
         },
         other => {
-            let hint = "node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME, pause/NAME or profile/NAME";
+            let hint =
+                "node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME or profile/NAME";
             return Err(Failure::usage(format!("describe a {other:?}")).hint(hint));
         }
     };
@@ -98,10 +100,10 @@ fn is_about(event: &str, subject: &str) -> bool {
     }
 }
 
-/// Why it is as it is; a freeze or profile waits for nothing.
+/// Why it is as it is; a freeze, pause or profile waits for nothing.
 async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     let asked = match subject.split_once('/') {
-        Some(("node" | "entity", _)) => subject.to_owned(),
+        Some(("node" | "entity" | "slot", _)) => subject.to_owned(),
         Some(("rollout", entity)) => format!("entity/{entity}"),
         Some(_) | None => return Ok(Vec::new()),
     };

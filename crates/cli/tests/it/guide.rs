@@ -156,6 +156,16 @@ fn the_page_on_slots_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_locks_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/locks.md", None)).stdout);
+    for line in
+        ["migrate, number 1", "exit code 7", "exit code 3: not now", "exit code 6: its command was stopped"]
+    {
+        assert!(said.contains(line), "{line} is not in\n{said}");
+    }
+}
+
+#[test]
 fn the_page_on_nodes_works_as_it_stands() {
     let script = format!("{}\n{}", dev_section(), blocks("docs/guide/nodes.md", None));
     let said = text(&follow_beside_dev(&script).stdout);
