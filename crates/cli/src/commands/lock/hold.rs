@@ -79,9 +79,8 @@ pub(super) async fn hold(wanted: &Wanted<'_>, taken: Taken, signals: Passing) ->
 
 /// Starts the command in a group of its own, so that all of it can be stopped.
 async fn start(wanted: &Wanted<'_>, fence: u64) -> Result<Child, Failure> {
-    let program = std::env::current_exe();
-    let program = program.map_err(|error| Failure::ours(format!("find this program: {error}")))?;
-    let mut command = Command::new(program);
+    // This very program, also when another version has taken its place meanwhile.
+    let mut command = Command::new("/proc/self/exe");
     command.args(["lock-child", "--parent", &std::process::id().to_string(), "--"]);
     command.args(&wanted.run.command).process_group(0);
     command.env("BELLWETHER_LOCK", &wanted.run.name).env("BELLWETHER_FENCE", fence.to_string());

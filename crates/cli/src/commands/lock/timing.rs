@@ -10,6 +10,9 @@ const LONGEST_GRACE: Duration = Duration::from_secs(10);
 /// A renewal that was not answered is tried again after this at the latest.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// Least time between the end of a command and that of its lease: what a busy machine may take to do it.
+const LEAST_MARGIN: Duration = Duration::from_millis(200);
+
 /// What a command has to end by itself when the lock is gone already.
 pub(super) const LAST_GRACE: Duration = Duration::from_secs(1);
 
@@ -28,13 +31,14 @@ pub(super) struct Timing {
 
 impl Timing {
     /// Of a lease: a third to renew it, then as much and more for trying again; the last quarter, or ten seconds of it, for
-    /// the command to end; a twentieth to be sure.
+    /// the command to end; a fifth of that, 200 ms at least, to be sure.
     pub(super) fn of(lease: Duration) -> Self {
+        let grace = (lease / 4).min(LONGEST_GRACE);
         Self {
             renew: lease / 3,
             again: (lease / 10).min(LONGEST_PAUSE),
-            stop: lease - (lease / 4).min(LONGEST_GRACE),
-            kill: lease - lease / 20,
+            stop: lease - grace,
+            kill: lease - (grace / 5).max(LEAST_MARGIN),
         }
     }
 }
