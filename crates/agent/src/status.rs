@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_core::local::account::Account;
 use bellwether_core::records::order::Order;
+use bellwether_core::records::status::State;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
@@ -59,11 +61,23 @@ pub struct Status {
     pub term: u64,
     /// Why nothing new is started, if a person paused the node.
     pub paused: Option<String>,
+    /// Whether this machine is set up; absent before it was looked.
+    #[serde(default)]
+    pub provision: Option<Provision>,
     /// By entity.
     pub entities: BTreeMap<String, Entity>,
     /// The files that are written from the catalogue, by path.
     #[serde(default)]
     pub files: BTreeMap<String, File>,
+}
+
+/// Whether a machine is set up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provision {
+    /// `success`, `failed` or `pending`.
+    pub state: String,
+    /// What is missing.
+    pub reason: String,
 }
 
 /// How one file of the catalogue stands.
@@ -88,6 +102,9 @@ pub struct Entity {
     pub wanted: Option<String>,
     /// `no_checks`, `healthy` or `failing`.
     pub health: String,
+    /// What of its configuration or validation failed, or waits: `failed: …` or `pending: …`.
+    #[serde(default)]
+    pub trouble: Option<String>,
     /// Since when `running` is healthy without a break.
     pub healthy_since_ms: Option<u64>,
     /// One line: what it runs, what it was told, what is in the way.
@@ -173,6 +190,7 @@ impl Sources {
                 running: account.running.as_ref().map(ToString::to_string),
                 wanted: account.wanted.as_ref().map(ToString::to_string),
                 health: word(&health).to_owned(),
+                trouble: trouble(account),
                 healthy_since_ms: account.healthy_since.map(Timestamp::as_millis),
                 line: account.line.clone(),
             };
@@ -194,6 +212,10 @@ impl Sources {
             generation: order.as_ref().map_or(0, |order| order.generation.get()),
             term: order.as_ref().map_or(0, |order| order.term.get()),
             paused: order.as_ref().and_then(|order| order.content.paused.clone()),
+            provision: board.provision.as_ref().map(|standing| Provision {
+                state: standing.state.as_str().to_owned(),
+                reason: standing.reason.clone(),
+            }),
             entities: entities.collect(),
             files: board.files.iter().map(|(path, file)| (path.display().to_string(), file.into())).collect(),
         }
@@ -209,6 +231,19 @@ impl From<&Standing> for File {
             changed_at_ms: from.changed_ms,
         }
     }
+}
+
+/// What of an entity's configuration failed or waits, else of its validation. What is under way is no trouble.
+fn trouble(account: &Account) -> Option<String> {
+    let bad = |state| match state {
+        State::Failed | State::Pending => true,
+        State::Success | State::Running => false,
+    };
+    let all = [("configure", &account.configure), ("validate", &account.validate)];
+    let mut all = all.iter().filter_map(|(what, standing)| Some((what, standing.as_ref()?)));
+    let (what, found) = all.find(|(_, standing)| bad(standing.state))?;
+    let reason = if found.reason.is_empty() { (*what).to_owned() } else { found.reason.clone() };
+    Some(format!("{}: {reason}", found.state.as_str()))
 }
 
 fn word(health: &bellwether_api::v1::report::Health) -> &'static str {

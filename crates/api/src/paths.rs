@@ -61,8 +61,14 @@ pub const SERVICE: &str = "/v1/namespaces/{ns}/services/{service}";
 pub const HTTP_SD: &str = "/v1/namespaces/{ns}/http-sd";
 /// What only so many may do at once.
 pub const SLOTS: &str = "/v1/namespaces/{ns}/slots";
-/// How many may hold a slot.
+/// One slot; blocking with `?index=&wait=`.
 pub const SLOT: &str = "/v1/namespaces/{ns}/slots/{slot}";
+/// Take a slot, or hold it longer.
+pub const SLOT_ACQUIRE: &str = "/v1/namespaces/{ns}/slots/{slot}/acquire";
+/// Hold a slot longer, as that very holding.
+pub const SLOT_RENEW: &str = "/v1/namespaces/{ns}/slots/{slot}/renew";
+/// Give a slot back.
+pub const SLOT_GIVE_BACK: &str = "/v1/namespaces/{ns}/slots/{slot}/give-back";
 /// Take a slot from its holder.
 pub const SLOT_RELEASE: &str = "/v1/namespaces/{ns}/slots/{slot}/release";
 /// The FleetLock protocol, over slot `reboot` of namespace `default`: take one's turn.
@@ -161,7 +167,7 @@ pub const EDITION: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions/{num
 pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
 /// Events as server-sent events, resumable with `?after=` or `Last-Event-ID`.
 pub const EVENTS_STREAM: &str = "/v1/namespaces/{ns}/events/stream";
-/// Why something waits: `node/NAME`, `entity/NAME`, `target/ENTITY/NAME`.
+/// Why something waits: `node/NAME`, `entity/NAME`, `target/ENTITY/NAME`, `slot/NAME`.
 pub const WHY: &str = "/v1/namespaces/{ns}/why/{*subject}";
 
 /// Whether a path is one of the FleetLock protocol.

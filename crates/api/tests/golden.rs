@@ -67,6 +67,7 @@ round_trip! {
     "server": v1::server::Server => bellwether_core::records::server::Server;
     "leader": v1::server::Leader => bellwether_core::records::server::Leader;
     "pause": v1::pause::Pause => bellwether_core::records::pause::Pause;
+    "slot_fenced": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "slot": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
     "join_token": v1::access::StoredJoinToken => bellwether_core::records::token::JoinToken;
@@ -117,6 +118,14 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::server::ControlPlane>("control_plane", |shape| shape);
     holds::<v1::slot::SlotSpec>("slot_spec", |shape| shape);
     holds::<v1::slot::Force>("slot_force", |shape| shape);
+    holds::<v1::slot::SlotView>("slot_view", |shape| shape);
+    holds::<v1::slot::Acquire>("slot_acquire", |shape| shape);
+    holds::<v1::slot::Renew>("slot_renew", |shape| shape);
+    holds::<v1::slot::GiveBack>("slot_give_back", |shape| shape);
+    holds::<v1::slot::Grant>("slot_grant", |shape| shape);
+    holds::<v1::pause::PauseSpec>("pause_spec", |shape| shape);
+    holds::<v1::pause::PauseView>("pause_view", |shape| shape);
+    holds::<v1::pause::Resumed>("resumed", |shape| shape);
     holds::<v1::slot::FleetLock>("fleet_lock", |shape| shape);
     holds::<v1::slot::FleetLockError>("fleet_lock_error", |shape| shape);
     holds::<v1::profile::ProfilePatch>("profile_patch", |shape| shape);

@@ -3,6 +3,7 @@
 mod fleet;
 mod freeze;
 mod local;
+mod lock;
 mod node;
 mod nouns;
 mod pause;
@@ -19,6 +20,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
 pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
 pub(crate) use local::{CacheServices, PublishService};
+pub(crate) use lock::{LockChild, LockRun, LockVerb};
 pub(crate) use node::{NodeLogs, NodeVerb, Which};
 pub(crate) use nouns::{
     Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, PlanRollout, RolloutVerb, ServerConfig,
@@ -155,6 +157,9 @@ pub(crate) enum Command {
     /// What only so many machines may do at once, like reboot, and who does
     #[command(subcommand)]
     Slot(SlotVerb),
+    /// Taking turns between commands on any machines: a lock is a slot of one
+    #[command(subcommand)]
+    Lock(LockVerb),
     /// Hand out nothing more, rollbacks included, within one pass; lift it with --off
     StopEverything(StopEverything),
     /// Make the entities and freezes in a file what it says they are
@@ -172,12 +177,13 @@ pub(crate) enum Command {
     },
     /// Try policies on a made-up fleet in virtual time: how long it takes, what a bad version does; asks no server
     Simulate(Box<Simulate>),
-    /// Why something waits: NAME, node/NAME, entity/NAME or target/ENTITY/NAME
+    /// Why something waits: NAME, node/NAME, entity/NAME, target/ENTITY/NAME or slot/NAME
     Why {
         /// What to ask about
         subject: String,
     },
-    /// Everything about something: NAME, node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME, pause/NAME or profile/NAME
+    /// Everything about something: NAME, node/NAME, entity/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME,
+    /// pause/NAME, slot/NAME or profile/NAME
     Describe {
         /// What
         subject: String,
@@ -201,6 +207,9 @@ pub(crate) enum Command {
         /// The directory
         directory: PathBuf,
     },
+    /// What `lock run` runs its command by, so that it ends with it
+    #[command(hide = true)]
+    LockChild(LockChild),
     /// The small HTTP service that the demo's agents supervise
     #[command(hide = true)]
     DemoService(DemoService),

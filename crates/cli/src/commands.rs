@@ -13,6 +13,7 @@ mod explain;
 mod fleet;
 mod freeze;
 mod local;
+mod lock;
 mod manual;
 mod node;
 mod overview;
@@ -56,6 +57,8 @@ pub(crate) async fn run(args: Args) -> Ended {
         Command::Wait(wait) => wait::run(&context(&global)?, wait).await,
         Command::Rollout(verb) => rollout::run(&context(&global)?, verb).await,
         Command::Freeze(verb) => freeze::run(&context(&global)?, verb).await,
+        Command::Lock(verb) => lock::run(&context(&global)?, verb).await,
+        Command::LockChild(child) => lock::child::run(&child),
         Command::Pause(verb) => pause::run(&context(&global)?, verb).await,
         Command::Slot(verb) => slot::run(&context(&global)?, verb).await,
         Command::StopEverything(stop) => freeze::stop_everything(&context(&global)?, stop).await,

@@ -29,6 +29,8 @@ pub(crate) enum Exit {
     Unavailable,
     /// Our own fault.
     Ours,
+    /// What a command that was run ended with; 128 and its number, if a signal ended it.
+    Child(u8),
     /// `pending-update`: cannot tell, but a local version exists.
     CannotTellWithLocal,
     /// `pending-update`: cannot tell, and there is no local version.
@@ -49,6 +51,7 @@ impl Exit {
             Self::Usage => 64,
             Self::Unavailable => 69,
             Self::Ours => 70,
+            Self::Child(code) => code,
         }
     }
 }

@@ -67,33 +67,31 @@ impl Doorway {
 
 #[cfg(test)]
 mod tests {
-    use tokio::sync::mpsc;
+    use tokio::sync::{mpsc, watch};
 
     use super::*;
+
+    /// Says that it is inside, and stays until it may leave.
+    async fn visit(visitor: usize, entered: mpsc::Sender<usize>, mut leaving: watch::Receiver<usize>) {
+        entered.send(visitor).await.unwrap();
+        leaving.wait_for(|left| *left >= visitor).await.unwrap();
+    }
 
     #[tokio::test]
     async fn no_more_are_inside_than_there_is_room_for_and_an_error_keeps_nobody_out() {
         let tasks = Tasks::new();
-        let (queue, mut arrivals) = mpsc::unbounded_channel();
-        let (entered, mut seen) = mpsc::unbounded_channel();
-        let (leave, leaving) = tokio::sync::watch::channel(0_usize);
+        let (queue, mut arrivals) = mpsc::channel::<io::Result<usize>>(8);
+        let (entered, mut seen) = mpsc::channel(8);
+        let (leave, leaving) = watch::channel(0_usize);
         let level = tasks.clone();
         let attending = tasks.spawn("doorway", async move {
-            let serve = |visitor: usize| {
-                let (entered, mut leaving) = (entered.clone(), leaving.clone());
-                async move {
-                    entered.send(visitor).unwrap();
-                    leaving.wait_for(|left| *left >= visitor).await.unwrap();
-                }
-            };
-            let arrive = |context: &mut Context<'_>| {
-                arrivals.poll_recv(context).map(|arrived: Option<io::Result<usize>>| arrived.unwrap())
-            };
+            let serve = |visitor| visit(visitor, entered.clone(), leaving.clone());
+            let arrive = |context: &mut Context<'_>| arrivals.poll_recv(context).map(Option::unwrap);
             Doorway { name: "visitor", room: 2 }.attend(&level, arrive, serve).await;
         });
-        queue.send(Err(io::Error::other("no room for a file descriptor"))).unwrap();
+        queue.send(Err(io::Error::other("no room for a file descriptor"))).await.unwrap();
         for visitor in 1..=3 {
-            queue.send(Ok(visitor)).unwrap();
+            queue.send(Ok(visitor)).await.unwrap();
         }
         assert_eq!((seen.recv().await, seen.recv().await), (Some(1), Some(2)));
         assert!(seen.try_recv().is_err(), "a third one waits");

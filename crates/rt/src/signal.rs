@@ -1,4 +1,7 @@
-//! Stop signals. Owns the wish to end that comes from outside the process.
+//! Signals. Owns the wish to end that comes from outside the process, and what is to be passed on to another.
+
+use std::future::poll_fn;
+use std::task::Poll;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -51,4 +54,40 @@ impl Stops {
 /// When the process may not install signal handlers.
 pub async fn stop_requested() -> std::io::Result<Stop> {
     Ok(Stops::listen()?.requested().await)
+}
+
+/// Signals that are meant for somebody else: whoever stands between a person and a program listens for them and passes them
+/// on.
+#[derive(Debug)]
+pub struct Passing(Vec<(i32, Signal)>);
+
+impl Passing {
+    /// Begins to listen for SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2. From now on they do nothing by themselves.
+    ///
+    /// # Errors
+    /// When the process may not install signal handlers.
+    pub fn listen() -> std::io::Result<Self> {
+        let kinds = [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+            SignalKind::quit(),
+            SignalKind::user_defined1(),
+            SignalKind::user_defined2(),
+        ];
+        let listening = kinds.into_iter().map(|kind| Ok((kind.as_raw_value(), signal(kind)?)));
+        listening.collect::<std::io::Result<_>>().map(Self)
+    }
+
+    /// Waits for the next of them, and answers its number. Cancel safe.
+    pub async fn next(&mut self) -> i32 {
+        poll_fn(|context| {
+            let came = self
+                .0
+                .iter_mut()
+                .find_map(|(number, signal)| signal.poll_recv(context).is_ready().then_some(*number));
+            came.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
 }

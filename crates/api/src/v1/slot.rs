@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_core::decide::slots::Grant as Decided;
 use bellwether_core::records::slot as core;
+use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,9 @@ pub struct Slot {
     pub capacity: u32,
     /// How long each holds it before it ends by itself.
     pub lease_ms: u64,
+    /// The number of the last time that somebody took it; it only grows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fence: u64,
     /// Who holds it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub holders: BTreeMap<String, Holder>,
@@ -28,6 +33,9 @@ pub struct Slot {
 /// Somebody who holds a slot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Holder {
+    /// The number of this holding: larger than that of any before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fence: u64,
     /// Since when.
     pub since_ms: u64,
     /// When it ends by itself.
@@ -51,6 +59,69 @@ pub struct SlotSpec {
     #[schema(example = "1h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
+}
+
+/// A slot, and when to look again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SlotView {
+    /// The slot; as it is when nobody has said anything of it, if nobody has.
+    pub slot: Slot,
+    /// What to name as `index` to hear of its next change.
+    pub revision: u64,
+}
+
+/// Takes a slot, or holds it longer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Acquire {
+    /// By whom: a name of its own choice, 1 to 253 visible ASCII characters.
+    #[schema(example = "build-7:4711")]
+    pub holder: String,
+    /// What for; at most 512 bytes.
+    #[serde(default)]
+    pub why: String,
+    /// For how long, like `30s`, at most 30 days; as the slot has it if absent.
+    #[schema(example = "30s")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+    /// How many the holder takes it may hold it, 1 to 1,000: said of a slot that nobody has said anything of, refused if
+    /// it is another number. Whatever it is if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u32>,
+}
+
+/// Holds a slot longer, as that very holding.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Renew {
+    /// By whom.
+    pub holder: String,
+    /// The number it was taken with.
+    pub fence: u64,
+    /// For how long from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+}
+
+/// Gives a slot back, that very holding.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GiveBack {
+    /// By whom.
+    pub holder: String,
+    /// The number it was taken with.
+    pub fence: u64,
+}
+
+/// A slot that somebody has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Grant {
+    /// The number of this holding: larger than that of any before.
+    pub fence: u64,
+    /// Since when.
+    pub since_ms: u64,
+    /// When it ends by itself, unless it is renewed.
+    pub ends_ms: u64,
 }
 
 /// Takes a slot from its holder.
@@ -102,11 +173,30 @@ impl SlotSpec {
         if capacity > core::MAX_CAPACITY {
             return Err(ShapeError::at("capacity", format!("it is not from 0 to {}", core::MAX_CAPACITY)));
         }
-        let lease: Span = read_some("lease", self.lease.as_deref())?.unwrap_or(old.1);
-        if lease == Span::ZERO || lease > LONGEST {
-            return Err(ShapeError::at("lease", "it is not longer than nothing and at most 30 days"));
-        }
-        Ok((capacity, lease))
+        Ok((capacity, lease(self.lease.as_deref())?.unwrap_or(old.1)))
+    }
+}
+
+/// Reads a lease.
+///
+/// # Errors
+/// [`ShapeError`] at `lease`.
+pub fn lease(text: Option<&str>) -> Result<Option<Span>, ShapeError> {
+    let lease: Option<Span> = read_some("lease", text)?;
+    if lease.is_some_and(|lease| lease == Span::ZERO || lease > LONGEST) {
+        return Err(ShapeError::at("lease", "it is not longer than nothing and at most 30 days"));
+    }
+    Ok(lease)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl From<&Decided> for Grant {
+    fn from(from: &Decided) -> Self {
+        Self { fence: from.fence.get(), since_ms: from.since.as_millis(), ends_ms: from.ends.as_millis() }
     }
 }
 
@@ -117,6 +207,7 @@ impl From<&core::Slot> for Slot {
             name: from.name.to_string(),
             capacity: from.capacity,
             lease_ms: from.lease.as_millis(),
+            fence: from.fence.get(),
             holders: holders.collect(),
         }
     }
@@ -125,6 +216,7 @@ impl From<&core::Slot> for Slot {
 impl From<&core::Holder> for Holder {
     fn from(from: &core::Holder) -> Self {
         Self {
+            fence: from.fence.get(),
             since_ms: from.since.as_millis(),
             ends_ms: from.ends.as_millis(),
             by: from.by.to_string(),
@@ -138,6 +230,7 @@ impl TryFrom<Slot> for core::Slot {
     fn try_from(from: Slot) -> Result<Self, ShapeError> {
         let holders = from.holders.into_iter().map(|(name, holder)| {
             let kept = core::Holder {
+                fence: FenceNumber::new(holder.fence),
                 since: Timestamp::from_millis(holder.since_ms),
                 ends: Timestamp::from_millis(holder.ends_ms),
                 by: read("by", &holder.by)?,
@@ -149,6 +242,7 @@ impl TryFrom<Slot> for core::Slot {
             name: read("name", &from.name)?,
             capacity: from.capacity,
             lease: Span::from_millis(from.lease_ms),
+            fence: FenceNumber::new(from.fence),
             holders: holders.collect::<Result<_, ShapeError>>()?,
         })
     }

@@ -6,7 +6,11 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum SlotVerb {
     /// List who holds which, since when and until when
-    List,
+    List {
+        /// Those that nobody holds now, too
+        #[arg(long)]
+        all: bool,
+    },
     /// Set how many may hold one, and for how long; whoever holds it goes on
     Set {
         /// Its name; machines that reboot take `reboot`
@@ -27,5 +31,10 @@ pub(crate) enum SlotVerb {
         /// Why; it stands in the event
         #[arg(long)]
         why: String,
+    },
+    /// Forget one that nobody holds; its numbers begin anew
+    Delete {
+        /// Its name
+        name: String,
     },
 }

@@ -111,6 +111,8 @@ fn sheet(status: &Status) -> String {
         format!("server    {} ({contact})", status.server),
         format!("order     generation {}, term {}", status.generation, status.term),
     ];
+    let provision = status.provision.iter().filter(|provision| provision.state != "success");
+    lines.extend(provision.map(|provision| format!("set up    {}: {}", provision.state, provision.reason)));
     let misread = status.misread.iter();
     lines.extend(misread.map(|reason| format!("catalogue not understood, an older one is used: {reason}")));
     lines.extend(status.paused.iter().map(|why| format!("paused    {why}")));

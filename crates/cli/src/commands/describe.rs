@@ -5,6 +5,7 @@ use std::time::Duration;
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::event::Event;
+use bellwether_api::v1::target::TargetView;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -62,6 +63,8 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
     let found = match kind {
         "node" => fields(&client.node(namespace, name).await?)?,
         "entity" => fields(&client.entity(namespace, name).await?)?,
+        "slot" => fields(&client.slot(namespace, name, None, Duration::ZERO).await?.slot)?,
+        "target" => fields(&target(context, name).await?)?,
         "pause" => fields(&client.pause(namespace, name).await?)?,
         "profile" => fields(&client.profile(namespace, name).await?)?,
         "rollout" => fields(&client.current_rollout(namespace, name, None, Duration::ZERO).await?)?,
@@ -75,11 +78,30 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
             Err(error) => return Err(error.into()),
         },
         other => {
-            let hint = "node/NAME, entity/NAME, rollout/ENTITY, freeze/NAME, pause/NAME or profile/NAME";
+            let hint = "node/NAME, entity/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME or profile/NAME";
             return Err(Failure::usage(format!("describe a {other:?}")).hint(hint));
         }
     };
     Ok((asked.to_owned(), found))
+}
+
+/// One target of an entity, by `ENTITY/NAME`.
+async fn target(context: &Context, asked: &str) -> Result<TargetView, Failure> {
+    let (entity, name) = asked
+        .split_once('/')
+        .ok_or_else(|| Failure::usage(format!("describe target/{asked}")).hint("target/ENTITY/NAME"))?;
+    let mut after: Option<String> = None;
+    loop {
+        let page = context.client.targets(&context.namespace, entity, None, after.as_deref()).await?;
+        if let Some(found) = page.items.into_iter().find(|target| target.name == name) {
+            return Ok(found);
+        }
+        after = page.next;
+        if after.is_none() {
+            let what = format!("find target {name} of {entity}");
+            return Err(Failure::new(Exit::No, what).hint(format!("bellwether rollout get {entity}")));
+        }
+    }
 }
 
 fn fields<T: Serialize>(thing: &T) -> Result<Value, Failure> {
@@ -98,10 +120,10 @@ fn is_about(event: &str, subject: &str) -> bool {
     }
 }
 
-/// Why it is as it is; a freeze or profile waits for nothing.
+/// Why it is as it is; a freeze, pause or profile waits for nothing.
 async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     let asked = match subject.split_once('/') {
-        Some(("node" | "entity", _)) => subject.to_owned(),
+        Some(("node" | "entity" | "target" | "slot", _)) => subject.to_owned(),
         Some(("rollout", entity)) => format!("entity/{entity}"),
         Some(_) | None => return Ok(Vec::new()),
     };

@@ -30,7 +30,7 @@ pub(super) async fn run(global: &Global, verb: Fleet) -> Ended {
             check_single(&Context::new(global)?, &of.entity, &version, verbose).await
         }
         Fleet::UpdateStatus(set) => statuses::update(global, set).await,
-        Fleet::PublishService(publish) => local::publish(publish).await,
+        Fleet::PublishService(publish) => local::publish(global, publish).await,
         Fleet::CacheServices(cache) => local::cache_services(cache).await,
         Fleet::LocalHealth { here } => local::health(global, &here).await,
         Fleet::GetFailures { hosts } => statuses::failures(&Context::new(global)?, hosts).await,

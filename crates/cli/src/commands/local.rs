@@ -7,18 +7,15 @@ use bellwether_agent::config::files::Format;
 use bellwether_agent::files::{form, put};
 use bellwether_agent::local::client::{self, LocalError, call};
 use bellwether_agent::status::Status;
-use bellwether_api::paths::{self, fill};
-use bellwether_api::v1::service::definition::{CheckDefinition, Definition, LocalService, Pulse};
+use bellwether_api::paths;
+use bellwether_api::v1::service::definition::LocalService;
 use bellwether_core::catalogue::need::Wanted;
 use hyper::http::Method;
 
-use super::service::away;
-use crate::args::{AgentDir, CacheServices, Global, PublishService};
+use super::service::{self, away};
+use crate::args::{AgentDir, CacheServices, Global, PublishService, Register, ServiceVerb};
 use crate::exit::{Ended, Exit, Failure};
 use crate::show::{Show, print, table, tell};
-
-/// The check that `publish-service --ttl` gives a service, and answers itself.
-const PUBLISHED: &str = "published";
 
 /// What the fleet offers, as this machine's agent knows it right now.
 pub(super) async fn cache_services(cache: CacheServices) -> Ended {
@@ -46,36 +43,33 @@ pub(super) async fn cache_services(cache: CacheServices) -> Ended {
     Ok(Exit::Yes)
 }
 
-/// Offers a service from this machine, or no longer.
-pub(super) async fn publish(publish: PublishService) -> Ended {
-    let dir = &publish.here.data_dir;
+/// Offers a service from this machine, or no longer: `service register`, `pulse` and `deregister` in one, for a script that
+/// says again and again that its service is there.
+pub(super) async fn publish(global: &Global, publish: PublishService) -> Ended {
+    let agent = publish.here;
     let id = publish.id.clone().unwrap_or_else(|| publish.name.clone());
     if publish.withdraw {
-        let path = fill(paths::AGENT_SERVICE, &[&id]);
-        call::<(), serde_json::Value>(dir, Method::DELETE, &path, None).await.map_err(away)?;
-        return Ok(Exit::Yes);
+        return service::run(global, ServiceVerb::Deregister { id, agent }).await;
     }
     let has_ttl = publish.ttl.is_some();
-    let check = publish.ttl.map(|ttl| CheckDefinition {
-        name: PUBLISHED.to_owned(),
-        ttl: Some(ttl),
-        ..CheckDefinition::default()
-    });
-    let definition = Definition {
+    let register = Register {
         name: publish.name,
         id: publish.id,
         port: publish.port,
         address: publish.address,
-        tags: publish.tag.into_iter().collect(),
-        checks: check.into_iter().collect(),
-        ..Definition::default()
+        tags: publish.tag,
+        meta: Vec::new(),
+        tcp: None,
+        http: None,
+        ttl: publish.ttl,
+        needs: Vec::new(),
+        interval: None,
+        agent: agent.clone(),
     };
-    let path = paths::AGENT_SERVICES;
-    call::<_, serde_json::Value>(dir, Method::PUT, path, Some(&definition)).await.map_err(away)?;
+    service::run(global, ServiceVerb::Register(Box::new(register))).await?;
     if has_ttl {
-        let pulse = Pulse { level: "passing".to_owned(), note: String::new() };
-        let path = fill(paths::AGENT_PULSE_OF, &[&id, PUBLISHED]);
-        call::<_, serde_json::Value>(dir, Method::PUT, &path, Some(&pulse)).await.map_err(away)?;
+        let (level, note) = ("passing".to_owned(), String::new());
+        return service::run(global, ServiceVerb::Pulse { id, level, check: None, note, agent }).await;
     }
     Ok(Exit::Yes)
 }
@@ -103,8 +97,13 @@ fn rows(wrong: &[[String; 3]]) -> impl Iterator<Item = Vec<String>> {
 
 /// Everything that is not fine: what it is, its name, and why. A service that only warns serves.
 fn wrong(status: &Status, services: &[LocalService]) -> Vec<[String; 3]> {
-    let entities = status.entities.iter().filter(|(_, entity)| entity.health == "failing");
-    let entities = entities.map(|(name, entity)| ["entity".to_owned(), name.clone(), entity.line.clone()]);
+    let provision = status.provision.iter().filter(|provision| provision.state != "success");
+    let provision =
+        provision.map(|provision| ["machine".to_owned(), status.node.clone(), provision.reason.clone()]);
+    let entities = status.entities.iter().filter_map(|(name, entity)| {
+        let failing = (entity.health == "failing").then(|| entity.line.clone());
+        Some(["entity".to_owned(), name.clone(), failing.or_else(|| entity.trouble.clone())?])
+    });
     let services = services.iter().filter(|service| !matches!(service.level.as_str(), "passing" | "warning"));
     let services = services.map(|service| {
         let name = service.definition.id.as_ref().unwrap_or(&service.definition.name);
@@ -112,5 +111,5 @@ fn wrong(status: &Status, services: &[LocalService]) -> Vec<[String; 3]> {
     });
     let files = status.files.iter().filter(|(_, file)| file.state != "success");
     let files = files.map(|(path, file)| ["file".to_owned(), path.clone(), file.reason.clone()]);
-    entities.chain(services).chain(files).collect()
+    provision.chain(entities).chain(services).chain(files).collect()
 }

@@ -204,3 +204,38 @@ async fn manual_pages_and_completions_are_made() {
     let script = text(&place.run(&["completions", "bash"]).stdout);
     assert!(script.contains("_bellwether"), "no completion function");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn local_health_names_what_is_missing_and_what_failed_also_without_checks() {
+    let mut place = Place::new().await;
+    let (fetch, broken) = (place.path("fetch"), place.path("broken"));
+    std::fs::write(&broken, "").unwrap();
+    let sections = format!(
+        "[entity.web]\nstatic = [\"sh\", \"-c\", \"test ! -e {broken}\"]\n[entity.other]\nstatic = [{fetch:?}]\n"
+    );
+    place.start_agent("web-1", &sections);
+    let health = || {
+        let output = place.run(&["local-health", "--data-dir", &place.path("web-1/data")]);
+        (code(&output), text(&output.stdout))
+    };
+    let missing = format!("there is no program {fetch}");
+    wait_for("what is missing is named", async || {
+        let (code, said) = health();
+        code == 1 && said.contains(&missing) && said.contains("machine")
+    })
+    .await;
+    std::os::unix::fs::symlink("/bin/true", &fetch).unwrap();
+    wait_for("nothing is missing", async || health() == (0, String::new())).await;
+
+    for args in [&["entity", "set", "web", "--selector", "all"][..], &["rollout", "start", "web", "v1"]] {
+        let output = place.run(args);
+        assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    }
+    wait_for("the failure is named", async || {
+        let (code, said) = health();
+        code == 1 && said.contains("failed: static: exit code 1")
+    })
+    .await;
+    std::fs::remove_file(&broken).unwrap();
+    wait_for("all is well", async || health().0 == 0).await;
+}

@@ -222,3 +222,22 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
     }
     assert_eq!(code(&place.run(&["apply", "-f", "/nowhere.yaml"])), 64);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_is_described_with_its_events_and_why() {
+    let place = two_nodes().await;
+    done(&place, &["entity", "set", "web", "--selector", "all", "--soak", "0s", "--batch", "100%"]);
+    done(&place, &["rollout", "start", "web", "v1", "-w", "--timeout", "60s"]);
+    let described = done(&place, &["describe", "target/web/web-1"]);
+    for word in ["web-1", "succeeded", "v1", "why"] {
+        assert!(described.contains(word), "{word} is not in\n{described}");
+    }
+    assert!(!described.contains("web-2"), "{described}");
+    let json: Value =
+        serde_json::from_str(&done(&place, &["describe", "target/web/web-1", "-o", "json"])).unwrap();
+    assert_eq!(json["subject"], "target/web/web-1");
+    for (asked, exit) in [("target/web/ghost", 1), ("target/ghost/web-1", 1), ("target/web", 64)] {
+        let output = place.run(&["describe", asked]);
+        assert_eq!(code(&output), exit, "{asked}: {}", text(&output.stderr));
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use crate::place::{PROGRAM, free_port, text};
+use crate::place::{PROGRAM, free_ports, text};
 
 /// The shell blocks of a document, or of one section of it.
 fn blocks(document: &str, heading: Option<&str>) -> String {
@@ -20,11 +20,10 @@ fn blocks(document: &str, heading: Option<&str>) -> String {
 /// fails ends it; whatever it started ends with it.
 fn follow(script: &str, home: &tempfile::TempDir) -> Output {
     let here = home.path().display().to_string();
+    let known = ["7420", "7421", "8600", "8500"].into_iter().zip(free_ports::<4>());
+    let script =
+        known.fold(script.to_owned(), |script, (port, free)| script.replace(port, &free.to_string()));
     let script = script
-        .replace("7420", &free_port().to_string())
-        .replace("7421", &free_port().to_string())
-        .replace("8600", &free_port().to_string())
-        .replace("8500", &free_port().to_string())
         .replace("/tmp/bellwether-dev", &format!("{here}/dev"))
         .replace("/tmp/join-token", &format!("{here}/join-token"))
         .replace("/tmp/web-7", &format!("{here}/web-7"))
@@ -153,6 +152,16 @@ fn the_page_on_slots_works_as_it_stands() {
         "\"value\":\"could not lend slot reboot to machine-2: 1 of 1 held: by machine-1\"}status 409";
     assert!(said.contains(refused), "{said}");
     assert!(said.matches("status 200").count() == 3 && said.contains("its disk is broken"), "{said}");
+}
+
+#[test]
+fn the_page_on_locks_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/locks.md", None)).stdout);
+    for line in
+        ["migrate, number 1", "exit code 7", "exit code 3: not now", "exit code 6: its command was stopped"]
+    {
+        assert!(said.contains(line), "{line} is not in\n{said}");
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod story_cut_off;
 mod story_files;
 mod story_haproxy;
 mod story_hosts;
+mod story_locks;
 mod story_nginx;
 mod story_profile;
 mod story_puppet;

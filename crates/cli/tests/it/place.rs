@@ -265,7 +265,15 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+    let [port] = free_ports();
+    port
+}
+
+/// Ports that are free now, each another one.
+pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
+    // Held together: one that was let go may be given again at once.
+    let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    held.map(|listener| listener.local_addr().unwrap().port())
 }
 
 /// Asks again and again, a little apart, until it holds.

@@ -1,9 +1,10 @@
 //! Machines whose clocks are an hour apart: they join, roll out, serve and are found, and what is told of them has the times
 //! of the server. Only the wall clock is another one; what counts time goes on as it does.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::process::Command;
 
 use bellwether_api::v1::node::NodeView;
+use bellwether_rt::clock::Clock;
 
 use crate::place::{Place, free_port, text, wait_for};
 
@@ -18,7 +19,7 @@ fn by_clock(offset: &str) -> Vec<String> {
 }
 
 fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis().try_into().unwrap()
+    Clock::system().now().as_millis()
 }
 
 /// Every time that is told of a node.
@@ -32,71 +33,89 @@ fn times(view: &NodeView) -> Vec<(String, u64)> {
     times
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn machines_whose_clocks_are_an_hour_apart_join_roll_out_serve_and_have_sane_ages() {
-    let mut place = Place::new().await;
-    let began = now_ms();
-    let clocks = [("ahead", "+1h", 3_600_000_i64), ("behind", "-1h", -3_600_000)];
-    let mut ports = Vec::new();
-    for (index, (name, offset, apart)) in clocks.into_iter().enumerate() {
-        let (on, port) = (by_clock(offset), free_port());
-        let date =
-            std::process::Command::new(on.first().unwrap()).args(&on[1..]).args(["date", "+%s"]).output();
-        let there: i64 = text(&date.unwrap().stdout).trim().parse().unwrap();
+/// A machine with another time of day than the server's.
+struct Machine {
+    name: &'static str,
+    on: Vec<String>,
+    dns: u16,
+}
+
+impl Machine {
+    /// Joins it and starts its agent, with a service and a table for DNS.
+    fn start(place: &mut Place, (name, offset, apart_s): (&'static str, &str, i64), address: &str) -> Self {
+        let (on, dns) = (by_clock(offset), free_port());
+        let (program, words) = on.split_first().unwrap();
+        let date = Command::new(program).args(words).args(["date", "+%s"]).output().unwrap();
+        let there: i64 = text(&date.stdout).trim().parse().unwrap();
         let here = i64::try_from(now_ms() / 1_000).unwrap();
-        assert!((there - here - apart / 1_000).abs() < 60, "{name} must see another time: {there} at {here}");
+        assert!((there - here - apart_s).abs() < 60, "{name} must see another time: {there} at {here}");
         let sections = format!(
-            "addresses = {{ eth0 = [\"10.9.0.{index}\"] }}\n[dns]\nlisten = [\"127.0.0.1:{port}\"]\n\
-             [entity.web]\nstatic = [\"true\"]\n[[entity.web.check]]\nname = \"ok\"\nexec = [\"true\"]\ninterval = \"200ms\"\n\
+            "addresses = {{ eth0 = [\"{address}\"] }}\n[dns]\nlisten = [\"127.0.0.1:{dns}\"]\n\
+             [entity.web]\nstatic = [\"true\"]\n[[entity.web.check]]\nname = \"ok\"\nexec = [\"true\"]\n\
+             interval = \"200ms\"\n\
              [[service]]\nname = \"web\"\nentity = \"web\"\n[[service.check]]\nname = \"ok\"\nexec = [\"true\"]\n\
              interval = \"100ms\"\n"
         );
         place.start_agent_on(&on, name, &sections);
-        ports.push(port);
-    }
-    for args in [
-        &["entity", "set", "web", "--selector", "all", "--soak", "1s", "--batch", "1"][..],
-        &["rollout", "start", "web", "v1", "-w", "--timeout", "60s"][..],
-    ] {
-        let done = place.run(args);
-        assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
-    }
-    for port in &ports {
-        wait_for("both are found by both", async || {
-            let dig = ["+short", "@127.0.0.1", "-p", &port.to_string(), "web.service.bw.internal"];
-            let found = std::process::Command::new("dig").args(dig).output().unwrap();
-            let found = text(&found.stdout);
-            found.contains("10.9.0.0") && found.contains("10.9.0.1")
-        })
-        .await;
+        Self { name, on, dns }
     }
 
-    // A status holds for as long as it was said to, counted from when it was said.
-    for (name, ..) in clocks {
-        let here = |args: &[&str]| {
-            let here = place.path(&format!("{name}/data"));
-            let set = place.command(args).env("BELLWETHER_AGENT_DIR", here).output().unwrap();
-            assert!(set.status.success(), "{}", text(&set.stderr));
-        };
-        here(&["update-status", "lasting", "success", "--lifetime", "30m"]);
-        here(&["update-status", "short", "success", "--lifetime", "1s"]);
+    /// What a name resolves to there.
+    fn finds(&self, name: &str) -> String {
+        let port = self.dns.to_string();
+        text(&Command::new("dig").args(["+short", "@127.0.0.1", "-p", &port, name]).output().unwrap().stdout)
+    }
+
+    /// Sets a status there, which holds for so long.
+    fn says(&self, place: &Place, category: &str, lifetime: &str) {
+        let here = place.path(&format!("{}/data", self.name));
+        let words = ["update-status", category, "success", "--lifetime", lifetime];
+        let set = place.command(&words).env("BELLWETHER_AGENT_DIR", here).output().unwrap();
+        assert!(set.status.success(), "{}", text(&set.stderr));
+    }
+}
+
+fn done(place: &Place, args: &[&str]) {
+    let done = place.run(args);
+    assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn machines_whose_clocks_are_an_hour_apart_join_roll_out_serve_and_have_sane_ages() {
+    let mut place = Place::new().await;
+    let began = now_ms();
+    let machines = [
+        Machine::start(&mut place, ("ahead", "+1h", 3_600), "10.9.0.1"),
+        Machine::start(&mut place, ("behind", "-1h", -3_600), "10.9.0.2"),
+    ];
+    done(&place, &["entity", "set", "web", "--selector", "all", "--soak", "1s", "--batch", "1"]);
+    done(&place, &["rollout", "start", "web", "v1", "-w", "--timeout", "60s"]);
+    for machine in &machines {
+        wait_for("both are found by both", async || {
+            let found = machine.finds("web.service.bw.internal");
+            found.contains("10.9.0.1") && found.contains("10.9.0.2")
+        })
+        .await;
+        // A status holds for as long as it was said to, counted from when it was said.
+        machine.says(&place, "lasting", "30m");
+        machine.says(&place, "short", "1s");
     }
     let client = place.client();
-    for (name, ..) in clocks {
+    for Machine { name, .. } in &machines {
+        let said = |node: &NodeView, category: &str| node.statuses.get(category).map(|one| one.state.clone());
         wait_for("the short one is silent", async || {
             let node = client.node("default", name).await.unwrap();
-            node.statuses.get("short").is_some_and(|status| status.state == "unknown")
+            said(&node, "short").as_deref() == Some("unknown")
         })
         .await;
         let node = client.node("default", name).await.unwrap();
-        assert_eq!(node.statuses["lasting"].state, "success", "{node:?}");
-        assert_eq!(node.presence.contact, "up");
-        let ended = now_ms();
+        assert_eq!(
+            (said(&node, "lasting").as_deref(), node.presence.contact.as_str()),
+            (Some("success"), "up")
+        );
+        let known = began - 5_000..=now_ms() + 5_000;
         for (what, at) in times(&node) {
-            assert!(
-                (began - 5_000..=ended + 5_000).contains(&at),
-                "{what} of {name}: {at} in {began}..{ended}"
-            );
+            assert!(known.contains(&at), "{what} of {name}: {at} in {known:?}");
         }
     }
     let view = client.service("default", "web", None, std::time::Duration::ZERO).await.unwrap();
@@ -108,10 +127,9 @@ async fn machines_whose_clocks_are_an_hour_apart_join_roll_out_serve_and_have_sa
     // A restart of all of them, and another version.
     place.kill_server();
     place.start_server().await;
-    for (name, offset, _) in clocks {
-        place.kill_agent(name);
-        place.resume_agent_on(&by_clock(offset), name);
+    for machine in &machines {
+        place.kill_agent(machine.name);
+        place.resume_agent_on(&machine.on, machine.name);
     }
-    let done = place.run(&["rollout", "start", "web", "v2", "-w", "--timeout", "60s"]);
-    assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
+    done(&place, &["rollout", "start", "web", "v2", "-w", "--timeout", "60s"]);
 }

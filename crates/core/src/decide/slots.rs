@@ -12,6 +12,7 @@ use crate::records::event::Draft;
 use crate::records::key::{Key, Record};
 use crate::records::slot::{Holder, Slot};
 use crate::verdict::{Atom, Verdict, Write};
+use crate::words::counter::FenceNumber;
 use crate::words::name::{Actor, HolderName, SlotName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
@@ -25,29 +26,61 @@ pub struct Wish {
     pub by: Actor,
     /// What for.
     pub why: String,
+    /// For how long; as the slot has it if none is said.
+    pub lease: Option<Span>,
+    /// How many they take it may hold it: all who take it must agree. Whatever may if none is said.
+    pub capacity: Option<u32>,
 }
 
-/// Nobody more may hold it now.
+/// A slot that somebody has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// The number of this holding.
+    pub fence: FenceNumber,
+    /// Since when.
+    pub since: Timestamp,
+    /// When it ends by itself, unless it is renewed.
+    pub ends: Timestamp,
+}
+
+/// Why somebody does not get a slot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.words())]
-pub struct Full {
-    /// How many may.
-    pub capacity: u32,
-    /// Who does, and since when.
-    pub holders: Vec<(HolderName, Timestamp)>,
+pub enum NotNow {
+    /// Nobody more may hold it now.
+    #[error("{}", full(*.capacity, .holders))]
+    Full {
+        /// How many may.
+        capacity: u32,
+        /// Who does, and since when.
+        holders: Vec<(HolderName, Timestamp)>,
+    },
+    /// Others hold another number for how many may hold it.
+    #[error("{capacity} may hold it, not {wanted}")]
+    Disagreed {
+        /// How many may.
+        capacity: u32,
+        /// How many they take it may.
+        wanted: u32,
+    },
 }
 
-impl Full {
-    fn words(&self) -> String {
-        let Some((first, _)) = self.holders.first() else {
-            return "nobody may hold it: its capacity is 0".to_string();
-        };
-        let more = match self.holders.len() {
-            0 | 1 => String::new(),
-            count => format!(" and {} more", count - 1),
-        };
-        format!("{} of {} held: by {first}{more}", self.holders.len(), self.capacity)
-    }
+/// A holding is over: it ran out, was given back, or was taken from its holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("number {fence} is over")]
+pub struct Over {
+    /// Which one.
+    pub fence: FenceNumber,
+}
+
+fn full(capacity: u32, holders: &[(HolderName, Timestamp)]) -> String {
+    let Some((first, _)) = holders.first() else {
+        return "nobody may hold it: its capacity is 0".to_string();
+    };
+    let more = match holders.len() {
+        0 | 1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    format!("{} of {capacity} held: by {first}{more}", holders.len())
 }
 
 /// Takes from holders what ran out.
@@ -72,32 +105,98 @@ pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
 /// Takes a slot for somebody, or gives whoever has it already its whole time again.
 ///
 /// # Errors
-/// [`Full`] when nobody more may hold it.
-pub fn acquire(fleet: &Fleet, name: &SlotName, wish: Wish, now: Timestamp) -> Result<Atom, Full> {
+/// [`NotNow`].
+pub fn acquire(fleet: &Fleet, name: &SlotName, wish: Wish, now: Timestamp) -> Result<(Atom, Grant), NotNow> {
     let mut slot = slot_of(fleet, name);
     let mut events = expire(&mut slot, now);
-    let ends = now.plus(slot.lease);
+    let ends = now.plus(wish.lease.unwrap_or(slot.lease));
     if let Some(holder) = slot.holders.get_mut(&wish.holder) {
         // Never shortened: somebody may have made the lease shorter meanwhile.
         holder.ends = holder.ends.max(ends);
-        return Ok(Atom { writes: vec![write(slot)], events });
+        let grant = grant(holder);
+        return Ok((Atom { writes: vec![write(slot)], events }, grant));
     }
+    events.extend(agree(&mut slot, wish.capacity)?);
     if slot.holders.len() >= usize::try_from(slot.capacity).unwrap_or(usize::MAX) {
         let holders = slot.holders.into_iter().map(|(name, holder)| (name, holder.since));
-        return Err(Full { capacity: slot.capacity, holders: holders.collect() });
+        return Err(NotNow::Full { capacity: slot.capacity, holders: holders.collect() });
     }
     let before = words(&slot);
-    let cause = format!("{} takes it: {}", wish.holder, wish.why);
-    slot.holders.insert(wish.holder, Holder { since: now, ends, by: wish.by, why: wish.why });
+    slot.fence = slot.fence.next();
+    let cause = format!("{} takes it, number {}: {}", wish.holder, slot.fence, wish.why);
+    let holder = Holder { fence: slot.fence, since: now, ends, by: wish.by, why: wish.why };
+    let grant = grant(&holder);
+    slot.holders.insert(wish.holder, holder);
     events.push(told("slot.acquired", &slot, before, cause));
-    Ok(Atom { writes: vec![write(slot)], events })
+    Ok((Atom { writes: vec![write(slot)], events }, grant))
 }
 
-/// Gives a slot back; nothing to do when it is not held, or no longer.
+/// Makes a slot that nobody has said anything of one of that many.
+fn agree(slot: &mut Slot, wanted: Option<u32>) -> Result<Option<Draft>, NotNow> {
+    match wanted {
+        Some(wanted) if wanted != slot.capacity && slot.is_idle() => {
+            let before = limits(slot);
+            slot.capacity = wanted;
+            Ok(Some(changed(slot, before, "whoever took it first said so")))
+        }
+        Some(wanted) if wanted != slot.capacity => Err(NotNow::Disagreed { capacity: slot.capacity, wanted }),
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// Gives whoever has a slot its whole time again, as that very holding.
+///
+/// # Errors
+/// [`Over`]; a holding that is over is never one again.
+pub fn renew(
+    fleet: &Fleet,
+    name: &SlotName,
+    (holder, fence): (&HolderName, FenceNumber),
+    lease: Option<Span>,
+    now: Timestamp,
+) -> Result<(Atom, Grant), Over> {
+    let mut slot = slot_of(fleet, name);
+    let ends = now.plus(lease.unwrap_or(slot.lease));
+    let held = slot.holders.get_mut(holder).filter(|held| held.fence == fence && held.ends > now);
+    let held = held.ok_or(Over { fence })?;
+    held.ends = held.ends.max(ends);
+    let grant = grant(held);
+    Ok((Atom { writes: vec![write(slot)], events: vec![] }, grant))
+}
+
+const fn grant(holder: &Holder) -> Grant {
+    Grant { fence: holder.fence, since: holder.since, ends: holder.ends }
+}
+
+/// Gives a slot back, that very holding if one is said; nothing to do when it is not held, or no longer.
 #[must_use]
-pub fn release(fleet: &Fleet, name: &SlotName, holder: &HolderName) -> Option<Atom> {
+pub fn release(
+    fleet: &Fleet,
+    name: &SlotName,
+    holder: &HolderName,
+    fence: Option<FenceNumber>,
+) -> Option<Atom> {
+    let held = fleet.slots.get(name)?.value.holders.get(holder)?;
+    if fence.is_some_and(|fence| fence != held.fence) {
+        return None;
+    }
     let cause = format!("{holder} gives it back");
     take_from(fleet, name, holder, ("slot.released", cause))
+}
+
+/// Forgets a slot that nobody holds, its number included; nothing to do when there is none or somebody does.
+#[must_use]
+pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Atom> {
+    let slot = &fleet.slots.get(name)?.value;
+    let event = Draft {
+        kind: "slot.deleted",
+        subject: subject(name),
+        before: Some(format!("{}, number {}", limits(slot), slot.fence)),
+        after: None,
+        cause: "it was deleted: its numbers begin anew".to_string(),
+    };
+    let atom = Atom { writes: vec![Write::Delete(Key::Slot(name.clone()))], events: vec![event] };
+    slot.holders.is_empty().then_some(atom)
 }
 
 /// Takes a slot from whoever holds it, because a person says so; nothing to do when it is not held, or no longer.
@@ -115,15 +214,22 @@ pub fn set(fleet: &Fleet, name: &SlotName, (capacity, lease): (u32, Span)) -> Op
     if slot == old {
         return None;
     }
-    let limits = |slot: &Slot| format!("capacity {}, lease {}", slot.capacity, slot.lease);
-    let event = Draft {
-        kind: "slot.changed",
-        subject: subject(name),
-        before: Some(limits(&old)),
-        after: Some(limits(&slot)),
-        cause: "it was set".to_string(),
-    };
+    let event = changed(&slot, limits(&old), "it was set");
     Some(Atom { writes: vec![write(slot)], events: vec![event] })
+}
+
+fn limits(slot: &Slot) -> String {
+    format!("capacity {}, lease {}", slot.capacity, slot.lease)
+}
+
+fn changed(slot: &Slot, before: String, cause: &str) -> Draft {
+    Draft {
+        kind: "slot.changed",
+        subject: subject(&slot.name),
+        before: Some(before),
+        after: Some(limits(slot)),
+        cause: cause.to_string(),
+    }
 }
 
 fn slot_of(fleet: &Fleet, name: &SlotName) -> Slot {

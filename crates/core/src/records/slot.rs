@@ -5,6 +5,7 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
+use crate::words::counter::FenceNumber;
 use crate::words::name::{Actor, HolderName, SlotName};
 use crate::words::time::{Span, Timestamp};
 
@@ -27,6 +28,8 @@ pub struct Slot {
     pub capacity: u32,
     /// How long each may hold it before it ends by itself.
     pub lease: Span,
+    /// The number of the last time that somebody took it; it only grows, over releases and restarts.
+    pub fence: FenceNumber,
     /// Who holds it. More than may, only while it holds fewer than it did when they took it.
     pub holders: BTreeMap<HolderName, Holder>,
 }
@@ -34,6 +37,8 @@ pub struct Slot {
 /// Somebody who holds a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
+    /// The number of this holding: larger than that of any before.
+    pub fence: FenceNumber,
     /// Since when.
     pub since: Timestamp,
     /// When it ends by itself.
@@ -48,7 +53,8 @@ impl Slot {
     /// A slot as it is when nobody has said anything about it.
     #[must_use]
     pub const fn fresh(name: SlotName) -> Self {
-        Self { name, capacity: CAPACITY, lease: LEASE, holders: BTreeMap::new() }
+        let fence = FenceNumber::ZERO;
+        Self { name, capacity: CAPACITY, lease: LEASE, fence, holders: BTreeMap::new() }
     }
 
     /// When the next of its holders runs out.
@@ -57,9 +63,15 @@ impl Slot {
         self.holders.values().map(|holder| holder.ends).min()
     }
 
-    /// Whether there is nothing to remember of it.
+    /// Whether nobody holds it, and nobody said anything of it.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.holders.is_empty() && self.capacity == CAPACITY && self.lease == LEASE
+    }
+
+    /// Whether there is nothing to remember of it: not even a number.
     #[must_use]
     pub fn says_nothing(&self) -> bool {
-        self.holders.is_empty() && self.capacity == CAPACITY && self.lease == LEASE
+        self.is_idle() && self.fence == FenceNumber::ZERO
     }
 }

@@ -54,6 +54,8 @@ counters! {
     RequestNumber;
     /// A revision of a profile, from 1, without gaps; not the store's [`Revision`].
     EditionNumber;
+    /// How often a slot was taken: whoever took it later has the larger one.
+    FenceNumber;
     /// How often one target was told something; a report that answers an older one is old news.
     AssignmentNumber;
 }

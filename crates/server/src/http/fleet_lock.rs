@@ -10,6 +10,7 @@ use bellwether_api::paths;
 use bellwether_api::problem::{Code, Problem};
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::slot::{FleetLock, FleetLockError};
+use bellwether_core::decide::slots::Wish;
 use bellwether_core::words::name::{HolderName, Namespace, SlotName};
 use http::HeaderMap;
 
@@ -87,8 +88,8 @@ async fn lock(
     client: Client,
 ) -> Result<Answer<Nothing>, Failure> {
     let why = format!("group {}", client.group);
-    let place = (namespace, &client.slot);
-    ops::slot::acquire(&app.desk, place, &caller.actor(), (&client.holder, &why)).await?;
+    let wish = Wish { holder: client.holder, by: caller.actor(), why, lease: None, capacity: None };
+    ops::slot::acquire(&app.desk, (namespace, &client.slot), &wish).await?;
     Ok(Answer(Nothing {}))
 }
 
@@ -99,7 +100,7 @@ async fn unlock(
     client: Client,
 ) -> Result<Answer<Nothing>, Failure> {
     let place = (namespace, &client.slot);
-    ops::slot::release(&app.desk, place, &caller.actor(), &client.holder).await?;
+    ops::slot::release(&app.desk, place, &caller.actor(), (&client.holder, None)).await?;
     Ok(Answer(Nothing {}))
 }
 

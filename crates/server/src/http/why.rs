@@ -12,7 +12,7 @@ use bellwether_core::records::node::Contact;
 use bellwether_core::records::offers::Serving;
 use bellwether_core::records::status;
 use bellwether_core::rollout::why::{why as why_target, why_rollout};
-use bellwether_core::words::name::{EntityName, NodeName, TargetName};
+use bellwether_core::words::name::{EntityName, NodeName, SlotName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 
@@ -33,6 +33,7 @@ pub(crate) async fn get(
     let (waiting, lines) = match subject.split_once('/') {
         Some(("node", name)) => node(fleet, &read("node", name)?, now)?,
         Some(("entity", name)) => entity(fleet, &read("entity", name)?)?,
+        Some(("slot", name)) => slot(fleet, &read("slot", name)?, now),
         Some(("target", rest)) if rest.contains('/') => {
             let (name, target) = rest.split_once('/').unwrap_or((rest, ""));
             let (name, target): (EntityName, TargetName) = (read("entity", name)?, read("target", target)?);
@@ -55,7 +56,7 @@ fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>)
         (Some(name), _) => node(fleet, &name, now),
         (None, Some(name)) => entity(fleet, &name),
         (None, None) => {
-            let hint = "ask about node/NAME, entity/NAME or target/ENTITY/NAME";
+            let hint = "ask about node/NAME, entity/NAME, target/ENTITY/NAME or slot/NAME";
             Err(Failure::new(Code::NotFound, format!("could not find {name:?}")).hint(hint))
         }
     }
@@ -113,6 +114,26 @@ const fn serves(serving: &Serving) -> bool {
         Serving::Passing | Serving::Warning { .. } => true,
         Serving::Failing { .. } => false,
     }
+}
+
+/// Who holds a slot, and whether anybody else may have it now.
+fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
+    let Some(slot) = fleet.slots.get(name).map(|kept| &kept.value) else {
+        return (false, vec!["nobody holds it, and nobody ever did".to_owned()]);
+    };
+    let (held, may) = (slot.holders.len() as u64, u64::from(slot.capacity));
+    let first = match (held, may) {
+        (_, 0) => "nobody may take it: its capacity is 0".to_owned(),
+        (0, _) => format!("nobody holds it; {may} may"),
+        (_, _) if held < may => format!("{held} of {may} hold it; there is room for another"),
+        (_, _) => format!("{held} of {may} hold it; whoever wants it waits"),
+    };
+    let holders = slot.holders.iter().map(|(holder, held)| {
+        let (for_long, left) = (now.since(held.since), held.ends.since(now));
+        let (by, why) = (&held.by, or_none(&held.why));
+        format!("{holder} has it as number {} for {for_long}, and for {left} more unless it is renewed (by {by}): {why}", held.fence)
+    });
+    (held >= may, std::iter::once(first).chain(holders).collect())
 }
 
 /// The circles of waiting that an entity is in.

@@ -1,41 +1,88 @@
 //! Slots: taking one, giving it back, taking it from its holder, and how many may. Who may is decided in the core.
 
 use bellwether_api::shape::{ShapeError, read};
-use bellwether_api::v1::slot::{Force, Slot as View, SlotSpec};
-use bellwether_core::decide::slots::{self, Wish};
-use bellwether_core::records::slot::Slot;
+use bellwether_api::v1::slot::{Acquire, Force, Renew, Slot as View, SlotSpec, lease};
+use bellwether_core::decide::slots::{self, Grant, NotNow, Wish};
+use bellwether_core::records::slot::{MAX_CAPACITY, Slot};
+use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::name::{Actor, HolderName, Namespace, SlotName};
 use bellwether_core::world::fleet::Fleet;
 
 use super::{OpError, reason};
 use crate::desk::Desk;
 
-/// Most slots of a namespace that there is something to say of.
-const MAX_SLOTS: usize = 1_000;
+/// Most slots of a namespace that there is something to say of, if it is only the number they were last taken with.
+const MAX_SLOTS: usize = 10_000;
 
-/// Takes a slot for `holder`, or lets it hold it longer. Done is done, however often it is asked.
+/// Takes a slot as `wish` has it, or lets its holder have it longer. Done is done, however often it is asked.
 ///
 /// # Errors
-/// [`OpError::Refused`] when nobody more may hold it, and for no other reason.
+/// [`OpError::Refused`] when it cannot be had now, and for no other reason.
 pub async fn acquire(
     desk: &Desk,
     (namespace, name): (&Namespace, &SlotName),
-    actor: &Actor,
-    (holder, why): (&HolderName, &str),
-) -> Result<(), OpError> {
-    desk.change(namespace, actor, |_, fleet, now| {
+    wish: &Wish,
+) -> Result<Grant, OpError> {
+    desk.change(namespace, &wish.by, |_, fleet, now| {
         has_room(fleet, name)?;
-        let wish = Wish { holder: holder.clone(), by: actor.clone(), why: why.to_owned() };
-        let atom = slots::acquire(fleet, name, wish, now).map_err(|full| OpError::Refused {
-            reason: format!("lend slot {name} to {holder}: {full}"),
-            hint: Some("ask again; bellwether slot list shows who has it and until when".to_owned()),
-        })?;
-        Ok((Some(atom), ()))
+        let (atom, grant) =
+            slots::acquire(fleet, name, wish.clone(), now).map_err(|not_now| OpError::Refused {
+                reason: format!("lend slot {name} to {}: {not_now}", wish.holder),
+                hint: Some(match not_now {
+                    NotNow::Full { .. } => {
+                        "ask again; bellwether slot list shows who has it and until when".to_owned()
+                    }
+                    NotNow::Disagreed { wanted, .. } => {
+                        format!("whoever takes it must agree: bellwether slot set {name} --capacity {wanted}")
+                    }
+                }),
+            })?;
+        Ok((Some(atom), grant))
     })
     .await
 }
 
-/// Gives a slot back. Done is done, also when it was not held.
+/// Reads what somebody wishes.
+///
+/// # Errors
+/// [`ShapeError`] naming the field.
+pub fn wish(actor: &Actor, acquire: &Acquire) -> Result<Wish, ShapeError> {
+    if acquire.capacity.is_some_and(|capacity| !(1..=MAX_CAPACITY).contains(&capacity)) {
+        return Err(ShapeError::at("capacity", format!("it is not from 1 to {MAX_CAPACITY}")));
+    }
+    Ok(Wish {
+        holder: read("holder", &acquire.holder)?,
+        by: actor.clone(),
+        why: reason(&acquire.why)?,
+        lease: lease(acquire.lease.as_deref())?,
+        capacity: acquire.capacity,
+    })
+}
+
+/// Lets whoever has a slot have it longer, as that very holding.
+///
+/// # Errors
+/// [`OpError::Refused`] when that holding is over, and for no other reason; [`OpError::Invalid`] naming the field.
+pub async fn renew(
+    desk: &Desk,
+    (namespace, name): (&Namespace, &SlotName),
+    actor: &Actor,
+    renew: &Renew,
+) -> Result<Grant, OpError> {
+    let (holder, fence): (HolderName, _) = (read("holder", &renew.holder)?, FenceNumber::new(renew.fence));
+    let lease = lease(renew.lease.as_deref())?;
+    desk.change(namespace, actor, |_, fleet, now| {
+        let renewed = slots::renew(fleet, name, (&holder, fence), lease, now);
+        let (atom, grant) = renewed.map_err(|over| OpError::Refused {
+            reason: format!("let {holder} hold slot {name} longer: {over}"),
+            hint: Some(format!("see what became of it: bellwether describe slot/{name}")),
+        })?;
+        Ok((Some(atom), grant))
+    })
+    .await
+}
+
+/// Gives a slot back, that very holding if one is said. Done is done, also when it was not held.
 ///
 /// # Errors
 /// [`OpError`] when it could not be written.
@@ -43,9 +90,29 @@ pub async fn release(
     desk: &Desk,
     (namespace, name): (&Namespace, &SlotName),
     actor: &Actor,
-    holder: &HolderName,
+    (holder, fence): (&HolderName, Option<FenceNumber>),
 ) -> Result<(), OpError> {
-    desk.change(namespace, actor, |_, fleet, _| Ok((slots::release(fleet, name, holder), ()))).await
+    desk.change(namespace, actor, |_, fleet, _| Ok((slots::release(fleet, name, holder, fence), ()))).await
+}
+
+/// Forgets a slot that nobody holds.
+///
+/// # Errors
+/// [`OpError::NotFound`]; [`OpError::Refused`] while somebody holds it.
+pub async fn delete(
+    desk: &Desk,
+    (namespace, name): (&Namespace, &SlotName),
+    actor: &Actor,
+) -> Result<(), OpError> {
+    desk.change(namespace, actor, |_, fleet, _| match (slots::forget(fleet, name), fleet.slots.get(name)) {
+        (Some(atom), _) => Ok((Some(atom), ())),
+        (None, None) => Err(OpError::NotFound(format!("slot {name}"))),
+        (None, Some(_)) => Err(OpError::Refused {
+            reason: format!("delete slot {name}: somebody holds it"),
+            hint: Some(format!("bellwether describe slot/{name}")),
+        }),
+    })
+    .await
 }
 
 /// Takes a slot from whoever holds it.
@@ -95,6 +162,6 @@ fn has_room(fleet: &Fleet, name: &SlotName) -> Result<(), OpError> {
     if fleet.slots.contains_key(name) || fleet.slots.size() < MAX_SLOTS {
         return Ok(());
     }
-    let reason = format!("there are {MAX_SLOTS} slots already; see which: bellwether slot list");
+    let reason = format!("there are {MAX_SLOTS} slots already; delete some: bellwether slot list --all");
     Err(ShapeError::at("slot", reason).into())
 }

@@ -139,3 +139,42 @@ async fn a_node_is_paused_labelled_and_listed() {
     let bad = serde_json::from_value(json!({"set": {"not": "x"}})).unwrap();
     assert_eq!(problem(admin.label_node("default", "web-1", &bad).await).0, Code::Invalid);
 }
+
+#[tokio::test]
+async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let path = |verb: &str| format!("/v1/namespaces/default/slots/one/{verb}");
+    for (verb, body, reason) in [
+        ("acquire", json!({}), "missing field `holder`"),
+        ("acquire", json!({"holder": ""}), "could not read holder"),
+        ("acquire", json!({"holder": "a b"}), "could not read holder"),
+        ("acquire", json!({"holder": "a", "lease": "0s"}), "could not read lease"),
+        ("acquire", json!({"holder": "a", "lease": "31d"}), "at most 30 days"),
+        ("acquire", json!({"holder": "a", "capacity": 0}), "it is not from 1 to 1000"),
+        ("acquire", json!({"holder": "a", "why": "two\nlines"}), "could not read why"),
+        ("renew", json!({"holder": "a"}), "missing field `fence`"),
+        ("give-back", json!({"holder": "a", "fence": -1}), "could not read fence"),
+    ] {
+        let (code, detail) = refusal(&admin, Method::POST, &path(verb), body.clone()).await;
+        assert_eq!(code, Code::Invalid, "{verb} {body}: {detail}");
+        assert!(detail.contains(reason), "{verb} {body}: {detail:?} does not say {reason:?}");
+    }
+    // Whoever holds nothing renews nothing, and gives nothing back.
+    let nothing = json!({"holder": "a", "fence": 1});
+    let (code, detail) = refusal(&admin, Method::POST, &path("renew"), nothing.clone()).await;
+    assert_eq!(
+        (code, detail.as_str()),
+        (Code::Refused, "could not let a hold slot one longer: number 1 is over")
+    );
+    admin.send::<Value, Value>(Method::POST, &path("give-back"), &nothing, SOON).await.unwrap();
+    assert_eq!(problem(admin.delete_slot("default", "one").await).0, Code::NotFound);
+    let acquire = bellwether_api::v1::slot::Acquire { holder: "a".into(), ..Default::default() };
+    assert_eq!(admin.acquire_slot("default", "one", &acquire).await.unwrap().fence, 1);
+    assert_eq!(problem(admin.delete_slot("default", "one").await).0, Code::Refused);
+    let back = bellwether_api::v1::slot::GiveBack { holder: "a".into(), fence: 1 };
+    admin.give_back_slot("default", "one", &back).await.unwrap();
+    assert!(admin.slots("default", false).await.unwrap().items.is_empty());
+    assert_eq!(admin.slots("default", true).await.unwrap().items.len(), 1);
+    admin.delete_slot("default", "one").await.unwrap();
+}

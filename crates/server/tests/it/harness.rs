@@ -44,6 +44,14 @@ impl Installation {
         Self::with(config).await
     }
 
+    /// One that takes no node for silent: a test that speaks for many of them comes back to each late on a busy machine.
+    pub(crate) async fn patient() -> Self {
+        let mut config = Config::load(None).unwrap();
+        config.settings.limits =
+            Limits { suspect: Span::from_secs(3_600), unreachable: Span::from_secs(7_200) };
+        Self::with(config).await
+    }
+
     async fn with(mut config: Config) -> Self {
         let dir = tempfile::tempdir().unwrap();
         config.data_dir = dir.path().join("server");

@@ -1,20 +1,90 @@
-//! Slots: who holds which, how many may, and taking one from its holder.
+//! Slots: who holds which, how many may, taking one, giving it back, and taking one from its holder.
+
+use std::time::Duration;
 
 use http::Method;
 
 use super::super::{CallError, Client, DEFAULT_DEADLINE};
-use super::Nothing;
+use super::{BEYOND_WAIT, Nothing};
 use crate::paths::{self, fill};
 use crate::v1::page::Page;
-use crate::v1::slot::{Force, Slot, SlotSpec};
+use crate::v1::slot::{Acquire, Force, GiveBack, Grant, Renew, Slot, SlotSpec, SlotView};
 
 impl Client {
-    /// Slots that somebody holds, and those of which something was said.
+    /// Slots that somebody holds, and those of which something was said; with `all`, those that once were held too.
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn slots(&self, namespace: &str) -> Result<Page<Slot>, CallError> {
-        self.get(&fill(paths::SLOTS, &[namespace]), DEFAULT_DEADLINE).await
+    pub async fn slots(&self, namespace: &str, all: bool) -> Result<Page<Slot>, CallError> {
+        let path = fill(paths::SLOTS, &[namespace]);
+        self.get(&format!("{path}?all={all}"), DEFAULT_DEADLINE).await
+    }
+
+    /// One slot; with an index, once it is no longer what it was then, or after `wait`.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn slot(
+        &self,
+        namespace: &str,
+        name: &str,
+        index: Option<u64>,
+        wait: Duration,
+    ) -> Result<SlotView, CallError> {
+        let path = fill(paths::SLOT, &[namespace, name]);
+        match index {
+            None => self.get(&path, DEFAULT_DEADLINE).await,
+            Some(index) => {
+                let path = format!("{path}?index={index}&wait={}ms", wait.as_millis());
+                self.get(&path, wait + BEYOND_WAIT).await
+            }
+        }
+    }
+
+    /// Takes a slot, or holds it longer.
+    ///
+    /// # Errors
+    /// [`CallError`]; [`Code::Refused`](crate::problem::Code::Refused) when it cannot be had now.
+    pub async fn acquire_slot(
+        &self,
+        namespace: &str,
+        name: &str,
+        acquire: &Acquire,
+    ) -> Result<Grant, CallError> {
+        let path = fill(paths::SLOT_ACQUIRE, &[namespace, name]);
+        self.send(Method::POST, &path, acquire, DEFAULT_DEADLINE).await
+    }
+
+    /// Holds a slot longer, as that very holding.
+    ///
+    /// # Errors
+    /// [`CallError`]; [`Code::Refused`](crate::problem::Code::Refused) when that holding is over.
+    pub async fn renew_slot(&self, namespace: &str, name: &str, renew: &Renew) -> Result<Grant, CallError> {
+        let path = fill(paths::SLOT_RENEW, &[namespace, name]);
+        self.send(Method::POST, &path, renew, DEFAULT_DEADLINE).await
+    }
+
+    /// Gives a slot back, that very holding. Done is done, also when it was over.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn give_back_slot(
+        &self,
+        namespace: &str,
+        name: &str,
+        back: &GiveBack,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::SLOT_GIVE_BACK, &[namespace, name]);
+        self.send::<_, Nothing>(Method::POST, &path, back, DEFAULT_DEADLINE).await.map(|_| ())
+    }
+
+    /// Forgets a slot that nobody holds; its numbers begin anew.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn delete_slot(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+        let path = fill(paths::SLOT, &[namespace, name]);
+        self.send::<_, Nothing>(Method::DELETE, &path, &(), DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Sets how many may hold a slot, and for how long.

@@ -29,7 +29,8 @@ fn machine(index: u8) -> HolderName {
 }
 
 fn wish(index: u8) -> Wish {
-    Wish { holder: machine(index), by: "fleet".parse().unwrap(), why: "group default".to_string() }
+    let (by, why) = ("fleet".parse().unwrap(), "group default".to_string());
+    Wish { holder: machine(index), by, why, lease: None, capacity: None }
 }
 
 impl Place {
@@ -52,14 +53,25 @@ impl Place {
         self.told.extend(atom.events);
     }
 
-    fn acquire(&mut self, index: u8) -> Result<(), Full> {
-        let atom = acquire(&self.fleet(), &reboot(), wish(index), self.now)?;
+    fn acquire(&mut self, index: u8) -> Result<Grant, NotNow> {
+        self.acquire_as(wish(index))
+    }
+
+    fn acquire_as(&mut self, wish: Wish) -> Result<Grant, NotNow> {
+        let (atom, grant) = acquire(&self.fleet(), &reboot(), wish, self.now)?;
         self.write(atom);
-        Ok(())
+        Ok(grant)
+    }
+
+    fn renew(&mut self, index: u8, fence: FenceNumber) -> Result<Grant, Over> {
+        let (atom, grant) = renew(&self.fleet(), &reboot(), (&machine(index), fence), None, self.now)?;
+        self.write(atom);
+        Ok(grant)
     }
 
     fn release(&mut self, index: u8) {
-        release(&self.fleet(), &reboot(), &machine(index)).into_iter().for_each(|atom| self.write(atom));
+        let atom = release(&self.fleet(), &reboot(), &machine(index), None);
+        atom.into_iter().for_each(|atom| self.write(atom));
     }
 
     fn decide(&mut self) -> Option<Timestamp> {
@@ -111,7 +123,7 @@ fn asking_again_is_holding_longer_and_no_news() {
 }
 
 #[test]
-fn a_lease_ends_at_its_wake_and_nothing_is_left_of_a_slot_that_says_nothing() {
+fn a_lease_ends_at_its_wake_and_nothing_but_its_number_is_left_of_a_slot_that_says_nothing() {
     let mut place = Place::new();
     place.acquire(1).unwrap();
     let wake = place.decide().unwrap();
@@ -119,7 +131,43 @@ fn a_lease_ends_at_its_wake_and_nothing_is_left_of_a_slot_that_says_nothing() {
     place.now = wake;
     assert_eq!(place.decide(), None);
     assert_eq!(place.kinds(), ["slot.acquired", "slot.expired"]);
+    assert!(place.slot().is_idle() && place.slot().fence == FenceNumber::new(1));
+    let atom = forget(&place.fleet(), &reboot()).unwrap();
+    place.write(atom);
     assert!(place.fleet().slots.is_empty());
+}
+
+#[test]
+fn a_holding_that_is_over_is_never_one_again() {
+    let mut place = Place::new();
+    let first = place.acquire(1).unwrap();
+    place.now = place.now.plus(Span::from_secs(60));
+    let renewed = place.renew(1, first.fence).unwrap();
+    assert_eq!((renewed.fence, renewed.ends), (first.fence, place.now.plus(LEASE)));
+    assert_eq!(place.renew(2, first.fence), Err(Over { fence: first.fence }), "it is somebody else's");
+    // Over in time, before anybody looked.
+    place.now = renewed.ends;
+    assert_eq!(place.renew(1, first.fence).unwrap_err().to_string(), "number 1 is over");
+    // The same name takes it anew, and another number; what the old one gives back is not its own.
+    let second = place.acquire(1).unwrap();
+    assert_eq!(second.fence, first.fence.next());
+    assert_eq!(place.renew(1, first.fence), Err(Over { fence: first.fence }));
+    assert_eq!(release(&place.fleet(), &reboot(), &machine(1), Some(first.fence)), None);
+    assert!(forget(&place.fleet(), &reboot()).is_none(), "somebody holds it");
+    assert!(release(&place.fleet(), &reboot(), &machine(1), Some(second.fence)).is_some());
+}
+
+#[test]
+fn whoever_comes_first_says_how_many_may_hold_it_and_the_others_agree() {
+    let mut place = Place::new();
+    let of =
+        |index, capacity| Wish { capacity: Some(capacity), lease: Some(Span::from_secs(5)), ..wish(index) };
+    let grant = place.acquire_as(of(1, 2)).unwrap();
+    assert_eq!(grant.ends, place.now.plus(Span::from_secs(5)));
+    assert_eq!(place.acquire_as(of(2, 3)).unwrap_err().to_string(), "2 may hold it, not 3");
+    place.acquire_as(of(2, 2)).unwrap();
+    assert_eq!(place.acquire(3).unwrap_err().to_string(), "2 of 2 held: by machine-1 and 1 more");
+    assert_eq!(place.kinds(), ["slot.changed", "slot.acquired", "slot.acquired"]);
 }
 
 #[test]
@@ -148,6 +196,7 @@ fn a_slot_of_no_capacity_is_taken_by_nobody_and_its_holders_stay() {
 enum Step {
     Acquire(u8),
     Release(u8),
+    Renew(u8, u64),
     Force(u8),
     Set(u32, u64),
     Pass(u64),
@@ -158,6 +207,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => (0_u8..6).prop_map(Step::Acquire),
         2 => (0_u8..6).prop_map(Step::Release),
+        2 => (0_u8..6, 0_u64..3).prop_map(|(index, back)| Step::Renew(index, back)),
         1 => (0_u8..6).prop_map(Step::Force),
         1 => (0_u32..4, 1_u64..100).prop_map(|(capacity, secs)| Step::Set(capacity, secs)),
         2 => (1_u64..60).prop_map(Step::Pass),
@@ -170,6 +220,7 @@ proptest! {
     #[test]
     fn never_do_more_hold_a_slot_than_may_and_every_change_of_holders_is_told(steps in steps()) {
         let mut place = Place::new();
+        let mut newest = FenceNumber::ZERO;
         for step in steps {
             let (before, told) = (place.holders(), place.told.len());
             match &step {
@@ -179,6 +230,17 @@ proptest! {
                     prop_assert!(!held || got.is_ok(), "who holds it holds it longer");
                     prop_assert!(got.is_err() || place.holders().contains(&machine(*index)));
                     prop_assert!(got.is_ok() || place.holders() == before, "a refusal changes nothing");
+                    if let Ok(grant) = got {
+                        prop_assert!(held || grant.fence > newest, "numbers only grow: {:?}", grant);
+                        newest = newest.max(grant.fence);
+                    }
+                }
+                Step::Renew(index, back) => {
+                    let fence = FenceNumber::new(newest.get().saturating_sub(*back));
+                    let held = place.slot().holders.get(&machine(*index)).cloned();
+                    let held = held.filter(|held| held.fence == fence && held.ends > place.now);
+                    prop_assert_eq!(place.renew(*index, fence).is_ok(), held.is_some(), "only who holds it renews it");
+                    prop_assert_eq!(&place.holders(), &before, "a renewal takes nothing");
                 }
                 Step::Release(index) => place.release(*index),
                 Step::Force(index) => {
@@ -201,6 +263,9 @@ proptest! {
             let (slot, after) = (place.slot(), place.holders());
             let came = after.difference(&before).count();
             prop_assert!(came == 0 || after.len() <= usize::try_from(slot.capacity).unwrap(), "{:?}", step);
+            prop_assert_eq!(slot.fence, newest);
+            let numbers: BTreeSet<FenceNumber> = slot.holders.values().map(|holder| holder.fence).collect();
+            prop_assert_eq!(numbers.len(), slot.holders.len(), "no two holdings have one number");
             // What is told adds up to what is there.
             let news = place.told.get(told..).unwrap();
             let taken = news.iter().filter(|draft| draft.kind == "slot.acquired").count();

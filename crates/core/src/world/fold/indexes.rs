@@ -242,8 +242,10 @@ impl Fleet {
     pub(super) fn pause_changed(&mut self, name: PauseName, pause: Option<Kept<Pause>>, revision: Revision) {
         let before = self.pauses.get(&name).cloned();
         match &pause {
-            Some(kept) => drop(self.pauses.insert_mut(name, kept.clone())),
-            None => drop(self.pauses.remove_mut(&name)),
+            Some(kept) => self.pauses.insert_mut(name, kept.clone()),
+            None => {
+                self.pauses.remove_mut(&name);
+            }
         }
         if self.loading {
             return;

@@ -4,7 +4,7 @@ use bellwether_api::paths;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::pause::{PauseSpec, PauseView};
-use bellwether_api::v1::slot::{FleetLock, Force, Slot, SlotSpec};
+use bellwether_api::v1::slot::{Acquire, FleetLock, Force, GiveBack, Grant, Renew, Slot, SlotSpec, SlotView};
 use bellwether_core::access::Need;
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
 
@@ -71,6 +71,23 @@ pub(super) fn turns(routes: Routes) -> Routes {
         .add::<SlotSpec, Slot, _, _>(
             route(Put, paths::SLOT, Need::Operate, "Set how many may hold a slot, and for how long"),
             slots::put,
+        )
+        .add::<Nothing, SlotView, _, _>(route(Get, paths::SLOT, Need::Read, "Get a slot"), slots::get)
+        .add::<Nothing, Nothing, _, _>(
+            route(Delete, paths::SLOT, Need::Operate, "Forget a slot that nobody holds"),
+            slots::delete,
+        )
+        .add::<Acquire, Grant, _, _>(
+            route(Post, paths::SLOT_ACQUIRE, Need::Operate, "Take a slot, or hold it longer"),
+            slots::acquire,
+        )
+        .add::<Renew, Grant, _, _>(
+            route(Post, paths::SLOT_RENEW, Need::Operate, "Hold a slot longer, as that very holding"),
+            slots::renew,
+        )
+        .add::<GiveBack, Nothing, _, _>(
+            route(Post, paths::SLOT_GIVE_BACK, Need::Operate, "Give a slot back"),
+            slots::give_back,
         )
         .add::<Force, Nothing, _, _>(
             route(Post, paths::SLOT_RELEASE, Need::Operate, "Take a slot from its holder"),
