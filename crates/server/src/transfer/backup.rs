@@ -18,6 +18,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 
 use super::{Reader, TransferError, begin, clear, finish_in, goes_on, unused, write};
 use crate::installation::{Installation, InstallationError};
+use crate::records::keys;
 
 /// The form of backups that this release writes.
 const FORMAT: u32 = 1;
@@ -239,7 +240,7 @@ fn hex(sum: Sha256) -> String {
 
 /// `default node` of `/bw/ns/default/node/web-1`, `token` of `/bw/token/…`.
 fn kind(key: &str) -> String {
-    let mut parts = key.trim_start_matches("/bw/").split('/');
+    let mut parts = key.strip_prefix(keys::ROOT).unwrap_or(key).split('/');
     match (parts.next(), parts.next(), parts.next()) {
         (Some("ns"), Some(namespace), Some(kind)) => format!("{namespace} {kind}"),
         (Some(kind), _, _) => kind.to_owned(),

@@ -47,8 +47,11 @@ impl Installation {
     /// One that takes no node for silent: a test that speaks for many of them comes back to each late on a busy machine.
     pub(crate) async fn patient() -> Self {
         let mut config = Config::load(None).unwrap();
-        config.settings.limits =
-            Limits { suspect: Span::from_secs(3_600), unreachable: Span::from_secs(7_200) };
+        config.settings.limits = Limits {
+            suspect: Span::from_secs(3_600),
+            unreachable: Span::from_secs(7_200),
+            reconnect: Span::ZERO,
+        };
         Self::with(config).await
     }
 
