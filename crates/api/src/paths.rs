@@ -23,6 +23,8 @@ pub const JOIN_TOKENS: &str = "/v1/join-tokens";
 /// One join token, by the first characters of its hash.
 pub const JOIN_TOKEN: &str = "/v1/join-tokens/{token}";
 
+/// What time it is for the control plane.
+pub const TIME: &str = "/v1/time";
 /// The control plane: its servers and who leads.
 pub const SERVERS: &str = "/v1/servers";
 /// One screen about a namespace.

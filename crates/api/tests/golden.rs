@@ -115,6 +115,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::rollout::Act>("act", |shape| shape);
     holds::<v1::freeze::FreezeSpec>("freeze_spec", |shape| shape);
     holds::<v1::freeze::FreezeView>("freeze_view", |shape| shape);
+    holds::<v1::server::Time>("time", |shape| shape);
     holds::<v1::server::ControlPlane>("control_plane", |shape| shape);
     holds::<v1::slot::SlotSpec>("slot_spec", |shape| shape);
     holds::<v1::slot::Force>("slot_force", |shape| shape);

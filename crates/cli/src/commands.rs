@@ -26,6 +26,7 @@ pub(crate) mod simulate;
 mod slot;
 mod statuses;
 mod token;
+mod transfer;
 mod wait;
 
 use crate::args::{Args, Command, Global};

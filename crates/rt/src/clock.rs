@@ -34,9 +34,13 @@ impl Clock {
     pub fn system() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
-        let source =
-            Source::System { wall_at_start: Timestamp::from_millis(millis), started: Instant::now() };
-        Self(Arc::new(source))
+        Self::anchored(Timestamp::from_millis(millis))
+    }
+
+    /// A clock that reads `at` now.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    fn anchored(at: Timestamp) -> Self {
+        Self(Arc::new(Source::System { wall_at_start: at, started: Instant::now() }))
     }
 
     /// A clock that only moves when [`Clock::advance`] is called.
@@ -50,6 +54,18 @@ impl Clock {
     #[must_use]
     pub fn of_runtime(at: Timestamp) -> Self {
         Self(Arc::new(Source::Runtime { at_start: at, started: tokio::time::Instant::now() }))
+    }
+
+    /// A clock of the same kind that reads `at` now.
+    #[must_use]
+    pub fn set_to(&self, at: Timestamp) -> Self {
+        let source = match &*self.0 {
+            Source::System { .. } => return Self::anchored(at),
+            #[cfg(any(test, feature = "testing"))]
+            Source::Runtime { .. } => Source::Runtime { at_start: at, started: tokio::time::Instant::now() },
+            Source::Manual(_) => Source::Manual(AtomicU64::new(at.as_millis())),
+        };
+        Self(Arc::new(source))
     }
 
     /// The present, in milliseconds since the Unix epoch.
@@ -87,6 +103,13 @@ mod tests {
         assert_eq!(clock.now(), Timestamp::from_millis(1_000));
         clock.advance(Span::from_secs(2));
         assert_eq!(clock.now(), Timestamp::from_millis(3_000));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_goes_on_from_there() {
+        let hour = Span::from_secs(3_600);
+        let there = Clock::system().now().plus(hour);
+        assert!(Clock::system().set_to(there).now() >= there);
     }
 
     #[test]

@@ -20,5 +20,6 @@ pub mod run;
 pub mod seat;
 pub mod secret;
 pub mod sessions;
+pub mod timing;
 pub mod transfer;
 pub mod world;

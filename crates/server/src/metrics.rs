@@ -10,6 +10,7 @@ use prometheus_client::registry::Registry;
 use bellwether_core::records::answers::Asked;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::{Fleet, Set};
+use bellwether_store::{Condition, Health};
 
 /// Counters that other parts increment. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -41,9 +42,20 @@ impl HookCall {
     }
 }
 
+/// What is true of this server right now.
+#[derive(Debug, Clone)]
+pub struct Now {
+    /// Agents connected to it.
+    pub sessions: usize,
+    /// Whether it leads.
+    pub leading: bool,
+    /// How its store is.
+    pub store: Health,
+}
+
 /// The page that Prometheus reads.
 #[must_use]
-pub fn page(metrics: &Metrics, world: &World, sessions: usize, leading: bool) -> String {
+pub fn page(metrics: &Metrics, world: &World, now: &Now) -> String {
     let mut registry = Registry::with_prefix("bellwether");
     registry.register("http_requests", "HTTP requests answered", metrics.requests.clone());
     registry.register("http_errors", "HTTP requests answered with a server error", metrics.errors.clone());
@@ -58,8 +70,19 @@ pub fn page(metrics: &Metrics, world: &World, sessions: usize, leading: bool) ->
     };
     let fleets = || world.fleets.values();
     let present = |fleet: &Fleet| fleet.held.values().map(Set::size).sum::<usize>();
-    show("sessions", "Agents connected to this server", sessions);
-    show("leading", "1 while this server leads", usize::from(leading));
+    show("sessions", "Agents connected to this server", now.sessions);
+    show("leading", "1 while this server leads", usize::from(now.leading));
+    show("servers", "Servers that have their place", world.servers.size());
+    let writable = matches!(now.store.condition, Condition::Writable);
+    show("store_writable", "1 while the store takes writes", usize::from(writable));
+    for (name, help, bytes) in [
+        ("store_size_bytes", "Bytes of the store on disk, history included", now.store.size_bytes),
+        ("store_quota_bytes", "Bytes that the store may grow to", now.store.quota_bytes),
+    ] {
+        if let Some(bytes) = bytes {
+            show(name, help, usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
+    }
     show("nodes", "Nodes, decommissioned ones included", fleets().map(|fleet| fleet.nodes.size()).sum());
     show("nodes_present", "Nodes that are up or suspect", fleets().map(present).sum());
     show("entities", "Entities", fleets().map(|fleet| fleet.entities.size()).sum());

@@ -28,6 +28,7 @@ use crate::records::commit::{CommitError, Committer, Fence};
 use crate::seat::Seat;
 use crate::secret;
 use crate::sessions::Sessions;
+use crate::timing;
 use crate::world::{self, Follower, Lister, WorldError};
 
 /// How long requests in flight may take when the server stops.
@@ -150,6 +151,7 @@ impl Server {
         let ca_pem = pki.ca_pem().to_owned();
         let (tasks, inner_tasks, store_tasks) = (Tasks::new(), Tasks::new(), Tasks::new());
         let store = open_store(config, &store_tasks).await?;
+        let clock = timing::agreed(&store, &config.name, clock, &ca_pem).await.map_err(WorldError::Store)?;
         let app = match build(config, (&store, address), (&tasks, &inner_tasks), (clock, pki)).await {
             Ok(app) => app,
             Err(error) => {
@@ -221,6 +223,7 @@ pub async fn build(
 ) -> Result<App, RunError> {
     let installation = installation(config, store, &pki).await?;
     let first = world::load(store).await?;
+    let clock = timing::not_behind(&first, clock);
     let (sender, worlds) = watch::channel(Arc::new(first.clone()));
     let sessions = Sessions::new(clock.clone());
     let (lister, asked) = Lister::new();

@@ -3,6 +3,7 @@
 
 pub mod backup;
 pub mod migrate;
+pub mod place;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_store::{
@@ -13,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::installation::{Installation, InstallationError};
 use crate::records::keys;
+use crate::run::RunError;
 
 /// Entries read at once.
 const PAGE: usize = 500;
@@ -73,6 +75,9 @@ pub enum TransferError {
         /// What this release reads.
         known: u32,
     },
+    /// A store does not open.
+    #[error("{0}")]
+    Open(#[from] RunError),
     /// A record has no written form.
     #[error("write it: could not {0}")]
     Shape(#[from] ShapeError),

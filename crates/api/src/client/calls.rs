@@ -19,13 +19,21 @@ use crate::paths::{self, fill};
 use crate::v1::event::Event;
 use crate::v1::overview::Overview;
 use crate::v1::page::Page;
-use crate::v1::server::ControlPlane;
+use crate::v1::server::{ControlPlane, Time};
 use crate::v1::why::Why;
 
 /// Time for the network and the server on top of a wait that was asked for.
 const BEYOND_WAIT: Duration = Duration::from_secs(10);
 
 impl Client {
+    /// What time it is for the server, asked without showing who asks.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn time(&self, deadline: Duration) -> Result<Time, CallError> {
+        self.get(paths::TIME, deadline).await
+    }
+
     /// The control plane: its servers and who leads.
     ///
     /// # Errors

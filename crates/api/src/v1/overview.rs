@@ -22,6 +22,9 @@ pub struct Overview {
     /// Servers that have their place now.
     #[serde(default)]
     pub servers: u64,
+    /// What is wrong with the store, as this server finds it; absent while it is writable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_trouble: Option<String>,
     /// Nodes by contact: `up`, `suspect`, `unreachable`, `never`.
     pub nodes: BTreeMap<String, u64>,
     /// Nodes a person paused.

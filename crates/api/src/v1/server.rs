@@ -43,8 +43,56 @@ pub struct ControlPlane {
     pub term: Option<u64>,
     /// The newest revision of the store that the answering server has seen.
     pub revision: u64,
+    /// What keeps everything, as the answering server finds it.
+    pub store: Store,
     /// Nodes that hold a session with each server, by its name.
     pub sessions: std::collections::BTreeMap<String, u64>,
+}
+
+/// What time it is for a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Time {
+    /// Now, in milliseconds since the Unix epoch.
+    pub now_ms: u64,
+}
+
+/// What keeps everything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Store {
+    /// `embedded` or `etcd`.
+    pub engine: String,
+    /// The version of what keeps it, if that is another program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Where it is, if it is elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<String>,
+    /// `writable`, `read_only` or `unreachable`.
+    pub condition: String,
+    /// Why it is not writable, and what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// For how long it has not been writable, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_ms: Option<u64>,
+    /// Bytes on disk, history included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// The bytes it may grow to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_bytes: Option<u64>,
+    /// What it complains of, in its own words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<String>,
+}
+
+impl Store {
+    /// What is wrong with it in one line, if anything is.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let reason = self.reason.as_ref()?;
+        Some(format!("{}: {reason}", self.condition.replace('_', "-")))
+    }
 }
 
 impl From<&core::Server> for Server {

@@ -16,6 +16,33 @@ pub(crate) enum ServerVerb {
     },
     /// List the servers of the control plane, and who leads
     List,
+    /// Carry everything over into another store; no server may use either meanwhile
+    Migrate {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// The configuration of a server that keeps everything where it is to go
+        #[arg(long, value_name = "FILE")]
+        to: PathBuf,
+    },
+    /// Write everything into a file; of a store of a server's own while that server does not run
+    Backup {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// The file, which must not be there yet; `-` writes to stdout
+        file: PathBuf,
+    },
+    /// Say what a backup holds, and whether it is whole
+    Inspect {
+        /// The file; `-` reads stdin
+        file: PathBuf,
+    },
+    /// Put a backup into an empty store
+    Restore {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// The file
+        file: PathBuf,
+    },
     /// Run the server
     Run {
         #[command(flatten)]

@@ -29,6 +29,9 @@ pub(super) async fn status(context: &Context) -> Ended {
             format!("server     {} ({servers}{leads})", overview.server_version),
             format!("nodes      {nodes}"),
         ];
+        if let Some(trouble) = &overview.store_trouble {
+            lines.push(format!("store      {}", paint.text(Tone::Bad, trouble)));
+        }
         if overview.paused > 0 {
             lines.push(format!("paused     {}", overview.paused));
         }

@@ -11,6 +11,7 @@ use super::Kept;
 use super::fleet::{EVENTS_IN_MEMORY, Fleet};
 use crate::records::event::Event;
 use crate::records::key::{Key, Record};
+use crate::records::log::NodeLog;
 use crate::records::node::Presence;
 use crate::records::report::Report;
 use crate::words::counter::Revision;
@@ -118,10 +119,7 @@ impl Fleet {
             Record::Expected(name, by) => {
                 self.expected.insert_mut(name, kept(by, revision));
             }
-            Record::Log(log) => {
-                let key = (log.node.clone(), log.category.clone(), log.entity.clone());
-                self.logs.insert_mut(key, kept(log.without_text(), revision));
-            }
+            Record::Log(log) => self.log_kept(log, revision),
             Record::Freeze(freeze) => {
                 self.freezes.insert_mut(freeze.name.clone(), kept(freeze, revision));
             }
@@ -154,6 +152,11 @@ impl Fleet {
             | Record::Server(_)
             | Record::Leader(_) => {}
         }
+    }
+
+    fn log_kept(&mut self, log: NodeLog, revision: Revision) {
+        let key = (log.node.clone(), log.category.clone(), log.entity.clone());
+        self.logs.insert_mut(key, kept(log.without_text(), revision));
     }
 
     fn report_changed(&mut self, report: Report, revision: Revision) {

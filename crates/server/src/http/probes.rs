@@ -28,10 +28,12 @@ pub(crate) async fn metrics_page(
     State(app): State<App>,
 ) -> ([(header::HeaderName, &'static str); 1], String) {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    (
-        [(header::CONTENT_TYPE, kind)],
-        metrics::page(&app.metrics, &app.world(), app.sessions.count(), app.term.borrow().is_some()),
-    )
+    let now = metrics::Now {
+        sessions: app.sessions.count(),
+        leading: app.term.borrow().is_some(),
+        store: app.store.health().borrow().clone(),
+    };
+    ([(header::CONTENT_TYPE, kind)], metrics::page(&app.metrics, &app.world(), &now))
 }
 
 /// Counts what goes by.

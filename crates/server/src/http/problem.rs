@@ -94,6 +94,8 @@ impl From<CommitError> for Failure {
         let failure = Self::new(code, format!("could not {error}"));
         if code == Code::Conflict {
             failure.hint("look at it again, then repeat the change if you still want it")
+        } else if error.may_be_made() {
+            failure.hint("it may have been done all the same: look before repeating it").retry_after_ms(1_000)
         } else if code == Code::Store {
             failure.hint("nothing was changed; try again").retry_after_ms(1_000)
         } else {
@@ -170,6 +172,17 @@ mod tests {
         for error in [StoreError::Closed, StoreError::Broken { reason: "a sync failed".to_owned() }] {
             let Failure(problem) = CommitError::Store(error).into();
             assert_eq!((problem.status, problem.code), (503, Code::Store));
+        }
+    }
+
+    #[test]
+    fn what_may_have_been_done_is_not_called_undone() {
+        for error in [
+            StoreError::Unknown { reason: "no answer".to_owned() },
+            StoreError::Broken { reason: "a sync failed".to_owned() },
+        ] {
+            let Failure(problem) = CommitError::Store(error).into();
+            assert!(problem.hint.as_deref().is_some_and(|hint| hint.contains("look before repeating it")));
         }
     }
 }

@@ -3,11 +3,18 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use bellwether_api::v1::server::{ControlPlane, Leader, Server};
+use bellwether_api::v1::server::{ControlPlane, Leader, Server, Store, Time};
 use bellwether_core::world::World;
+use bellwether_store::{Condition, Health};
+use tokio::time::Instant;
 
 use super::App;
 use super::input::Answer;
+
+/// What time it is here: servers that begin take it over.
+pub(crate) async fn time(State(app): State<App>) -> Answer<Time> {
+    Answer(Time { now_ms: app.clock.now().as_millis() })
+}
 
 pub(crate) async fn list(State(app): State<App>) -> Answer<ControlPlane> {
     let world = app.world();
@@ -17,6 +24,7 @@ pub(crate) async fn list(State(app): State<App>) -> Answer<ControlPlane> {
         leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
         term: world.leader.as_ref().map(|kept| app.installation.term(kept.revision).get()),
         revision: world.revision.get(),
+        store: store(&app.store.health().borrow()),
         sessions: sessions(&world),
     })
 }
@@ -31,4 +39,25 @@ fn sessions(world: &World) -> BTreeMap<String, u64> {
         }
     }
     sessions
+}
+
+/// What the store says of itself.
+pub(super) fn store(health: &Health) -> Store {
+    let (condition, trouble) = match &health.condition {
+        Condition::Writable => ("writable", None),
+        Condition::ReadOnly { reason, since } => ("read_only", Some((reason, since))),
+        Condition::Unreachable { reason, since } => ("unreachable", Some((reason, since))),
+    };
+    let for_ms = |since: &Instant| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Store {
+        engine: health.engine.to_owned(),
+        version: health.version.clone(),
+        endpoints: health.endpoints.clone(),
+        condition: condition.to_owned(),
+        reason: trouble.map(|(reason, _)| reason.clone()),
+        for_ms: trouble.map(|(_, since)| for_ms(since)),
+        size_bytes: health.size_bytes,
+        quota_bytes: health.quota_bytes,
+        alarms: health.alarms.clone(),
+    }
 }

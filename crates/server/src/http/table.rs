@@ -24,7 +24,7 @@ use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_api::v1::profile::{Edition, Profile, ProfilePatch, ProfileSpec};
 use bellwether_api::v1::report::Report;
 use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
-use bellwether_api::v1::server::ControlPlane;
+use bellwether_api::v1::server::{ControlPlane, Time};
 use bellwether_api::v1::service::{ServiceSummary, ServiceView};
 use bellwether_api::v1::status::Status;
 use bellwether_api::v1::target::TargetView;
@@ -79,6 +79,10 @@ pub(super) fn all(app: App) -> Routes {
         probes::healthz,
     )
     .add::<Nothing, Nothing, _, _>(route(Get, paths::READYZ, Need::Open, "The store answers"), probes::readyz)
+    .add::<Nothing, Time, _, _>(
+        route(Get, paths::TIME, Need::Open, "What time it is for the control plane"),
+        servers::time,
+    )
     .add::<Nothing, ControlPlane, _, _>(
         route(Get, paths::SERVERS, Need::Read, "The control plane: its servers and who leads"),
         servers::list,

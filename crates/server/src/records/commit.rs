@@ -37,7 +37,7 @@ pub struct Proposal {
     pub events: Vec<Draft>,
 }
 
-/// Why a proposal was not committed. Nothing of it was.
+/// Why a proposal was not committed. Nothing of it was, unless it [may be](Self::may_be_made).
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CommitError {
     /// A record it was decided on has changed since.
@@ -58,6 +58,14 @@ pub enum CommitError {
     /// The server is stopping.
     #[error("commit it: the server is stopping")]
     Closed,
+}
+
+impl CommitError {
+    /// Whether it may have been committed all the same.
+    #[must_use]
+    pub const fn may_be_made(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Unknown { .. } | StoreError::Broken { .. }))
+    }
 }
 
 type Reply = oneshot::Sender<Result<Revision, CommitError>>;
@@ -94,7 +102,7 @@ impl Committer {
     /// stops waiting.
     ///
     /// # Errors
-    /// [`CommitError`]; nothing was changed then.
+    /// [`CommitError`]; nothing was changed then, unless it [may be](CommitError::may_be_made).
     pub async fn commit(&self, proposal: Proposal) -> Result<Revision, CommitError> {
         let (reply, answer) = oneshot::channel();
         self.0.send((proposal, reply)).await.map_err(|_| CommitError::Closed)?;

@@ -64,6 +64,13 @@ impl Installation {
         Self { _dir: dir, config, server: Some(server), admin_token: made.token }
     }
 
+    /// One whose server was started elsewhere.
+    pub(crate) fn of(config: Config, server: Server, admin: Identity) -> Self {
+        let Identity::Token(admin_token) = admin else { panic!("an admin shows a token") };
+        let dir = tempfile::tempdir().unwrap();
+        Self { _dir: dir, config, server: Some(server), admin_token }
+    }
+
     pub(crate) fn server(&self) -> &Server {
         self.server.as_ref().unwrap()
     }

@@ -24,5 +24,6 @@ mod profiles;
 mod rollouts;
 mod routes;
 mod services;
+mod several;
 mod statuses;
 mod transfer;

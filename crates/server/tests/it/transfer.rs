@@ -57,7 +57,7 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
     let (from, to) = (Store::embedded(&installation.store_file(), &tasks).unwrap(), etcd.store(&tasks).await);
     let kept = dump(&from).await;
     let moved = migrate((&from, &to), "etcd", |_| {}).await.unwrap();
-    assert_eq!((moved.records as usize, moved.before), (kept.len(), 0));
+    assert_eq!((moved.records, moved.before), (kept.len() as u64, 0));
     assert_eq!(dump(&to).await, kept);
     let again = migrate((&from, &to), "etcd", |_| {}).await.unwrap_err();
     assert!(again.to_string().contains("holds installation"), "{again}");
@@ -106,7 +106,7 @@ async fn a_move_that_was_interrupted_goes_on_and_one_into_something_else_is_refu
     }
     to.commit(Txn { compares: vec![], ops }).await.unwrap();
     let moved = migrate((&from, &to), "memory", |_| {}).await.unwrap();
-    assert_eq!((moved.records as usize, moved.before), (kept.len(), 3));
+    assert_eq!((moved.records, moved.before), (kept.len() as u64, 3));
     assert_eq!(dump(&to).await, kept);
 
     let other = Store::memory(&tasks);

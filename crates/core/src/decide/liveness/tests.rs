@@ -96,7 +96,7 @@ impl Scene {
 
     /// Who holds the node.
     fn holder(&self) -> Option<ServerName> {
-        let fleet = self.world.fleets.get(&self.namespace).unwrap();
+        let fleet = self.world.fleets.get(&self.namespace)?;
         fleet.presences.get(&node()).and_then(|kept| kept.value.server.clone())
     }
 }

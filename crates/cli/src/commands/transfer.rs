@@ -1,0 +1,154 @@
+//! `server migrate`, `backup`, `inspect` and `restore`: everything that is kept, from one place to another.
+
+use std::path::Path;
+
+use bellwether_rt::clock::Clock;
+use bellwether_server::config::Config;
+use bellwether_server::transfer::backup::Contents;
+use bellwether_server::transfer::{TransferError, backup, place};
+
+use crate::args::Global;
+use crate::exit::{Ended, Exit, Failure};
+use crate::show::age::date;
+use crate::show::{Show, table, tell};
+
+/// How often the progress of a migration is told, in records.
+const TOLD_EVERY: u64 = 10_000;
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Self {
+        let exit = match &error {
+            TransferError::Installation(_)
+            | TransferError::InUse { .. }
+            | TransferError::Damaged(_)
+            | TransferError::Newer { .. } => Exit::Refused,
+            TransferError::Store(_)
+            | TransferError::Open(_)
+            | TransferError::Disturbed
+            | TransferError::Lost { .. }
+            | TransferError::File { .. }
+            | TransferError::Shape(_) => Exit::Unavailable,
+        };
+        Self::new(exit, format!("could not {error}"))
+    }
+}
+
+pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> Ended {
+    let to = Config::load(Some(to))?;
+    let (source, goal) = (place::name(from), place::name(&to));
+    let mut told = 0;
+    let tell_of = |count| {
+        if count >= told + TOLD_EVERY {
+            told = count;
+            tell(&format!("{count} records"));
+        }
+    };
+    let moved = place::migrate(from, &to, tell_of).await?;
+    let data =
+        serde_json::json!({"from": source, "to": goal, "records": moved.records, "before": moved.before});
+    Show::new(global).data(
+        &data,
+        || vec![goal.clone()],
+        |_| {
+            format!(
+                "{} records are now in {goal}, each compared with what is in {source}\n\n\
+                 no server starts on {source} any more; keep it until you trust the other, then remove it\n\
+                 next: bellwether server run with the configuration that names {goal}",
+                moved.records
+            )
+        },
+    )?;
+    Ok(Exit::Yes)
+}
+
+pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Ended {
+    let now = Clock::system().now();
+    let to_stdout = file.as_os_str() == "-";
+    if to_stdout {
+        place::back_up(config, now, &mut tokio::io::stdout()).await?;
+        return Ok(Exit::Yes);
+    }
+    let part = file.with_extension("part");
+    let mut out = create(&part).await?;
+    let records = place::back_up(config, now, &mut out).await?;
+    let kept = async {
+        out.sync_all().await?;
+        // A link, unlike a rename, replaces nothing.
+        tokio::fs::hard_link(&part, file).await?;
+        tokio::fs::remove_file(&part).await
+    };
+    kept.await.map_err(|source| at("write", file, source))?;
+    let data = serde_json::json!({"file": file, "records": records});
+    Show::new(global).data(
+        &data,
+        || vec![file.display().to_string()],
+        |_| {
+            let file = file.display();
+            format!(
+                "{records} records are in {file}\n\n\
+                 without the authority they are of no use: keep {}/pki/ca.pem and ca.key too, apart from them\n\
+                 look at it: bellwether server inspect {file}",
+                config.data_dir.display()
+            )
+        },
+    )?;
+    Ok(Exit::Yes)
+}
+
+/// A new file that only its owner reads: tokens' hashes and profiles are in it.
+async fn create(path: &Path) -> Result<tokio::fs::File, Failure> {
+    let mut options = tokio::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path).await.map_err(|source| at("write", path, source))
+}
+
+fn at(action: &'static str, path: &Path, source: std::io::Error) -> Failure {
+    TransferError::File { action, path: path.to_owned(), source }.into()
+}
+
+pub(super) async fn inspect(global: &Global, file: &Path) -> Ended {
+    let contents = if file.as_os_str() == "-" {
+        backup::inspect(tokio::io::stdin()).await?
+    } else {
+        let opened = tokio::fs::File::open(file).await.map_err(|source| at("read", file, source))?;
+        backup::inspect(opened).await?
+    };
+    Show::new(global).data(&contents, || vec![contents.installation.clone()], |_| describe(&contents))?;
+    Ok(Exit::Yes)
+}
+
+fn describe(contents: &Contents) -> String {
+    let rows = contents.kinds.iter().map(|(kind, count)| vec![kind.clone(), count.to_string()]);
+    format!(
+        "installation  {}\nauthority     {}\ntaken         {} by {}, at revision {}\nrecords       {}, whole\n\n{}",
+        contents.installation,
+        contents.ca_fingerprint,
+        date(contents.taken_ms),
+        contents.version,
+        contents.revision,
+        contents.records,
+        table(&["records of", "count"], rows),
+    )
+}
+
+pub(super) async fn restore(global: &Global, config: &Config, file: &Path) -> Ended {
+    let contents = place::restore(config, file).await?;
+    let goal = place::name(config);
+    Show::new(global).data(
+        &contents,
+        || vec![contents.installation.clone()],
+        |_| {
+            format!(
+                "{} records of {} are in {goal}\n\n\
+                 tokens and nodes' certificates are good as they were then: what was revoked later is valid again\n\
+                 the server needs the authority of that time in {}/pki: ca.pem and ca.key, with fingerprint {}\n\
+                 next: bellwether server run",
+                contents.records,
+                date(contents.taken_ms),
+                config.data_dir.display(),
+                contents.ca_fingerprint,
+            )
+        },
+    )?;
+    Ok(Exit::Yes)
+}

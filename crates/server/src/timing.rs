@@ -1,0 +1,86 @@
+//! One time for all servers: a server that begins takes over the time of those that are there, and time never goes back
+//! behind what was written. Else a new leader whose machine's clock differs would end soaks early, or stretch deadlines.
+
+use std::time::Duration;
+
+use bellwether_api::client::{Access, Client, Identity};
+use bellwether_core::records::key::Record;
+use bellwether_core::words::name::ServerName;
+use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::world::World;
+use bellwether_rt::clock::Clock;
+use bellwether_store::{Range, Store, StoreError};
+use futures_util::future::join_all;
+
+use crate::records::form;
+use crate::records::keys::{self, Place};
+
+/// How long the others are waited for: one that is gone keeps its place for a few seconds.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// A difference that a person should hear of.
+const WORTH_TELLING: Span = Span::from_secs(2);
+
+/// The clock, set to what most of the servers in place say now; as it is if none of them answers.
+///
+/// # Errors
+/// [`StoreError`] when it cannot be read who is there.
+pub async fn agreed(store: &Store, me: &ServerName, clock: Clock, ca_pem: &str) -> Result<Clock, StoreError> {
+    let addresses = others(store, me).await?;
+    let asked = join_all(addresses.iter().map(|address| difference(address, ca_pem, &clock))).await;
+    let mut differences: Vec<i64> = asked.into_iter().flatten().collect();
+    differences.sort_unstable();
+    let Some(middle) = differences.get(differences.len() / 2).copied() else { return Ok(clock) };
+    if middle.unsigned_abs() >= WORTH_TELLING.as_millis() {
+        tracing::warn!(
+            behind_ms = middle,
+            "this machine's clock differs from the control plane's time, which is used; set the machine's clock"
+        );
+    }
+    Ok(clock.set_to(by(clock.now(), middle)))
+}
+
+/// The clock, set forward if what was written last is later than it says.
+#[must_use]
+pub fn not_behind(world: &World, clock: Clock) -> Clock {
+    let newest = world.fleets.values().filter_map(|fleet| fleet.events.last());
+    let newest = newest.map(|(_, event)| event.time).max();
+    match newest.filter(|time| *time > clock.now()) {
+        Some(time) => {
+            let ahead = time.since(clock.now());
+            tracing::warn!(%ahead, "this machine's clock is behind what was written last; going on from there");
+            clock.set_to(time)
+        }
+        None => clock,
+    }
+}
+
+/// Where the other servers in place are called.
+async fn others(store: &Store, me: &ServerName) -> Result<Vec<String>, StoreError> {
+    let page = store.list(Range::prefix(keys::SERVERS), None, 64).await?;
+    let server = |key: &[u8], value: &[u8]| {
+        let Some(Place::Record(_, key)) = keys::read(key) else { return None };
+        match form::read(&key, value) {
+            Ok(Record::Server(server)) => Some(server),
+            Ok(_) | Err(_) => None,
+        }
+    };
+    let all = page.entries.iter().filter_map(|entry| server(&entry.key, &entry.value));
+    Ok(all.filter(|server| server.name != *me).map(|server| server.address).collect())
+}
+
+/// By how many milliseconds a server's time is ahead of ours; none if it does not answer.
+async fn difference(address: &str, ca_pem: &str, clock: &Clock) -> Option<i64> {
+    let access =
+        Access { server: address.to_owned(), ca: Some(ca_pem.to_owned()), identity: Identity::Nobody };
+    let client = Client::new(&access).ok()?;
+    let asked = clock.now();
+    let there = client.time(WITHIN).await.ok()?.now_ms;
+    // The answer was made about halfway between.
+    let here = asked.as_millis().midpoint(clock.now().as_millis());
+    Some(i64::try_from(there).ok()? - i64::try_from(here).ok()?)
+}
+
+fn by(at: Timestamp, millis: i64) -> Timestamp {
+    Timestamp::from_millis(at.as_millis().saturating_add_signed(millis))
+}

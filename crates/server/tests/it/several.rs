@@ -1,0 +1,97 @@
+//! Several servers on one etcd, in one process: one leads, the others go on when it stops, and all have one time.
+
+use std::time::Duration;
+
+use bellwether_api::client::{Access, Client, Identity};
+use bellwether_api::v1::report::Health;
+use bellwether_core::words::time::Span;
+use bellwether_rt::clock::Clock;
+use bellwether_server::config::Config;
+use bellwether_server::config::etcd::Etcd;
+use bellwether_server::rules::Rules;
+use bellwether_server::run::{Server, init};
+use bellwether_store::testing::etcd::TestEtcd;
+
+use crate::harness::{Installation, SOON, policy, set_entity, until, version};
+
+/// Two servers' configurations on one etcd, the first of them initialised.
+pub(crate) async fn two(etcd: &TestEtcd, dir: &std::path::Path) -> ([Config; 2], Identity) {
+    let store = etcd.settings();
+    let of = |name: &str| {
+        let mut config = Config::load(None).unwrap();
+        config.data_dir = dir.join(name);
+        config.listen = "127.0.0.1:0".parse().unwrap();
+        config.name = name.parse().unwrap();
+        config.rules = Rules::of(true);
+        config.etcd = Some(Etcd {
+            endpoints: store.endpoints.clone(),
+            prefix: String::from_utf8(store.prefix.to_vec()).unwrap(),
+            ca_file: None,
+            identity: None,
+            call_timeout: None,
+        });
+        config
+    };
+    let configs = [of("cp-1"), of("cp-2")];
+    let made = init(&configs[0]).await.unwrap();
+    let refused = Server::start(&configs[1], Clock::system()).await.unwrap_err();
+    assert!(refused.to_string().contains("copy pki/ca.pem and pki/ca.key"), "{refused}");
+    let (from, to) = (configs[0].data_dir.join("pki"), configs[1].data_dir.join("pki"));
+    std::fs::create_dir_all(&to).unwrap();
+    for name in ["ca.pem", "ca.key"] {
+        std::fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+    (configs, Identity::Token(made.token))
+}
+
+fn client(server: &Server, identity: &Identity) -> Client {
+    let ca = Some(server.ca_pem.clone());
+    let access = Access { server: format!("https://{}", server.address), ca, identity: identity.clone() };
+    Client::new(&access).unwrap()
+}
+
+/// Waits until a server says that this one leads, and answers its term.
+async fn leads(client: &Client, name: &str) -> u64 {
+    let wait = async {
+        loop {
+            let plane = client.control_plane().await.unwrap();
+            if plane.leader.as_ref().is_some_and(|leader| leader.server == name) {
+                return plane.term.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON, wait).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_hands_over_and_the_next_goes_on_with_the_same_time() {
+    let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
+    let (configs, identity) = two(&etcd, dir.path()).await;
+    let first = Server::start(&configs[0], Clock::system()).await.unwrap();
+    let one = client(&first, &identity);
+    let before = leads(&one, "cp-1").await;
+    // A machine whose clock is an hour ahead takes over the time of the others.
+    let wrong = Clock::system();
+    let wrong = wrong.set_to(wrong.now().plus(Span::from_secs(3_600)));
+    let second = Server::start(&configs[1], wrong).await.unwrap();
+    let two = client(&second, &identity);
+    assert_eq!(leads(&two, "cp-1").await, before);
+    let soon = SOON;
+    let (here, there) = (one.time(soon).await.unwrap().now_ms, two.time(soon).await.unwrap().now_ms);
+    assert!(there.abs_diff(here) < 60_000, "{here} {there}");
+
+    let installation = Installation::of(configs[1].clone(), second, identity.clone());
+    set_entity(&two, policy("1", "0s")).await;
+    let node = installation.node("web-1").await;
+    two.start_rollout("default", "web", &version("v1")).await.unwrap();
+    let number = node.told("v1").await;
+    first.stop().await.unwrap();
+    let after = leads(&two, "cp-2").await;
+    assert!(after > before, "{after} {before}");
+    node.runs("v1", number, Health::Healthy).await;
+    until(&two, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
+    let plane = two.control_plane().await.unwrap();
+    assert_eq!(plane.servers.len(), 1, "{plane:?}");
+    assert_eq!((plane.store.engine.as_str(), plane.store.condition.as_str()), ("etcd", "writable"));
+}
