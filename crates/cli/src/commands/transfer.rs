@@ -29,7 +29,7 @@ impl From<TransferError> for Failure {
             | TransferError::File { .. }
             | TransferError::Shape(_) => Exit::Unavailable,
         };
-        Self::new(exit, format!("could not {error}"))
+        Self::new(exit, error.to_string())
     }
 }
 
@@ -68,9 +68,18 @@ pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Ende
         place::back_up(config, now, &mut tokio::io::stdout()).await?;
         return Ok(Exit::Yes);
     }
+    if tokio::fs::try_exists(file).await.unwrap_or(true) {
+        let reason = format!("write {}: it is there already, and is left as it is", file.display());
+        return Err(Failure::new(Exit::Refused, reason).hint("name another file"));
+    }
     let part = file.with_extension("part");
     let mut out = create(&part).await?;
-    let records = place::back_up(config, now, &mut out).await?;
+    let taken = place::back_up(config, now, &mut out).await;
+    if taken.is_err() {
+        // What is in it so far is no backup.
+        tokio::fs::remove_file(&part).await.map_err(|source| at("remove", &part, source))?;
+    }
+    let records = taken?;
     let kept = async {
         out.sync_all().await?;
         // A link, unlike a rename, replaces nothing.

@@ -1,0 +1,36 @@
+//! Backups by command: taken, looked at, restored into an installation of the same authority.
+
+use crate::place::{Place, text, wait_for};
+
+#[tokio::test]
+async fn a_restored_backup_is_served_as_it_was() {
+    let mut place = Place::new().await;
+    let entity = ["entity", "set", "web", "--selector", "role=web", "--batch", "1"];
+    assert!(place.run(&entity).status.success());
+    let lists = |place: &Place| {
+        let entities = text(&place.run(&["entity", "list", "-o", "json"]).stdout);
+        (entities, text(&place.run(&["events", "-o", "json"]).stdout))
+    };
+    let before = lists(&place);
+    let (config, file) = (place.path("server.toml"), place.path("all.backup"));
+    let busy = place.run(&["server", "backup", "--config", &config, &file]);
+    assert!(text(&busy.stderr).contains("another process has this store open"), "{}", text(&busy.stderr));
+    place.kill_server();
+    let taken = place.run(&["server", "backup", "--config", &config, &file]);
+    assert!(taken.status.success(), "{}", text(&taken.stderr));
+    let again = place.run(&["server", "backup", "--config", &config, &file]);
+    assert!(text(&again.stderr).contains("it is there already"), "{}", text(&again.stderr));
+    let looked = place.run(&["server", "inspect", &file]);
+    assert!(text(&looked.stdout).contains("default entity"), "{}", text(&looked.stdout));
+
+    std::fs::remove_dir_all(place.path("server/store")).unwrap();
+    let restored = place.run(&["server", "restore", "--config", &config, &file]);
+    assert!(restored.status.success(), "{}", text(&restored.stderr));
+    let twice = place.run(&["server", "restore", "--config", &config, &file]);
+    assert!(text(&twice.stderr).contains("holds installation"), "{}", text(&twice.stderr));
+    place.start_server().await;
+    let client = place.client();
+    wait_for("it leads again", async || client.overview("default").await.is_ok_and(|seen| seen.leading))
+        .await;
+    assert_eq!(lists(&place), before);
+}
