@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use crate::agent::Agent;
 use crate::chaos::{self, Blow, Mood};
 use crate::law::{Laws, Seen, linearisable};
+use crate::locker::one_at_a_time;
 use crate::machine::{Ground, Machine};
 use crate::network::Network;
 use crate::person::People;
@@ -180,6 +181,7 @@ impl History {
         self.come_to_rest(&mut stage, &seen).await;
         let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         linearisable(&trace, &people.writes(), &seen.editions);
+        one_at_a_time(&trace, &people.holdings());
         for agent in &stage.agents {
             for run in agent.runs().1 {
                 trace.breaks(&format!("{} began {run} more than once", agent.name));

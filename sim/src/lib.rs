@@ -9,6 +9,7 @@ pub mod agent;
 pub mod chaos;
 pub mod history;
 pub mod law;
+pub mod locker;
 pub mod machine;
 pub mod network;
 pub mod person;

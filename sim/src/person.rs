@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::agent::{bare, json as with_body};
+use crate::locker::{Holding, Holdings, locks};
 use crate::network::{Lost, Network};
 use crate::trace::Trace;
 
@@ -67,6 +68,7 @@ pub struct People {
     trace: Trace,
     servers: usize,
     writes: Arc<Mutex<Vec<Write>>>,
+    holdings: Holdings,
     seed: u64,
 }
 
@@ -74,7 +76,14 @@ impl People {
     /// People who call these servers.
     #[must_use]
     pub fn new(network: &Network, trace: &Trace, servers: usize, seed: u64) -> Self {
-        Self { network: network.clone(), trace: trace.clone(), servers, writes: Arc::default(), seed }
+        Self {
+            network: network.clone(),
+            trace: trace.clone(),
+            servers,
+            writes: Arc::default(),
+            holdings: Arc::default(),
+            seed,
+        }
     }
 
     /// What was written.
@@ -83,15 +92,22 @@ impl People {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What was held.
+    #[must_use]
+    pub fn holdings(&self) -> Vec<Holding> {
+        self.holdings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Starts them all on a level.
     pub fn start(&self, tasks: &Tasks) {
         tasks.spawn("rolls out", self.clone().rolls_out());
         for number in 0..3 {
             tasks.spawn("writes", self.clone().writes_profile(number));
+            tasks.spawn("locks", locks(self.clone(), number, self.seed, self.holdings.clone()));
         }
     }
 
-    async fn call(&self, server: usize, request: Request<Body>) -> Result<(u16, Value), Lost> {
+    pub(crate) async fn call(&self, server: usize, request: Request<Body>) -> Result<(u16, Value), Lost> {
         let (mut parts, body) = request.into_parts();
         let bearer = format!("Bearer {TOKEN}").parse().expect("a token of ours is a header");
         parts.headers.insert(header::AUTHORIZATION, bearer);
@@ -112,7 +128,7 @@ impl People {
         }
     }
 
-    fn any(&self, chance: &mut Chance) -> usize {
+    pub(crate) fn any(&self, chance: &mut Chance) -> usize {
         let servers = u64::try_from(self.servers).unwrap_or(1);
         usize::try_from(chance.below(servers)).unwrap_or_default()
     }

@@ -1,0 +1,114 @@
+//! Those who take a lock, hold it as long as they may believe that it is theirs, and give it back.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bellwether_api::paths::{self, fill};
+use bellwether_core::rollout::rehearsal::chance::Chance;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::agent::json as with_body;
+use crate::person::People;
+use crate::trace::Trace;
+
+/// For how long a lock is asked for.
+const LEASE: Duration = Duration::from_secs(6);
+
+/// How often a holder renews.
+const RENEW_EVERY: Duration = Duration::from_secs(2);
+
+/// A time during which somebody took the lock for theirs.
+#[derive(Debug, Clone)]
+pub struct Holding {
+    /// Who.
+    pub holder: String,
+    /// The number it was taken with.
+    pub fence: u64,
+    /// From the answer on.
+    pub from: Instant,
+    /// Until it was given back, or could no longer be believed in.
+    pub to: Instant,
+}
+
+/// What was held.
+pub type Holdings = Arc<Mutex<Vec<Holding>>>;
+
+/// Takes, holds and gives back, over and over.
+pub async fn locks(people: People, number: u64, seed: u64, holdings: Holdings) {
+    let mut chance = Chance::for_one(seed, "locks", number);
+    let holder = format!("locker-{number}");
+    loop {
+        tokio::time::sleep(Duration::from_millis(200 + chance.below(3_000))).await;
+        let asked = Instant::now();
+        let body = json!({"holder": holder, "lease": "6s", "capacity": 1});
+        let Some(fence) = ask(&people, &mut chance, paths::SLOT_ACQUIRE, &body).await else { continue };
+        let from = Instant::now();
+        if from >= asked + LEASE {
+            continue;
+        }
+        let end = from + Duration::from_millis(500 + chance.below(12_000));
+        let to = hold(&people, &mut chance, (&holder, fence), (asked, end)).await;
+        holdings.lock().unwrap_or_else(PoisonError::into_inner).push(Holding {
+            holder: holder.clone(),
+            fence,
+            from,
+            to,
+        });
+        let body = json!({"holder": holder, "fence": fence});
+        ask(&people, &mut chance, paths::SLOT_GIVE_BACK, &body).await;
+    }
+}
+
+/// Holds it until `end`, or until the last renewal that was answered is too old. Answers when that was.
+async fn hold(
+    people: &People,
+    chance: &mut Chance,
+    (holder, fence): (&str, u64),
+    (asked, end): (Instant, Instant),
+) -> Instant {
+    let mut deadline = asked + LEASE;
+    loop {
+        let pause = RENEW_EVERY.min(deadline.min(end).saturating_duration_since(Instant::now()));
+        tokio::time::sleep(pause).await;
+        if Instant::now() >= deadline.min(end) {
+            return deadline.min(end);
+        }
+        let asked = Instant::now();
+        let body = json!({"holder": holder, "fence": fence, "lease": "6s"});
+        let renewed = ask(people, chance, paths::SLOT_RENEW, &body);
+        // What is not answered before the deadline does not count.
+        let answer = tokio::time::timeout_at(deadline, renewed).await;
+        if answer.is_ok_and(|same| same == Some(fence)) {
+            deadline = asked + LEASE;
+        }
+    }
+}
+
+/// Asks any server; the number of the holding, if it was answered.
+async fn ask(people: &People, chance: &mut Chance, path: &str, body: &Value) -> Option<u64> {
+    let server = people.any(chance);
+    let path = fill(path, &["default", "one"]);
+    let (status, answer) = people.call(server, with_body("POST", &path, body)).await.ok()?;
+    (status < 300).then(|| answer.get("fence").and_then(Value::as_u64)).flatten()
+}
+
+/// Nobody held the lock while somebody else did, and numbers only grow.
+pub fn one_at_a_time(trace: &Trace, holdings: &[Holding]) {
+    let mut sorted: Vec<&Holding> = holdings.iter().collect();
+    sorted.sort_by_key(|holding| (holding.from, holding.to));
+    for pair in sorted.windows(2) {
+        let [one, next] = pair else { continue };
+        if next.from < one.to {
+            trace.breaks(&format!(
+                "{} held {} while {} held {}",
+                next.holder, next.fence, one.holder, one.fence
+            ));
+        }
+        // Whose giving back was lost finds its own holding again.
+        let same = next.fence == one.fence && next.holder == one.holder;
+        if next.fence <= one.fence && !same {
+            trace.breaks(&format!("{} was given {} after {}", next.holder, next.fence, one.fence));
+        }
+    }
+}
