@@ -32,6 +32,31 @@ pub struct Overview {
     pub entities: Vec<EntityLine>,
     /// The number of the last event.
     pub last_event: u64,
+    /// What keeps everything, as the answering server knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreLine>,
+}
+
+/// How a store is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct StoreLine {
+    /// What keeps the bytes: `embedded` or `etcd`.
+    pub engine: String,
+    /// The version of what keeps them, if that is another program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// `writable`; `read_only`: it answers reads and keeps servers in their places, and refuses changes; `unreachable`: what
+    /// is told may be old, and changes are refused.
+    pub condition: String,
+    /// Why it is not writable, and what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Bytes on disk, history included, if they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// The bytes it may grow to, if they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_bytes: Option<u64>,
 }
 
 /// One entity in the overview.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::read;
-use bellwether_api::v1::overview::{EntityLine, Overview};
+use bellwether_api::v1::overview::{EntityLine, Overview, StoreLine};
 use bellwether_api::v1::server::Leader;
 use bellwether_api::v1::why::Why;
 use bellwether_core::records::node::Contact;
@@ -15,6 +15,7 @@ use bellwether_core::rollout::why::{why as why_target, why_rollout};
 use bellwether_core::words::name::{EntityName, NodeName, SlotName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_store::{Condition, Health};
 
 use super::App;
 use super::entities::missing;
@@ -181,5 +182,22 @@ pub(crate) async fn overview(State(app): State<App>, Ns(namespace): Ns) -> Answe
         failing: failing.count() as u64,
         entities: entities.collect(),
         last_event: fleet.last_event().get(),
+        store: Some(store_line(&app.store.health().borrow())),
     })
+}
+
+fn store_line(health: &Health) -> StoreLine {
+    let (condition, reason) = match &health.condition {
+        Condition::Writable => ("writable", None),
+        Condition::ReadOnly { reason, .. } => ("read_only", Some(reason.clone())),
+        Condition::Unreachable { reason, .. } => ("unreachable", Some(reason.clone())),
+    };
+    StoreLine {
+        engine: health.engine.to_owned(),
+        version: health.version.clone(),
+        condition: condition.to_owned(),
+        reason,
+        size_bytes: health.size_bytes,
+        quota_bytes: health.quota_bytes,
+    }
 }
