@@ -6,6 +6,7 @@ mod codegen;
 mod shell;
 mod sim;
 mod test;
+mod testbed;
 mod tidy;
 
 use std::path::PathBuf;
@@ -39,6 +40,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Several hosts on this machine, with an etcd, servers and agents on them
+    Testbed {
+        /// What the testbed is told: `--servers N`, `--agents N`, `--etcd N`, `--pre-vote`; `--help` says the rest
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Measure, and print figures last: decide, store, reports
     Bench {
         /// Which
@@ -54,6 +61,7 @@ fn main() -> Result<()> {
         Chore::Ci => ci::run(&root),
         Chore::Codegen => codegen::run(&root),
         Chore::Bench { name } => bench::run(&root, name),
+        Chore::Testbed { args } => testbed::run(&root, &args),
         Chore::Sim { args } => sim::run(&root, &args),
     }
 }

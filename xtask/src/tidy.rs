@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 /// Every Rust file of the workspace.
 fn sources(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for top in ["crates", "sim", "xtask"] {
+    for top in ["crates", "sim", "testbed", "xtask"] {
         walk(&root.join(top), &mut found)?;
     }
     found.sort();

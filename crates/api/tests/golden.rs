@@ -134,6 +134,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::target::TargetView>("target_view", |shape| shape);
     holds::<v1::rollout::RolloutView>("rollout_view", |shape| shape);
     holds::<v1::overview::Overview>("overview", |shape| shape);
+    holds::<v1::overview::Overview>("overview_with_store", |shape| shape);
     holds::<v1::why::Why>("why", |shape| shape);
 }
 

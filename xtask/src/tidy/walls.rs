@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 /// Folder, and the rooms it may import.
-const ROOMS: [(&str, &[&str]); 10] = [
+const ROOMS: [(&str, &[&str]); 11] = [
     ("crates/core", &[]),
     ("crates/rt", &["core"]),
     ("crates/api", &["core"]),
@@ -15,6 +15,7 @@ const ROOMS: [(&str, &[&str]); 10] = [
     ("crates/agent", &["core", "rt", "api", "dns"]),
     ("crates/cli", &["core", "rt", "api", "server", "agent"]),
     ("sim", &["core", "rt", "api", "store", "dns", "server", "agent", "cli"]),
+    ("testbed", &["rt"]),
     ("xtask", &[]),
 ];
 

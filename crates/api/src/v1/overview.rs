@@ -22,9 +22,6 @@ pub struct Overview {
     /// Servers that have their place now.
     #[serde(default)]
     pub servers: u64,
-    /// What is wrong with the store, as this server finds it; absent while it is writable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub store_trouble: Option<String>,
     /// Nodes by contact: `up`, `suspect`, `unreachable`, `never`.
     pub nodes: BTreeMap<String, u64>,
     /// Nodes a person paused.
@@ -35,6 +32,9 @@ pub struct Overview {
     pub entities: Vec<EntityLine>,
     /// The number of the last event.
     pub last_event: u64,
+    /// What keeps everything, as the answering server knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<super::server::Store>,
 }
 
 /// One entity in the overview.

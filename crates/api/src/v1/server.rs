@@ -67,7 +67,8 @@ pub struct Store {
     /// Where it is, if it is elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<String>,
-    /// `writable`, `read_only` or `unreachable`.
+    /// `writable`; `read_only`: it answers reads and keeps servers in their places, and refuses changes; `unreachable`: what
+    /// is told may be old, and changes are refused.
     pub condition: String,
     /// Why it is not writable, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,15 +85,6 @@ pub struct Store {
     /// What it complains of, in its own words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<String>,
-}
-
-impl Store {
-    /// What is wrong with it in one line, if anything is.
-    #[must_use]
-    pub fn trouble(&self) -> Option<String> {
-        let reason = self.reason.as_ref()?;
-        Some(format!("{}: {reason}", self.condition.replace('_', "-")))
-    }
 }
 
 impl From<&core::Server> for Server {

@@ -1,9 +1,11 @@
 //! `status` and `why`.
 
+use bellwether_api::v1::server::Store;
+
 use crate::context::Context;
 use crate::exit::{Ended, Exit};
 use crate::show::age::date;
-use crate::show::paint::Tone;
+use crate::show::paint::{Paint, Tone};
 use crate::show::{print, table};
 
 pub(super) async fn status(context: &Context) -> Ended {
@@ -29,9 +31,7 @@ pub(super) async fn status(context: &Context) -> Ended {
             format!("server     {} ({servers}{leads})", overview.server_version),
             format!("nodes      {nodes}"),
         ];
-        if let Some(trouble) = &overview.store_trouble {
-            lines.push(format!("store      {}", paint.text(Tone::Bad, trouble)));
-        }
+        lines.extend(overview.store.iter().map(|store| store_line(store, paint)));
         if overview.paused > 0 {
             lines.push(format!("paused     {}", overview.paused));
         }
@@ -51,6 +51,24 @@ pub(super) async fn status(context: &Context) -> Ended {
         lines.join("\n")
     })?;
     Ok(Exit::Yes)
+}
+
+/// What keeps everything, and what is wrong with it.
+pub(super) fn store_line(store: &Store, paint: Paint) -> String {
+    let version = store.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
+    let full = store.size_bytes.zip(store.quota_bytes.filter(|quota| *quota > 0));
+    let full = full.map_or(String::new(), |(size, quota)| {
+        format!(", {}% of its quota", size.saturating_mul(100).checked_div(quota).unwrap_or_default())
+    });
+    let what = match (store.condition.as_str(), &store.reason) {
+        ("writable", _) => String::new(),
+        ("read_only", Some(reason)) => format!(": read-only, so nothing changes: {reason}"),
+        ("unreachable", Some(reason)) => format!(": unreachable, so this may be old: {reason}"),
+        (condition, _) => format!(": {condition}"),
+    };
+    let line = format!("{}{version}{full}{what}", store.engine);
+    let line = if what.is_empty() { line } else { paint.text(Tone::Bad, &line) };
+    format!("store      {line}")
 }
 
 pub(super) async fn why(context: &Context, subject: &str) -> Ended {

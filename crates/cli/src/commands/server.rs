@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use bellwether_api::v1::server::Store;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::Stops;
 use bellwether_server::config::{Config, ConfigError};
 use bellwether_server::run::{RunError, Server, init};
 
+use super::overview::store_line;
 use super::transfer;
 use crate::args::{Global, ServerConfig, ServerVerb};
 use crate::context::Context;
@@ -126,30 +126,13 @@ async fn list(context: &Context) -> Ended {
             ]
         });
         let servers = table(&["name", "address", "version", "in place since", "nodes", "leads", ""], rows);
-        format!("{servers}\n\n{}", store_line(&plane.store))
+        let at = match plane.store.endpoints.join(", ") {
+            at if at.is_empty() => String::new(),
+            at => format!(" at {at}"),
+        };
+        format!("{servers}\n\n{}{at}", store_line(&plane.store, context.show.paint))
     })?;
     Ok(Exit::Yes)
-}
-
-/// One line about the store, and one more if something is wrong with it.
-fn store_line(store: &Store) -> String {
-    let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
-    let size = match (store.size_bytes, store.quota_bytes) {
-        (Some(size), Some(quota)) => format!(", {} of {}", mebibytes(size), mebibytes(quota)),
-        (Some(size), None) => format!(", {}", mebibytes(size)),
-        (None, _) => String::new(),
-    };
-    let version = store.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
-    let at = if store.endpoints.is_empty() {
-        String::new()
-    } else {
-        format!(" at {}", store.endpoints.join(", "))
-    };
-    let line = format!("store: {}{version}{at}{size}, {}", store.engine, store.condition.replace('_', "-"));
-    match &store.reason {
-        Some(reason) => format!("{line}\n  {reason}"),
-        None => line,
-    }
 }
 
 async fn serve(config: &Config) -> Ended {

@@ -4,6 +4,10 @@ use std::process::{Command, Output, Stdio};
 
 use crate::place::{PROGRAM, free_ports, text};
 
+/// The ports that documents name.
+const KNOWN_PORTS: [&str; 12] =
+    ["7420", "7421", "7430", "7440", "8600", "8500", "2379", "2380", "2389", "2390", "2399", "2400"];
+
 /// The shell blocks of a document, or of one section of it.
 fn blocks(document: &str, heading: Option<&str>) -> String {
     let path = format!("{}/../../{document}", env!("CARGO_MANIFEST_DIR"));
@@ -20,7 +24,7 @@ fn blocks(document: &str, heading: Option<&str>) -> String {
 /// fails ends it; whatever it started ends with it.
 fn follow(script: &str, home: &tempfile::TempDir) -> Output {
     let here = home.path().display().to_string();
-    let known = ["7420", "7421", "8600", "8500"].into_iter().zip(free_ports::<4>());
+    let known = KNOWN_PORTS.into_iter().zip(free_ports::<12>());
     let script =
         known.fold(script.to_owned(), |script, (port, free)| script.replace(port, &free.to_string()));
     let script = script
@@ -207,6 +211,19 @@ fn the_page_on_the_server_works_as_it_stands() {
     let script = script.replace("bellwether server run ", "bellwether server run --listen 127.0.0.1:7420 ");
     let said = text(&follow(&script, &home).stdout);
     assert!(said.contains("bellwether_leading 1"), "{said}");
+}
+
+#[test]
+fn the_page_on_several_servers_works_as_it_stands() {
+    let home = tempfile::tempdir().unwrap();
+    let said = text(&follow(&blocks("docs/guide/servers.md", None), &home).stdout);
+    for part in
+        ["v1 is last known good", "v2 is last known good", "v3 is last known good", "store      etcd 3."]
+    {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+    let running = std::fs::read_to_string(home.path().join("bellwether/web.version")).unwrap();
+    assert_eq!(running.trim(), "v3", "{said}");
 }
 
 #[test]

@@ -8,11 +8,12 @@
 )]
 
 mod backup;
+mod bed;
 mod commands;
 mod demo;
 mod freezes;
 mod guide;
-mod hosts;
+mod laws;
 mod place;
 mod services;
 mod simulate;
@@ -27,4 +28,5 @@ mod story_locks;
 mod story_nginx;
 mod story_profile;
 mod story_puppet;
+mod story_servers;
 mod story_slots;

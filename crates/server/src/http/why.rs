@@ -177,11 +177,11 @@ pub(crate) async fn overview(State(app): State<App>, Ns(namespace): Ns) -> Answe
         leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
         term: world.leader.as_ref().map(|kept| app.installation.term(kept.revision).get()),
         servers: world.servers.size() as u64,
-        store_trouble: store(&app.store.health().borrow()).trouble(),
         nodes,
         paused: active().filter(|(_, kept)| fleet.paused(&kept.value).is_some()).count() as u64,
         failing: failing.count() as u64,
         entities: entities.collect(),
         last_event: fleet.last_event().get(),
+        store: Some(store(&app.store.health().borrow())),
     })
 }

@@ -1,0 +1,110 @@
+//! A part: one process on one host, that is started, stopped, paused and killed, with its log.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::wait;
+
+/// A process on a host. Dropped, it is killed.
+#[derive(Debug)]
+pub struct Part {
+    /// What it is called, like `server-2`.
+    pub name: String,
+    /// The host it is on, counted from 1. No other part is there.
+    pub host: usize,
+    /// Where it writes what it has to say.
+    pub log: PathBuf,
+    /// What starts it, without what brings it to its host.
+    pub(crate) argv: Vec<String>,
+    /// `NAME=VALUE`, besides what every part has.
+    pub(crate) environment: Vec<String>,
+    pub(crate) child: Option<Child>,
+}
+
+impl Part {
+    /// Whether it was started and has not ended.
+    pub fn runs(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|ended| ended.is_none()))
+    }
+
+    /// Starts it by way of a command that brings it to its host.
+    pub(crate) fn start(&mut self, on: &[String]) -> Result<()> {
+        if self.runs() {
+            bail!("{} runs already", self.name);
+        }
+        let (program, words) = on.split_first().context("nothing to start it with")?;
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log);
+        let log = log.with_context(|| format!("could not open {}", self.log.display()))?;
+        let path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
+        let mut command = Command::new(program);
+        command.args(words).args(["env", "-i", &path]).args(&self.environment).args(&self.argv);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        // A group of its own: a Ctrl-C in the terminal is for whoever took the orders.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        self.child = Some(command.spawn().with_context(|| format!("could not start {}", self.name))?);
+        Ok(())
+    }
+
+    /// kill -9.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn kill(&mut self) -> Result<()> {
+        self.signal(Signal::KILL)?;
+        self.ended()
+    }
+
+    /// Asks it to stop in order, and waits until it has.
+    ///
+    /// # Errors
+    /// When it does not run, or does not stop.
+    pub fn stop(&mut self) -> Result<()> {
+        self.signal(Signal::TERM)?;
+        self.ended()
+    }
+
+    /// Stops it where it stands, without a word to anybody: its connections stay open and silent.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn pause(&mut self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn resume(&mut self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&mut self, signal: Signal) -> Result<()> {
+        if !self.runs() {
+            bail!("{} does not run", self.name);
+        }
+        let pid =
+            self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok()).and_then(Pid::from_raw);
+        let pid = pid.with_context(|| format!("{} has no number", self.name))?;
+        kill_process(pid, signal).with_context(|| format!("could not signal {}", self.name))
+    }
+
+    fn ended(&mut self) -> Result<()> {
+        let name = self.name.clone();
+        wait::until(&format!("{name} ends"), || Ok(!self.runs()))?;
+        self.child = None;
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A way to a port that can be made slow and lossy, or be cut: then what is sent on it waits, as on a network that drops
+//! packets.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bellwether_rt::tasks::Tasks;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// How much is passed on at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// How a way is at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weather {
+    /// Whether anything gets through. Connections stay open.
+    pub open: bool,
+    /// How much later everything arrives, each way.
+    pub latency: Duration,
+    /// Of 1,000 pieces that are passed on, so many break their connection instead.
+    pub broken_per_mille: u64,
+}
+
+impl Weather {
+    /// Nothing is wrong.
+    pub const FAIR: Self = Self { open: true, latency: Duration::ZERO, broken_per_mille: 0 };
+}
+
+/// A listening port in front of another.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    weather: watch::Sender<Weather>,
+}
+
+impl Proxy {
+    /// Listens on a free port of the address `host` and passes on to `target`, `HOST:PORT`. Ends with `tasks`. Within a
+    /// runtime.
+    ///
+    /// # Errors
+    /// When there is no free port.
+    pub fn start(host: &str, target: String, tasks: &Tasks) -> Result<Self> {
+        let listener = std::net::TcpListener::bind((host, 0)).context("could not listen")?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let listener = TcpListener::from_std(listener)?;
+        let weather = watch::Sender::new(Weather::FAIR);
+        let (level, seen) = (tasks.child(), weather.subscribe());
+        tasks.spawn("proxy", async move {
+            // Both arms only wait.
+            tokio::select! {
+                () = level.cancelled() => {}
+                () = serve(&listener, &target, &seen, &level) => {}
+            }
+        });
+        Ok(Self { address, weather })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Makes it so from now on. What was sent while it was cut arrives once it is open.
+    pub fn set(&self, weather: Weather) {
+        self.weather.send_replace(weather);
+    }
+}
+
+async fn serve(listener: &TcpListener, target: &str, weather: &watch::Receiver<Weather>, level: &Tasks) {
+    let mut seed: u64 = 1;
+    while let Ok((near, _)) = listener.accept().await {
+        seed = seed.wrapping_add(2);
+        let (weather, inner, target) = (weather.clone(), level.clone(), target.to_owned());
+        level.spawn("proxied connection", async move {
+            // Ending either way closes both sides.
+            tokio::select! {
+                () = inner.cancelled() => {}
+                _ = pass(near, &target, weather, seed) => {}
+            }
+        });
+    }
+}
+
+async fn pass(near: TcpStream, target: &str, weather: watch::Receiver<Weather>, seed: u64) -> io::Result<()> {
+    let far = TcpStream::connect(target).await?;
+    let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
+    // Whichever side ends first ends the connection.
+    tokio::select! {
+        there = copy(near_in, far_out, weather.clone(), seed) => there,
+        back = copy(far_in, near_out, weather.clone(), seed.rotate_left(32)) => back,
+    }
+}
+
+async fn copy(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut weather: watch::Receiver<Weather>,
+    mut random: u64,
+) -> io::Result<()> {
+    let mut bytes = vec![0; PIECE_BYTES];
+    loop {
+        let count = from.read(&mut bytes).await?;
+        let Ok(weather) = weather.wait_for(|weather| weather.open).await.map(|weather| *weather) else {
+            return Ok(());
+        };
+        // A plain generator is chance enough; the same connection meets the same fate in every run.
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if count == 0 || (random >> 33) % 1_000 < weather.broken_per_mille {
+            return Ok(());
+        }
+        tokio::time::sleep(weather.latency).await;
+        to.write_all(bytes.get(..count).unwrap_or_default()).await?;
+    }
+}
