@@ -40,9 +40,16 @@ struct Args {
     proxied: bool,
 }
 
-#[tokio::main]
-async fn main() -> Result<()> {
+fn main() -> Result<()> {
     let args = Args::parse();
+    let runtime = tokio::runtime::Runtime::new().context("could not start a runtime")?;
+    let ended = runtime.block_on(run(args));
+    // Reading the terminal cannot be broken off: it must not keep this from ending.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn run(args: Args) -> Result<()> {
     let options = Options {
         etcd: args.etcd,
         servers: args.servers,

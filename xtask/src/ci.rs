@@ -12,6 +12,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::run(root)?;
     cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--locked", "--", "-D", "warnings"])?;
+    // Not among all targets, as the usual test run is not to play it.
+    cargo(&["clippy", "--package", "bellwether", "--test", "faults", "--locked", "--", "-D", "warnings"])?;
     if has("cargo-deny", "--version") {
         // The advisory database is not reachable from every network; bans, licences and sources need none.
         cargo(&["deny", "check", "bans", "licenses", "sources"])?;

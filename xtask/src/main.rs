@@ -40,6 +40,11 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Play what takes minutes: several servers under every fault of the testbed
+    Faults {
+        /// Only those whose name holds this
+        filter: Option<String>,
+    },
     /// Several hosts on this machine, with an etcd, servers and agents on them
     Testbed {
         /// What the testbed is told: `--servers N`, `--agents N`, `--etcd N`, `--pre-vote`; `--help` says the rest
@@ -61,6 +66,7 @@ fn main() -> Result<()> {
         Chore::Ci => ci::run(&root),
         Chore::Codegen => codegen::run(&root),
         Chore::Bench { name } => bench::run(&root, name),
+        Chore::Faults { filter } => test::faults(&root, filter.as_deref()),
         Chore::Testbed { args } => testbed::run(&root, &args),
         Chore::Sim { args } => sim::run(&root, &args),
     }

@@ -30,6 +30,15 @@ pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     shell::run(root, "cargo", &args)
 }
 
+/// The faults that take minutes, one after the other: each wants the machine for itself.
+pub(crate) fn faults(root: &Path, filter: Option<&str>) -> Result<()> {
+    install(root)?;
+    let mut args = vec!["test", "--package", "bellwether", "--test", "faults", "--locked", "--"];
+    args.extend(filter);
+    args.extend(["--test-threads", "1"]);
+    shell::run(root, "cargo", &args)
+}
+
 fn install(root: &Path) -> Result<()> {
     let missing: Vec<&str> =
         PACKAGES.iter().filter(|(_, program, arg)| !has(program, arg)).map(|(name, _, _)| *name).collect();

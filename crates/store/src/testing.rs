@@ -10,4 +10,3 @@ pub mod certificates;
 pub mod etcd;
 pub mod faults;
 mod faulty;
-pub mod proxy;

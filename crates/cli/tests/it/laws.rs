@@ -52,6 +52,7 @@ impl Watch {
     pub(crate) async fn holds(&self, bed: &Bed, batch: u64, versions: &[&str]) {
         self.stop.cancel();
         let most = *self.most_in_flight.lock().unwrap();
+        assert!(most > 0, "nobody saw anything in flight");
         assert!(most <= batch, "{most} were in flight at once, and the batch is {batch}");
         let events = history(bed).await;
         let fallen: Vec<_> = events.iter().filter(|event| event.kind == "node.unreachable").collect();

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit, next, put, soon, told, value};
 use bellwether_store::testing::etcd::TestEtcd;
-use bellwether_store::testing::proxy::Proxy;
 use bellwether_store::{EtcdSettings, Outcome, Range, Revision, Store, StoreError, Txn};
+use bellwether_testbed::proxy::{Proxy, Weather};
 
 /// Short, so that the test waits little for calls that hang.
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -43,9 +43,9 @@ async fn calls_and_watches_move_on_from_a_paused_member() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watch_on_a_connection_that_is_cut_goes_on_with_another_member() {
     let (tasks, etcd) = (Tasks::new(), TestEtcd::three().await);
-    let proxy = Proxy::start(etcd.port(0), &tasks).await;
+    let proxy = Proxy::start("127.0.0.1", format!("127.0.0.1:{}", etcd.port(0)), &tasks).unwrap();
     let through = EtcdSettings {
-        endpoints: vec![format!("http://127.0.0.1:{}", proxy.port()), etcd.endpoint(1)],
+        endpoints: vec![format!("http://{}", proxy.address()), etcd.endpoint(1)],
         deadline: DEADLINE,
         probe_every: Duration::from_secs(3_600),
         ..etcd.settings()
@@ -56,7 +56,7 @@ async fn a_watch_on_a_connection_that_is_cut_goes_on_with_another_member() {
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&direct, [put("a", "1")]).await;
     assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=1"]);
-    proxy.cut();
+    proxy.set(Weather { open: false, ..Weather::FAIR });
     for number in 2..=5 {
         commit(&direct, [put("a", &number.to_string())]).await;
     }
@@ -64,6 +64,6 @@ async fn a_watch_on_a_connection_that_is_cut_goes_on_with_another_member() {
         assert_eq!(told(&next(&mut watch).await.unwrap()), [format!("a={number}")]);
     }
     assert_eq!(value(&store, "a").await.as_deref(), Some("5"));
-    proxy.heal();
+    proxy.set(Weather::FAIR);
     store.close().await;
 }
