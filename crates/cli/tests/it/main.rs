@@ -9,6 +9,7 @@
 
 mod commands;
 mod demo;
+mod fleet;
 mod freezes;
 mod guide;
 mod hosts;
