@@ -21,9 +21,11 @@ pub(crate) enum Bench {
     Dns,
     /// What an agent costs at rest, and how long a check that turns takes to reach every agent's DNS
     Agent,
+    /// A control plane under ten thousand agents: at rest, told something, restarted, its leader gone
+    Fleet,
 }
 
-pub(crate) fn run(root: &Path, bench: Bench) -> Result<()> {
+pub(crate) fn run(root: &Path, bench: Bench, told: &[String]) -> Result<()> {
     let (package, example) = match bench {
         Bench::Decide => ("bellwether-core", "bench_decide"),
         Bench::Rehearsal => ("bellwether-core", "bench_rehearsal"),
@@ -31,14 +33,13 @@ pub(crate) fn run(root: &Path, bench: Bench) -> Result<()> {
         Bench::Reports => ("bellwether-server", "bench_reports"),
         Bench::Dns => ("bellwether-dns", "bench_dns"),
         Bench::Agent => ("bellwether", "bench_agent"),
+        Bench::Fleet => ("bellwether", "bench_fleet"),
     };
-    if matches!(bench, Bench::Agent) {
+    if matches!(bench, Bench::Agent | Bench::Fleet) {
         // It measures the program itself, as a user would build it.
         shell::run(root, "cargo", &["build", "--release", "--quiet", "--locked"])?;
     }
-    shell::run(
-        root,
-        "cargo",
-        &["run", "--release", "--quiet", "--locked", "-p", package, "--example", example],
-    )
+    let cargo = ["run", "--release", "--quiet", "--locked", "-p", package, "--example", example, "--"];
+    let told = told.iter().map(String::as_str);
+    shell::run(root, "cargo", &cargo.into_iter().chain(told).collect::<Vec<&str>>())
 }

@@ -55,6 +55,9 @@ enum Chore {
     Bench {
         /// Which
         name: bench::Bench,
+        /// What it is told: `fleet` takes `--agents N`, `--servers N`, `--etcd`, `--rest SECONDS`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
     },
 }
 
@@ -65,7 +68,7 @@ fn main() -> Result<()> {
         Chore::Test { filter } => test::run(&root, filter.as_deref()),
         Chore::Ci => ci::run(&root),
         Chore::Codegen => codegen::run(&root),
-        Chore::Bench { name } => bench::run(&root, name),
+        Chore::Bench { name, args } => bench::run(&root, name, &args),
         Chore::Faults { filter } => test::faults(&root, filter.as_deref()),
         Chore::Testbed { args } => testbed::run(&root, &args),
         Chore::Sim { args } => sim::run(&root, &args),

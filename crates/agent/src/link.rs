@@ -3,6 +3,7 @@
 //!
 //! It never decides that the agent ends: a server that is away is called again until it is back.
 
+mod again;
 pub(crate) mod contact;
 mod line;
 mod logs;

@@ -142,11 +142,7 @@ impl Client {
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(Duration::from_secs(15)));
         tcp.set_connect_timeout(Some(Duration::from_secs(5)));
-        let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(tls.clone())
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(tcp);
+        let connector = HttpsConnector::from((tcp, tls.clone()));
         let http = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())

@@ -50,7 +50,8 @@ impl Doorway {
             };
             match arrived {
                 Ok(arrived) => {
-                    let work = serve(arrived);
+                    // Boxed, or every layer around it would have room for it a second time.
+                    let work = Box::pin(serve(arrived));
                     tasks.spawn(self.name, async move {
                         work.await;
                         drop(permit);

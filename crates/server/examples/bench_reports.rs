@@ -102,7 +102,7 @@ async fn floor(server: &Server, tasks: &Tasks) -> Result<Client> {
         }
     });
     let router = Router::new().route("/v1/namespaces/{ns}/nodes/{node}/report", handler);
-    let address = server.serve_beside(router, tasks).await?;
+    let address = server.serve_beside(router, tasks)?;
     let access = Access {
         server: format!("https://{address}"),
         ca: Some(server.ca_pem.clone()),

@@ -10,6 +10,7 @@ mod failures;
 mod fleet_lock;
 mod freezes;
 mod input;
+mod lanes;
 mod listen;
 mod logs;
 mod nodes;

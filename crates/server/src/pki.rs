@@ -16,6 +16,7 @@ use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertificateSigningRequestParams, DistinguishedName,
     DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
 };
+use rustls::crypto::ring::Ticketer;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -142,6 +143,9 @@ impl Pki {
             .with_single_cert(self.chain.clone(), self.key.clone_key())
             .map_err(|error| refuse("the server's certificate", error))?;
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // Whoever comes back shows a ticket that only this server reads: it remembers nobody, however many they are.
+        tls.ticketer = Ticketer::new().map_err(|error| refuse("a key for tickets", error))?;
+        tls.send_tls13_tickets = 1;
         Ok(tls)
     }
 

@@ -1,6 +1,8 @@
 //! Keeps stored presences in step with the sessions: every server for the nodes that call it, the leader also for those of
 //! servers that are gone. Owns when that is looked at; what follows is the liveness decider's.
 
+use std::time::Duration;
+
 use bellwether_core::decide::liveness::{self, Limits, Watch};
 use bellwether_core::records::key::Key;
 use bellwether_core::words::counter::{Revision, Term};
@@ -14,6 +16,9 @@ use crate::desk::{By, Desk};
 use crate::reconcile::{LOOK_AGAIN, sleep_or_never, slices};
 use crate::records::commit::CommitError;
 use crate::sessions::Sessions;
+
+/// Sessions that open and end within this are looked at together: each look goes over everybody who is not settled.
+const GATHER: Duration = Duration::from_millis(25);
 
 /// The task's parts.
 #[derive(Debug)]
@@ -74,7 +79,7 @@ impl Presences {
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = worlds.changed() => if changed.is_err() { return },
-                _ = sessions.changed() => {}
+                _ = sessions.changed() => tokio::time::sleep(GATHER).await,
                 _ = self.place.changed() => {}
                 _ = self.term.changed() => {}
                 () = sleep_or_never(sleep) => {}

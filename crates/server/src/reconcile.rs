@@ -13,6 +13,7 @@ use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
+use futures_util::future::try_join_all;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -174,7 +175,12 @@ impl Reconciler {
     async fn orders(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {
         let world = self.desk.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
-        self.commit(&world, namespace, decider(term), order::decide(fleet, term)).await
+        let verdict = order::decide(fleet, term);
+        let wrote = !verdict.atoms.is_empty();
+        // Each order stands for itself: which of them is written first does not matter, so they go together.
+        let slices = slices(verdict.atoms).into_iter();
+        try_join_all(slices.map(|slice| self.desk.commit(&world, namespace, decider(term), slice))).await?;
+        Ok(Pass { wrote, wake: verdict.wake })
     }
 
     async fn retention(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {

@@ -9,7 +9,7 @@ use bellwether_core::words::counter::{Revision, Term};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{StopError, Tasks};
 use bellwether_store::{OpenError, Store};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
@@ -33,6 +33,10 @@ use crate::world::{self, Follower, Lister, WorldError};
 
 /// How long requests in flight may take when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// Arrivals that the system keeps until they are let in, if it is set to keep so many: a whole fleet. One that finds no room
+/// comes again after a second or three.
+const BACKLOG: u32 = 16_384;
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -139,10 +143,10 @@ impl Server {
         }
         let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now())?;
         let acceptor = TlsAcceptor::from(Arc::new(pki.server_tls()?));
-        let listener = listen(config.listen).await?;
+        let listener = listen(config.listen)?;
         let plain = match config.plain_listen {
             Some(address) if !address.ip().is_loopback() => return Err(RunError::Plain { address }),
-            Some(address) => Some(listen(address).await?),
+            Some(address) => Some(listen(address)?),
             None => None,
         };
         let address = local(&listener, config.listen);
@@ -179,10 +183,10 @@ impl Server {
     ///
     /// # Errors
     /// [`RunError::Listen`] when there is no free port.
-    pub async fn serve_beside(&self, router: axum::Router, tasks: &Tasks) -> Result<SocketAddr, RunError> {
+    pub fn serve_beside(&self, router: axum::Router, tasks: &Tasks) -> Result<SocketAddr, RunError> {
         let acceptor = TlsAcceptor::from(Arc::new(self.app.pki.server_tls()?));
         let asked = SocketAddr::new(self.address.ip(), 0);
-        let listener = listen(asked).await?;
+        let listener = listen(asked)?;
         let address = local(&listener, asked);
         tasks.spawn("beside", http::serve(listener, Some(acceptor), router, tasks.child()));
         Ok(address)
@@ -334,8 +338,16 @@ async fn tell_terms(
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
-    TcpListener::bind(address).await.map_err(|source| RunError::Listen { address, source })
+fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
+    open(address).map_err(|source| RunError::Listen { address, source })
+}
+
+fn open(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A server that is started again takes its address over from connections that are still ending.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 fn local(listener: &TcpListener, asked: SocketAddr) -> SocketAddr {

@@ -4,11 +4,11 @@
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::log::NewLog;
-use bellwether_core::local::delay;
 use bellwether_core::words::name::{Category, EntityName, Namespace, NodeName};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
+use super::again::before_again;
 use super::line::Line;
 use crate::apply::kept::Waiting;
 
@@ -53,7 +53,7 @@ impl Logs {
                 Err(error) => {
                     tracing::debug!("could not {error}; sending the log again later");
                     failed = failed.saturating_add(1);
-                    let pause = delay::before_call(failed, self.seed).to_duration();
+                    let pause = before_again(&error, failed, self.seed).to_duration();
                     tokio::select! {
                         () = token.cancelled() => return,
                         () = tokio::time::sleep(pause) => {}

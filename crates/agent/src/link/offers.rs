@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_api::v1::offers::Offers as Shape;
-use bellwether_core::local::delay;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
+use super::again::before_again;
 use super::line::Line;
 use crate::board::Board;
 use crate::service::{Addresses, Key, Shown, offered};
@@ -59,20 +59,22 @@ impl Offers {
                 () = token.cancelled() => return,
                 sent = self.send(&shape) => sent,
             };
-            match sent {
+            let error = match sent {
                 Ok(()) => {
                     failed = 0;
                     (last, answered) = (Some(shape), Some(asked));
                     continue;
                 }
-                Err(reason) if failed == 0 => {
-                    tracing::warn!("could not {reason}; saying again later what this machine offers");
-                }
-                Err(reason) => tracing::debug!("could not {reason}"),
+                Err(error) => error,
+            };
+            if failed == 0 {
+                tracing::warn!("could not {error}; saying again later what this machine offers");
+            } else {
+                tracing::debug!("could not {error}");
             }
             last = None;
             failed = failed.saturating_add(1);
-            let pause = delay::before_call(failed, self.seed).to_duration();
+            let pause = before_again(&error, failed, self.seed).to_duration();
             tokio::select! {
                 () = token.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}

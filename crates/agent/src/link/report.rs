@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use bellwether_core::local::delay;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
+use super::again::before_again;
 use super::line::Line;
 use crate::board::Board;
 
@@ -52,22 +52,24 @@ impl Reports {
                 () = token.cancelled() => return,
                 sent = self.send(&board) => sent,
             };
-            match sent {
+            let error = match sent {
                 Ok(()) => {
                     failed = 0;
                     last = Some(board);
                     self.delivered.send_replace(asked);
                     continue;
                 }
-                Err(reason) if failed == 0 => {
-                    tracing::warn!("could not {reason}; sending the report again later")
-                }
-                Err(reason) => tracing::debug!("could not {reason}"),
+                Err(error) => error,
+            };
+            if failed == 0 {
+                tracing::warn!("could not {error}; sending the report again later");
+            } else {
+                tracing::debug!("could not {error}");
             }
             // After a break the server may be another one, or have forgotten: the next report is due in any case.
             last = None;
             failed = failed.saturating_add(1);
-            let pause = delay::before_call(failed, self.seed).to_duration();
+            let pause = before_again(&error, failed, self.seed).to_duration();
             tokio::select! {
                 () = token.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}

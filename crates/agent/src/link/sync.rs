@@ -16,6 +16,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
+use super::again::before_again;
 use super::line::Line;
 use crate::board::Board;
 use crate::catalogue::Picture;
@@ -79,7 +80,7 @@ impl Sync {
                     }
                     failed = failed.saturating_add(1);
                     self.line.failed(&error);
-                    Some(delay::before_call(failed, self.seed))
+                    Some(before_again(&error, failed, self.seed))
                 }
             };
             if let Some(pause) = pause {

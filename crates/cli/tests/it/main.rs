@@ -11,6 +11,7 @@ mod backup;
 mod bed;
 mod commands;
 mod demo;
+mod fleet;
 mod freezes;
 mod guide;
 mod laws;

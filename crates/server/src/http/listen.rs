@@ -18,15 +18,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
+use super::lanes::Lanes;
 use crate::pki::{self, Bearer};
 
 /// Most connections at once: ten thousand agents, and people.
 const MAX_CONNECTIONS: usize = 16_384;
 
-/// A handshake that takes longer is somebody holding a socket open.
-const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(10);
-
-/// Headers that take longer are, too.
+/// Headers that take longer are somebody holding a socket open.
 const HEADER_DEADLINE: Duration = Duration::from_secs(15);
 
 /// How often an idle HTTP/2 connection is pinged, and how long the answer may take: a cut cable is noticed within
@@ -49,6 +47,7 @@ pub fn to_peer(router: Router, bearer: Option<Bearer>) -> Router {
 /// Serves `router` on `listener` until the level stops, then lets requests in flight finish.
 pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router, tasks: Tasks) {
     let doorway = Doorway { name: "connection", room: MAX_CONNECTIONS };
+    let tls = tls.map(|tls| (tls, Lanes::default()));
     let serve = |(stream, address)| connection(stream, address, tls.clone(), router.clone(), tasks.clone());
     doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
 }
@@ -56,20 +55,25 @@ pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, route
 async fn connection(
     stream: TcpStream,
     address: SocketAddr,
-    tls: Option<TlsAcceptor>,
+    tls: Option<(TlsAcceptor, Lanes)>,
     router: Router,
     tasks: Tasks,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not set nodelay");
     }
-    let Some(tls) = tls else {
+    let Some((tls, lanes)) = tls else {
         return speak(stream, Peer { bearer: None }, router, tasks).await;
     };
-    let stream = match tokio::time::timeout(HANDSHAKE_DEADLINE, tls.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return tracing::debug!(%address, %error, "handshake failed"),
-        Err(_) => return tracing::debug!(%address, "handshake timed out"),
+    // Both arms only wait; a handshake that is cut short is begun anew elsewhere. In a box of its own, so that a connection
+    // does not hold the room of its handshake for as long as it lives.
+    let shaken = tokio::select! {
+        shaken = Box::pin(lanes.shake_hands(&tls, stream)) => shaken,
+        () = tasks.cancelled() => return,
+    };
+    let stream = match shaken {
+        Ok(stream) => stream,
+        Err(error) => return tracing::debug!(%address, %error, "handshake failed"),
     };
     let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     let bearer = certificate.and_then(|certificate| match pki::bearer(certificate) {
@@ -79,7 +83,7 @@ async fn connection(
             None
         }
     });
-    speak(stream, Peer { bearer }, router, tasks).await;
+    Box::pin(speak(stream, Peer { bearer }, router, tasks)).await;
 }
 
 async fn speak(

@@ -51,9 +51,8 @@ pub(crate) async fn sync(
     let mut catalogue = app.sessions.catalogue(&namespace);
     let news = async {
         loop {
-            let world = app.world();
-            let lacks = seen.is_some_and(|seen| last(&world, &namespace) != seen);
-            if lacks || newer(&world, &namespace, &name, known).is_some() {
+            // Not kept while it hangs: a fleet of old worlds is a lot to remember.
+            if has_news(&app.world(), (&namespace, &name), (known, seen)) {
                 return;
             }
             // Both arms only wait; whoever does not want the catalogue is not woken for it.
@@ -77,6 +76,15 @@ pub(crate) async fn sync(
     let order = newer(&world, &namespace, &name, known);
     let catalogue = seen.and_then(|seen| update(&world, &namespace, seen));
     Ok(Answer(Sync { order, wants_report: lacks_report(&world, &namespace, &name), catalogue }))
+}
+
+/// Whether there is something to tell a node that knows this much.
+fn has_news(
+    world: &World,
+    (namespace, name): (&Namespace, &NodeName),
+    (known, seen): (Generation, Option<Revision>),
+) -> bool {
+    seen.is_some_and(|seen| last(world, namespace) != seen) || newer(world, namespace, name, known).is_some()
 }
 
 fn newer(

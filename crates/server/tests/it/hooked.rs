@@ -96,7 +96,7 @@ impl Controller {
     pub(crate) async fn behind_tls(server: &Server, say: Say) -> Self {
         let (router, script) = scripted(say);
         let tasks = Tasks::new();
-        let address = server.serve_beside(router, &tasks).await.unwrap();
+        let address = server.serve_beside(router, &tasks).unwrap();
         Self { address, script, tasks }
     }
 

@@ -1,0 +1,223 @@
+//! Ten thousand agents in one process: each joined for real, with a key, a certificate and connections of its own, calling
+//! as the agent's link does.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use bellwether_api::client::secret::Secret;
+use bellwether_api::client::{Access, CallError, Client, Identity};
+use bellwether_api::v1::access::{Join, NewJoinToken};
+use bellwether_api::v1::order::Order;
+use bellwether_api::v1::report::{EntityReport, Health, Report};
+use bellwether_core::local::delay;
+use bellwether_core::words::time::Span;
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::place::NAMESPACE;
+
+/// How many join at the same time.
+const ABREAST: usize = 128;
+
+/// How long a request hangs, give or take a quarter: as the agent's link has it.
+const WAIT: Span = Span::from_secs(44);
+
+/// The wait of the first request, and of the first after a failure, likewise.
+const FIRST_WAIT: Span = Span::from_millis(1);
+
+/// A joined machine.
+#[derive(Debug, Clone)]
+pub(crate) struct Agent {
+    pub(crate) name: String,
+    number: u64,
+    certificate: String,
+    key: Secret,
+    ca: String,
+}
+
+/// What the agents have been told.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// When each order with a version arrived, by version.
+    orders: Mutex<BTreeMap<String, Vec<Instant>>>,
+}
+
+impl Told {
+    /// When orders with this version arrived.
+    pub(crate) fn orders(&self, version: &str) -> Vec<Instant> {
+        let all = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(version).cloned().unwrap_or_default()
+    }
+
+    fn order(&self, version: &str) {
+        let mut all = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(version.to_owned()).or_default().push(now());
+    }
+}
+
+/// Agents that call.
+#[derive(Debug, Default)]
+pub(crate) struct Crowd {
+    pub(crate) told: Arc<Told>,
+    calling: JoinSet<()>,
+}
+
+/// The time, for measuring.
+#[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Joins `count` machines.
+pub(crate) async fn join(admin: &Client, ca: &str, count: usize) -> Result<Vec<Agent>> {
+    let mut joining = JoinSet::new();
+    let mut agents = Vec::with_capacity(count);
+    for number in 0..count {
+        if joining.len() >= ABREAST {
+            agents.extend(joining.join_next().await.transpose()?.transpose()?);
+        }
+        joining.spawn(join_one(admin.clone(), ca.to_owned(), number));
+    }
+    while let Some(agent) = joining.join_next().await {
+        agents.push(agent??);
+    }
+    agents.sort_by_key(|agent| agent.number);
+    Ok(agents)
+}
+
+async fn join_one(admin: Client, ca: String, number: usize) -> Result<Agent> {
+    let name = format!("n-{number:05}");
+    let asked = NewJoinToken { namespace: None, node: None, expires_in: None };
+    let token = admin.create_join_token(&asked).await.context("could not make a join token")?.secret;
+    let key = rcgen::KeyPair::generate()?;
+    let request = Join {
+        token,
+        namespace: NAMESPACE.to_owned(),
+        node: name.clone(),
+        labels: BTreeMap::new(),
+        certificate_request: rcgen::CertificateParams::default().serialize_request(&key)?.pem()?,
+    };
+    let joined = admin.join(&request).await.with_context(|| format!("could not join {name}"))?;
+    let key = Secret::new(key.serialize_pem());
+    Ok(Agent { name, number: u64::try_from(number)?, certificate: joined.certificate, key, ca })
+}
+
+impl Crowd {
+    /// One more agent calls these servers from now on, until it is stopped.
+    pub(crate) fn add(&mut self, agent: Agent, servers: Vec<String>) -> AbortHandle {
+        self.calling.spawn(agent.live(servers, self.told.clone()))
+    }
+}
+
+impl Agent {
+    fn access(&self, server: &str) -> Access {
+        let identity = Identity::Node { certificate: self.certificate.clone(), key: self.key.clone() };
+        Access { server: server.to_owned(), ca: Some(self.ca.clone()), identity }
+    }
+
+    fn seed(&self) -> u64 {
+        self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    async fn live(self, servers: Vec<String>, told: Arc<Told>) {
+        let mut turns =
+            servers.iter().cycle().skip(usize::try_from(self.number).unwrap_or_default() % servers.len());
+        let (mut failed, mut round) = (0_u32, 0_u32);
+        let mut known: Option<Order> = None;
+        let mut client: Option<Client> = None;
+        loop {
+            round = round.wrapping_add(1);
+            let called = match client.take() {
+                Some(client) => Ok(client),
+                None => {
+                    turns.next().map_or_else(|| Err(no_server()), |server| Client::new(&self.access(server)))
+                }
+            };
+            let answer = match called {
+                Ok(called) => {
+                    let answer = self.call(&called, (&mut known, &told), (round, failed)).await;
+                    if answer.is_ok() || servers.len() == 1 {
+                        client = Some(called);
+                    }
+                    answer
+                }
+                Err(error) => Err(error),
+            };
+            match answer {
+                Ok(()) => failed = 0,
+                Err(_) => {
+                    failed = failed.saturating_add(1);
+                    let pause = delay::before_call(failed, self.seed()).to_duration();
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+    }
+
+    /// One hanging request, and the report that follows from its answer.
+    async fn call(
+        &self,
+        client: &Client,
+        (known, told): (&mut Option<Order>, &Told),
+        (round, failed): (u32, u32),
+    ) -> Result<(), CallError> {
+        let generation = known.as_ref().map_or(0, |order| order.generation);
+        let hangs = round > 1 && failed == 0;
+        let wait = if hangs { delay::spread(WAIT, self.seed(), round) } else { FIRST_WAIT };
+        let answer = client.sync(NAMESPACE, &self.name, (generation, None), wait.to_duration()).await?;
+        let news = answer.order.is_some();
+        if let Some(order) = answer.order {
+            for assignment in order.entities.values() {
+                told.order(&assignment.version);
+            }
+            *known = Some(order);
+        }
+        // After a break it may be another server, or have forgotten.
+        if news || answer.wants_report || failed > 0 {
+            client.report(NAMESPACE, &self.report(known.as_ref())).await?;
+        }
+        Ok(())
+    }
+
+    /// Everything it was told is done, and well.
+    fn report(&self, order: Option<&Order>) -> Report {
+        let entities = order.into_iter().flat_map(|order| &order.entities);
+        let done = entities.map(|(name, assignment)| {
+            let report = EntityReport {
+                running: Some(assignment.version.clone()),
+                answering: assignment.number,
+                health: Health::Healthy,
+                healthy_for_ms: Some(0),
+                ..EntityReport::default()
+            };
+            (name.clone(), report)
+        });
+        Report {
+            node: self.name.clone(),
+            agent_version: "bench".to_owned(),
+            generation: order.map_or(0, |order| order.generation),
+            entities: done.collect(),
+            statuses: BTreeMap::new(),
+            received_at_ms: 0,
+        }
+    }
+}
+
+fn no_server() -> CallError {
+    CallError::Setup { what: "the servers".to_owned(), reason: "there is none".to_owned() }
+}
+
+/// How long until something holds; an error after `bound`.
+pub(crate) async fn until(
+    what: &str,
+    bound: Duration,
+    mut holds: impl AsyncFnMut() -> bool,
+) -> Result<Duration> {
+    let begun = now();
+    while !holds().await {
+        anyhow::ensure!(begun.elapsed() < bound, "waited {bound:?} in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(begun.elapsed())
+}
