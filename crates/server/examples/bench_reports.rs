@@ -52,7 +52,7 @@ async fn measure() -> Result<()> {
         agents.push(join(&admin, &address, &server.ca_pem, &format!("n-{number}")).await?);
     }
     let tasks = Tasks::new();
-    let floor = floor(&server, &tasks).await?;
+    let floor = floor(&server, &tasks)?;
     let mut rates = Vec::new();
     for round in 0..3 {
         let real = rate(&agents, None).await?;
@@ -94,7 +94,7 @@ async fn join(admin: &Client, address: &str, ca: &str, name: &str) -> Result<Age
 }
 
 /// A server that reads the same bodies over the same TLS and does nothing with them.
-async fn floor(server: &Server, tasks: &Tasks) -> Result<Client> {
+fn floor(server: &Server, tasks: &Tasks) -> Result<Client> {
     let handler = put(|body: bytes::Bytes| async move {
         match serde_json::from_slice::<Report>(&body) {
             Ok(_) => "{}",

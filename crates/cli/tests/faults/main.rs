@@ -10,6 +10,7 @@
 
 #[path = "../it/bed.rs"]
 mod bed;
+mod clocks;
 mod full;
 #[path = "../it/laws.rs"]
 mod laws;

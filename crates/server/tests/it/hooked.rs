@@ -93,7 +93,7 @@ impl Controller {
     }
 
     /// One that speaks TLS, with this server's certificate.
-    pub(crate) async fn behind_tls(server: &Server, say: Say) -> Self {
+    pub(crate) fn behind_tls(server: &Server, say: Say) -> Self {
         let (router, script) = scripted(say);
         let tasks = Tasks::new();
         let address = server.serve_beside(router, &tasks).unwrap();

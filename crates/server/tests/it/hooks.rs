@@ -191,7 +191,7 @@ async fn a_hook_behind_tls_is_trusted_by_the_configured_authority_alone() {
     let admin = installation.admin();
     let _nodes = nodes(&installation, 1).await;
     let no = || Say::Json(json!({ "approved": false, "reason": "trusted" }));
-    let stranger = Controller::behind_tls(installation.server(), no()).await;
+    let stranger = Controller::behind_tls(installation.server(), no());
     let secure = |controller: &Controller| {
         let url = format!("https://{}/ask", controller.address);
         approving(Hook { url, ..controller.hook() })
@@ -205,7 +205,7 @@ async fn a_hook_behind_tls_is_trusted_by_the_configured_authority_alone() {
     installation.config.hooks.ca_file = Some(installation.config.data_dir.join("pki/ca.pem"));
     installation.restart().await;
     let admin = installation.admin();
-    let known = Controller::behind_tls(installation.server(), no()).await;
+    let known = Controller::behind_tls(installation.server(), no());
     set_entity(&admin, secure(&known)).await;
     until(&admin, |view| waits(view, "approval", "trusted")).await;
 }
