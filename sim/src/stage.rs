@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 
 use bellwether_core::records::node::Contact;
+use bellwether_core::records::rollout::State;
 use bellwether_rt::clock::Clock;
 use bellwether_store::Store;
 use tokio::time::Instant;
@@ -66,7 +67,12 @@ impl Stage {
             }
         }
         for (entity, kept) in &fleet.progresses {
-            if kept.value.active().is_some() {
+            // A run that was cut short has failed for good: such a rollout waits for a person, and nobody is left here.
+            let waits = |number| {
+                let rollout = fleet.rollouts.get(&(entity.clone(), number));
+                rollout.is_some_and(|kept| matches!(kept.value.state, State::Paused(_)))
+            };
+            if kept.value.active().is_some_and(|number| !waits(number)) {
                 return format!("{entity} is still under way: {:?}", kept.value.course);
             }
         }
