@@ -155,8 +155,12 @@ impl Server {
         let ca_pem = pki.ca_pem().to_owned();
         let (tasks, inner_tasks, store_tasks) = (Tasks::new(), Tasks::new(), Tasks::new());
         let store = open_store(config, &store_tasks).await?;
-        let clock = timing::agreed(&store, &config.name, clock, &ca_pem).await.map_err(WorldError::Store)?;
-        let app = match build(config, (&store, address), (&tasks, &inner_tasks), (clock, pki)).await {
+        let built = async {
+            let agreed = timing::agreed(&store, &config.name, clock, &ca_pem).await;
+            let clock = agreed.map_err(WorldError::Store)?;
+            build(config, (&store, address), (&tasks, &inner_tasks), (clock, pki)).await
+        };
+        let app = match built.await {
             Ok(app) => app,
             Err(error) => {
                 store.close().await;
