@@ -1,5 +1,6 @@
 //! Where operations are done: the current world, the committer, the clock. Owns "look, decide, commit, look again".
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use bellwether_core::world::fleet::Fleet;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 
-use crate::records::commit::{CommitError, Committer, Proposal};
+use crate::records::commit::{CommitError, Committer, Line, Pending, Proposal};
 
 /// How often an operation looks again after somebody else was faster, before it says so.
 const TRIES: u32 = 16;
@@ -21,6 +22,10 @@ const TRIES: u32 = 16;
 /// How long an operation waits for the world to show what was committed. It shows it within milliseconds unless the
 /// store has trouble; the commit itself stands either way.
 const SHOW_WITHIN: Duration = Duration::from_secs(5);
+
+/// Most slices of one verdict on their way at once: enough to keep the store busy, and people who want something written
+/// meanwhile wait no longer than for these.
+const IN_LINE: usize = 36;
 
 /// Where operations are done. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -55,7 +60,15 @@ impl By {
         Self { actor, term: None, seen: None }
     }
 
-    fn propose(self, world: &World, namespace: &Namespace) -> Proposal {
+    fn propose(self, world: &World, namespace: &Namespace, atoms: Vec<Atom>) -> Proposal {
+        let (mut writes, mut events) = (Vec::new(), Vec::new());
+        for atom in atoms {
+            writes.extend(atom.writes.into_iter().map(|write| {
+                let revision = world.revision(namespace, &write.key());
+                (write, revision)
+            }));
+            events.extend(atom.events);
+        }
         let seen = self.seen.into_iter().map(|key| {
             let revision = world.revision(namespace, &key);
             (key, revision)
@@ -65,8 +78,9 @@ impl By {
             seen: seen.collect(),
             actor: self.actor,
             term: self.term,
-            writes: Vec::new(),
-            events: Vec::new(),
+            writes,
+            events,
+            line: None,
         }
     }
 }
@@ -118,18 +132,45 @@ impl Desk {
         by: By,
         atoms: Vec<Atom>,
     ) -> Result<Revision, CommitError> {
-        let mut proposal = by.propose(world, namespace);
-        for atom in atoms {
-            let guarded = atom.writes.into_iter().map(|write| {
-                let revision = world.revision(namespace, &write.key());
-                (write, revision)
-            });
-            proposal.writes.extend(guarded);
-            proposal.events.extend(atom.events);
-        }
-        let revision = self.committer.commit(proposal).await?;
+        let revision = self.committer.commit(by.propose(world, namespace, atoms)).await?;
         self.shown(revision).await;
         Ok(revision)
+    }
+
+    /// Commits slices of atoms decided on `world`, each in one piece and one after the other, and waits until the world shows
+    /// them. The first that does not go through ends it: those behind it are not committed either.
+    ///
+    /// # Errors
+    /// [`CommitError`] of the first that did not; those before it stand.
+    pub async fn commit_in_line(
+        &self,
+        world: &World,
+        namespace: &Namespace,
+        by: By,
+        slices: Vec<Vec<Atom>>,
+    ) -> Result<(), CommitError> {
+        let line = Line::default();
+        let mut on_their_way = VecDeque::new();
+        let mut sum = Ok(Revision::ZERO);
+        for slice in slices {
+            let proposal =
+                Proposal { line: Some(line.clone()), ..by.clone().propose(world, namespace, slice) };
+            match self.committer.propose(proposal).await {
+                Ok(pending) => on_their_way.push_back(pending),
+                Err(error) => sum = sum.and(Err(error)),
+            }
+            if on_their_way.len() >= IN_LINE {
+                sum = settled(on_their_way.pop_front(), sum).await;
+            }
+            if sum.is_err() {
+                break;
+            }
+        }
+        while !on_their_way.is_empty() {
+            sum = settled(on_their_way.pop_front(), sum).await;
+        }
+        self.shown(sum?).await;
+        Ok(())
     }
 
     /// Looks at the fleet, lets `decide` say what to change, commits it; looks again if somebody else was faster.
@@ -160,4 +201,15 @@ impl Desk {
             }
         }
     }
+}
+
+/// What it came to with this one: the newest revision, or the first error.
+async fn settled(
+    pending: Option<Pending>,
+    sum: Result<Revision, CommitError>,
+) -> Result<Revision, CommitError> {
+    let Some(pending) = pending else { return sum };
+    let done = pending.done().await;
+    let before = sum?;
+    Ok(before.max(done?))
 }

@@ -17,7 +17,7 @@ use crate::reconcile::{LOOK_AGAIN, sleep_or_never, slices};
 use crate::records::commit::CommitError;
 use crate::sessions::Sessions;
 
-/// Sessions that open and end within this are looked at together: each look goes over everybody who is not settled.
+/// Sessions that open and end within this are looked at, and written down, together.
 const GATHER: Duration = Duration::from_millis(25);
 
 /// The task's parts.
@@ -100,9 +100,9 @@ impl Presences {
             let term = *self.term.borrow();
             let Some(verdict) = self.look(&world, namespace, term.is_some()) else { continue };
             wake = [wake, verdict.wake].into_iter().flatten().min();
-            for slice in slices(verdict.atoms) {
+            if !verdict.atoms.is_empty() {
                 let by = By { term, seen: Some(seated.clone()), ..By::decider() };
-                self.desk.commit(&world, namespace, by, slice).await?;
+                self.desk.commit_in_line(&world, namespace, by, slices(verdict.atoms)).await?;
             }
         }
         Ok(wake)

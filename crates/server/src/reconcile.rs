@@ -13,7 +13,6 @@ use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
-use futures_util::future::try_join_all;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -176,11 +175,7 @@ impl Reconciler {
         let world = self.desk.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
         let verdict = order::decide(fleet, term);
-        let wrote = !verdict.atoms.is_empty();
-        // Each order stands for itself: which of them is written first does not matter, so they go together.
-        let slices = slices(verdict.atoms).into_iter();
-        try_join_all(slices.map(|slice| self.desk.commit(&world, namespace, decider(term), slice))).await?;
-        Ok(Pass { wrote, wake: verdict.wake })
+        self.commit(&world, namespace, decider(term), verdict).await
     }
 
     async fn retention(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {
@@ -197,11 +192,11 @@ impl Reconciler {
         by: By,
         verdict: Verdict,
     ) -> Result<Pass, CommitError> {
-        let wrote = !verdict.atoms.is_empty();
-        for slice in slices(verdict.atoms) {
-            self.desk.commit(world, namespace, by.clone(), slice).await?;
+        if verdict.atoms.is_empty() {
+            return Ok(Pass { wrote: false, wake: verdict.wake });
         }
-        Ok(Pass { wrote, wake: verdict.wake })
+        self.desk.commit_in_line(world, namespace, by, slices(verdict.atoms)).await?;
+        Ok(Pass { wrote: true, wake: verdict.wake })
     }
 }
 

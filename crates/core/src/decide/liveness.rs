@@ -57,74 +57,99 @@ impl Watch<'_> {
     }
 }
 
-/// Presences that are out of step with the sessions.
+/// What a look at one node comes to.
+enum Finding<'a> {
+    /// Its presence says what its sessions say, or it is not this server's to judge.
+    Told,
+    /// Nothing, before then.
+    Waits(Timestamp),
+    /// Its presence is to say this, and that this server holds or held it, because of that.
+    Changes(Contact, &'a ServerName, String),
+}
+
+/// Presences that are out of step with the sessions. Costs what changed since the last look, not what there is.
 ///
 /// Woken by: sessions opening and closing, nodes joining, servers coming and going, its own wake.
 #[must_use]
 pub fn decide(fleet: &Fleet, contacts: &Contacts, watch: &Watch<'_>, now: Timestamp) -> Verdict {
-    let mut verdict = Verdict::default();
+    let mut verdict = Verdict { atoms: vec![], wake: contacts.next_due() };
     for node in contacts.unsettled() {
-        let heard = contacts.heard_at(node).is_some_and(|heard| now.since(heard) < watch.limits.suspect);
-        let connected = contacts.is_connected(node);
-        let kept = fleet.presences.get(node).map(|kept| &*kept.value);
-        let held_by = kept.and_then(|presence| presence.server.as_ref());
-        let mine = held_by == Some(watch.me);
-        let up = kept.is_some_and(|presence| presence.contact == Contact::Up);
-        let lost = held_by.is_none_or(|server| !watch.lives(server));
-        // The server called last takes a node over, once: two that each hear it do not take it from each other for ever.
-        let takes = connected && (!up || (!mine && (lost || contacts.is_untold(node))));
-        if takes || (heard && !up) {
-            change(fleet, node, (Contact::Up, now), (watch.me, "it holds a session"), &mut verdict);
-        }
-        let orphan = watch.leads && lost;
-        let present = kept.is_some_and(|presence| match presence.contact {
-            Contact::Up | Contact::Suspect => true,
-            Contact::Never | Contact::Unreachable => false,
-        });
-        if !connected && (mine || orphan) && (heard || present) {
-            let server = held_by.unwrap_or(watch.me);
-            quiet(fleet, node, (contacts.quiet_since(node, watch), now), (server, watch), &mut verdict);
+        match look(fleet, contacts, (node, watch), now) {
+            Finding::Told => {}
+            Finding::Waits(due) => verdict.wake = Some(verdict.wake.map_or(due, |wake| wake.min(due))),
+            Finding::Changes(contact, server, cause) => {
+                verdict.atoms.extend(change(fleet, node, (contact, now), (server, &cause)));
+            }
         }
     }
     verdict
 }
 
-fn quiet(
-    fleet: &Fleet,
-    node: &NodeName,
-    (since, now): (Timestamp, Timestamp),
-    (server, watch): (&ServerName, &Watch<'_>),
-    verdict: &mut Verdict,
-) {
-    let (limits, quiet) = (watch.limits, now.since(since));
-    if quiet >= limits.unreachable && !is(fleet, node, Contact::Unreachable) {
-        return change(fleet, node, (Contact::Unreachable, now), (server, &silent(quiet)), verdict);
+fn look<'a>(
+    fleet: &'a Fleet,
+    contacts: &Contacts,
+    (node, watch): (&NodeName, &Watch<'a>),
+    now: Timestamp,
+) -> Finding<'a> {
+    let heard = contacts.heard_at(node).map(|heard| heard.plus(watch.limits.suspect));
+    let heard = heard.filter(|until| now < *until);
+    let connected = contacts.is_connected(node);
+    let kept = fleet.presences.get(node).map(|kept| &*kept.value);
+    let held_by = kept.and_then(|presence| presence.server.as_ref());
+    let mine = held_by == Some(watch.me);
+    let up = kept.is_some_and(|presence| presence.contact == Contact::Up);
+    let lost = held_by.is_none_or(|server| !watch.lives(server));
+    // The server called last takes a node over, once: two that each hear it do not take it from each other for ever.
+    let takes = connected && (!up || (!mine && (lost || contacts.is_untold(node))));
+    if takes || (heard.is_some() && !up) {
+        return Finding::Changes(Contact::Up, watch.me, "it holds a session".to_string());
     }
-    if quiet >= limits.suspect && !is(fleet, node, Contact::Suspect) {
-        change(fleet, node, (Contact::Suspect, now), (server, &silent(quiet)), verdict);
+    let orphan = watch.leads && lost;
+    let present = kept.filter(|presence| match presence.contact {
+        Contact::Up | Contact::Suspect => true,
+        Contact::Never | Contact::Unreachable => false,
+    });
+    match (present, connected, mine || orphan) {
+        (Some(present), false, true) => quiet(
+            present.contact,
+            contacts.quiet_since(node, watch),
+            held_by.unwrap_or(watch.me),
+            (watch, now),
+        ),
+        // Held by another server: this one has heard of it, and lets go of it when that is long enough ago.
+        (_, false, _) => heard.map_or(Finding::Told, Finding::Waits),
+        (_, true, _) => Finding::Told,
     }
-    let due = since.plus(if quiet < limits.suspect { limits.suspect } else { limits.unreachable });
-    verdict.wake = Some(verdict.wake.map_or(due, |other| other.min(due)));
 }
 
-fn is(fleet: &Fleet, node: &NodeName, contact: Contact) -> bool {
-    fleet.presences.get(node).is_some_and(|kept| kept.value.contact == contact)
+fn quiet<'a>(
+    contact: Contact,
+    since: Timestamp,
+    server: &'a ServerName,
+    (watch, now): (&Watch<'_>, Timestamp),
+) -> Finding<'a> {
+    let (limits, quiet) = (watch.limits, now.since(since));
+    if quiet >= limits.unreachable {
+        return Finding::Changes(Contact::Unreachable, server, silent(quiet));
+    }
+    if quiet >= limits.suspect && contact != Contact::Suspect {
+        return Finding::Changes(Contact::Suspect, server, silent(quiet));
+    }
+    Finding::Waits(since.plus(if quiet < limits.suspect { limits.suspect } else { limits.unreachable }))
 }
 
 fn silent(quiet: Span) -> String {
     alloc::format!("nothing was heard from it for {}", Span::from_secs(quiet.as_millis() / 1_000))
 }
 
+/// Nothing, if there is no such node any more.
 fn change(
     fleet: &Fleet,
     node: &NodeName,
     (contact, now): (Contact, Timestamp),
     (server, cause): (&ServerName, &str),
-    verdict: &mut Verdict,
-) {
-    if fleet.active_node(node).is_none() {
-        return;
-    }
+) -> Option<Atom> {
+    fleet.active_node(node)?;
     let kept = fleet.presences.get(node).map(|kept| &*kept.value);
     let same = kept.filter(|presence| presence.contact == contact);
     let presence =
@@ -132,7 +157,7 @@ fn change(
     let write = Write::put(Record::Presence(node.clone(), presence));
     // A node that only calls another server is as up as it was: nothing to tell.
     if same.is_some() {
-        return verdict.atoms.push(Atom { writes: vec![write], events: vec![] });
+        return Some(Atom { writes: vec![write], events: vec![] });
     }
     let before = kept.map(|presence| presence.contact.as_str().to_string());
     let event = Draft {
@@ -146,7 +171,7 @@ fn change(
         after: Some(contact.as_str().to_string()),
         cause: cause.to_string(),
     };
-    verdict.atoms.push(Atom { writes: vec![write], events: vec![event] });
+    Some(Atom { writes: vec![write], events: vec![event] })
 }
 
 #[cfg(test)]

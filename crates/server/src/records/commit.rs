@@ -6,6 +6,9 @@
 mod gather;
 mod task;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bellwether_api::shape::ShapeError;
 use bellwether_core::records::event::Draft;
 use bellwether_core::records::key::Key;
@@ -35,6 +38,26 @@ pub struct Proposal {
     pub writes: Vec<(Write, Revision)>,
     /// What is told about it.
     pub events: Vec<Draft>,
+    /// The line it stands in, if it does.
+    pub line: Option<Line>,
+}
+
+/// Proposals that go through in the order in which they are handed over, and none after one that did not.
+#[derive(Debug, Clone, Default)]
+pub struct Line(Arc<AtomicBool>);
+
+impl Line {
+    fn is_broken(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn break_off(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// Why a proposal was not committed. Nothing of it was, unless it [may be](Self::may_be_made).
@@ -70,6 +93,20 @@ impl CommitError {
 
 type Reply = oneshot::Sender<Result<Revision, CommitError>>;
 
+/// A proposal on its way.
+#[derive(Debug)]
+pub struct Pending(oneshot::Receiver<Result<Revision, CommitError>>);
+
+impl Pending {
+    /// Waits for the revision that it got.
+    ///
+    /// # Errors
+    /// [`CommitError`]; nothing was changed then, unless it [may be](CommitError::may_be_made).
+    pub async fn done(self) -> Result<Revision, CommitError> {
+        self.0.await.map_err(|_| CommitError::Closed)?
+    }
+}
+
 /// How commits are kept from those who no longer lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence {
@@ -104,9 +141,17 @@ impl Committer {
     /// # Errors
     /// [`CommitError`]; nothing was changed then, unless it [may be](CommitError::may_be_made).
     pub async fn commit(&self, proposal: Proposal) -> Result<Revision, CommitError> {
+        self.propose(proposal).await?.done().await
+    }
+
+    /// Hands a proposal over, behind those that were before.
+    ///
+    /// # Errors
+    /// [`CommitError::Closed`].
+    pub async fn propose(&self, proposal: Proposal) -> Result<Pending, CommitError> {
         let (reply, answer) = oneshot::channel();
         self.0.send((proposal, reply)).await.map_err(|_| CommitError::Closed)?;
-        answer.await.map_err(|_| CommitError::Closed)?
+        Ok(Pending(answer))
     }
 }
 

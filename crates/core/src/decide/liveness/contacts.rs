@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use super::Watch;
+use super::{Finding, Watch};
 use crate::records::node::Contact;
 use crate::words::name::{NodeName, ServerName};
 use crate::words::time::Timestamp;
@@ -20,7 +20,11 @@ pub struct Contacts {
     ended: BTreeMap<NodeName, Timestamp>,
     /// Nodes that some other server held when it went, and when this one, leading, found that.
     orphans: BTreeMap<NodeName, Timestamp>,
+    /// To be looked at now.
     unsettled: BTreeSet<NodeName>,
+    /// To be looked at then, unless something happens before: the same nodes twice, by name and by time.
+    waiting: BTreeMap<NodeName, Timestamp>,
+    due: BTreeSet<(Timestamp, NodeName)>,
 }
 
 impl Contacts {
@@ -34,6 +38,8 @@ impl Contacts {
             ended: BTreeMap::new(),
             orphans: BTreeMap::new(),
             unsettled: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            due: BTreeSet::new(),
         }
     }
 
@@ -45,7 +51,7 @@ impl Contacts {
         let first = *count == 1;
         if first {
             self.untold.insert(node.clone());
-            self.unsettled.insert(node.clone());
+            self.unsettle(node);
         }
         first
     }
@@ -59,7 +65,7 @@ impl Contacts {
             self.open.remove(node);
             self.untold.remove(node);
             self.ended.insert(node.clone(), now);
-            self.unsettled.insert(node.clone());
+            self.unsettle(node);
         }
         last
     }
@@ -70,12 +76,40 @@ impl Contacts {
         self.started = now;
         self.ended.clear();
         self.untold.extend(self.open.keys().cloned());
+        self.due.clear();
+        self.unsettled.extend(core::mem::take(&mut self.waiting).into_keys());
         self.unsettled.extend(self.open.keys().cloned());
         let mine = fleet.held.get(&Some(me.clone()));
         self.unsettled.extend(mine.into_iter().flat_map(|held| held.iter().cloned()));
     }
 
-    /// Nodes whose stored presence may be out of step, in name order.
+    /// Something happened to a node: it is looked at now.
+    fn unsettle(&mut self, node: &NodeName) {
+        if let Some(due) = self.waiting.remove(node) {
+            self.due.remove(&(due, node.clone()));
+        }
+        self.unsettled.insert(node.clone());
+    }
+
+    /// Those whose time has come are looked at now.
+    fn wake(&mut self, now: Timestamp) {
+        while let Some((due, node)) = self.due.pop_first() {
+            if due > now {
+                self.due.insert((due, node));
+                return;
+            }
+            self.waiting.remove(&node);
+            self.unsettled.insert(node);
+        }
+    }
+
+    /// When the next of those that wait is to be looked at.
+    #[must_use]
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// Nodes whose stored presence may be out of step and who wait for nothing, in name order.
     pub fn unsettled(&self) -> impl Iterator<Item = &NodeName> {
         self.unsettled.iter()
     }
@@ -86,42 +120,64 @@ impl Contacts {
     /// A leader takes on the nodes of servers that are gone, counting from `now`; whoever does not lead leaves them to it.
     pub fn settle(&mut self, fleet: &Fleet, watch: &Watch<'_>, now: Timestamp) {
         self.take_on_orphans(fleet, watch, now);
-        let (open, ended, orphans, untold) = (&self.open, &mut self.ended, &self.orphans, &mut self.untold);
-        self.unsettled.retain(|node| {
-            if fleet.active_node(node).is_none() {
-                return false;
+        self.wake(now);
+        for node in core::mem::take(&mut self.unsettled) {
+            if !self.is_open(fleet, &node, watch, now) {
+                continue;
             }
-            let connected = open.contains_key(node);
-            let heard = ended.get(node).is_some_and(|end| now.since(*end) < watch.limits.suspect);
-            let kept = fleet.presences.get(node);
-            let mine = kept.is_some_and(|kept| kept.value.server.as_ref() == Some(watch.me));
-            if mine && kept.is_some_and(|kept| kept.value.contact == Contact::Up) {
-                untold.remove(node);
+            match super::look(fleet, self, (&node, watch), now) {
+                Finding::Waits(due) => {
+                    self.due.insert((due, node.clone()));
+                    self.waiting.insert(node, due);
+                }
+                Finding::Told | Finding::Changes(..) => {
+                    self.unsettled.insert(node);
+                }
             }
-            let elsewhere = !mine && !orphans.contains_key(node) && !connected && !heard;
-            let keep = !elsewhere
-                && match kept.map(|kept| kept.value.contact) {
-                    Some(Contact::Up) => !connected || untold.contains(node) || orphans.contains_key(node),
-                    Some(Contact::Suspect) => true,
-                    Some(Contact::Unreachable | Contact::Never) | None => connected || heard,
-                };
-            if !keep && !connected && !heard {
-                ended.remove(node);
-            }
-            keep
-        });
+        }
+    }
+
+    /// Whether a node is still to be looked at; forgets what was known of it, if not.
+    fn is_open(&mut self, fleet: &Fleet, node: &NodeName, watch: &Watch<'_>, now: Timestamp) -> bool {
+        if fleet.active_node(node).is_none() {
+            return false;
+        }
+        let connected = self.open.contains_key(node);
+        let heard = self.ended.get(node).is_some_and(|end| now.since(*end) < watch.limits.suspect);
+        let kept = fleet.presences.get(node);
+        let mine = kept.is_some_and(|kept| kept.value.server.as_ref() == Some(watch.me));
+        if mine && kept.is_some_and(|kept| kept.value.contact == Contact::Up) {
+            self.untold.remove(node);
+        }
+        let orphan = self.orphans.contains_key(node);
+        let elsewhere = !mine && !orphan && !connected && !heard;
+        let open = !elsewhere
+            && match kept.map(|kept| kept.value.contact) {
+                Some(Contact::Up) => !connected || self.untold.contains(node) || orphan,
+                Some(Contact::Suspect) => true,
+                Some(Contact::Unreachable | Contact::Never) | None => connected || heard,
+            };
+        if !open && !connected && !heard {
+            self.ended.remove(node);
+        }
+        open
     }
 
     /// Keeps the list of nodes that nobody holds in step with the world. Costs the number of servers while none is gone.
     fn take_on_orphans(&mut self, fleet: &Fleet, watch: &Watch<'_>, now: Timestamp) {
         let gone = |server: &Option<ServerName>| server.as_ref().is_none_or(|name| !watch.lives(name));
-        self.orphans.retain(|node, _| {
+        let is_orphan = |node: &NodeName| {
             watch.leads
                 && fleet.presences.get(node).is_some_and(|kept| match kept.value.contact {
                     Contact::Up | Contact::Suspect => gone(&kept.value.server),
                     Contact::Unreachable | Contact::Never => false,
                 })
-        });
+        };
+        let found: Vec<NodeName> =
+            self.orphans.extract_if(.., |node, _| !is_orphan(node)).map(|(node, _)| node).collect();
+        for node in found {
+            self.unsettle(&node);
+        }
         if !watch.leads {
             return;
         }
@@ -132,7 +188,7 @@ impl Contacts {
             .cloned()
             .collect();
         for node in fresh {
-            self.unsettled.insert(node.clone());
+            self.unsettle(&node);
             self.orphans.insert(node, now);
         }
     }

@@ -1,3 +1,6 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
 use super::*;
 use crate::records::key::Key;
 use crate::records::node::Node;
@@ -231,4 +234,73 @@ fn a_second_session_keeps_a_node_up_when_the_first_ends() {
     assert!(!scene.contacts.opened(&node()));
     assert!(!scene.contacts.closed(&node(), at(1)));
     assert_eq!(scene.decide(100), Some(Contact::Up));
+}
+
+/// What can happen to one of a few nodes, or to the other server.
+#[derive(Debug, Clone, Copy)]
+enum Happening {
+    Opens(usize),
+    Closes(usize),
+    CallsTheOther(usize),
+    OtherGoes,
+    OtherBegins,
+    Leads(bool),
+    Passes(u64),
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        (0..NODES).prop_map(Happening::Opens),
+        (0..NODES).prop_map(Happening::Closes),
+        (0..NODES).prop_map(Happening::CallsTheOther),
+        Just(Happening::OtherGoes),
+        Just(Happening::OtherBegins),
+        any::<bool>().prop_map(Happening::Leads),
+        (0_u64..20).prop_map(Happening::Passes),
+    ]
+}
+
+const NODES: usize = 4;
+
+fn numbered(number: usize) -> NodeName {
+    NodeName::parse(&alloc::format!("web-{number}")).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn nobody_who_was_put_aside_has_anything_to_be_told(happenings in vec(happening(), 1..60)) {
+        let mut scene = Scene::new();
+        for number in 0..NODES {
+            let mut record = scene.world.fleets.get(&scene.namespace).unwrap().nodes.get(&node()).unwrap().value.as_ref().clone();
+            record.name = numbered(number);
+            scene.world.put(Some(&scene.namespace), Record::Node(record), Revision::new(1));
+        }
+        let mut now = 1;
+        for happening in happenings {
+            match happening {
+                Happening::Opens(number) => drop(scene.contacts.opened(&numbered(number))),
+                Happening::Closes(number) => drop(scene.contacts.closed(&numbered(number), at(now))),
+                Happening::CallsTheOther(number) => {
+                    let presence = Presence { contact: Contact::Up, since: at(now), server: Some(server("b")) };
+                    let record = Record::Presence(numbered(number), presence);
+                    scene.world.put(Some(&scene.namespace), record, Revision::new(now));
+                }
+                Happening::OtherGoes => scene.goes("b"),
+                Happening::OtherBegins => scene.begins("b"),
+                Happening::Leads(leads) => scene.leads = leads,
+                Happening::Passes(millis) => now += millis,
+            }
+            scene.decide(now);
+            let fleet = scene.world.fleets.get(&scene.namespace).unwrap();
+            let watch = Watch { me: &scene.me, servers: &scene.world.servers, leads: scene.leads, limits: LIMITS };
+            for number in (0..NODES).filter(|_| scene.leads) {
+                let found = look(fleet, &scene.contacts, (&numbered(number), &watch), at(now));
+                prop_assert!(!matches!(found, Finding::Changes(..)), "{} at {now}", numbered(number));
+                if let Finding::Waits(due) = found {
+                    prop_assert!(scene.contacts.next_due().is_some_and(|next| next <= due), "{} waits", numbered(number));
+                }
+            }
+            prop_assert_eq!(scene.contacts.unsettled().count(), 0, "nobody is looked at for nothing");
+        }
+    }
 }

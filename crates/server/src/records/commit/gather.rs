@@ -11,7 +11,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_store::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
 use bytes::Bytes;
 
-use super::{CommitError, Fence, Proposal};
+use super::{CommitError, Fence, Line, Proposal};
 use crate::records::{form, keys};
 
 /// Bytes left free in a transaction: sequence keys and guards are counted, this is for what the store adds.
@@ -26,6 +26,28 @@ pub(super) enum Guard {
     Term,
     /// The numbering of events: somebody else wrote some.
     Sequence,
+    /// Those before it in a line.
+    Line,
+}
+
+/// What tells that lines have gone through up to here, in groups on their way: the last change of each.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ahead(Vec<(Line, Compare)>);
+
+impl Ahead {
+    fn of(&self, line: &Line) -> Option<&Compare> {
+        self.0.iter().find(|(other, _)| other.is(line)).map(|(_, compare)| compare)
+    }
+
+    /// After this change the line has come so far.
+    fn note(&mut self, line: Line, change: &Op) {
+        let made = match change {
+            Op::Put { key, value, .. } => Compare::Value { key: key.clone(), value: value.clone() },
+            Op::Delete { key } => Compare::Absent { key: key.clone() },
+        };
+        self.0.retain(|(other, _)| !other.is(&line));
+        self.0.push((line, made));
+    }
 }
 
 /// A transaction under construction.
@@ -36,6 +58,9 @@ pub(super) struct Group {
     pub(super) sequences: BTreeMap<Namespace, (Sequence, Sequence)>,
     /// How many proposals are in it.
     pub(super) count: usize,
+    /// Lines ahead of it, and those in it, each with its last change.
+    ahead: Ahead,
+    lines: Vec<(Line, Op)>,
     written: BTreeSet<Bytes>,
     bytes: usize,
     term_guarded: bool,
@@ -45,12 +70,14 @@ pub(super) struct Group {
 
 impl Group {
     /// An empty one.
-    pub(super) fn new(now: Timestamp, fence: Fence) -> Self {
+    pub(super) fn new((now, fence): (Timestamp, Fence), ahead: &Ahead) -> Self {
         Self {
             txn: Txn::default(),
             guards: Vec::new(),
             sequences: BTreeMap::new(),
             count: 0,
+            ahead: ahead.clone(),
+            lines: Vec::new(),
             written: BTreeSet::new(),
             bytes: 0,
             term_guarded: false,
@@ -74,9 +101,12 @@ impl Group {
             return Err(CommitError::TooLarge);
         }
         let namespaces = self.sequences.len() + 1;
-        let fits = self.txn.compares.len() + part.compares.len() + namespaces < MAX_OPS
+        let behind = self.behind(proposal.line.as_ref());
+        let behind_bytes = behind.as_ref().map_or(0, compared);
+        let guards = namespaces + usize::from(behind.is_some());
+        let fits = self.txn.compares.len() + part.compares.len() + guards < MAX_OPS
             && self.txn.ops.len() + part.ops.len() + namespaces <= MAX_OPS
-            && self.bytes + part.bytes <= MAX_TXN_BYTES - SPARE_BYTES;
+            && self.bytes + part.bytes + behind_bytes <= MAX_TXN_BYTES - SPARE_BYTES;
         if !fits || part.keys.iter().any(|key| self.written.contains(key)) {
             return Ok(false);
         }
@@ -85,6 +115,15 @@ impl Group {
             self.txn.compares.push(Compare::Created { key: keys::LEADER.into(), revision });
             self.guards.push(Guard::Term);
             self.term_guarded = true;
+        }
+        if let Some(behind) = behind {
+            self.txn.compares.push(behind);
+            self.guards.push(Guard::Line);
+            self.bytes += behind_bytes;
+        }
+        if let (Some(line), Some(last)) = (&proposal.line, part.ops.last()) {
+            self.lines.retain(|(other, _)| !other.is(line));
+            self.lines.push((line.clone(), last.clone()));
         }
         self.guards.extend(part.compares.iter().map(|_| Guard::Proposal(self.count)));
         self.txn.compares.append(&mut part.compares);
@@ -98,8 +137,17 @@ impl Group {
         Ok(true)
     }
 
-    /// Adds the event numbering, and answers the transaction.
-    pub(super) fn close(&mut self) -> Txn {
+    /// What must have gone through before the first of this line in here may; nothing for the next ones.
+    fn behind(&self, line: Option<&Line>) -> Option<Compare> {
+        let line = line.filter(|line| !self.lines.iter().any(|(other, _)| other.is(line)))?;
+        self.ahead.of(line).cloned()
+    }
+
+    /// Adds the event numbering, notes how far its lines have come after it, and answers the transaction.
+    pub(super) fn close(&mut self, ahead: &mut Ahead) -> Txn {
+        for (line, last) in self.lines.drain(..) {
+            ahead.note(line, &last);
+        }
         for (namespace, (before, after)) in &self.sequences {
             let key = keys::sequence(namespace);
             let guard = match before.get() {
@@ -176,6 +224,14 @@ impl Part {
         self.keys.insert(key.clone());
         self.ops.push(Op::Put { key, value, lease: None });
         Ok(())
+    }
+}
+
+/// How many bytes a compare carries.
+fn compared(compare: &Compare) -> usize {
+    match compare {
+        Compare::Value { key, value } => key.len() + value.len(),
+        Compare::Absent { key } | Compare::Modified { key, .. } | Compare::Created { key, .. } => key.len(),
     }
 }
 

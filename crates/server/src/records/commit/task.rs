@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::Namespace;
 use bellwether_rt::clock::Clock;
-use bellwether_store::{Outcome, Store, StoreError};
+use bellwether_store::{Outcome, Store, StoreError, Txn};
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::gather::{Group, Guard};
-use super::{CommitError, Fence, Proposal, Reply};
+use super::gather::{Ahead, Group, Guard};
+use super::{CommitError, Fence, Line, Proposal, Reply};
 use crate::records::keys;
 
 /// Most proposals taken from the queue at once.
@@ -54,30 +54,15 @@ struct Writer {
 
 impl Writer {
     /// Commits everything that waits: several groups are on their way at once and share the store's syncs. A later group
-    /// counts on the event numbers of the ones before it; if one of those does not go through, it conflicts and is tried
-    /// again.
+    /// counts on the event numbers of the ones before it, and on those of its lines having gone through; if one of those
+    /// does not, it conflicts and is tried again.
     async fn commit_all(&mut self, mut waiting: VecDeque<(Proposal, Reply)>) {
         let mut tries = 0;
         while !waiting.is_empty() {
-            tries += 1;
-            let mut groups = Vec::new();
-            while groups.len() < ABREAST && !waiting.is_empty() {
-                let mut group = Group::new(self.clock.now(), self.fence);
-                match self.gather(&mut group, &mut waiting).await {
-                    Ok(members) if members.is_empty() => {}
-                    Ok(members) => {
-                        let txn = group.close();
-                        self.last
-                            .extend(group.sequences.iter().map(|(name, (_, after))| (name.clone(), *after)));
-                        groups.push((txn, group, members));
-                    }
-                    Err(error) => {
-                        answer_all(waiting, &error);
-                        waiting = VecDeque::new();
-                    }
-                }
-            }
+            let groups = self.groups(&mut waiting).await;
             let outcomes = join_all(groups.iter().map(|(txn, _, _)| self.store.commit(txn.clone()))).await;
+            let moved = outcomes.iter().any(|outcome| matches!(outcome, Ok(Outcome::Committed(_))));
+            tries = if moved { 1 } else { tries + 1 };
             let mut again = VecDeque::new();
             for ((_, group, members), outcome) in groups.into_iter().zip(outcomes) {
                 again.extend(self.settle(&group, members, outcome, tries));
@@ -87,7 +72,32 @@ impl Writer {
         }
     }
 
-    /// Moves proposals from the front of the queue into the group while they fit, answering those that never can.
+    /// Takes from what waits as many groups as go at once.
+    async fn groups(
+        &mut self,
+        waiting: &mut VecDeque<(Proposal, Reply)>,
+    ) -> Vec<(Txn, Group, Vec<(Proposal, Reply)>)> {
+        let mut groups = Vec::new();
+        let mut ahead = Ahead::default();
+        while groups.len() < ABREAST && !waiting.is_empty() {
+            let (mut group, before) = (Group::new((self.clock.now(), self.fence), &ahead), waiting.len());
+            match self.gather(&mut group, waiting).await {
+                // The next one fits only when those ahead of it have gone through.
+                Ok(members) if members.is_empty() && waiting.len() == before => break,
+                Ok(members) if members.is_empty() => {}
+                Ok(members) => {
+                    let txn = group.close(&mut ahead);
+                    self.last.extend(group.sequences.iter().map(|(name, (_, after))| (name.clone(), *after)));
+                    groups.push((txn, group, members));
+                }
+                Err(error) => answer_all(std::mem::take(waiting), &error),
+            }
+        }
+        groups
+    }
+
+    /// Moves proposals from the front of the queue into the group while they fit, answering those that never can be, or no
+    /// longer.
     async fn gather(
         &mut self,
         group: &mut Group,
@@ -95,6 +105,10 @@ impl Writer {
     ) -> Result<Vec<(Proposal, Reply)>, CommitError> {
         let mut members = Vec::new();
         while let Some((proposal, reply)) = waiting.pop_front() {
+            if proposal.line.as_ref().is_some_and(Line::is_broken) {
+                refuse(&proposal, reply, CommitError::Conflict);
+                continue;
+            }
             let last = match self.last(&proposal.namespace).await {
                 Ok(last) => last,
                 Err(error) => {
@@ -109,7 +123,7 @@ impl Writer {
                     waiting.push_front((proposal, reply));
                     break;
                 }
-                Err(error) => answer(reply, Err(error)),
+                Err(error) => refuse(&proposal, reply, error),
             }
         }
         Ok(members)
@@ -137,9 +151,7 @@ impl Writer {
             }
             Err(error) => {
                 self.last.clear();
-                for (_, reply) in members {
-                    answer(reply, Err(CommitError::Store(error.clone())));
-                }
+                answer_all(members, &CommitError::Store(error));
                 Vec::new()
             }
         }
@@ -160,15 +172,15 @@ impl Writer {
                     blamed.insert(*index);
                 }
                 Guard::Term => term_lost = true,
-                Guard::Sequence => {}
+                Guard::Sequence | Guard::Line => {}
             }
         }
         let mut again = Vec::new();
         for (index, (proposal, reply)) in members.into_iter().enumerate() {
             if term_lost && proposal.term.is_some() {
-                answer(reply, Err(CommitError::LostTerm));
+                refuse(&proposal, reply, CommitError::LostTerm);
             } else if blamed.contains(&index) || tries >= SEQUENCE_TRIES {
-                answer(reply, Err(CommitError::Conflict));
+                refuse(&proposal, reply, CommitError::Conflict);
             } else {
                 again.push((proposal, reply));
             }
@@ -201,8 +213,16 @@ fn answer(reply: Reply, result: Result<Revision, CommitError>) {
     }
 }
 
-fn answer_all(waiting: VecDeque<(Proposal, Reply)>, error: &CommitError) {
-    for (_, reply) in waiting {
-        answer(reply, Err(error.clone()));
+/// Nobody behind it in its line goes through either.
+fn refuse(proposal: &Proposal, reply: Reply, error: CommitError) {
+    if let Some(line) = &proposal.line {
+        line.break_off();
+    }
+    answer(reply, Err(error));
+}
+
+fn answer_all(waiting: impl IntoIterator<Item = (Proposal, Reply)>, error: &CommitError) {
+    for (proposal, reply) in waiting {
+        refuse(&proposal, reply, error.clone());
     }
 }

@@ -3,7 +3,7 @@ use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::{Contact, Presence};
 use bellwether_core::words::name::NodeName;
 use bellwether_core::words::time::Timestamp;
-use bellwether_store::Range;
+use bellwether_store::{Compare, Op, Range};
 use futures_util::future::join_all;
 
 use super::*;
@@ -25,6 +25,7 @@ fn presence(name: &str, based_on: Revision, events: usize) -> Proposal {
         seen: vec![],
         writes: vec![(Write::put(record), based_on)],
         events: vec![event; events],
+        line: None,
     }
 }
 
@@ -118,4 +119,70 @@ async fn what_can_never_fit_is_refused_and_the_rest_goes_through() {
     let (huge, fine) = tokio::join!(huge, committer.commit(presence("n-2", Revision::ZERO, 1)));
     assert!(matches!(huge, Err(CommitError::TooLarge)), "{huge:?}");
     fine.unwrap();
+}
+
+/// So many proposals of one line, each of which fills a group.
+fn in_line(count: usize, taken: Option<usize>) -> Vec<Proposal> {
+    let line = Line::default();
+    let proposals = (0..count).map(|number| {
+        let name = if Some(number) == taken { "taken".to_owned() } else { format!("n-{number}") };
+        Proposal { line: Some(line.clone()), ..presence(&name, Revision::ZERO, 70) }
+    });
+    proposals.collect()
+}
+
+#[tokio::test]
+async fn of_a_line_those_before_the_first_that_fails_go_through_and_none_behind_it() {
+    for taken in [0, 1, 5, 13, 39] {
+        let tasks = Tasks::new();
+        let store = Store::memory(&tasks);
+        let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
+        committer.commit(presence("taken", Revision::ZERO, 0)).await.unwrap();
+        let others =
+            (0..40).map(|number| committer.commit(presence(&format!("o-{number}"), Revision::ZERO, 1)));
+        let line = in_line(40, Some(taken)).into_iter().map(|proposal| committer.commit(proposal));
+        let (line, others) = tokio::join!(join_all(line), join_all(others));
+        for (number, answer) in line.iter().enumerate() {
+            assert_eq!(
+                answer.is_ok(),
+                number < taken,
+                "{number} of a line that breaks at {taken}: {answer:?}"
+            );
+        }
+        assert!(others.iter().all(Result::is_ok), "those beside it are not held up");
+        let events = taken * 70 + 40;
+        assert_eq!(numbers(&store).await, (1..=u64::try_from(events).unwrap()).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn a_line_keeps_its_order_whatever_else_is_written_meanwhile() {
+    let tasks = Tasks::new();
+    let store = Store::memory(&tasks);
+    let one = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
+    let two = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
+    // The other server's events take numbers that this one counted on.
+    let others = (0..60).map(|number| two.commit(presence(&format!("o-{number}"), Revision::ZERO, 1)));
+    let line = in_line(40, None).into_iter().map(|proposal| one.commit(proposal));
+    let (line, others) = tokio::join!(join_all(line), join_all(others));
+    assert!(others.iter().all(Result::is_ok));
+    let revisions: Vec<Revision> = line.into_iter().map(Result::unwrap).collect();
+    assert!(revisions.is_sorted(), "{revisions:?}");
+}
+
+#[test]
+fn a_group_behind_another_of_its_line_goes_through_only_after_it() {
+    let line = Line::default();
+    let proposal = |name| Proposal { line: Some(line.clone()), ..presence(name, Revision::ZERO, 0) };
+    let mut ahead = gather::Ahead::default();
+    let mut close = |name| {
+        let mut group = gather::Group::new((Timestamp::EPOCH, Fence::default()), &ahead);
+        assert!(group.add(&proposal(name), Default::default()).unwrap());
+        (group.close(&mut ahead), group.guards)
+    };
+    let (first, _) = close("n-1");
+    let (second, guards) = close("n-2");
+    let Some(Op::Put { key, value, .. }) = first.ops.last().cloned() else { panic!("it writes") };
+    let at = guards.iter().position(|guard| *guard == gather::Guard::Line).unwrap();
+    assert_eq!(second.compares[at], Compare::Value { key, value });
 }
