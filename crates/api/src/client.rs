@@ -93,6 +93,11 @@ pub enum CallError {
     },
 }
 
+/// How often a connection is pinged, and how long the answer may take: a cut cable is noticed within the sum. A server takes
+/// a machine for gone that it has not heard for 15 s.
+const PING_EVERY: Duration = Duration::from_secs(7);
+const PING_DEADLINE: Duration = Duration::from_secs(5);
+
 /// A client of one server. Cheap to clone; clones share connections.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -142,13 +147,16 @@ impl Client {
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(Duration::from_secs(15)));
         tcp.set_connect_timeout(Some(Duration::from_secs(5)));
+        let is_machine = tls.alpn_protocols.iter().any(|protocol| protocol == tls::MACHINE);
         let connector = HttpsConnector::from((tcp, tls.clone()));
         let http = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(90))
-            .http2_keep_alive_interval(Duration::from_secs(5))
-            .http2_keep_alive_timeout(Duration::from_secs(5))
+            .http2_keep_alive_interval(PING_EVERY)
+            .http2_keep_alive_timeout(PING_DEADLINE)
+            // The server does not ping a machine: it hears it.
+            .http2_keep_alive_while_idle(is_machine)
             .build(connector);
         Self { base, http, bearer, tls }
     }

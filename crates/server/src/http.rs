@@ -19,6 +19,7 @@ mod plan;
 mod probes;
 mod problem;
 mod profiles;
+mod quiet;
 mod reports;
 mod rollouts;
 mod routes;
@@ -48,8 +49,8 @@ use crate::metrics::Metrics;
 use crate::pki::Pki;
 use crate::sessions::Sessions;
 
-pub(crate) use listen::serve;
 pub use listen::to_peer;
+pub(crate) use listen::{Speech, serve};
 pub use table::{Listed, openapi, table};
 
 /// Largest body taken, in bytes: a report of 256 entities with evidence fits.

@@ -170,9 +170,11 @@ impl Server {
             }
         };
         let router = http::router(&app);
-        tasks.spawn("https", http::serve(listener, Some(acceptor), router.clone(), tasks.child()));
+        let speech = http::Speech { tls: Some(acceptor), clock: app.clock.clone() };
+        tasks.spawn("https", http::serve(listener, speech.clone(), router.clone(), tasks.child()));
         if let Some(plain) = plain {
-            tasks.spawn("http", http::serve(plain, None, router, tasks.child()));
+            let speech = http::Speech { tls: None, ..speech };
+            tasks.spawn("http", http::serve(plain, speech, router, tasks.child()));
         }
         Ok(Self { address, plain_address, ca_pem, app, tasks, store, inner_tasks, store_tasks })
     }
@@ -192,7 +194,8 @@ impl Server {
         let asked = SocketAddr::new(self.address.ip(), 0);
         let listener = listen(asked)?;
         let address = local(&listener, asked);
-        tasks.spawn("beside", http::serve(listener, Some(acceptor), router, tasks.child()));
+        let speech = http::Speech { tls: Some(acceptor), clock: self.app.clock.clone() };
+        tasks.spawn("beside", http::serve(listener, speech, router, tasks.child()));
         Ok(address)
     }
 

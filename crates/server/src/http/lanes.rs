@@ -18,6 +18,15 @@ const MACHINES: usize = 96;
 /// A handshake that takes longer, its turn included, is somebody holding a socket open, or somebody who has given up.
 const DEADLINE: Duration = Duration::from_secs(10);
 
+/// What an arrival says that it is. A hint, never a right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// Somebody who looks: a person, a program.
+    Person,
+    /// An agent, which calls for as long as it lives and pings by itself.
+    Machine,
+}
+
 /// The lanes of one listener. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Lanes(Arc<Semaphore>);
@@ -37,20 +46,28 @@ impl Lanes {
         &self,
         tls: &TlsAcceptor,
         stream: TcpStream,
-    ) -> io::Result<TlsStream<TcpStream>> {
+    ) -> io::Result<(TlsStream<TcpStream>, Caller)> {
         match tokio::time::timeout(DEADLINE, self.in_turn(tls, stream)).await {
             Ok(shaken) => shaken,
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long")),
         }
     }
 
-    async fn in_turn(&self, tls: &TlsAcceptor, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    async fn in_turn(
+        &self,
+        tls: &TlsAcceptor,
+        stream: TcpStream,
+    ) -> io::Result<(TlsStream<TcpStream>, Caller)> {
         let arrived = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), stream).await?;
         let offered = arrived.client_hello().alpn();
         let is_machine = offered.is_some_and(|mut protocols| protocols.any(|protocol| protocol == MACHINE));
-        let turn = if is_machine { self.0.acquire().await.ok() } else { None };
+        let caller = if is_machine { Caller::Machine } else { Caller::Person };
+        let turn = match caller {
+            Caller::Machine => self.0.acquire().await.ok(),
+            Caller::Person => None,
+        };
         let shaken = arrived.into_stream(tls.config().clone()).await;
         drop(turn);
-        shaken
+        Ok((shaken?, caller))
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use bellwether_rt::clock::Clock;
 use bellwether_rt::doorway::Doorway;
 use bellwether_rt::tasks::Tasks;
 use hyper::body::Incoming;
@@ -18,7 +19,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
-use super::lanes::Lanes;
+use super::lanes::{Caller, Lanes};
+use super::quiet::{Heard, Listening};
 use crate::pki::{self, Bearer};
 
 /// Most connections at once: ten thousand agents, and people.
@@ -27,8 +29,8 @@ const MAX_CONNECTIONS: usize = 16_384;
 /// Headers that take longer are somebody holding a socket open.
 const HEADER_DEADLINE: Duration = Duration::from_secs(15);
 
-/// How often an idle HTTP/2 connection is pinged, and how long the answer may take: a cut cable is noticed within
-/// the sum, without any request.
+/// How often an idle HTTP/2 connection is pinged whose peer is no machine, and how long the answer may take: a cut cable is
+/// noticed within the sum, without any request. Machines ping by themselves.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PING_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -44,26 +46,37 @@ pub fn to_peer(router: Router, bearer: Option<Bearer>) -> Router {
     router.layer(axum::Extension(Peer { bearer }))
 }
 
+/// How those who arrive are spoken with.
+#[derive(Clone)]
+pub(crate) struct Speech {
+    /// How hands are shaken; over loopback it may go without.
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// By what silence is measured.
+    pub(crate) clock: Clock,
+}
+
 /// Serves `router` on `listener` until the level stops, then lets requests in flight finish.
-pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router, tasks: Tasks) {
+pub(crate) async fn serve(listener: TcpListener, speech: Speech, router: Router, tasks: Tasks) {
     let doorway = Doorway { name: "connection", room: MAX_CONNECTIONS };
-    let tls = tls.map(|tls| (tls, Lanes::default()));
-    let serve = |(stream, address)| connection(stream, address, tls.clone(), router.clone(), tasks.clone());
+    let lanes = Lanes::default();
+    let serve = |(stream, address)| {
+        connection(stream, address, (speech.clone(), lanes.clone()), router.clone(), tasks.clone())
+    };
     doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
 async fn connection(
     stream: TcpStream,
     address: SocketAddr,
-    tls: Option<(TlsAcceptor, Lanes)>,
+    (speech, lanes): (Speech, Lanes),
     router: Router,
     tasks: Tasks,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not set nodelay");
     }
-    let Some((tls, lanes)) = tls else {
-        return speak(stream, Peer { bearer: None }, router, tasks).await;
+    let Some(tls) = speech.tls else {
+        return speak((stream, None), Peer { bearer: None }, router, tasks).await;
     };
     // Both arms only wait; a handshake that is cut short is begun anew elsewhere. In a box of its own, so that a connection
     // does not hold the room of its handshake for as long as it lives.
@@ -71,8 +84,8 @@ async fn connection(
         shaken = Box::pin(lanes.shake_hands(&tls, stream)) => shaken,
         () = tasks.cancelled() => return,
     };
-    let stream = match shaken {
-        Ok(stream) => stream,
+    let (stream, caller) = match shaken {
+        Ok(shaken) => shaken,
         Err(error) => return tracing::debug!(%address, %error, "handshake failed"),
     };
     let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
@@ -83,11 +96,20 @@ async fn connection(
             None
         }
     });
-    Box::pin(speak(stream, Peer { bearer }, router, tasks)).await;
+    let peer = Peer { bearer };
+    match caller {
+        Caller::Person => Box::pin(speak((stream, None), peer, router, tasks)).await,
+        Caller::Machine => {
+            let heard = Heard::new(speech.clock);
+            let stream = Listening { stream, heard: heard.clone() };
+            Box::pin(speak((stream, Some(heard)), peer, router, tasks)).await;
+        }
+    }
 }
 
+/// Speaks with a peer until it ends: one that is `heard` pings by itself.
 async fn speak(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    (stream, heard): (impl AsyncRead + AsyncWrite + Unpin + Send + 'static, Option<Heard>),
     peer: Peer,
     router: Router,
     tasks: Tasks,
@@ -98,22 +120,34 @@ async fn speak(
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_DEADLINE);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PING_DEADLINE);
+    let pings = heard.is_none().then_some(PING_EVERY);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(pings).keep_alive_timeout(PING_DEADLINE);
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
-    // Polling the connection by reference keeps its state when the stop arm wins.
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = tasks.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let lives = async {
+        // Polling the connection by reference keeps its state when the stop arm wins.
+        tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = tasks.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
         }
+    };
+    // Both arms only wait: nobody hears any more what a connection that fell silent would have said.
+    let ended = tokio::select! {
+        ended = lives => ended,
+        () = silence(heard) => return tracing::debug!("connection fell silent"),
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended");
+    }
+}
+
+/// Waits until a peer that pings by itself falls silent; for ever with others.
+async fn silence(heard: Option<Heard>) {
+    match heard {
+        Some(heard) => heard.falls_silent().await,
+        None => std::future::pending().await,
     }
 }
