@@ -14,6 +14,7 @@ use bellwether_core::world::fleet::Fleet;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 
+use crate::published::Published;
 use crate::records::commit::{CommitError, Committer, Line, Pending, Proposal};
 
 /// How often an operation looks again after somebody else was faster, before it says so.
@@ -30,7 +31,7 @@ const IN_LINE: usize = 36;
 /// Where operations are done. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Desk {
-    world: watch::Receiver<Arc<World>>,
+    published: Published,
     committer: Committer,
     clock: Clock,
 }
@@ -86,16 +87,16 @@ impl By {
 }
 
 impl Desk {
-    /// A desk on this world and committer.
+    /// A desk on what is published, with this committer.
     #[must_use]
-    pub fn new(world: watch::Receiver<Arc<World>>, committer: Committer, clock: Clock) -> Self {
-        Self { world, committer, clock }
+    pub fn new(published: Published, committer: Committer, clock: Clock) -> Self {
+        Self { published, committer, clock }
     }
 
     /// The world as it is known now.
     #[must_use]
     pub fn world(&self) -> Arc<World> {
-        self.world.borrow().clone()
+        self.published.world()
     }
 
     /// The present.
@@ -107,16 +108,14 @@ impl Desk {
     /// A receiver that sees every published world.
     #[must_use]
     pub fn follow(&self) -> watch::Receiver<Arc<World>> {
-        self.world.clone()
+        self.published.follow()
     }
 
     /// Waits until the world includes `revision`, within reason.
     pub async fn shown(&self, revision: Revision) {
-        let mut world = self.world.clone();
-        let shown = world.wait_for(|world| world.revision >= revision);
-        match tokio::time::timeout(SHOW_WITHIN, shown).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(_)) => tracing::debug!("the world is closing"),
+        match tokio::time::timeout(SHOW_WITHIN, self.published.shows(revision)).await {
+            Ok(true) => {}
+            Ok(false) => tracing::debug!("the world is closing"),
             Err(_) => tracing::warn!(%revision, "the world is behind the store"),
         }
     }

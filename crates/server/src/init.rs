@@ -13,12 +13,12 @@ use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::Store;
-use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::desk::{By, Desk};
 use crate::installation::Installation;
 use crate::pki::{self, Pki};
+use crate::published::Publisher;
 use crate::records::commit::{Committer, Fence};
 use crate::rules::Rules;
 use crate::run::{RunError, open_store};
@@ -94,13 +94,13 @@ async fn first_token(
         created_at: clock.now(),
         expires_at: None,
     });
-    let (sender, receiver) = watch::channel(Arc::new(world.clone()));
+    let (publisher, published) = Publisher::new(Arc::new(world.clone()));
     let (_, asked) = Lister::new();
     let sessions = Sessions::new(clock.clone());
-    let follower = Follower { store: store.clone(), out: sender, sessions, asked, rules: Rules::of(false) };
+    let follower = Follower { store: store.clone(), publisher, sessions, asked, rules: Rules::of(false) };
     tasks.spawn("world", follower.run(world.clone(), tasks.token()));
     let committer = Committer::start(store.clone(), clock.clone(), Fence::default(), tasks);
-    let desk = Desk::new(receiver, committer, clock.clone());
+    let desk = Desk::new(published, committer, clock.clone());
     let mut writes: Vec<Write> =
         world.tokens.keys().map(|hash| Write::Delete(Key::Token(hash.clone()))).collect();
     writes.push(Write::put(record));

@@ -13,6 +13,7 @@ pub mod names;
 pub mod ops;
 pub mod pki;
 pub mod presences;
+pub mod published;
 pub mod reconcile;
 pub mod records;
 pub mod rules;

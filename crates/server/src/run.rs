@@ -23,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::names;
 use crate::pki::{Pki, PkiError};
 use crate::presences::Presences;
+use crate::published::Publisher;
 use crate::reconcile::Reconciler;
 use crate::records::commit::{CommitError, Committer, Fence};
 use crate::seat::Seat;
@@ -235,23 +236,18 @@ pub async fn build(
     let installation = installation(config, store, &pki).await?;
     let first = world::load(store).await?;
     let clock = timing::not_behind(&first, clock);
-    let (sender, worlds) = watch::channel(Arc::new(first.clone()));
+    let (publisher, published) = Publisher::new(Arc::new(first.clone()));
     let sessions = Sessions::new(clock.clone());
     let (lister, asked) = Lister::new();
-    let follower = Follower {
-        store: store.clone(),
-        out: sender,
-        sessions: sessions.clone(),
-        asked,
-        rules: config.rules,
-    };
+    let follower =
+        Follower { store: store.clone(), publisher, sessions: sessions.clone(), asked, rules: config.rules };
     inner.spawn("world", follower.run(first, inner.token()));
     let fence = Fence { term_base: installation.term_base, compares: config.rules.fences };
     let committer = Committer::start(store.clone(), clock.clone(), fence, inner);
     if let Some(names) = config.dns.clone() {
-        names::start(names, (worlds.clone(), &sessions), tasks).await?;
+        names::start(names, (published.follow(), &sessions), tasks).await?;
     }
-    let desk = Desk::new(worlds, committer, clock.clone());
+    let desk = Desk::new(published, committer, clock.clone());
     let metrics = Metrics::default();
     let Seats { place, term } =
         take_seats(config, (store, listens), (tasks, inner), (&clock, installation.clone()));

@@ -3,7 +3,6 @@
 //! The list is the truth and the watch a hint: after a gap or a failure everything is listed again.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::shape::ShapeError;
@@ -15,9 +14,10 @@ use bellwether_core::world::fleet::EVENTS_IN_MEMORY;
 use bellwether_store::{Batch, Change, Range, Store, StoreError, Watch, WatchError};
 use bytes::Bytes;
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::published::Publisher;
 use crate::reconcile::sleep_or_never;
 use crate::records::form;
 use crate::records::keys::{self, Place};
@@ -139,8 +139,8 @@ impl Lister {
 pub struct Follower {
     /// The store.
     pub store: Store,
-    /// The newest world.
-    pub out: watch::Sender<Arc<World>>,
+    /// Where the newest world goes.
+    pub publisher: Publisher,
     /// Whom changes wake.
     pub sessions: Sessions,
     /// Who wants everything listed anew.
@@ -190,7 +190,7 @@ impl Follower {
                 Ok(fresh) => {
                     went_back = false;
                     world = fresh;
-                    self.out.send_replace(Arc::new(world.clone()));
+                    self.publisher.publish(world.clone());
                     self.sessions.ring_all();
                     let gone = waiting.drain(..).filter_map(|done| done.send(()).err()).count();
                     tracing::debug!(gone, "listed everything anew");
@@ -256,7 +256,7 @@ impl Follower {
                 next = watch.next().now_or_never();
             }
         }
-        self.out.send_replace(Arc::new(world.clone()));
+        self.publisher.publish(world.clone());
         for (namespace, _) in catalogues(world).into_iter().filter(|now| !before.contains(now)) {
             self.sessions.ring_catalogue(&namespace);
         }
