@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bellwether_core::catalogue::need::Unmet;
 use bellwether_core::local::serving::{Listening, serving, waiting};
 use bellwether_core::records::offers::Serving;
 use bellwether_core::words::name::CheckName;
@@ -43,9 +44,9 @@ impl Instance {
         loop {
             let now = self.clock.now();
             let listening = self.heard.borrow_and_update().clone();
-            let unmet = if waits { self.unmet() } else { None };
-            waits = unmet.is_some();
-            self.show(unmet.unwrap_or_else(|| serving(&checks.now(), &listening, now)));
+            let unmet = if waits { self.unmet() } else { Vec::new() };
+            waits = !unmet.is_empty();
+            self.show(&unmet, || serving(&checks.now(), &listening, now));
             let ends = listening.values().filter_map(|listening| listening.ends(now)).min();
             // All only wait; everything is looked at again above.
             tokio::select! {
@@ -58,16 +59,18 @@ impl Instance {
         }
     }
 
-    /// What of its needs is not there, as the reason not to serve.
-    fn unmet(&mut self) -> Option<Serving> {
+    /// What of its needs is not there.
+    fn unmet(&mut self) -> Vec<Unmet> {
         let picture = self.picture.borrow_and_update().clone();
-        let unmet = self.service.needs.iter().filter_map(|need| need.unmet(&picture.catalogue));
-        let unmet: Vec<String> = unmet.map(|unmet| unmet.to_string()).collect();
-        (!unmet.is_empty()).then(|| waiting(&unmet.join(", and ")))
+        self.service.needs.iter().filter_map(|need| need.unmet(&picture.catalogue)).collect()
     }
 
-    fn show(&self, serving: Serving) {
-        let (key, shown) = (self.service.key(), Shown { service: self.service.clone(), serving });
+    /// Shows whether it serves: what its checks say, once nothing it needs is missing.
+    fn show(&self, unmet: &[Unmet], checked: impl FnOnce() -> Serving) {
+        let lacks = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
+        let said: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+        let serving = if said.is_empty() { checked() } else { waiting(&said.join(", and ")) };
+        let (key, shown) = (self.service.key(), Shown { service: self.service.clone(), serving, lacks });
         self.board.send_if_modified(|all| {
             let same = all.get(&key) == Some(&shown);
             if !same {
