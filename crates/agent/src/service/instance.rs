@@ -10,8 +10,9 @@ use bellwether_core::words::name::CheckName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
+use super::registry::{Ask, Asks};
 use super::{Board, Shown};
 use crate::apply::Facts;
 use crate::catalogue::Picture;
@@ -27,6 +28,9 @@ pub(super) struct Instance {
     pub(super) heard: Heard,
     /// What others offer, for what it needs.
     pub(super) picture: watch::Receiver<Arc<Picture>>,
+    /// Whether that was there before.
+    pub(super) met: bool,
+    pub(super) registry: Asks,
     pub(super) board: Board,
     pub(super) clock: Clock,
     pub(super) node: String,
@@ -40,12 +44,19 @@ impl Instance {
         let facts = Facts { node: self.node.clone(), ..Facts::default() };
         let mut checks = Checks::start(&self.service.checks, &facts, &self.clock, &level, self.seed);
         // A need that was met and is lost again does not undo that it serves.
-        let mut waits = !self.service.needs.is_empty();
+        let mut waits = !self.service.needs.is_empty() && !self.met;
         loop {
             let now = self.clock.now();
             let listening = self.heard.borrow_and_update().clone();
             let unmet = if waits { self.unmet() } else { Vec::new() };
-            waits = !unmet.is_empty();
+            if waits && unmet.is_empty() {
+                waits = false;
+                // On disk before anybody is told; what is dropped halfway is waited for again by the next agent.
+                tokio::select! {
+                    () = token.cancelled() => return,
+                    () = self.keep_met() => {}
+                }
+            }
             self.show(&unmet, || serving(&checks.now(), &listening, now));
             let ends = listening.values().filter_map(|listening| listening.ends(now)).min();
             // All only wait; everything is looked at again above.
@@ -63,6 +74,16 @@ impl Instance {
     fn unmet(&mut self) -> Vec<Unmet> {
         let picture = self.picture.borrow_and_update().clone();
         self.service.needs.iter().filter_map(|need| need.unmet(&picture.catalogue)).collect()
+    }
+
+    /// Has it kept that what it needs was there.
+    async fn keep_met(&self) {
+        let (answer, answered) = oneshot::channel();
+        let told = self.registry.send((Ask::Met(self.service.clone()), answer)).await;
+        let kept = if told.is_ok() { answered.await } else { return };
+        if let Ok(Err((_, reason))) = kept {
+            tracing::warn!("could not {reason}; after a restart {} may wait again", self.service.name);
+        }
     }
 
     /// Shows whether it serves: what its checks say, once nothing it needs is missing.
