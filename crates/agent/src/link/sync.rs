@@ -58,6 +58,7 @@ impl Sync {
             round = round.wrapping_add(1);
             let mut wants = self.wants_catalogue.clone();
             wants.mark_unchanged();
+            let asks_for_any = self.refused.refused.left(self.clock.now()).is_none();
             // A request that is dropped is asked again by the next agent, or at once when more is wanted; taking an order
             // in is not cut short.
             let answer = tokio::select! {
@@ -74,6 +75,10 @@ impl Sync {
                     }
                     failed = 0;
                     self.line.answered(self.clock.now());
+                    if asks_for_any && answer.order.is_none() {
+                        // There is none any more that could be refused.
+                        self.take_back();
+                    }
                     self.heed(answer).await
                 }
                 Err(error) => {
@@ -131,13 +136,19 @@ impl Sync {
     async fn consider(&mut self, order: v1::order::Order) {
         let generation = Generation::new(order.generation);
         match self.take(order).await {
-            Ok(()) if self.refused.refused.is_over() => self.line.refused(None),
-            Ok(()) => {}
+            Ok(()) => self.take_back(),
             Err(reason) if self.refused.happened(generation, self.clock.now(), self.seed) => {
                 tracing::warn!("could not {reason}; going on with the order in hand");
                 self.line.refused(Some(format!("could not {reason}")));
             }
             Err(reason) => tracing::debug!("could not {reason}"),
+        }
+    }
+
+    /// Nothing is refused any more.
+    fn take_back(&mut self) {
+        if self.refused.refused.is_over() {
+            self.line.refused(None);
         }
     }
 
