@@ -175,6 +175,13 @@ impl Fleet {
         self.sightings_changed(&name, revision);
     }
 
+    fn report_gone(&mut self, name: &NodeName, revision: Revision) {
+        self.forget_report(name);
+        self.reports.remove_mut(name);
+        self.waits_changed(name);
+        self.sightings_changed(name, revision);
+    }
+
     /// Takes a report out of the indexes before it is replaced or goes.
     fn forget_report(&mut self, name: &NodeName) {
         let Some(before) = self.reports.get(name).map(|kept| kept.value.clone()) else { return };
@@ -207,12 +214,7 @@ impl Fleet {
                 self.presences.remove_mut(name);
                 self.heard_from(name, before.as_ref(), revision);
             }
-            Key::Report(name) => {
-                self.forget_report(name);
-                self.reports.remove_mut(name);
-                self.waits_changed(name);
-                self.sightings_changed(name, revision);
-            }
+            Key::Report(name) => self.report_gone(name, revision),
             Key::Order(name) => {
                 self.orders.remove_mut(name);
                 self.order_changed(name);

@@ -3,8 +3,8 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
+use core::iter::successors;
 
 use super::Map;
 use super::fleet::Set;
@@ -192,10 +192,8 @@ impl<'a> Graph<'a> {
         while let Some(at) = queue.pop_front() {
             for (service, next) in self.next(at) {
                 if next == start {
-                    let mut path = vec![(at, service)];
-                    while let Some(before) = path.last().and_then(|(wait, _)| from.get(*wait)) {
-                        path.push(*before);
-                    }
+                    let back = |(wait, _): &(&'a Wait, _)| from.get(wait).copied();
+                    let mut path: Path<'a> = successors(Some((at, service)), back).collect();
                     path.reverse();
                     return Some(path);
                 }

@@ -86,7 +86,7 @@ fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Fai
         format!("{functional} of {addressable} registered serve")
     };
     let down = service.instances().filter(|instance| !instance.level.serves());
-    let down = down.map(|instance| format!("{}", need::why(instance)));
+    let down = down.map(need::why);
     let lines = std::iter::once(first).chain(down).chain(circles(fleet, &Waiter::Service(name.clone())));
     Ok((functional < addressable, lines.collect()))
 }
