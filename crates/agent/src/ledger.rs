@@ -1,6 +1,6 @@
 //! The ledger: the order and each entity's memory, on disk before anything is done about them.
 //!
-//! One file for the order, one per entity, each with one writer. A file that cannot be understood stops the agent from
+//! One file for the order, one per entity, one for each other thing, each with one writer. A file that cannot be understood stops the agent from
 //! starting: to begin afresh would be to forget which services run here.
 
 mod shape;
@@ -10,10 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bellwether_api::v1::service::definition::Definition;
+use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::memory::Memory;
 use bellwether_core::local::statuses::Statuses;
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::EntityName;
+use bellwether_core::words::name::{EntityName, InstanceName, ServiceName};
 use bellwether_rt::tasks::Tasks;
 
 use crate::apply::process::Mark;
@@ -33,7 +34,11 @@ pub(crate) struct Kept {
     pub(crate) entities: BTreeMap<EntityName, Entry>,
     pub(crate) statuses: Statuses,
     pub(crate) services: Vec<Registered>,
+    pub(crate) met: Met,
 }
+
+/// The needs that were met, by the instance of a service that has them: it waits for them no more.
+pub(crate) type Met = BTreeMap<(ServiceName, InstanceName), Vec<Need>>;
 
 /// A service that a program registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +105,10 @@ impl Ledger {
         if let Some(text) = read(&services)? {
             kept.services = shape::services(&text).map_err(|reason| damaged(&services, reason))?;
         }
+        let needs = dir.join("needs.json");
+        if let Some(text) = read(&needs)? {
+            kept.met = shape::met(&text).map_err(|reason| damaged(&needs, reason))?;
+        }
         let found = std::fs::read_dir(&entities).map_err(|source| file("read", &entities, source))?;
         for entry in found {
             let path = entry.map_err(|source| file("read", &entities, source))?.path();
@@ -151,6 +160,13 @@ impl Ledger {
     pub(crate) async fn keep_services(&self, services: &[Registered]) -> Result<(), LedgerError> {
         let path = self.dir.join("services.json");
         let text = shape::services_text(services).map_err(|reason| damaged(&path, reason))?;
+        self.write(path, text).await
+    }
+
+    /// Keeps which needs of services were met.
+    pub(crate) async fn keep_met(&self, met: &Met) -> Result<(), LedgerError> {
+        let path = self.dir.join("needs.json");
+        let text = shape::met_text(met).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 

@@ -80,7 +80,8 @@ impl Link {
             deliveries,
             picture: self.picture,
             wants_catalogue: self.wants_catalogue,
-            misread: sync::Misread::default(),
+            misread: sync::Refused::default(),
+            refused: sync::RefusedOrder::default(),
             clock: self.clock.clone(),
             seed: self.seed,
         };

@@ -22,7 +22,7 @@ use crate::entity::{Entity, Ground};
 use crate::files;
 use crate::http;
 use crate::identity::{Identity, IdentityError};
-use crate::ledger::{Entry, Kept, Ledger, LedgerError, Registered};
+use crate::ledger::{Entry, Kept, Ledger, LedgerError, Met, Registered};
 use crate::link::contact::Contact;
 use crate::link::{self, Link};
 use crate::local::statuses::Desk;
@@ -87,7 +87,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let identity = identity(&config)?;
     let level = tasks.child();
     let (ledger, kept) = Ledger::open(&config.data_dir, level.clone())?;
-    let Kept { order, entities, statuses, services: registered } = kept;
+    let Kept { order, entities, statuses, services: registered, met } = kept;
     let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
     let (orders, order) = watch::channel(order.map(Arc::new));
     let board = watch::Sender::new(Board { generation, ..Board::default() });
@@ -107,7 +107,7 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     let failed = watch::Sender::new(kept::newest(&logs));
     let (wants, wanted) = watch::channel(wants_catalogue(&config));
     let wants = Arc::new(wants);
-    let kept = (registered, ledger.clone(), wants.clone());
+    let kept = ((registered, met), ledger.clone(), wants.clone());
     let discovery = Discovery::start(&config, kept, (contacts.clone(), &clock, seed), &level);
     let ground = Ground {
         node: node.clone(),
@@ -197,7 +197,11 @@ struct Discovery {
 impl Discovery {
     fn start(
         config: &Config,
-        (registered, ledger, wants_catalogue): (Vec<Registered>, Ledger, Arc<watch::Sender<bool>>),
+        ((registered, met), ledger, wants_catalogue): (
+            (Vec<Registered>, Met),
+            Ledger,
+            Arc<watch::Sender<bool>>,
+        ),
         (contact, clock, seed): (watch::Receiver<Contact>, &Clock, u64),
         level: &Tasks,
     ) -> Self {
@@ -209,6 +213,7 @@ impl Discovery {
         let registry = Registry::start(registry::Ground {
             configured: config.services.clone(),
             registered,
+            met,
             ledger,
             board: services.clone(),
             picture: picture.subscribe(),

@@ -6,7 +6,7 @@ pub(crate) mod instance;
 pub(crate) mod offered;
 pub(crate) mod registry;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_core::records::offers::Serving;
@@ -25,6 +25,8 @@ pub(crate) type Key = (ServiceName, InstanceName);
 pub(crate) struct Shown {
     pub(crate) service: Arc<Service>,
     pub(crate) serving: Serving,
+    /// What it waits for before it serves.
+    pub(crate) lacks: BTreeSet<ServiceName>,
 }
 
 /// Every instance there is now.

@@ -55,6 +55,9 @@ pub struct Status {
     /// What of the control plane's catalogue could not be understood; what was known before is gone by.
     #[serde(default)]
     pub misread: Option<String>,
+    /// Why the control plane's order was not taken; the one before it stays in force.
+    #[serde(default)]
+    pub refused: Option<String>,
     /// The order that was taken in: its generation.
     pub generation: u64,
     /// Its term.
@@ -209,6 +212,7 @@ impl Sources {
             last_contact_ms: contact.last_contact.map(Timestamp::as_millis),
             trouble: contact.trouble,
             misread: contact.misread,
+            refused: contact.refused,
             generation: order.as_ref().map_or(0, |order| order.generation.get()),
             term: order.as_ref().map_or(0, |order| order.term.get()),
             paused: order.as_ref().and_then(|order| order.content.paused.clone()),

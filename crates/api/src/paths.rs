@@ -169,7 +169,7 @@ pub const EDITION: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions/{num
 pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
 /// Events as server-sent events, resumable with `?after=` or `Last-Event-ID`.
 pub const EVENTS_STREAM: &str = "/v1/namespaces/{ns}/events/stream";
-/// Why something waits: `node/NAME`, `entity/NAME`, `target/ENTITY/NAME`, `slot/NAME`.
+/// Why something waits: `node/NAME`, `entity/NAME`, `service/NAME`, `target/ENTITY/NAME`, `slot/NAME`.
 pub const WHY: &str = "/v1/namespaces/{ns}/why/{*subject}";
 
 /// Whether a path is one of the FleetLock protocol.

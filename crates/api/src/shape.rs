@@ -48,3 +48,14 @@ where
 {
     text.map(|text| read(place, text)).transpose()
 }
+
+/// A person's reason, checked and without blanks around it; it may be empty.
+///
+/// # Errors
+/// [`ShapeError`] at `why`.
+pub fn reason(why: &str) -> Result<String, ShapeError> {
+    if why.len() > 512 || why.chars().any(char::is_control) {
+        return Err(ShapeError::at("why", "write one line of at most 512 bytes"));
+    }
+    Ok(why.trim().to_owned())
+}

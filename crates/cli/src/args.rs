@@ -177,12 +177,12 @@ pub(crate) enum Command {
     },
     /// Try policies on a made-up fleet in virtual time: how long it takes, what a bad version does; asks no server
     Simulate(Box<Simulate>),
-    /// Why something waits: NAME, node/NAME, entity/NAME, target/ENTITY/NAME or slot/NAME
+    /// Why something waits: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME
     Why {
         /// What to ask about
         subject: String,
     },
-    /// Everything about something: NAME, node/NAME, entity/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME,
+    /// Everything about something: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME,
     /// pause/NAME, slot/NAME or profile/NAME
     Describe {
         /// What

@@ -4,6 +4,7 @@
 
 pub mod fleet;
 pub(crate) mod fold;
+pub mod waits;
 
 use alloc::string::String;
 use alloc::sync::Arc;

@@ -16,7 +16,7 @@ pub mod rollout;
 pub mod slot;
 pub mod token;
 
-use bellwether_api::shape::ShapeError;
+use bellwether_api::shape::{ShapeError, reason};
 use bellwether_core::records::event::Draft;
 
 use crate::records::commit::CommitError;
@@ -71,14 +71,6 @@ pub enum OpError {
 /// An event without before and after.
 fn event(kind: &'static str, subject: String, cause: impl Into<String>) -> Draft {
     Draft { kind, subject, before: None, after: None, cause: cause.into() }
-}
-
-/// A person's reason, checked; an empty one becomes `otherwise` in events.
-fn reason(why: &str) -> Result<String, ShapeError> {
-    if why.len() > 512 || why.chars().any(char::is_control) {
-        return Err(ShapeError::at("why", "write one line of at most 512 bytes"));
-    }
-    Ok(why.trim().to_owned())
 }
 
 /// A reason as an event's cause.

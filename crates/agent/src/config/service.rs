@@ -11,6 +11,7 @@ use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::health::Hysteresis;
 use bellwether_core::records::offers::{MAX_WORD_BYTES, MAX_WORDS};
+use bellwether_core::records::report::MAX_LACKS;
 use bellwether_core::words::name::{CheckName, EntityName, InstanceName, InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Span;
 
@@ -20,9 +21,6 @@ use super::recipe::{Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, Probe};
 
 /// Most checks of one service.
 const MAX_CHECKS: usize = 16;
-
-/// Most needs of one service.
-const MAX_NEEDS: usize = 64;
 
 /// The interface that an address is shown under when nobody says which has it.
 const GIVEN: &str = "given";
@@ -121,8 +119,8 @@ fn at(definition: &Definition) -> Result<At, Wrong> {
 }
 
 fn needs(own: &ServiceName, texts: &[String]) -> Result<Vec<Need>, Wrong> {
-    if texts.len() > MAX_NEEDS {
-        return Err(wrong("needs", format!("there are more than {MAX_NEEDS}")));
+    if texts.len() > MAX_LACKS {
+        return Err(wrong("needs", format!("there are more than {MAX_LACKS}")));
     }
     let needs = texts.iter().map(|text| read::<Need>("needs", text)).collect::<Result<Vec<_>, _>>()?;
     if needs.iter().any(|need| need.service == *own) {

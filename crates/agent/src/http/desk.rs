@@ -113,8 +113,9 @@ impl Desk {
     fn headers(&self, index: u64) -> HeaderMap {
         let contact = self.contact();
         let known = contact.connected_since.is_some();
-        let last = if known { self.0.clock.now() } else { contact.last_contact.unwrap_or(self.0.started) };
-        let quiet = self.0.clock.now().since(last).as_millis();
+        let now = self.0.clock.now();
+        let last = if known { now } else { contact.last_contact.unwrap_or(self.0.started) };
+        let quiet = now.since(last).as_millis();
         HeaderMap::from_iter([
             (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
             (header::HeaderName::from_static("x-consul-index"), index.into()),

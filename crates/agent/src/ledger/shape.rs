@@ -1,5 +1,6 @@
 //! The ledger's stored form: JSON with its schema; every sample ever written must read for ever.
 
+mod needs;
 mod services;
 mod statuses;
 
@@ -11,6 +12,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use serde::{Deserialize, Serialize};
 
+pub(super) use needs::{met, met_text};
 pub(super) use services::{services, services_text};
 pub(super) use statuses::{statuses, statuses_text};
 

@@ -42,7 +42,11 @@ async fn what_is_kept_is_what_is_read() {
     let order = Order { generation: Generation::new(3), term: Term::new(2), content };
     ledger.keep_order(&order).await.unwrap();
     ledger.keep_entity(&name(), &entry()).await.unwrap();
+    let key = ("web".parse().unwrap(), "web-1".parse().unwrap());
+    let met = Met::from([(key, vec!["2 functional of db".parse().unwrap()])]);
+    ledger.keep_met(&met).await.unwrap();
     let (_, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
+    assert_eq!(kept.met, met);
     assert_eq!(kept.order, Some(order));
     assert_eq!(kept.entities[&name()], entry());
 }

@@ -15,6 +15,8 @@ pub(crate) struct Contact {
     pub(crate) trouble: Option<String>,
     /// Why its catalogue was not understood, when it last was not.
     pub(crate) misread: Option<String>,
+    /// Why its order was not taken, when it last was not.
+    pub(crate) refused: Option<String>,
 }
 
 impl Contact {

@@ -73,6 +73,11 @@ impl Line {
         self.contact.send_modify(|contact| contact.misread = reason);
     }
 
+    /// The order that it sent was refused, for this reason; or one was taken.
+    pub(super) fn refused(&self, reason: Option<String>) {
+        self.contact.send_modify(|contact| contact.refused = reason);
+    }
+
     /// It did not: the next one's turn.
     pub(super) fn failed(&self, reason: &CallError) {
         let server = self.state.borrow().server();

@@ -1,6 +1,6 @@
 //! The hanging request: heartbeat and order in one.
 
-mod misread;
+mod refused;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::line::Line;
 use crate::board::Board;
 use crate::catalogue::Picture;
 use crate::ledger::Ledger;
-pub(super) use misread::Misread;
+pub(super) use refused::{Order as RefusedOrder, Refused};
 
 /// How long a request hangs, give or take a quarter: below a minute, at which many middle boxes cut idle connections.
 const WAIT: Span = Span::from_secs(44);
@@ -42,7 +42,9 @@ pub(super) struct Sync {
     pub(super) deliveries: watch::Receiver<u64>,
     pub(super) picture: watch::Sender<Arc<Picture>>,
     pub(super) wants_catalogue: watch::Receiver<bool>,
-    pub(super) misread: Misread,
+    /// The catalogue that was not understood.
+    pub(super) misread: Refused,
+    pub(super) refused: RefusedOrder,
     pub(super) clock: Clock,
     pub(super) seed: u64,
 }
@@ -56,6 +58,7 @@ impl Sync {
             round = round.wrapping_add(1);
             let mut wants = self.wants_catalogue.clone();
             wants.mark_unchanged();
+            let asks_for_any = self.refused.refused.left(self.clock.now()).is_none();
             // A request that is dropped is asked again by the next agent, or at once when more is wanted; taking an order
             // in is not cut short.
             let answer = tokio::select! {
@@ -72,6 +75,10 @@ impl Sync {
                     }
                     failed = 0;
                     self.line.answered(self.clock.now());
+                    if asks_for_any && answer.order.is_none() {
+                        // There is none any more that could be refused.
+                        self.take_back();
+                    }
                     self.heed(answer).await
                 }
                 Err(error) => {
@@ -93,12 +100,14 @@ impl Sync {
     }
 
     async fn ask(&self, round: u32, failed: u32) -> Result<v1::order::Sync, CallError> {
-        let known = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
+        let now = self.clock.now();
+        let in_hand = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
+        let known = self.refused.known(in_hand, now);
         let wants = *self.wants_catalogue.borrow();
-        let held = self.misread.left(self.clock.now());
+        let held = self.misread.left(now);
         let seen = (wants && held.is_none()).then(|| self.misread.seen(self.picture.borrow().index));
         let wait = hangs(round, failed, self.seed);
-        let wait = held.map_or(wait, |left| wait.min(left));
+        let wait = [held, self.refused.refused.left(now)].into_iter().flatten().fold(wait, Span::min);
         let client = self.line.client()?;
         client
             .sync(self.namespace.as_str(), self.node.as_str(), (known.get(), seen), wait.to_duration())
@@ -111,12 +120,8 @@ impl Sync {
         if let Some(update) = answer.catalogue {
             self.learn(update);
         }
-        let refused = match answer.order {
-            Some(order) => self.take(order).await.err(),
-            None => None,
-        };
-        if let Some(reason) = &refused {
-            tracing::warn!("could not {reason}");
+        if let Some(order) = answer.order {
+            self.consider(order).await;
         }
         if wants_report {
             let number = self.ask_report();
@@ -124,8 +129,27 @@ impl Sync {
             let late = tokio::time::timeout(DELIVERY, delivered).await.is_err();
             return late.then_some(delay::FIRST);
         }
-        // Asked again at once, a refused order would come back at once.
-        refused.map(|_| delay::LONGEST_CALL)
+        None
+    }
+
+    /// Takes an order, or says why not, once. One that was refused is asked for again after a while; the line goes on.
+    async fn consider(&mut self, order: v1::order::Order) {
+        let generation = Generation::new(order.generation);
+        match self.take(order).await {
+            Ok(()) => self.take_back(),
+            Err(reason) if self.refused.happened(generation, self.clock.now(), self.seed) => {
+                tracing::warn!("could not {reason}; going on with the order in hand");
+                self.line.refused(Some(format!("could not {reason}")));
+            }
+            Err(reason) => tracing::debug!("could not {reason}"),
+        }
+    }
+
+    /// Nothing is refused any more.
+    fn take_back(&mut self) {
+        if self.refused.refused.is_over() {
+            self.line.refused(None);
+        }
     }
 
     /// Takes in what the copy of the catalogue lacked. What cannot be understood leaves the copy as it is, and is asked for

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bellwether_core::catalogue::need::Unmet;
 use bellwether_core::local::serving::{Listening, serving, waiting};
 use bellwether_core::records::offers::Serving;
 use bellwether_core::words::name::CheckName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
+use super::registry::{Ask, Asks};
 use super::{Board, Shown};
 use crate::apply::Facts;
 use crate::catalogue::Picture;
@@ -26,6 +28,9 @@ pub(super) struct Instance {
     pub(super) heard: Heard,
     /// What others offer, for what it needs.
     pub(super) picture: watch::Receiver<Arc<Picture>>,
+    /// Whether that was there before.
+    pub(super) met: bool,
+    pub(super) registry: Asks,
     pub(super) board: Board,
     pub(super) clock: Clock,
     pub(super) node: String,
@@ -39,13 +44,20 @@ impl Instance {
         let facts = Facts { node: self.node.clone(), ..Facts::default() };
         let mut checks = Checks::start(&self.service.checks, &facts, &self.clock, &level, self.seed);
         // A need that was met and is lost again does not undo that it serves.
-        let mut waits = !self.service.needs.is_empty();
+        let mut waits = !self.service.needs.is_empty() && !self.met;
         loop {
             let now = self.clock.now();
             let listening = self.heard.borrow_and_update().clone();
-            let unmet = if waits { self.unmet() } else { None };
-            waits = unmet.is_some();
-            self.show(unmet.unwrap_or_else(|| serving(&checks.now(), &listening, now)));
+            let unmet = if waits { self.unmet() } else { Vec::new() };
+            if waits && unmet.is_empty() {
+                waits = false;
+                // On disk before anybody is told; what is dropped halfway is waited for again by the next agent.
+                tokio::select! {
+                    () = token.cancelled() => return,
+                    () = self.keep_met() => {}
+                }
+            }
+            self.show(&unmet, || serving(&checks.now(), &listening, now));
             let ends = listening.values().filter_map(|listening| listening.ends(now)).min();
             // All only wait; everything is looked at again above.
             tokio::select! {
@@ -58,16 +70,28 @@ impl Instance {
         }
     }
 
-    /// What of its needs is not there, as the reason not to serve.
-    fn unmet(&mut self) -> Option<Serving> {
+    /// What of its needs is not there.
+    fn unmet(&mut self) -> Vec<Unmet> {
         let picture = self.picture.borrow_and_update().clone();
-        let unmet = self.service.needs.iter().filter_map(|need| need.unmet(&picture.catalogue));
-        let unmet: Vec<String> = unmet.map(|unmet| unmet.to_string()).collect();
-        (!unmet.is_empty()).then(|| waiting(&unmet.join(", and ")))
+        self.service.needs.iter().filter_map(|need| need.unmet(&picture.catalogue)).collect()
     }
 
-    fn show(&self, serving: Serving) {
-        let (key, shown) = (self.service.key(), Shown { service: self.service.clone(), serving });
+    /// Has it kept that what it needs was there.
+    async fn keep_met(&self) {
+        let (answer, answered) = oneshot::channel();
+        let told = self.registry.send((Ask::Met(self.service.clone()), answer)).await;
+        let kept = if told.is_ok() { answered.await } else { return };
+        if let Ok(Err((_, reason))) = kept {
+            tracing::warn!("could not {reason}; after a restart {} may wait again", self.service.name);
+        }
+    }
+
+    /// Shows whether it serves: what its checks say, once nothing it needs is missing.
+    fn show(&self, unmet: &[Unmet], checked: impl FnOnce() -> Serving) {
+        let lacks = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
+        let said: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+        let serving = if said.is_empty() { checked() } else { waiting(&said.join(", and ")) };
+        let (key, shown) = (self.service.key(), Shown { service: self.service.clone(), serving, lacks });
         self.board.send_if_modified(|all| {
             let same = all.get(&key) == Some(&shown);
             if !same {

@@ -31,7 +31,7 @@ pub(crate) fn is_registered(shown: &Shown, board: &Board) -> bool {
     entity.is_none_or(|entity| board.entities.get(entity).is_some_and(|account| account.addressable))
 }
 
-fn offer(Shown { service, serving }: &Shown, addresses: &Addresses) -> Offer {
+fn offer(Shown { service, serving, lacks }: &Shown, addresses: &Addresses) -> Offer {
     Offer {
         service: service.name.to_string(),
         name: service.id.to_string(),
@@ -47,6 +47,7 @@ fn offer(Shown { service, serving }: &Shown, addresses: &Addresses) -> Offer {
         tags: service.tags.iter().map(ToString::to_string).collect(),
         meta: service.meta.clone(),
         entity: service.entity.as_ref().map(ToString::to_string),
+        lacks: lacks.iter().map(ToString::to_string).collect(),
         level: serving.as_str().to_owned(),
         reason: serving.reason().to_owned(),
         since_ms: 0,

@@ -18,7 +18,7 @@ use super::instance::Instance;
 use super::{Board, Key};
 use crate::catalogue::Picture;
 use crate::config::service::Service;
-use crate::ledger::{Ledger, Registered};
+use crate::ledger::{Ledger, Met, Registered};
 
 /// Asks that may wait for the disk; whoever comes when it is full waits, up to [`PATIENCE`].
 const QUEUE: usize = 64;
@@ -29,18 +29,23 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Why something was not done: fits after "could not ".
 pub(crate) type Refusal = (Code, String);
 
-/// What programs ask.
+/// What programs ask, and what instances have kept.
 #[derive(Debug)]
-enum Ask {
+pub(super) enum Ask {
     Register(Box<Definition>, Option<i32>),
     Deregister(InstanceName),
     Pulse(InstanceName, Option<CheckName>, Pulse, String),
+    /// What this service needs is there.
+    Met(Arc<Service>),
 }
+
+/// The way to the one task that changes what is offered.
+pub(super) type Asks = mpsc::Sender<(Ask, oneshot::Sender<Result<(), Refusal>>)>;
 
 /// Takes in what programs ask. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
-    asks: mpsc::Sender<(Ask, oneshot::Sender<Result<(), Refusal>>)>,
+    asks: Asks,
     /// Every definition, with where it was said.
     pub(crate) known: watch::Receiver<BTreeMap<Key, (Definition, String)>>,
 }
@@ -49,6 +54,7 @@ pub(crate) struct Registry {
 pub(crate) struct Ground {
     pub(crate) configured: Vec<(Definition, Service, String)>,
     pub(crate) registered: Vec<Registered>,
+    pub(crate) met: Met,
     pub(crate) ledger: Ledger,
     pub(crate) board: Board,
     /// What others offer, and whether anybody here wants to know.
@@ -65,9 +71,9 @@ impl Registry {
     pub(crate) fn start(ground: Ground) -> Self {
         let (asks, queue) = mpsc::channel(QUEUE);
         let known = watch::Sender::new(BTreeMap::new());
-        let registry = Self { asks, known: known.subscribe() };
+        let registry = Self { asks: asks.clone(), known: known.subscribe() };
         let tasks = ground.tasks.clone();
-        let work = Work { ground, running: BTreeMap::new(), registered: Vec::new(), known };
+        let work = Work { ground, running: BTreeMap::new(), registered: Vec::new(), known, asks };
         tasks.spawn("services", work.run(queue));
         registry
     }
@@ -114,6 +120,7 @@ struct Work {
     running: BTreeMap<Key, Running>,
     registered: Vec<Registered>,
     known: watch::Sender<BTreeMap<Key, (Definition, String)>>,
+    asks: Asks,
 }
 
 impl Work {
@@ -132,6 +139,9 @@ impl Work {
                 Err(wrong) => tracing::warn!(field = wrong.field, reason = wrong.reason, "forgot a service"),
             }
         }
+        // What is offered no more has nothing to be remembered.
+        let (running, met) = (&self.running, &mut self.ground.met);
+        met.retain(|key, _| running.contains_key(key));
         let token = self.ground.tasks.token();
         loop {
             // Both are cancel safe; what was not taken out of the queue is answered by its end.
@@ -145,6 +155,7 @@ impl Work {
             let done = match ask {
                 Ask::Register(definition, pid) => self.register(*definition, pid).await,
                 Ask::Deregister(id) => self.deregister(&id).await,
+                Ask::Met(service) => self.met(&service).await,
                 Ask::Pulse(id, check, pulse, note) => self.pulse(&id, check.as_ref(), (pulse, note)),
             };
             if answer.send(done).is_err() {
@@ -165,6 +176,8 @@ impl Work {
             service: service.clone(),
             heard: hears,
             picture: self.ground.picture.clone(),
+            met: self.ground.met.get(&service.key()) == Some(&service.needs),
+            registry: self.asks.clone(),
             board: self.ground.board.clone(),
             clock: self.ground.clock.clone(),
             node: self.ground.node.clone(),
@@ -233,6 +246,9 @@ impl Work {
         next.retain(|kept| !kept.is(&key));
         self.keep(next).await?;
         self.end(&key);
+        if self.ground.met.remove(&key).is_some() {
+            self.keep_met().await?;
+        }
         Ok(())
     }
 
@@ -261,6 +277,21 @@ impl Work {
             }
         });
         Ok(())
+    }
+
+    /// What a service needs is there: it waits no more, also after a restart.
+    async fn met(&mut self, service: &Arc<Service>) -> Result<(), Refusal> {
+        // One that was taken back or said anew meanwhile has nothing to be remembered.
+        if self.running.get(&service.key()).is_none_or(|running| !Arc::ptr_eq(&running.service, service)) {
+            return Ok(());
+        }
+        self.ground.met.insert(service.key(), service.needs.clone());
+        self.keep_met().await
+    }
+
+    async fn keep_met(&self) -> Result<(), Refusal> {
+        let kept = self.ground.ledger.keep_met(&self.ground.met).await;
+        kept.map_err(|error| (Code::Store, error.to_string()))
     }
 
     async fn keep(&mut self, next: Vec<Registered>) -> Result<(), Refusal> {

@@ -1,8 +1,11 @@
 //! The control plane is away: what runs stays, the agent works from its ledger, and catches up when it is back.
 
-use bellwether_agent::config::Config;
+use std::time::Duration;
 
-use crate::bench::{Agent, Bench, tracing_entity};
+use bellwether_agent::config::Config;
+use bellwether_core::decide::liveness::Limits;
+
+use crate::bench::{Agent, Bench, NS, tracing_entity};
 use crate::service::{alive, entity, free_port, kill, started};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -36,6 +39,39 @@ async fn the_agent_keeps_its_promises_without_the_control_plane_and_catches_up()
     bench.start_server().await;
     bench.roll("v2").await;
     bench.runs("v2").await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_refuses_its_order_says_why_and_stays_in_touch() {
+    let bench = Bench::new().await;
+    let config = tracing_entity(&bench, "");
+    let agent = bench.agent(&config).await;
+    bench.roll("v1").await;
+    bench.runs("v1").await;
+    agent.stop().await;
+    // It has once taken an order of a leadership that this server knows nothing of.
+    let file = bench.data_dir().join("ledger/order.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut order: serde_json::Value = serde_json::from_str(&text).unwrap();
+    order["order"]["term"] = 1_000_000_000.into();
+    std::fs::write(&file, order.to_string()).unwrap();
+    let agent = bench.agent_again(&config);
+    bench.sees("it is back", |node| node.presence.contact == "up").await;
+    bench.roll("v2").await;
+    let status = bench.says("the refusal", |status| status.refused.is_some()).await;
+    let refused = status.refused.unwrap();
+    assert!(refused.contains("one of term 1000000000 is in hand"), "{refused}");
+    // Longer than a node may be quiet before it is thought to be in trouble.
+    let quiet = Limits::default().suspect.as_millis();
+    let first = status.last_contact_ms.unwrap();
+    bench
+        .says("contact since", |status| status.last_contact_ms.is_some_and(|last| last > first + quiet))
+        .await;
+    let events = bench.client.events(NS, None, 1_000, Duration::ZERO).await.unwrap().items;
+    let ill: Vec<_> = events.iter().filter(|event| event.kind == "node.suspect").collect();
+    assert!(ill.is_empty(), "{ill:?}");
+    assert_eq!(bench.node().await.running["web"], "v1");
     agent.stop().await;
 }
 

@@ -1,7 +1,8 @@
 //! Discovery over HTTP: the agent's port asked with curl and by a client that was made for Consul; and followed by a real
 //! Prometheus, which also asks the server.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use bellwether_agent::local::client::call;
@@ -11,7 +12,7 @@ use bellwether_api::v1::service::definition::Definition;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::bench::{Agent, Bench, lines, within};
+use crate::bench::{Agent, Bench, LONG, lines, within};
 
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let found = within(async || holds().await.then_some(())).await;
@@ -49,15 +50,46 @@ fn curl(port: u16, path: &str, more: &[&str]) -> Page {
         .args(more)
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+    page(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn page(text: &str) -> Page {
+    let text = text.replace('\r', "");
     let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
     let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     Page { status, head: head.to_lowercase(), body: body.to_owned() }
 }
 
-/// Begins to ask; the answer comes later.
-fn asking(port: u16, path: String) -> tokio::task::JoinHandle<Page> {
-    tokio::task::spawn_blocking(move || curl(port, &path, &[]))
+/// Somebody who has asked, and whose answer is outstanding. What is asked is with the agent when this returns: a client that
+/// is started may come too late for what happens next.
+struct Asked(TcpStream);
+
+impl Asked {
+    fn now(port: u16, path: &str) -> Self {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: agent\r\nconnection: close\r\n\r\n").unwrap();
+        // Whoever came before is let in by the time that this one is answered.
+        assert_eq!(curl(port, "/v1/status/leader", &[]).status, 200);
+        Self(stream)
+    }
+
+    fn is_answered(&self) -> bool {
+        self.0.set_nonblocking(true).unwrap();
+        let answered = self.0.peek(&mut [0]).is_ok();
+        self.0.set_nonblocking(false).unwrap();
+        answered
+    }
+
+    /// The answer, once there is one.
+    async fn answer(mut self) -> Page {
+        let read = move || {
+            let mut text = String::new();
+            self.0.set_read_timeout(Some(LONG)).unwrap();
+            self.0.read_to_string(&mut text).unwrap();
+            page(&text)
+        };
+        tokio::task::spawn_blocking(read).await.unwrap()
+    }
 }
 
 /// A service that is there while something listens on its port.
@@ -166,8 +198,10 @@ async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_r
     let config = format!("{}{}", head(http), web(port));
     let agent = bench.agent(&config).await;
     listening(http, "web").await;
+    // Critical it is before its check has answered too: the refusal is what stays.
     until("it is critical", async || {
-        curl(http, "/v1/health/service/web", &[]).json()[0]["Checks"][1]["Status"] == "critical"
+        let check = curl(http, "/v1/health/service/web", &[]).json()[0]["Checks"][1].clone();
+        check["Status"] == "critical" && check["Output"].as_str().is_some_and(|said| said.contains("refused"))
     })
     .await;
     let mut index = curl(http, "/v1/health/service/web", &[]).index();
@@ -180,21 +214,16 @@ async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_r
         (Some("true"), Some("0"))
     );
 
-    let mut next = asking(http, format!("/v1/health/service/web?index={index}&wait=10m"));
-    let passing = asking(http, format!("/v1/health/service/web?passing&index={index}&wait=10m"));
-    let other = asking(http, format!("/v1/health/service/nobody?index={index}&wait=10m"));
+    let next = Asked::now(http, &format!("/v1/health/service/web?index={index}&wait=10m"));
+    let passing = Asked::now(http, &format!("/v1/health/service/web?passing&index={index}&wait=10m"));
+    let other = Asked::now(http, &format!("/v1/health/service/nobody?index={index}&wait=10m"));
     let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
-    loop {
-        let page = next.await.unwrap();
-        assert!(page.index() > index, "{} after {index}", page.index());
-        index = page.index();
-        if page.json()[0]["Checks"][1]["Status"] == "passing" {
-            break;
-        }
-        next = asking(http, format!("/v1/health/service/web?index={index}&wait=10m"));
-    }
-    assert_eq!(passing.await.unwrap().json().as_array().map(Vec::len), Some(1));
-    assert!(!other.is_finished(), "whoever waits for something else is not woken");
+    let page = next.answer().await;
+    assert!(page.index() > index, "{} after {index}", page.index());
+    index = page.index();
+    assert_eq!(page.json()[0]["Checks"][1]["Status"], "passing");
+    assert_eq!(passing.answer().await.json().as_array().map(Vec::len), Some(1));
+    assert!(!other.is_answered(), "whoever waits for something else is not woken");
 
     // Cut off and started again it answers from what it kept, says so, and its index goes on rising.
     until("the catalogue is kept", async || {
@@ -204,7 +233,7 @@ async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_r
     .await;
     bench.stop_server().await;
     agent.stop().await;
-    assert_eq!(other.await.unwrap().status, 200, "an agent that ends answers what is there");
+    assert_eq!(other.answer().await.status, 200, "an agent that ends answers what is there");
     let agent = bench.agent_again(&config);
     until("it answers", async || curl(http, "/v1/status/leader", &[]).status == 200).await;
     let page = curl(http, &format!("/v1/health/service/web?passing&index={index}&wait=10m"), &[]);

@@ -119,7 +119,8 @@ async fn the_dynamic_commands_run_again_when_what_they_are_made_from_changed_and
 async fn a_service_that_needs_others_is_found_and_does_not_serve_until_they_are_there() {
     let bench = Bench::new().await;
     // Nothing else here wants to know what is offered, and neither service belongs to an entity.
-    let agent = bench.agent("[[service]]\nname = \"web\"\nneeds = [\"2 of mysql\"]\n").await;
+    let web = "[[service]]\nname = \"web\"\nneeds = [\"2 of mysql\"]\n";
+    let agent = bench.agent(web).await;
     let says = async |service: &str, text: &str| {
         until(text, async || {
             let view = bench.client.service(crate::bench::NS, service, None, std::time::Duration::ZERO).await;
@@ -151,5 +152,16 @@ async fn a_service_that_needs_others_is_found_and_does_not_serve_until_they_are_
     })
     .await;
     says("web", "passing ").await;
+
+    // Neither does a restart, after which nobody has said yet that it serves.
+    agent.stop().await;
+    let agent = bench.agent_again(web);
+    let silent = "failing check alive: nothing was said yet";
+    says("mysql", silent).await;
+    says("web", "passing ").await;
+    // What is needed besides, nobody has made sure of.
+    agent.stop().await;
+    let agent = bench.agent_again(&web.replace("2 of mysql", "3 of mysql"));
+    says("web", "failing needs 3 functional of mysql: 0 of 2 registered serve; one on web-1: check alive: nothing was said yet").await;
     agent.stop().await;
 }

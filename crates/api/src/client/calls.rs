@@ -50,7 +50,7 @@ impl Client {
         self.get(&fill(paths::STATUS, &[namespace]), DEFAULT_DEADLINE).await
     }
 
-    /// Why something is as it is; `subject` as `node/NAME`, `entity/NAME`, `target/ENTITY/NAME` or a bare name.
+    /// Why something is as it is; `subject` as `node/NAME`, `entity/NAME`, `service/NAME`, `target/ENTITY/NAME` or a bare name.
     ///
     /// # Errors
     /// [`CallError`].

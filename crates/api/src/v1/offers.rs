@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::records::offers as core;
-use bellwether_core::words::name::{InterfaceName, Tag};
+use bellwether_core::records::report::MAX_LACKS;
+use bellwether_core::words::name::{InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,9 @@ pub struct Offer {
     /// The entity it belongs to on its node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
+    /// Services that it waits for before it serves, at most 64.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub lacks: BTreeSet<String>,
     /// `passing`, `warning` or `failing`.
     pub level: String,
     /// Why it is not simply passing; one line.
@@ -89,6 +93,14 @@ pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, Sha
     Ok(Addresses(shape.iter().map(read).collect::<Result<_, _>>()?))
 }
 
+/// Reads what something waits for.
+pub(super) fn lacks(names: &BTreeSet<String>) -> Result<BTreeSet<ServiceName>, ShapeError> {
+    if names.len() > MAX_LACKS {
+        return Err(ShapeError::at("lacks", format!("there are more than {MAX_LACKS}")));
+    }
+    names.iter().map(|service| read("lacks", service)).collect()
+}
+
 impl From<&core::Offers> for Offers {
     fn from(from: &core::Offers) -> Self {
         let instances = from.instances.iter().map(|((service, name), offer)| Offer {
@@ -99,6 +111,7 @@ impl From<&core::Offers> for Offers {
             tags: offer.tags.iter().map(ToString::to_string).collect(),
             meta: offer.meta.clone(),
             entity: offer.entity.as_ref().map(ToString::to_string),
+            lacks: offer.lacks.iter().map(ToString::to_string).collect(),
             level: offer.serving.as_str().to_owned(),
             reason: offer.serving.reason().to_owned(),
             since_ms: offer.since.as_millis(),
@@ -169,6 +182,7 @@ impl TryFrom<Offer> for core::Offer {
             tags,
             meta: from.meta,
             entity: read_some("entity", from.entity.as_deref())?,
+            lacks: lacks(&from.lacks)?,
             serving,
             since: Timestamp::from_millis(from.since_ms),
         })

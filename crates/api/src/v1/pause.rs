@@ -2,10 +2,11 @@
 
 use bellwether_core::records::node::Marked as Mark;
 use bellwether_core::records::pause as core;
+use bellwether_core::words::selector::Selector;
 use serde::{Deserialize, Serialize};
 
 use super::node::Marked;
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, read, reason};
 
 /// Asks for a pause of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -18,6 +19,16 @@ pub struct PauseSpec {
     #[schema(example = "the disks are being replaced")]
     #[serde(default)]
     pub why: String,
+}
+
+impl PauseSpec {
+    /// Reads it: which nodes, and why.
+    ///
+    /// # Errors
+    /// [`ShapeError`] naming the field.
+    pub fn read(&self) -> Result<(Selector, String), ShapeError> {
+        Ok((read("nodes", &self.nodes)?, reason(&self.why)?))
+    }
 }
 
 /// A pause of nodes.

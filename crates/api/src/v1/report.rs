@@ -10,6 +10,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
+use super::offers::lacks;
 use super::status::Status;
 use crate::shape::{ShapeError, read, read_some};
 
@@ -163,12 +164,8 @@ impl From<&core::EntityReport> for EntityReport {
 impl TryFrom<EntityReport> for core::EntityReport {
     type Error = ShapeError;
     fn try_from(from: EntityReport) -> Result<Self, ShapeError> {
-        if from.lacks.len() > core::MAX_LACKS {
-            return Err(ShapeError::at("lacks", format!("there are more than {}", core::MAX_LACKS)));
-        }
-        let lacks = from.lacks.iter().map(|service| read("lacks", service));
         Ok(Self {
-            lacks: lacks.collect::<Result<_, _>>()?,
+            lacks: lacks(&from.lacks)?,
             running: read_some("running", from.running.as_deref())?,
             answering: AssignmentNumber::new(from.answering),
             doing: from.doing.into(),

@@ -115,6 +115,7 @@ fn sheet(status: &Status) -> String {
     lines.extend(provision.map(|provision| format!("set up    {}: {}", provision.state, provision.reason)));
     let misread = status.misread.iter();
     lines.extend(misread.map(|reason| format!("catalogue not understood, an older one is used: {reason}")));
+    lines.extend(status.refused.iter().map(|reason| format!("refused   {reason}")));
     lines.extend(status.paused.iter().map(|why| format!("paused    {why}")));
     let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let rows = status.entities.iter().map(|(name, entity)| {

@@ -94,6 +94,10 @@ async fn compare(context: &Context, object: &Object) -> Result<Compared, Failure
             let old = there(client.freeze(object.freezes_in(), name).await)?;
             (old.is_none(), change::freeze(old.as_ref(), spec).map_err(|error| object.refused(&error))?)
         }
+        Spec::Pause(spec) => {
+            let old = there(client.pause(namespace, name).await)?;
+            (old.is_none(), change::pause(old.as_ref(), spec).map_err(|error| object.refused(&error))?)
+        }
     };
     let outcome = match (is_new, fields.is_empty()) {
         (true, _) => Outcome::Created,
@@ -121,6 +125,13 @@ async fn write(context: &Context, object: &Object) -> Result<(), Failure> {
             if let Some(hint) = set.hint {
                 tell(&format!("{object}: {hint}"));
             }
+        }
+        Spec::Pause(spec) => {
+            let set = client.set_pause(namespace, name, spec).await?;
+            tell(&format!(
+                "{object} holds {} node(s) now, and whichever {} picks later",
+                set.held, spec.nodes
+            ));
         }
     }
     Ok(())

@@ -63,6 +63,7 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
     let found = match kind {
         "node" => fields(&client.node(namespace, name).await?)?,
         "entity" => fields(&client.entity(namespace, name).await?)?,
+        "service" => fields(&client.service(namespace, name, None, Duration::ZERO).await?)?,
         "slot" => fields(&client.slot(namespace, name, None, Duration::ZERO).await?.slot)?,
         "target" => fields(&target(context, name).await?)?,
         "pause" => fields(&client.pause(namespace, name).await?)?,
@@ -78,7 +79,7 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
             Err(error) => return Err(error.into()),
         },
         other => {
-            let hint = "node/NAME, entity/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME or profile/NAME";
+            let hint = "node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME or profile/NAME";
             return Err(Failure::usage(format!("describe a {other:?}")).hint(hint));
         }
     };
@@ -114,6 +115,7 @@ fn is_about(event: &str, subject: &str) -> bool {
     match (subject.split_once('/'), parts.as_slice()) {
         _ if event == subject => true,
         (Some(("entity", name)), ["rollout" | "target", entity, _]) => *entity == name,
+        (Some(("service", name)), ["service", service, ..]) => *service == name,
         (Some(("rollout", name)), ["entity" | "rollout" | "target", entity, ..]) => *entity == name,
         (Some(("node", name)), ["target", _, target]) => *target == name,
         _ => false,
@@ -123,7 +125,7 @@ fn is_about(event: &str, subject: &str) -> bool {
 /// Why it is as it is; a freeze, pause or profile waits for nothing.
 async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     let asked = match subject.split_once('/') {
-        Some(("node" | "entity" | "target" | "slot", _)) => subject.to_owned(),
+        Some(("node" | "entity" | "service" | "target" | "slot", _)) => subject.to_owned(),
         Some(("rollout", entity)) => format!("entity/{entity}"),
         Some(_) | None => return Ok(Vec::new()),
     };

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::freeze::FreezeSpec;
+use bellwether_api::v1::pause::PauseSpec;
 use bellwether_api::v1::policy::Policy;
 use serde::Serialize;
 use serde_json::Value;
@@ -88,7 +89,7 @@ fn text(field: &Field) -> String {
     lines.join("\n")
 }
 
-/// Every field there is to explain: of entities, of policies, of freezes, of configuration files, each by name.
+/// Every field there is to explain: of entities, of policies, of freezes, of pauses, of configuration files, each by name.
 fn fields() -> Result<Vec<Field>, Failure> {
     let mut shapes = Vec::new();
     EntitySpec::schemas(&mut shapes);
@@ -98,8 +99,12 @@ fn fields() -> Result<Vec<Field>, Failure> {
         known.insert(name, serde_json::to_value(shape).map_err(unreadable)?);
     }
     let mut fields = Vec::new();
-    let roots =
-        [("entity", EntitySpec::schema()), ("policy", Policy::schema()), ("freeze", FreezeSpec::schema())];
+    let roots = [
+        ("entity", EntitySpec::schema()),
+        ("policy", Policy::schema()),
+        ("freeze", FreezeSpec::schema()),
+        ("pause", PauseSpec::schema()),
+    ];
     for (name, shape) in roots {
         let shape = serde_json::to_value(shape).map_err(unreadable)?;
         fields.push(explained(name, &shape));

@@ -194,6 +194,58 @@ async fn files_are_compared_applied_and_applied_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pauses_in_a_file_hold_one_node_a_role_and_everybody_and_are_whose_token_it_was() {
+    let place = two_nodes().await;
+    let file = place.path("pauses.yaml");
+    let all = "kind: pause\nname: inventory\nnodes: all\n";
+    let pauses = format!(
+        "kind: pause\nname: disks\nnodes: role=db or role=mail\nwhy: the disks are being replaced\n---\n\
+         kind: pause\nname: one\nnamespace: default\nnodes: name=web-1\n---\n{all}"
+    );
+    std::fs::write(&file, &pauses).unwrap();
+    let diff = place.run(&["diff", "-f", &file]);
+    let said = text_of(&diff);
+    assert!(code(&diff) == 1 && said.contains("pause/disks (new)"), "{said}");
+    assert!(said.contains("nodes: - → role=db or role=mail"), "{said}");
+    let created = "pause/disks created\npause/one created\npause/inventory created\n";
+    assert_eq!(done(&place, &["apply", "-f", &file, "--dry-run"]), created);
+    assert_eq!(done(&place, &["pause", "list", "-o", "name"]), "");
+    let applied = place.run(&["apply", "-f", &file]);
+    assert_eq!(text_of(&applied), created);
+    assert!(text(&applied.stderr).contains("pause/one holds 1 node(s) now"), "{}", text(&applied.stderr));
+    let list: Value = serde_json::from_str(&done(&place, &["pause", "list", "-o", "json"])).unwrap();
+    let held = |name: &str| {
+        let views = list.as_array().unwrap();
+        let view = views.iter().find(|view| view["pause"]["name"] == name).unwrap();
+        (view["held"].as_u64().unwrap(), view["pause"]["mark"]["by"].as_str().unwrap().to_owned())
+    };
+    let owner = held("disks").1;
+    assert!(!owner.is_empty());
+    assert_eq!([held("disks").0, held("one").0, held("inventory").0], [0, 1, 2]);
+    wait_for("the node says who holds it", async || done(&place, &["node", "why", "web-1"]).contains(&owner))
+        .await;
+
+    let before = done(&place, &["events", "-o", "name"]);
+    assert_eq!(done(&place, &["apply", "-f", &file]), created.replace("created", "unchanged"));
+    assert_eq!(done(&place, &["events", "-o", "name"]), before, "nothing is written when nothing changes");
+    let changed = pauses.replace("replaced", "cleaned");
+    let applied = place.run_with(&["apply", "-f", "-"], &changed);
+    assert!(
+        text_of(&applied).starts_with("pause/disks changed\npause/one unchanged\n"),
+        "{}",
+        text_of(&applied)
+    );
+    assert!(done(&place, &["pause", "list"]).contains("cleaned"));
+    done(&place, &["pause", "off", "inventory"]);
+    assert_eq!(text_of(&place.run_with(&["apply", "-f", "-"], all)), "pause/inventory created\n");
+    assert!(done(&place, &["explain", "pause.nodes"]).contains("role=db"));
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stdout)
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_file_with_a_mistake_anywhere_changes_nothing() {
     let place = Place::new().await;
     let good = "kind: entity\nname: web\nselector: all\n---\n";
@@ -209,6 +261,13 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
         ("kind: entity\nname: x\nselector: role=\n", &["entity/x", "selector"]),
         ("kind: entity\nname: x\nselector: all\npolicy:\n  batch: lots\n", &["entity/x", "policy.batch"]),
         ("kind: freeze\nname: x\nlasts: 0s\n", &["freeze/x", "lasts"]),
+        ("kind: freeze\nname: x\nwhy: \"two\\nlines\"\n", &["freeze/x", "why", "one line"]),
+        ("kind: pause\nname: x\nnodse: all\n", &["document 2", "line 7", "did you mean nodes?"]),
+        ("kind: pause\nname: x\n", &["document 2", "missing field `nodes`"]),
+        ("kind: pause\nname: x\nnodes: role=\n", &["pause/x", "nodes"]),
+        ("kind: pause\nname: X\nnodes: all\n", &["pause/X", "name"]),
+        ("kind: pause\nname: x\nnodes: all\nall_namespaces: true\n", &["unknown field `all_namespaces`"]),
+        ("kind: pause\nname: x\nnodes: all\nwhy: \"two\\nlines\"\n", &["pause/x", "why", "one line"]),
         ("kind: entity\nname: web\nselector: all\n", &["entity/web is there twice"]),
     ];
     for (second, says) in cases {

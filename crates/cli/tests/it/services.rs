@@ -155,3 +155,41 @@ async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_o
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_needs_less() {
+    let mut place = Place::new().await;
+    let service = |own: &str, need: &str| format!("[[service]]\nname = \"{own}\"\nneeds = [\"{need}\"]\n");
+    place.start_agent("shop-1", &service("shop", "bank"));
+    place.start_agent("bank-1", &service("bank", "shop"));
+    let circle = "service bank (on bank-1) waits for shop, service shop (on shop-1) waits for bank";
+    let why = |subject: &str| said(&place.run(&["why", subject]));
+    for subject in ["node/shop-1", "node/bank-1", "service/shop", "service/bank", "bank"] {
+        wait_for(&format!("the why of {subject} names the circle"), async || why(subject).contains(circle))
+            .await;
+    }
+    let lines = why("service/shop");
+    assert!(lines.contains("0 of 1 registered serve"), "{lines}");
+    assert!(lines.contains("shop on shop-1: needs 1 functional of bank"), "{lines}");
+    let described = said(&place.run(&["describe", "service/bank"]));
+    assert!(described.contains("wait.circular") && described.contains(circle), "{described}");
+    let unheard = place.run(&["why", "service/shpo"]);
+    assert!(said(&unheard).contains("did you mean shop?"), "{}", said(&unheard));
+
+    // The shop can open once it knows where the bank is.
+    place.kill_agent("shop-1");
+    let config = place.path("shop-1/agent.toml");
+    let changed = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, changed.replace("\"bank\"]", "\"1 addressable of bank\"]")).unwrap();
+    place.resume_agent("shop-1");
+    for name in ["shop", "bank"] {
+        wait_for(&format!("{name} serves"), async || {
+            said(&place.run(&["why", &format!("service/{name}")])).contains("1 of 1 registered serve")
+        })
+        .await;
+    }
+    let events = place.client().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
+    let told: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+    let told = told.iter().filter(|kind| kind.starts_with("wait.")).copied().collect::<Vec<_>>();
+    assert_eq!(told, ["wait.circular", "wait.circle_ended"]);
+}

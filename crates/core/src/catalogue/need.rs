@@ -110,7 +110,9 @@ impl Need {
     }
 }
 
-fn why(instance: &Instance) -> String {
+/// One that does not serve, and why: `mysql on db-1: check port: refused`.
+#[must_use]
+pub fn why(instance: &Instance) -> String {
     let reason = match &instance.level {
         Level::Warning { reason } | Level::Failing { reason } => reason.to_string(),
         Level::Passing => "passing".into(),

@@ -1,4 +1,4 @@
-//! Circular waits: entities that wait for each other's services. Written only by the decider that finds them.
+//! Circular waits: entities and services that wait for each other. Written only by the decider that finds them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,8 +11,8 @@ use crate::words::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Circles(pub Vec<Circle>);
 
-/// Entities that wait for each other's services, each for one that the next offers, and the last for one that the first
-/// offers. The one whose name comes first begins.
+/// Entities and services that wait for each other, each for a service that the next offers or is, and the last for one of
+/// the first. The one whose name comes first begins, entities before services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Circle {
     /// The members.
@@ -21,31 +21,33 @@ pub struct Circle {
     pub since: Timestamp,
 }
 
-/// An entity that waits.
+/// One that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// Which.
-    pub entity: EntityName,
+    pub who: Waiter,
     /// A node where it waits; there may be more.
     pub node: NodeName,
     /// What it waits for.
     pub waits_for: ServiceName,
 }
 
-impl Circle {
-    /// Whether both are the same entities waiting for the same services.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        let key = |circle: &Self| -> Vec<(EntityName, ServiceName)> {
-            circle.members.iter().map(|of| (of.entity.clone(), of.waits_for.clone())).collect()
-        };
-        key(self) == key(other)
-    }
+/// What can wait for services.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waiter {
+    /// An entity, before its dynamic part.
+    Entity(EntityName),
+    /// A service with needs of its own, before it is said to serve.
+    Service(ServiceName),
+}
 
-    /// Whether an entity is in it.
+impl Circle {
+    /// Whether both are the same members waiting for the same services.
     #[must_use]
-    pub fn has(&self, entity: &EntityName) -> bool {
-        self.members.iter().any(|member| member.entity == *entity)
+    pub fn is_same(&self, other: &[Member]) -> bool {
+        let pairs = self.members.iter().zip(other);
+        self.members.len() == other.len()
+            && pairs.into_iter().all(|(own, of)| own.who == of.who && own.waits_for == of.waits_for)
     }
 
     /// What could end it, in one line.
@@ -58,12 +60,33 @@ impl Circle {
     }
 }
 
-/// `app (on web-1) waits for db, db (on db-1) waits for app`.
+impl Waiter {
+    /// What events and questions about it name: `entity/app`, `service/db`.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        match self {
+            Self::Entity(name) => alloc::format!("entity/{name}"),
+            Self::Service(name) => alloc::format!("service/{name}"),
+        }
+    }
+}
+
+/// `app`, or `service db`.
+impl fmt::Display for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entity(name) => name.fmt(f),
+            Self::Service(name) => write!(f, "service {name}"),
+        }
+    }
+}
+
+/// `app (on web-1) waits for db, service db (on db-1) waits for app`.
 impl fmt::Display for Circle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, member) in self.members.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
-            write!(f, "{comma}{} (on {}) waits for {}", member.entity, member.node, member.waits_for)?;
+            write!(f, "{comma}{} (on {}) waits for {}", member.who, member.node, member.waits_for)?;
         }
         Ok(())
     }

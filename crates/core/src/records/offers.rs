@@ -45,6 +45,8 @@ pub struct Offer {
     pub meta: BTreeMap<String, String>,
     /// The entity it belongs to on its node; none for what stands beside all of them.
     pub entity: Option<EntityName>,
+    /// Services that it waits for before it serves.
+    pub lacks: BTreeSet<ServiceName>,
     /// What its checks say.
     pub serving: Serving,
     /// Since when they say so, by the server's clock.

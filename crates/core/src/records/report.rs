@@ -13,7 +13,7 @@ use crate::words::version::Version;
 /// Most entities in one report.
 pub const MAX_ENTITIES: usize = 256;
 
-/// Most services that one entity waits for.
+/// Most services that one entity, or one instance of a service, waits for.
 pub const MAX_LACKS: usize = 64;
 
 /// Everything one node says it saw.

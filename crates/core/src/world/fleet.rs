@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 
 use rpds::RedBlackTreeSetSync;
 
+use super::waits::Waits;
 use super::{Kept, Map};
 use crate::catalogue::Catalogue;
 use crate::catalogue::log::Log;
@@ -55,8 +56,8 @@ pub struct Fleet {
     pub services: Map<ServiceName, Kept<Service>>,
     /// Who waits for whom in a circle.
     pub circles: Option<Kept<Circles>>,
-    /// Entities that wait for a service, with the node where they do.
-    pub lacking: Set<(EntityName, NodeName)>,
+    /// Who waits for which services.
+    pub waits: Waits,
     /// Who offers what, and whether it serves.
     pub catalogue: Catalogue,
     /// What changed in it.

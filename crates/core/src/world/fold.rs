@@ -3,6 +3,7 @@
 mod indexes;
 mod offered;
 pub(crate) mod sight;
+mod waits;
 mod whole;
 
 use alloc::sync::Arc;
@@ -161,16 +162,24 @@ impl Fleet {
 
     fn report_changed(&mut self, report: Report, revision: Revision) {
         let name = report.node.clone();
+        let waits = |report: &Report| report.entities.values().any(|entity| !entity.lacks.is_empty());
+        let waited = self.reports.get(&name).is_some_and(|before| waits(&before.value)) || waits(&report);
         self.forget_report(&name);
-        let lacking = report.entities.iter().filter(|(_, entity)| !entity.lacks.is_empty());
-        for (entity, _) in lacking {
-            self.lacking.insert_mut((entity.clone(), name.clone()));
-        }
         if let Some(at) = report.next_silence() {
             self.silences.insert_mut((at, name.clone()));
         }
         self.reports.insert_mut(name.clone(), kept(report, revision));
+        if waited {
+            self.waits_changed(&name);
+        }
         self.sightings_changed(&name, revision);
+    }
+
+    fn report_gone(&mut self, name: &NodeName, revision: Revision) {
+        self.forget_report(name);
+        self.reports.remove_mut(name);
+        self.waits_changed(name);
+        self.sightings_changed(name, revision);
     }
 
     /// Takes a report out of the indexes before it is replaced or goes.
@@ -178,9 +187,6 @@ impl Fleet {
         let Some(before) = self.reports.get(name).map(|kept| kept.value.clone()) else { return };
         if let Some(at) = before.next_silence() {
             self.silences.remove_mut(&(at, name.clone()));
-        }
-        for (entity, _) in before.entities.iter().filter(|(_, entity)| !entity.lacks.is_empty()) {
-            self.lacking.remove_mut(&(entity.clone(), name.clone()));
         }
     }
 
@@ -208,11 +214,7 @@ impl Fleet {
                 self.presences.remove_mut(name);
                 self.heard_from(name, before.as_ref(), revision);
             }
-            Key::Report(name) => {
-                self.forget_report(name);
-                self.reports.remove_mut(name);
-                self.sightings_changed(name, revision);
-            }
+            Key::Report(name) => self.report_gone(name, revision),
             Key::Order(name) => {
                 self.orders.remove_mut(name);
                 self.order_changed(name);

@@ -91,7 +91,7 @@ pub(crate) async fn targets(
 }
 
 /// A name that nobody ever offered, and the nearest that somebody did.
-fn unheard(fleet: Option<&Fleet>, name: &ServiceName) -> Failure {
+pub(super) fn unheard(fleet: Option<&Fleet>, name: &ServiceName) -> Failure {
     let known = fleet.into_iter().flat_map(|fleet| fleet.catalogue.services()).map(|(name, _)| name.as_str());
     let failure =
         Failure::new(Code::NotFound, format!("could not find service {name}: nobody ever offered it"));

@@ -8,19 +8,23 @@ use bellwether_api::shape::read;
 use bellwether_api::v1::overview::{EntityLine, Overview};
 use bellwether_api::v1::server::Leader;
 use bellwether_api::v1::why::Why;
+use bellwether_core::catalogue::need;
+use bellwether_core::records::circle::{Member, Waiter};
 use bellwether_core::records::node::Contact;
 use bellwether_core::records::offers::Serving;
 use bellwether_core::records::status;
 use bellwether_core::rollout::why::{why as why_target, why_rollout};
-use bellwether_core::words::name::{EntityName, NodeName, SlotName, TargetName};
+use bellwether_core::words::name::{EntityName, NodeName, ServiceName, SlotName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::waits::Wait;
 
 use super::App;
 use super::entities::missing;
 use super::input::{Answer, Ns, Subject};
 use super::problem::Failure;
 use super::servers::store;
+use super::services::unheard;
 
 pub(crate) async fn get(
     State(app): State<App>,
@@ -34,6 +38,7 @@ pub(crate) async fn get(
     let (waiting, lines) = match subject.split_once('/') {
         Some(("node", name)) => node(fleet, &read("node", name)?, now)?,
         Some(("entity", name)) => entity(fleet, &read("entity", name)?)?,
+        Some(("service", name)) => service(fleet, &read("service", name)?)?,
         Some(("slot", name)) => slot(fleet, &read("slot", name)?, now),
         Some(("target", rest)) if rest.contains('/') => {
             let (name, target) = rest.split_once('/').unwrap_or((rest, ""));
@@ -42,22 +47,24 @@ pub(crate) async fn get(
             let known = board.target(&target).is_some();
             let none = || Failure::new(Code::NotFound, format!("could not find target {target} of {name}"));
             let lines = known.then(|| vec![why_target(board, &target, now)]).ok_or_else(none)?;
-            (true, lines.into_iter().chain(circles(fleet, &name)).collect())
+            (true, lines.into_iter().chain(circles(fleet, &Waiter::Entity(name))).collect())
         }
         Some(_) | None => bare(fleet, &subject, now)?,
     };
     Ok(Answer(Why { subject, waiting, lines }))
 }
 
-/// A bare name: the node or entity of that name.
+/// A bare name: the node, entity or service of that name.
 fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
     let as_node = NodeName::parse(name).ok().filter(|name| fleet.nodes.contains_key(name));
     let as_entity = EntityName::parse(name).ok().filter(|name| fleet.entities.contains_key(name));
-    match (as_node, as_entity) {
-        (Some(name), _) => node(fleet, &name, now),
-        (None, Some(name)) => entity(fleet, &name),
-        (None, None) => {
-            let hint = "ask about node/NAME, entity/NAME, target/ENTITY/NAME or slot/NAME";
+    let as_service = ServiceName::parse(name).ok().filter(|name| fleet.catalogue.service(name).is_some());
+    match (as_node, as_entity, as_service) {
+        (Some(name), _, _) => node(fleet, &name, now),
+        (None, Some(name), _) => entity(fleet, &name),
+        (None, None, Some(name)) => service(fleet, &name),
+        (None, None, None) => {
+            let hint = "ask about node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME";
             Err(Failure::new(Code::NotFound, format!("could not find {name:?}")).hint(hint))
         }
     }
@@ -65,8 +72,23 @@ fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>)
 
 fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failure> {
     let board = fleet.boards.get(name).ok_or_else(|| missing(name))?;
-    let lines = std::iter::once(why_rollout(board)).chain(circles(fleet, name));
+    let lines = std::iter::once(why_rollout(board)).chain(circles(fleet, &Waiter::Entity(name.clone())));
     Ok((board.progress().active().is_some(), lines.collect()))
+}
+
+/// How many serve, why the others do not, and who waits in a circle for it and for whom it waits.
+fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Failure> {
+    let service = fleet.catalogue.service(name).ok_or_else(|| unheard(Some(fleet), name))?;
+    let (functional, addressable) = (service.functional(), service.addressable());
+    let first = if addressable == 0 {
+        "nobody offers it now".to_owned()
+    } else {
+        format!("{functional} of {addressable} registered serve")
+    };
+    let down = service.instances().filter(|instance| !instance.level.serves());
+    let down = down.map(need::why);
+    let lines = std::iter::once(first).chain(down).chain(circles(fleet, &Waiter::Service(name.clone())));
+    Ok((functional < addressable, lines.collect()))
 }
 
 fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
@@ -97,12 +119,14 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     for ((service, instance), offer) in offers.filter(|(_, offer)| !serves(&offer.serving)) {
         lines.push(format!("{instance} of service {service} does not serve: {}", offer.serving.reason()));
     }
+    let services = fleet.waits.on(name).filter(|wait| matches!(wait.who, Waiter::Service(_)));
+    lines.extend(services.flat_map(|wait| circles_of(fleet, wait)));
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
     for (entity, board) in fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some()) {
         lines.push(format!("{entity}: {}", why_target(board, &target, now)));
-        let waits = fleet.lacking.contains(&(entity.clone(), name.clone()));
-        lines.extend(circles(fleet, entity).filter(|_| waits));
+        let own = fleet.waits.on(name).filter(|wait| matches!(&wait.who, Waiter::Entity(of) if of == entity));
+        lines.extend(own.flat_map(|wait| circles_of(fleet, wait)));
     }
     if lines.is_empty() {
         lines.push("it is up, and nothing is asked of it".to_owned());
@@ -137,10 +161,20 @@ fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
     (held >= may, std::iter::once(first).chain(holders).collect())
 }
 
-/// The circles of waiting that an entity is in.
-fn circles(fleet: &Fleet, entity: &EntityName) -> impl Iterator<Item = String> {
+/// The circles of waiting that an entity or a service is in.
+fn circles(fleet: &Fleet, who: &Waiter) -> Vec<String> {
+    named(fleet, |member| member.who == *who)
+}
+
+/// The circles that one machine's own waiting is part of.
+fn circles_of(fleet: &Fleet, wait: &Wait) -> Vec<String> {
+    named(fleet, |member| member.who == wait.who && wait.lacks.contains(&member.waits_for))
+}
+
+fn named(fleet: &Fleet, is_in: impl Fn(&Member) -> bool) -> Vec<String> {
     let all = fleet.circles.iter().flat_map(|kept| &kept.value.0);
-    all.filter(|circle| circle.has(entity)).map(|circle| format!("a circle: {circle}; {}", circle.hint()))
+    let found = all.filter(|circle| circle.members.iter().any(&is_in));
+    found.map(|circle| format!("a circle: {circle}; {}", circle.hint())).collect()
 }
 
 fn or_none(text: &str) -> &str {

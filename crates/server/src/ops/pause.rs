@@ -1,6 +1,5 @@
 //! Pauses of the nodes that a selector picks: setting and ending. What they keep from beginning is the agents' business.
 
-use bellwether_api::shape::read;
 use bellwether_api::v1::pause::PauseSpec;
 use bellwether_core::records::event::Draft;
 use bellwether_core::records::key::{Key, Record};
@@ -8,9 +7,8 @@ use bellwether_core::records::node::Marked;
 use bellwether_core::records::pause::Pause;
 use bellwether_core::verdict::{Atom, Write};
 use bellwether_core::words::name::{Actor, Namespace, PauseName};
-use bellwether_core::words::selector::Selector;
 
-use super::{OpError, cause, event, reason};
+use super::{OpError, cause, event};
 use crate::desk::Desk;
 
 /// Sets a pause, in place of any of its name. Answers whether it is new.
@@ -24,8 +22,7 @@ pub async fn put(
     name: &PauseName,
     spec: &PauseSpec,
 ) -> Result<bool, OpError> {
-    let nodes: Selector = read("nodes", &spec.nodes)?;
-    let why = reason(&spec.why)?;
+    let (nodes, why) = spec.read()?;
     desk.change(namespace, actor, |_, fleet, now| {
         let mark = Marked { by: actor.clone(), at: now, why: why.clone() };
         let pause = Pause { name: name.clone(), nodes: nodes.clone(), mark };

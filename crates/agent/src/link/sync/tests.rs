@@ -43,7 +43,8 @@ fn sync(dir: &std::path::Path, contact: watch::Sender<Contact>) -> Sync {
         deliveries: watch::Sender::new(0).subscribe(),
         picture: watch::Sender::default(),
         wants_catalogue: watch::channel(false).1,
-        misread: Misread::default(),
+        misread: Refused::default(),
+        refused: RefusedOrder::default(),
         clock: Clock::system(),
         seed: 1,
     }
@@ -97,6 +98,37 @@ async fn an_older_order_changes_neither_the_ledger_nor_what_is_done() {
     let (_, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
     assert_eq!(kept.order.unwrap().generation, Generation::new(5));
     sync.take(order(6, 4)).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_order_that_is_refused_does_not_hold_up_the_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let contact = watch::Sender::new(Contact::default());
+    let mut sync = sync(dir.path(), contact.clone());
+    let answer = |order, catalogue| v1::order::Sync { order: Some(order), wants_report: false, catalogue };
+    let heard = |index| {
+        let text = format!("{{\"index\": {index}, \"whole\": true, \"changes\": []}}");
+        serde_json::from_str(&text).unwrap()
+    };
+    let refused = || contact.borrow().refused.clone();
+    assert_eq!(sync.heed(answer(order(5, 3), None)).await, None);
+    assert_eq!(refused(), None);
+
+    let older = answer(order(9, 2), Some(heard(7)));
+    assert_eq!(sync.heed(older).await, None, "the line goes on");
+    assert_eq!(refused().as_deref(), Some("could not take an order of term 2: one of term 3 is in hand"));
+    assert_eq!(sync.picture.borrow().index, 7, "what came with it is taken in");
+    let known = |sync: &Sync| sync.refused.known(Generation::new(5), sync.clock.now());
+    assert_eq!(known(&sync), Generation::new(9), "it is not asked for again at once");
+    let mut strange = order(10, 3);
+    strange.entities.get_mut("web").unwrap().means = "dream".into();
+    assert_eq!(sync.heed(answer(strange, None)).await, None);
+    assert!(refused().is_some_and(|reason| reason.contains("entities.web.means")), "{:?}", refused());
+    assert_eq!(sync.orders.borrow().as_ref().unwrap().generation, Generation::new(5));
+
+    assert_eq!(sync.heed(answer(order(11, 3), None)).await, None);
+    assert_eq!((refused(), known(&sync)), (None, Generation::new(5)));
+    assert_eq!(sync.orders.borrow().as_ref().unwrap().generation, Generation::new(11));
 }
 
 #[test]

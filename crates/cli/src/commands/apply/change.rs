@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use bellwether_api::shape::ShapeError;
+use bellwether_api::shape::{ShapeError, read, reason};
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::external::External;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_api::v1::pause::{PauseSpec, PauseView};
 use bellwether_api::v1::policy::Policy;
 use bellwether_core::records::entity::{Kind, Source};
 use bellwether_core::records::freeze::Scope;
+use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::Span;
 use serde::Serialize;
 use serde_json::Value;
@@ -97,21 +99,18 @@ fn of_entity(source: &Source, kind: &Kind, policy: &Policy) -> Fields {
 /// What changes of a freeze. One that ended is set again.
 pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<Field>, ShapeError> {
     let (scope, _, lasts) = spec.read()?;
+    let why = reason(&spec.why)?;
     let strength = spec.strength.clone().unwrap_or_else(|| "freeze".to_owned());
     let (entity, targets) = match scope {
         Scope::Everything => (None, None),
         Scope::Entity(entity) => (Some(entity.to_string()), None),
         Scope::Targets(selector) => (None, Some(selector.to_string())),
     };
-    let fields = |values: [(&str, Option<String>); 6]| {
-        let said = values.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?)));
-        said.collect::<Fields>()
-    };
-    let new = fields([
+    let new = said([
         ("entity", entity),
         ("targets", targets),
         ("strength", Some(strength)),
-        ("why", Some(spec.why.trim().to_owned())),
+        ("why", Some(why)),
         ("lasts", lasts.map(|lasts| lasts.to_string())),
         ("in force", Some("yes".to_owned())),
     ]);
@@ -119,7 +118,7 @@ pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<
         let old = &view.freeze;
         let lasts = old.until_ms.map(|until| Span::from_millis(until.saturating_sub(old.at_ms)).to_string());
         let in_force = if view.expired { "no, it ended" } else { "yes" };
-        fields([
+        said([
             ("entity", old.entity.clone()),
             ("targets", old.targets.clone()),
             ("strength", Some(old.strength.clone())),
@@ -129,6 +128,22 @@ pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<
         ])
     });
     Ok(changes(&old, &new))
+}
+
+/// What changes of a pause. Whose it is and since when is not what a file says: it is whoever sets it.
+pub(super) fn pause(old: Option<&PauseView>, spec: &PauseSpec) -> Result<Vec<Field>, ShapeError> {
+    let (nodes, why) = spec.read()?;
+    let fields = |nodes: &Selector, why: &str| {
+        said([("nodes", Some(nodes.to_string())), ("why", Some(why.to_owned()))])
+    };
+    let old =
+        old.map(|view| Ok::<_, ShapeError>(fields(&read("nodes", &view.pause.nodes)?, &view.pause.mark.why)));
+    Ok(changes(&old.transpose()?.unwrap_or_default(), &fields(&nodes, &why)))
+}
+
+/// Those fields that say anything.
+fn said<const N: usize>(values: [(&str, Option<String>); N]) -> Fields {
+    values.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?))).collect()
 }
 
 /// A value as fields: what is part of it by its path.

@@ -8,8 +8,9 @@ use bellwether_api::shape::{ShapeError, read as read_word};
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::external::External;
 use bellwether_api::v1::freeze::FreezeSpec;
+use bellwether_api::v1::pause::PauseSpec;
 use bellwether_api::v1::policy::Policy;
-use bellwether_core::words::name::{EntityName, FreezeName, Namespace};
+use bellwether_core::words::name::{EntityName, FreezeName, Namespace, PauseName};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -32,6 +33,7 @@ pub(super) struct Object {
 pub(super) enum Spec {
     Entity(Box<EntitySpec>),
     Freeze(FreezeSpec),
+    Pause(PauseSpec),
 }
 
 impl fmt::Display for Object {
@@ -39,6 +41,7 @@ impl fmt::Display for Object {
         match self.spec {
             Spec::Entity(_) => write!(f, "entity/{}", self.name),
             Spec::Freeze(_) => write!(f, "freeze/{}", self.name),
+            Spec::Pause(_) => write!(f, "pause/{}", self.name),
         }
     }
 }
@@ -66,6 +69,10 @@ impl Object {
                 read_word::<FreezeName>("name", &self.name)?;
                 change::freeze(None, spec).map(drop)
             }
+            Spec::Pause(spec) => {
+                read_word::<PauseName>("name", &self.name)?;
+                change::pause(None, spec).map(drop)
+            }
         }
     }
 }
@@ -82,6 +89,7 @@ struct Head {
 enum Kind {
     Entity,
     Freeze,
+    Pause,
 }
 
 #[derive(Debug, Deserialize)]
@@ -115,6 +123,18 @@ struct FreezeDocument {
     #[serde(default)]
     why: String,
     lasts: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PauseDocument {
+    #[serde(rename = "kind")]
+    _kind: IgnoredAny,
+    name: String,
+    namespace: Option<String>,
+    nodes: String,
+    #[serde(default)]
+    why: String,
 }
 
 /// Reads one document: its head, then the rest.
@@ -153,7 +173,7 @@ pub(super) fn read(path: &Path, namespace: &str) -> Result<Vec<Object>, Failure>
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
     let at = |place: &str, error: &str| {
         Failure::usage(format!("read {}{place}: {}", path.display(), improved(error)))
-            .hint("bellwether explain entity   (or: explain policy, explain freeze)")
+            .hint("bellwether explain entity   (or: explain policy, explain freeze, explain pause)")
     };
     let mut objects = Vec::new();
     match end {
@@ -215,6 +235,10 @@ fn object(source: &impl Source, namespace: &str) -> Result<Object, String> {
                 all_namespaces,
                 Spec::Freeze(FreezeSpec { entity, targets, strength, why, lasts }),
             )
+        }
+        Kind::Pause => {
+            let PauseDocument { _kind, name, namespace, nodes, why } = source.read()?;
+            (name, namespace, false, Spec::Pause(PauseSpec { nodes, why }))
         }
     };
     Ok(Object { name, global, namespace: own.unwrap_or_else(|| namespace.to_owned()), spec })

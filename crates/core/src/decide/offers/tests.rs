@@ -46,6 +46,7 @@ fn offers(node: &str, instances: &[(&str, Serving)]) -> Offers {
         tags: BTreeSet::new(),
         meta: BTreeMap::new(),
         entity: None,
+        lacks: BTreeSet::new(),
         serving: serving.clone(),
         since: at(0),
     };

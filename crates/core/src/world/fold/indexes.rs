@@ -199,6 +199,7 @@ impl Fleet {
             self.refresh_pause(name);
         }
         self.build_catalogue();
+        self.build_waits();
         let remembered: Vec<EntityName> = self
             .progresses
             .keys()

@@ -28,6 +28,7 @@ impl Fleet {
             self.catalogue.take(&change);
             self.catalogue_log.add(revision, change);
         }
+        self.waits_changed(name);
     }
 
     /// A service's name became known.

@@ -1,0 +1,61 @@
+//! What each machine has to do with waiting: folded from what it reports of its entities and what it offers.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::super::fleet::Fleet;
+use super::super::waits::{Fact, Wait};
+use crate::records::circle::Waiter;
+use crate::records::report::Report;
+use crate::words::name::{EntityName, NodeName};
+
+impl Fleet {
+    /// What is reported of a machine's entities, or what it offers, or whether it serves, changed.
+    pub(super) fn waits_changed(&mut self, node: &NodeName) {
+        if !self.loading {
+            self.waits.put(node, self.facts(node));
+        }
+    }
+
+    /// Builds the index, once all records and the catalogue are there.
+    pub(super) fn build_waits(&mut self) {
+        let nodes: Vec<NodeName> = self.nodes.keys().cloned().collect();
+        for node in nodes {
+            let facts = self.facts(&node);
+            self.waits.note(&node, facts);
+        }
+        self.waits.look();
+    }
+
+    fn facts(&self, node: &NodeName) -> BTreeSet<Fact> {
+        let mut facts = BTreeSet::new();
+        if self.active_node(node).is_none() {
+            return facts;
+        }
+        let report = self.reports.get(node).map(|kept| &*kept.value);
+        let entities = report.into_iter().flat_map(|report| report.entities.keys());
+        facts.extend(entities.filter_map(|entity| entity_waits(report, entity)).map(Fact::Waits));
+        let offers = self.offers.get(node).into_iter().flat_map(|kept| &kept.value.instances);
+        for ((service, name), offer) in offers {
+            let instance = self.catalogue.service(service).and_then(|service| service.instance(node, name));
+            if instance.is_none_or(|instance| instance.level.serves()) {
+                continue;
+            }
+            let own = Wait { who: Waiter::Service(service.clone()), lacks: offer.lacks.clone() };
+            let own = Some(own).filter(|own| !own.lacks.is_empty());
+            facts.extend(own.clone().map(Fact::Waits));
+            let entity = offer.entity.as_ref().and_then(|entity| entity_waits(report, entity));
+            facts.insert(Fact::Down {
+                service: service.clone(),
+                behind: own.into_iter().chain(entity).collect(),
+            });
+        }
+        facts
+    }
+}
+
+/// What an entity waits for on a machine that reports this; none if for nothing.
+fn entity_waits(report: Option<&Report>, entity: &EntityName) -> Option<Wait> {
+    let report = report?.entities.get(entity).filter(|report| !report.lacks.is_empty())?;
+    Some(Wait { who: Waiter::Entity(entity.clone()), lacks: report.lacks.clone() })
+}

@@ -1,0 +1,208 @@
+//! Who waits for which services, and whom that holds up: kept by kind, so that ten thousand machines that wait alike are
+//! one, and the circles among them, which are looked for anew only when a kind comes or goes.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::iter::successors;
+
+use super::Map;
+use super::fleet::Set;
+use crate::records::circle::{Member, Waiter};
+use crate::words::name::{NodeName, ServiceName};
+
+/// Most circles that are told of: more are the same trouble.
+const MOST: usize = 64;
+
+/// One kind of waiting: who, and for all these services at once.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wait {
+    /// Who.
+    pub who: Waiter,
+    /// For what; at least one.
+    pub lacks: BTreeSet<ServiceName>,
+}
+
+/// What a machine has to do with waiting.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fact {
+    /// Something on it waits.
+    Waits(Wait),
+    /// An instance on it does not serve.
+    Down {
+        /// Of this service.
+        service: ServiceName,
+        /// What has to be over before it can; nothing if it may come to serve by itself.
+        behind: BTreeSet<Wait>,
+    },
+}
+
+/// Who waits, on which machines.
+#[derive(Debug, Clone, Default)]
+pub struct Waits {
+    facts: Map<Fact, Set<NodeName>>,
+    of: Map<NodeName, Arc<BTreeSet<Fact>>>,
+    circles: Arc<Vec<Vec<Member>>>,
+}
+
+impl Waits {
+    /// What is waited for in a circle: each circle once, from the member whose name comes first.
+    #[must_use]
+    pub const fn circles(&self) -> &Arc<Vec<Vec<Member>>> {
+        &self.circles
+    }
+
+    /// Whether a member still waits on the machine it is named with.
+    #[must_use]
+    pub fn has(&self, member: &Member) -> bool {
+        self.on(&member.node).any(|wait| wait.who == member.who && wait.lacks.contains(&member.waits_for))
+    }
+
+    /// What on a machine waits.
+    pub fn on<'a>(&'a self, node: &NodeName) -> impl Iterator<Item = &'a Wait> + use<'a> {
+        self.of.get(node).into_iter().flat_map(|facts| facts.iter()).filter_map(|fact| match fact {
+            Fact::Waits(wait) => Some(wait),
+            Fact::Down { .. } => None,
+        })
+    }
+
+    /// Takes in what a machine has to do with waiting now, and looks for circles if that brought something new or ended
+    /// something.
+    pub(super) fn put(&mut self, node: &NodeName, facts: BTreeSet<Fact>) {
+        if self.note(node, facts) {
+            self.look();
+        }
+    }
+
+    /// As [`Waits::put`], without looking for circles; whether a kind came or went, or the machine named for it changed.
+    pub(super) fn note(&mut self, node: &NodeName, facts: BTreeSet<Fact>) -> bool {
+        let before = self.of.get(node).cloned().unwrap_or_default();
+        if *before == facts {
+            return false;
+        }
+        let mut turned = false;
+        for over in before.difference(&facts) {
+            let mut nodes = self.facts.get(over).cloned().unwrap_or_default();
+            turned |= nodes.first() == Some(node);
+            nodes.remove_mut(node);
+            if nodes.is_empty() {
+                self.facts.remove_mut(over);
+            } else {
+                self.facts.insert_mut(over.clone(), nodes);
+            }
+        }
+        for new in facts.difference(&before) {
+            let mut nodes = self.facts.get(new).cloned().unwrap_or_default();
+            nodes.insert_mut(node.clone());
+            turned |= nodes.first() == Some(node);
+            self.facts.insert_mut(new.clone(), nodes);
+        }
+        if facts.is_empty() {
+            self.of.remove_mut(node);
+        } else {
+            self.of.insert_mut(node.clone(), Arc::new(facts));
+        }
+        turned
+    }
+
+    /// Looks for circles.
+    pub(super) fn look(&mut self) {
+        let found = Graph::of(&self.facts).circles();
+        let members = |path: Vec<(&Wait, &ServiceName)>| {
+            let member = |(wait, service): (&Wait, &ServiceName)| {
+                let node =
+                    self.facts.get(&Fact::Waits(wait.clone())).and_then(|nodes| nodes.first().cloned());
+                node.map(|node| Member { who: wait.who.clone(), node, waits_for: service.clone() })
+            };
+            path.into_iter().filter_map(member).collect()
+        };
+        self.circles = Arc::new(found.into_iter().map(members).collect());
+    }
+}
+
+/// A way through the graph: who waits, each with what it waits for.
+type Path<'a> = Vec<(&'a Wait, &'a ServiceName)>;
+
+/// Those that cannot go on, whatever anybody else does, and the services they are stuck at.
+struct Graph<'a> {
+    stuck: BTreeSet<&'a Wait>,
+    down: BTreeMap<&'a ServiceName, Vec<&'a BTreeSet<Wait>>>,
+}
+
+impl<'a> Graph<'a> {
+    fn of(facts: &'a Map<Fact, Set<NodeName>>) -> Self {
+        let mut graph = Self { stuck: BTreeSet::new(), down: BTreeMap::new() };
+        for fact in facts.keys() {
+            match fact {
+                Fact::Waits(wait) => drop(graph.stuck.insert(wait)),
+                Fact::Down { service, behind } => graph.down.entry(service).or_default().push(behind),
+            }
+        }
+        // Whoever lacks nothing that is stuck may go on, and then those who wait for it, until nobody is left who may.
+        loop {
+            let stays = |wait: &&Wait| wait.lacks.iter().any(|service| graph.is_stuck_at(service));
+            let stuck: BTreeSet<&Wait> = graph.stuck.iter().copied().filter(stays).collect();
+            if stuck.len() == graph.stuck.len() {
+                return graph;
+            }
+            graph.stuck = stuck;
+        }
+    }
+
+    /// Whether every instance of a service that does not serve is behind somebody who is stuck. A service that nobody
+    /// offers may be offered yet.
+    fn is_stuck_at(&self, service: &ServiceName) -> bool {
+        let down = self.down.get(service);
+        down.is_some_and(|all| all.iter().all(|behind| behind.iter().any(|wait| self.stuck.contains(wait))))
+    }
+
+    /// Whom one is stuck behind, each with the service.
+    fn next(&self, wait: &'a Wait) -> impl Iterator<Item = (&'a ServiceName, &'a Wait)> {
+        let lacks = wait.lacks.iter().filter(|service| self.is_stuck_at(service));
+        lacks.flat_map(move |service| {
+            let behind = self.down.get(service).into_iter().flatten().flat_map(|behind| behind.iter());
+            behind.filter(|wait| self.stuck.contains(wait)).map(move |wait| (service, wait))
+        })
+    }
+
+    /// For everyone in a circle the shortest that it is in, each once, and from its first member.
+    fn circles(&self) -> Vec<Path<'a>> {
+        let mut found: BTreeMap<Vec<(&Waiter, &ServiceName)>, Path<'a>> = BTreeMap::new();
+        let mut named: BTreeSet<&Wait> = BTreeSet::new();
+        for start in &self.stuck {
+            if named.contains(start) {
+                continue;
+            }
+            let Some(mut path) = self.around(start) else { continue };
+            named.extend(path.iter().map(|(wait, _)| *wait));
+            let first = path.iter().enumerate().min_by_key(|(_, of)| **of).map_or(0, |(at, _)| at);
+            path.rotate_left(first);
+            found.entry(path.iter().map(|(wait, service)| (&wait.who, *service)).collect()).or_insert(path);
+            if found.len() >= MOST {
+                break;
+            }
+        }
+        found.into_values().collect()
+    }
+
+    /// The shortest way from one back to itself.
+    fn around(&self, start: &'a Wait) -> Option<Path<'a>> {
+        let mut from: BTreeMap<&Wait, (&'a Wait, &'a ServiceName)> = BTreeMap::new();
+        let mut queue = VecDeque::from([start]);
+        while let Some(at) = queue.pop_front() {
+            for (service, next) in self.next(at) {
+                if next == start {
+                    let back = |(wait, _): &(&'a Wait, _)| from.get(wait).copied();
+                    let mut path: Path<'a> = successors(Some((at, service)), back).collect();
+                    path.reverse();
+                    return Some(path);
+                }
+                if !from.contains_key(next) {
+                    from.insert(next, (at, service));
+                    queue.push_back(next);
+                }
+            }
+        }
+        None
+    }
+}
