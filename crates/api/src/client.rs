@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
+pub use calls::Known;
 use secret::Secret;
 
 /// Longest answer read, in bytes: a list page of a thousand large nodes fits many times over.

@@ -6,6 +6,7 @@ use bellwether_core::words::time::Timestamp;
 use super::*;
 use crate::identity::Identity;
 use crate::link::contact::Contact;
+use crate::link::known;
 
 fn order(generation: u64, term: u64) -> v1::order::Order {
     let assignment = v1::order::Assignment {
@@ -33,7 +34,7 @@ fn sync(dir: &std::path::Path, contact: watch::Sender<Contact>) -> Sync {
         key: Secret::new(""),
     };
     Sync {
-        line: Line::new(identity, Vec::new(), contact, 0),
+        line: Line::new(identity, (Vec::new(), known::Known::default()), contact, (0, Timestamp::EPOCH)),
         node,
         namespace,
         ledger,
@@ -44,6 +45,8 @@ fn sync(dir: &std::path::Path, contact: watch::Sender<Contact>) -> Sync {
         picture: watch::Sender::default(),
         wants_catalogue: watch::channel(false).1,
         misread: Misread::default(),
+        data_dir: dir.to_owned(),
+        level: Tasks::new(),
         clock: Clock::system(),
         seed: 1,
     }
