@@ -1,6 +1,7 @@
 //! HTTP: routes, who may use them, and the translation between shapes and operations. Decides nothing.
 
 mod access;
+mod admission;
 mod auth;
 mod entities;
 mod events;
@@ -48,6 +49,7 @@ use crate::metrics::Metrics;
 use crate::pki::Pki;
 use crate::sessions::Sessions;
 
+pub use admission::{Admission, Lane, Refused, Width, Widths};
 pub(crate) use listen::serve;
 pub use listen::to_peer;
 pub use table::{Listed, openapi, table};
@@ -78,6 +80,8 @@ pub struct Parts {
     pub clock: Clock,
     /// For reading old events.
     pub store: Store,
+    /// How many requests of a kind are under way.
+    pub admission: Admission,
     /// What is counted.
     pub metrics: Metrics,
     /// Which server this is.
