@@ -28,6 +28,8 @@ pub struct Options {
     pub servers: usize,
     /// Agents.
     pub agents: usize,
+    /// The one server that agents are configured with; all of them otherwise.
+    pub agents_know: Option<usize>,
     /// Whether members ask before they stand for election: one that was cut off disturbs nobody when it is back.
     pub pre_vote: bool,
     /// The size at which etcd takes no more writes.
@@ -49,6 +51,7 @@ impl Options {
             etcd: 3,
             servers: 3,
             agents: 6,
+            agents_know: None,
             pre_vote: true,
             quota_bytes: None,
             disk_mib: None,
@@ -164,6 +167,9 @@ impl Testbed {
         let mut servers: Vec<String> =
             (1..=self.options.servers).map(|server| self.url(server)).collect::<Result<_>>()?;
         servers.rotate_left(agent % self.options.servers.max(1));
+        if let Some(only) = self.options.agents_know {
+            servers = vec![self.url(only)?];
+        }
         let write = |path: &str, text: &str| {
             std::fs::write(path, text).with_context(|| format!("could not write {path}"))
         };

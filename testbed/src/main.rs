@@ -26,6 +26,9 @@ struct Args {
     /// Agents
     #[arg(long, default_value_t = 6)]
     agents: usize,
+    /// The one server that agents are configured with
+    #[arg(long)]
+    agents_know: Option<usize>,
     /// Members ask before they stand for election
     #[arg(long)]
     pre_vote: bool,
@@ -54,6 +57,7 @@ async fn run(args: Args) -> Result<()> {
         etcd: args.etcd,
         servers: args.servers,
         agents: args.agents,
+        agents_know: args.agents_know,
         pre_vote: args.pre_vote,
         quota_bytes: args.quota_bytes,
         disk_mib: args.disk_mib,

@@ -5,6 +5,7 @@
 
 mod again;
 pub(crate) mod contact;
+pub(crate) mod known;
 mod line;
 mod logs;
 mod offers;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::NodeName;
+use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
@@ -29,6 +31,7 @@ use crate::identity::Identity;
 use crate::ledger::Ledger;
 use crate::service::{Addresses, Key, Shown};
 use contact::Contact;
+use known::Known;
 use line::Line;
 use source::Source;
 
@@ -51,15 +54,16 @@ pub(crate) struct Link {
     pub(crate) seed: u64,
 }
 
-/// Where params come from, and what the rest of the link calls by.
+/// Where params come from, and what the rest of the link calls by: the servers that are configured, and those that were told
+/// of before.
 pub(crate) fn source(
     identity: Identity,
-    servers: Vec<String>,
+    servers: (Vec<String>, Known),
     contact: watch::Sender<Contact>,
-    seed: u64,
+    (seed, now): (u64, Timestamp),
 ) -> Source {
     let namespace = identity.namespace.clone();
-    Source { line: Line::new(identity, servers, contact, seed), namespace }
+    Source { line: Line::new(identity, servers, contact, (seed, now)), namespace }
 }
 
 impl Link {
@@ -82,6 +86,8 @@ impl Link {
             wants_catalogue: self.wants_catalogue,
             misread: sync::Refused::default(),
             refused: sync::RefusedOrder::default(),
+            data_dir: self.data_dir.clone(),
+            level: tasks.clone(),
             clock: self.clock.clone(),
             seed: self.seed,
         };
@@ -114,7 +120,7 @@ impl Link {
             seed: self.seed,
         };
         let renew = renew::Renewal { line, data_dir: self.data_dir, clock: self.clock, seed: self.seed };
-        tasks.spawn("sync", sync.run(tasks.clone()));
+        tasks.spawn("sync", sync.run());
         tasks.spawn("logs", logs.run(tasks.clone()));
         tasks.spawn("report", report.run(tasks.clone()));
         tasks.spawn("renew", renew.run(tasks.clone()));

@@ -24,6 +24,7 @@ use crate::http;
 use crate::identity::{Identity, IdentityError};
 use crate::ledger::{Entry, Kept, Ledger, LedgerError, Met, Registered};
 use crate::link::contact::Contact;
+use crate::link::known::Known;
 use crate::link::{self, Link};
 use crate::local::statuses::Desk;
 use crate::local::{self, Local};
@@ -103,7 +104,8 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     };
     let contacts = contact.subscribe();
     let node = identity.node.clone();
-    let source = link::source(identity.clone(), config.servers.clone(), contact, seed);
+    let servers = (config.servers.clone(), Known::load(&config.data_dir));
+    let source = link::source(identity.clone(), servers, contact, (seed, clock.now()));
     let failed = watch::Sender::new(kept::newest(&logs));
     let (wants, wanted) = watch::channel(wants_catalogue(&config));
     let wants = Arc::new(wants);

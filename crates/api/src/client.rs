@@ -17,7 +17,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
+pub use calls::Known;
 use secret::Secret;
 
 /// Longest answer read, in bytes: a list page of a thousand large nodes fits many times over.
@@ -227,10 +228,33 @@ impl Client {
         body: Bytes,
         deadline: Duration,
     ) -> Result<Bytes, CallError> {
-        let request = self.request(method, path, body)?;
-        match tokio::time::timeout(deadline, self.answer(request)).await {
+        let started = tokio::time::Instant::now();
+        let asked = async {
+            loop {
+                let request = self.request(method.clone(), path, body.clone())?;
+                let answer = self.answer(request).await;
+                match self.ask_again_in(&method, &answer) {
+                    Some(pause) if started.elapsed() + pause < deadline => tokio::time::sleep(pause).await,
+                    Some(_) | None => return answer,
+                }
+            }
+        };
+        match tokio::time::timeout(deadline, asked).await {
             Ok(answer) => answer,
             Err(_) => Err(CallError::Timeout { server: self.base.clone(), after: deadline }),
+        }
+    }
+
+    /// When to ask again what a server had no room for: reads of whoever shows a token. A machine has other servers to ask,
+    /// and its link knows when; what changes something is for whoever wanted it to ask again.
+    fn ask_again_in(&self, method: &Method, answer: &Result<Bytes, CallError>) -> Option<Duration> {
+        match answer {
+            Err(CallError::Problem(problem))
+                if problem.code == Code::Busy && *method == Method::GET && self.bearer.is_some() =>
+            {
+                problem.retry_after_ms.map(Duration::from_millis)
+            }
+            Ok(_) | Err(_) => None,
         }
     }
 

@@ -48,6 +48,8 @@ pub enum Code {
     JoinToken,
     /// It took too long.
     Timeout,
+    /// More of that kind is under way than the server takes at once; nothing was changed.
+    Busy,
     /// The store cannot be written or read right now; nothing was changed.
     Store,
     /// The server's own fault.
@@ -69,6 +71,7 @@ impl Code {
             Self::TooLarge => "too_large",
             Self::JoinToken => "join_token",
             Self::Timeout => "timeout",
+            Self::Busy => "busy",
             Self::Store => "store",
             Self::Internal => "internal",
         }
@@ -88,6 +91,7 @@ impl Code {
             Self::Exists | Self::Refused => 409,
             Self::Conflict => 412,
             Self::TooLarge => 413,
+            Self::Busy => 429,
             Self::Internal => 500,
             Self::Store => 503,
         }

@@ -99,6 +99,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::local::NewStatus>("local_new_status", |shape| shape);
     holds::<v1::failure::Failures>("failures", |shape| shape);
     holds::<v1::order::Sync>("sync", |shape| shape);
+    holds::<v1::order::Sync>("sync_with_servers", |shape| shape);
     holds::<v1::access::Join>("join", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout_of_the_newest", |shape| shape);

@@ -112,7 +112,7 @@ const fn of_problem(code: Code) -> Exit {
         Code::Unauthenticated | Code::Forbidden | Code::Refused | Code::JoinToken => Exit::Refused,
         Code::Conflict => Exit::LostRace,
         Code::Timeout => Exit::Timeout,
-        Code::Store => Exit::Unavailable,
+        Code::Store | Code::Busy => Exit::Unavailable,
         Code::Internal => Exit::Ours,
     }
 }

@@ -19,9 +19,9 @@ use core::net::IpAddr;
 
 use rpds::RedBlackTreeSetSync;
 
+use crate::words::digest::Digest;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
 use crate::world::Map;
-use digest::Digest;
 use instance::{Addresses, Instance};
 use offers::Offers;
 

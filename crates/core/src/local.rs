@@ -11,6 +11,7 @@ pub mod health;
 pub mod memory;
 pub mod plan;
 pub mod provision;
+pub mod servers;
 pub mod serving;
 pub mod statuses;
 pub mod wellness;

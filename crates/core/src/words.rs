@@ -1,6 +1,7 @@
 //! Values that are right by construction: text is parsed once, at the edge, and trusted inside.
 
 pub mod counter;
+pub mod digest;
 pub mod label;
 pub mod name;
 pub mod near;

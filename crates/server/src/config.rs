@@ -14,6 +14,7 @@ use etcd::Etcd;
 use serde::Deserialize;
 
 use crate::hooks;
+use crate::http::Widths;
 use crate::names::{self, Names};
 use crate::reconcile::Settings;
 use crate::rules::Rules;
@@ -49,6 +50,8 @@ pub struct Config {
     pub rules: Rules,
     /// The etcd that several servers share; none for a store of this server's own, in its data directory.
     pub etcd: Option<Etcd>,
+    /// How many requests of a kind are under way at most.
+    pub lanes: Widths,
 }
 
 /// The file as written.
@@ -153,6 +156,7 @@ impl Config {
             address: file.address.map(address).transpose()?,
             rules: Rules::of(etcd.is_some()),
             etcd,
+            lanes: Widths::default(),
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
             listen,
             plain_listen: None,

@@ -1,6 +1,7 @@
 //! HTTP: routes, who may use them, and the translation between shapes and operations. Decides nothing.
 
 mod access;
+mod admission;
 mod auth;
 mod entities;
 mod events;
@@ -49,6 +50,7 @@ use crate::metrics::Metrics;
 use crate::pki::Pki;
 use crate::sessions::Sessions;
 
+pub use admission::{Admission, Lane, Refused, Width, Widths};
 pub use listen::to_peer;
 pub(crate) use listen::{Speech, serve};
 pub use table::{Listed, openapi, table};
@@ -79,6 +81,8 @@ pub struct Parts {
     pub clock: Clock,
     /// For reading old events.
     pub store: Store,
+    /// How many requests of a kind are under way.
+    pub admission: Admission,
     /// What is counted.
     pub metrics: Metrics,
     /// Which server this is.

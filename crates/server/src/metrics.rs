@@ -12,6 +12,8 @@ use bellwether_core::world::World;
 use bellwether_core::world::fleet::{Fleet, Set};
 use bellwether_store::{Condition, Health};
 
+use crate::http::Refused;
+
 /// Counters that other parts increment. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
@@ -23,6 +25,8 @@ pub struct Metrics {
     pub reports: Counter,
     /// Reconcile passes.
     pub passes: Counter,
+    /// Requests that were told to come again, as too many were under way.
+    pub refused: Family<Refused, Counter>,
     /// Answers of hooks, and failures to answer.
     pub hook_calls: Family<HookCall, Counter>,
 }
@@ -61,6 +65,8 @@ pub fn page(metrics: &Metrics, world: &World, now: &Now) -> String {
     registry.register("http_errors", "HTTP requests answered with a server error", metrics.errors.clone());
     registry.register("reports", "Reports absorbed", metrics.reports.clone());
     registry.register("reconcile_passes", "Reconcile passes", metrics.passes.clone());
+    let refused = metrics.refused.clone();
+    registry.register("requests_refused", "Requests told to come again, by the lane that was full", refused);
     let calls = metrics.hook_calls.clone();
     registry.register("hook_calls", "Calls of rollouts' hooks, by hook and result", calls);
     let mut show = |name: &str, help: &str, value: usize| {

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::hooks::Asker;
-use crate::http::{self, App, Parts};
+use crate::http::{self, Admission, App, Parts};
 pub use crate::init::{Installed, init};
 use crate::installation::{Installation, InstallationError};
 use crate::metrics::Metrics;
@@ -276,9 +276,23 @@ pub async fn build(
         metrics: metrics.clone(),
     };
     tasks.spawn("hooks", asker.run(tasks.token()));
+    let admission = Admission::new(config.lanes, metrics.refused.clone());
     let (stop, me) = (tasks.token(), config.name.clone());
     let store = store.clone();
-    Ok(App::new(Parts { desk, sessions, pki, clock, store, metrics, me, installation, place, term, stop }))
+    Ok(App::new(Parts {
+        desk,
+        sessions,
+        pki,
+        clock,
+        store,
+        admission,
+        metrics,
+        me,
+        installation,
+        place,
+        term,
+        stop,
+    }))
 }
 
 /// What the store belongs to. One that was made before that was written down is told now.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use bellwether_api::client::{Access, CallError, Client};
+use bellwether_core::local::servers::{InPlace, Servers};
 use bellwether_core::words::time::Timestamp;
 use tokio::sync::watch;
 
 use super::contact::Contact;
+use super::known::Known;
 use crate::identity::Identity;
 
 /// The line to the control plane. Cheap to clone.
@@ -19,32 +21,33 @@ pub(super) struct Line {
 #[derive(Debug)]
 struct State {
     identity: Identity,
-    servers: Vec<String>,
-    /// Which of them is called, counted past the end.
-    turn: usize,
+    servers: Servers,
+    /// The tag of those that were told of.
+    tag: String,
     /// Kept while neither server nor identity changes, so that calls share connections.
     client: Option<Client>,
 }
 
 impl Line {
-    /// A line to these servers. `seed` chooses which is called first, so that a fleet spreads over them.
+    /// A line to these servers, and those that were told of before. `seed` chooses when a better one is gone to.
     pub(super) fn new(
         identity: Identity,
-        servers: Vec<String>,
+        (servers, known): (Vec<String>, Known),
         contact: watch::Sender<Contact>,
-        seed: u64,
+        (seed, now): (u64, Timestamp),
     ) -> Self {
-        let turn = usize::try_from(seed >> 33).unwrap_or_default();
-        let state = State { identity, servers, turn, client: None };
+        let me = format!("{}/{}", identity.namespace, identity.node);
+        let servers = Servers::new(&me, seed, (servers, known.servers), now);
+        let state = State { identity, servers, tag: known.tag, client: None };
         Self { state: Arc::new(watch::Sender::new(state)), contact }
     }
 
-    /// The client of the server whose turn it is.
+    /// The client of the server that is called.
     pub(super) fn client(&self) -> Result<Client, CallError> {
         let mut made = Ok(());
         self.state.send_if_modified(|state| {
             if state.client.is_none() {
-                match Client::new(&state.access()) {
+                match Client::new(&state.access(state.servers.current().to_owned())) {
                     Ok(client) => state.client = Some(client),
                     Err(error) => made = Err(error),
                 }
@@ -59,9 +62,9 @@ impl Line {
         })
     }
 
-    /// The server whose turn it is answered.
+    /// The server that is called answered.
     pub(super) fn answered(&self, now: Timestamp) {
-        let server = self.state.borrow().server();
+        let server = self.server();
         self.contact.send_modify(|contact| {
             contact.server = server;
             contact.answered(now);
@@ -78,19 +81,63 @@ impl Line {
         self.contact.send_modify(|contact| contact.refused = reason);
     }
 
-    /// It did not: the next one's turn.
-    pub(super) fn failed(&self, reason: &CallError) {
-        let server = self.state.borrow().server();
+    /// It did not: the next one is called.
+    pub(super) fn failed(&self, reason: &CallError, now: Timestamp) {
+        let server = self.server();
         self.contact.send_modify(|contact| {
-            contact.server = server;
+            contact.server = server.clone();
             contact.failed(format!("could not {reason}"));
         });
         self.state.send_modify(|state| {
-            if state.servers.len() > 1 {
-                state.turn = state.turn.wrapping_add(1);
+            state.servers.failed(now);
+            if state.servers.current() != server {
                 state.client = None;
             }
         });
+    }
+
+    /// The tag of the servers that were told of.
+    pub(super) fn tag(&self) -> String {
+        self.state.borrow().tag.clone()
+    }
+
+    /// Takes in which servers have their place now. Answers what is to be kept of it.
+    pub(super) fn told(&self, tag: String, in_place: Vec<InPlace>, now: Timestamp) -> Known {
+        self.state.send_modify(|state| {
+            state.servers.tell(in_place, now);
+            state.tag = tag;
+        });
+        let state = self.state.borrow();
+        Known { tag: state.tag.clone(), servers: state.servers.told().to_vec() }
+    }
+
+    /// A better server than the one that is called, if there is one, and from when on it may be gone to.
+    pub(super) fn better(&self, now: Timestamp) -> Option<(String, Timestamp)> {
+        self.state.borrow().servers.better(now)
+    }
+
+    /// A client of that server, to find out whether it answers.
+    pub(super) fn towards(&self, server: String) -> Result<Client, CallError> {
+        Client::new(&self.state.borrow().access(server))
+    }
+
+    /// It does not.
+    pub(super) fn avoid(&self, server: &str, now: Timestamp) {
+        self.state.send_modify(|state| state.servers.avoid(server, now));
+    }
+
+    /// It does, to this client: it is called from now on.
+    pub(super) fn move_to(&self, client: Client) {
+        let server = client.server().to_owned();
+        self.contact.send_modify(|contact| contact.server.clone_from(&server));
+        self.state.send_modify(|state| {
+            state.servers.move_to(&server);
+            state.client = Some(client);
+        });
+    }
+
+    fn server(&self) -> String {
+        self.state.borrow().servers.current().to_owned()
     }
 
     /// Who is calling.
@@ -108,16 +155,7 @@ impl Line {
 }
 
 impl State {
-    fn server(&self) -> String {
-        let index = self.turn.checked_rem(self.servers.len()).unwrap_or_default();
-        self.servers.get(index).cloned().unwrap_or_default()
-    }
-
-    fn access(&self) -> Access {
-        Access {
-            server: self.server(),
-            ca: Some(self.identity.ca.clone()),
-            identity: self.identity.for_client(),
-        }
+    fn access(&self, server: String) -> Access {
+        Access { server, ca: Some(self.identity.ca.clone()), identity: self.identity.for_client() }
     }
 }

@@ -91,6 +91,11 @@ const fn is_final(code: Code) -> bool {
         | Code::Refused
         | Code::TooLarge
         | Code::JoinToken => true,
-        Code::Unauthenticated | Code::Conflict | Code::Timeout | Code::Store | Code::Internal => false,
+        Code::Unauthenticated
+        | Code::Conflict
+        | Code::Timeout
+        | Code::Store
+        | Code::Busy
+        | Code::Internal => false,
     }
 }

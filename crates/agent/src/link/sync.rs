@@ -2,11 +2,13 @@
 
 mod refused;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_api::client::CallError;
+use bellwether_api::client::{CallError, Client, Known};
 use bellwether_api::v1;
+use bellwether_core::local::servers::InPlace;
 use bellwether_core::local::{accept, delay};
 use bellwether_core::records::order::Order;
 use bellwether_core::words::counter::Generation;
@@ -25,6 +27,9 @@ pub(super) use refused::{Order as RefusedOrder, Refused};
 
 /// How long a request hangs, give or take a quarter: below a minute, at which many middle boxes cut idle connections.
 const WAIT: Span = Span::from_secs(44);
+
+/// As short as a request can hang: for finding out whether somebody answers.
+const AT_ONCE: Span = Span::from_millis(1);
 
 /// A server that asks for a report gets one before it is asked for orders again, unless that takes longer than this.
 const DELIVERY: Duration = Duration::from_secs(2);
@@ -45,25 +50,28 @@ pub(super) struct Sync {
     /// The catalogue that was not understood.
     pub(super) misread: Refused,
     pub(super) refused: RefusedOrder,
+    pub(super) data_dir: PathBuf,
+    pub(super) level: Tasks,
     pub(super) clock: Clock,
     pub(super) seed: u64,
 }
 
 impl Sync {
     /// Works until the level stops.
-    pub(super) async fn run(mut self, level: Tasks) {
-        let token = level.token();
+    pub(super) async fn run(mut self) {
+        let token = self.level.token();
         let (mut failed, mut round) = (0_u32, 0_u32);
         loop {
             round = round.wrapping_add(1);
             let mut wants = self.wants_catalogue.clone();
             wants.mark_unchanged();
             let asks_for_any = self.refused.refused.left(self.clock.now()).is_none();
-            // A request that is dropped is asked again by the next agent, or at once when more is wanted; taking an order
-            // in is not cut short.
+            // A request that is dropped is asked again by the next agent, or at once when more is wanted or another server
+            // is to be asked; taking an order in is not cut short.
             let answer = tokio::select! {
                 () = token.cancelled() => return,
                 () = turned(&mut wants) => continue,
+                () = self.go_to_a_better_one() => continue,
                 answer = self.ask(round, failed) => answer,
             };
             let pause = match answer {
@@ -86,7 +94,7 @@ impl Sync {
                         tracing::warn!("could not {error}; going on from the ledger and calling again");
                     }
                     failed = failed.saturating_add(1);
-                    self.line.failed(&error);
+                    self.line.failed(&error, self.clock.now());
                     Some(before_again(&error, failed, self.seed))
                 }
             };
@@ -108,15 +116,47 @@ impl Sync {
         let seen = (wants && held.is_none()).then(|| self.misread.seen(self.picture.borrow().index));
         let wait = hangs(round, failed, self.seed);
         let wait = [held, self.refused.refused.left(now)].into_iter().flatten().fold(wait, Span::min);
+        let known = Known { generation: known.get(), catalogue: seen, servers: Some(self.line.tag()) };
         let client = self.line.client()?;
-        client
-            .sync(self.namespace.as_str(), self.node.as_str(), (known.get(), seen), wait.to_duration())
-            .await
+        client.sync(self.namespace.as_str(), self.node.as_str(), known, wait.to_duration()).await
+    }
+
+    /// Comes back when a better server is called from now on. Until that one has answered, the one that is called is left
+    /// hanging: somebody hears this node at any time.
+    async fn go_to_a_better_one(&self) {
+        loop {
+            let Some((server, at)) = self.line.better(self.clock.now()) else {
+                return std::future::pending().await;
+            };
+            tokio::time::sleep(at.since(self.clock.now()).to_duration()).await;
+            match self.try_out(server.clone()).await {
+                Ok(client) => {
+                    tracing::info!(server, "calling a better server from now on");
+                    return self.line.move_to(client);
+                }
+                Err(error) => {
+                    tracing::debug!("could not {error}; staying with the server that answers");
+                    self.line.avoid(&server, self.clock.now());
+                }
+            }
+        }
+    }
+
+    /// Asks a server for what would be asked of it, without hanging.
+    async fn try_out(&self, server: String) -> Result<Client, CallError> {
+        let known = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
+        let client = self.line.towards(server)?;
+        let asked = (known.get(), None);
+        client.sync(self.namespace.as_str(), self.node.as_str(), asked, AT_ONCE.to_duration()).await?;
+        Ok(client)
     }
 
     /// Takes in what was answered. Says how long to wait before asking again, if at all.
     async fn heed(&mut self, answer: v1::order::Sync) -> Option<Span> {
         let wants_report = answer.wants_report;
+        if let Some(servers) = answer.servers {
+            self.hear_of(servers).await;
+        }
         if let Some(update) = answer.catalogue {
             self.learn(update);
         }
@@ -149,6 +189,17 @@ impl Sync {
     fn take_back(&mut self) {
         if self.refused.refused.is_over() {
             self.line.refused(None);
+        }
+    }
+
+    /// Takes in which servers there are, and keeps it for the next start. Servers that cannot be understood are none.
+    async fn hear_of(&self, servers: v1::server::InPlace) {
+        let understood = servers.servers.into_iter().filter_map(|server| InPlace::try_from(server).ok());
+        let known = self.line.told(servers.tag, understood.collect(), self.clock.now());
+        let dir = self.data_dir.clone();
+        let stored = self.level.spawn_blocking(move || known.store(&dir)).await;
+        if let Ok(Err(error)) = stored {
+            tracing::warn!(%error, "could not keep which servers there are");
         }
     }
 
@@ -206,7 +257,7 @@ async fn turned(wants: &mut watch::Receiver<bool>) {
 /// How long a request asks to hang. The first one, and the first after a failed one, come back at once: else nobody
 /// knew for most of a minute that the line is up again.
 fn hangs(round: u32, failed: u32, seed: u64) -> Span {
-    if round == 1 || failed > 0 { Span::from_millis(1) } else { delay::spread(WAIT, seed, round) }
+    if round == 1 || failed > 0 { AT_ONCE } else { delay::spread(WAIT, seed, round) }
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use bellwether_agent::config::Config;
 use bellwether_core::decide::liveness::Limits;
+use bellwether_server::http::{Width, Widths};
+use tokio::io::AsyncWriteExt;
 
-use crate::bench::{Agent, Bench, NS, tracing_entity};
+use crate::bench::{Agent, Bench, LONG, NS, tracing_entity};
 use crate::service::{alive, entity, free_port, kill, started};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,6 +74,29 @@ async fn an_agent_that_refuses_its_order_says_why_and_stays_in_touch() {
     let ill: Vec<_> = events.iter().filter(|event| event.kind == "node.suspect").collect();
     assert!(ill.is_empty(), "{ill:?}");
     assert_eq!(bench.node().await.running["web"], "v1");
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_a_full_server_sends_away_comes_back_when_it_was_told_to() {
+    let machines = Width { served: 1, waiting: 0, again_ms: 300 };
+    let bench = Bench::with_lanes(Widths { machines, ..Widths::default() }).await;
+    bench.join().await.unwrap();
+    // Somebody begins to join, and takes up the one place that machines have.
+    let mut occupant = tokio::net::TcpStream::connect(bench.plain_address()).await.unwrap();
+    occupant.write_all(b"POST /v1/join HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").await.unwrap();
+    let agent = Agent::start(Config::load(&bench.configure("")).unwrap());
+    bench.sees("contact", |node| node.presence.contact == "up").await;
+    let refused = async || {
+        let page = bench.client.text("/metrics", LONG).await.ok()?;
+        let counted = "bellwether_requests_refused_total{lane=\"machines\"} ";
+        page.lines().find_map(|line| line.strip_prefix(counted))?.parse::<u64>().ok()
+    };
+    // Its report and its offers are two; more have come back.
+    bench.until("calls that came back", async || refused().await.filter(|count| *count > 2)).await;
+    assert_eq!(bench.node().await.agent_version, None);
+    drop(occupant);
+    bench.sees("a report", |node| node.agent_version.is_some()).await;
     agent.stop().await;
 }
 

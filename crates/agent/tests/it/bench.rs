@@ -22,6 +22,7 @@ use bellwether_api::v1::target::TargetView;
 use bellwether_core::decide::liveness::Limits;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
+use bellwether_server::http::Widths;
 use bellwether_server::reconcile::Settings;
 use bellwether_server::run::{Server, init};
 use tokio::task::JoinHandle;
@@ -43,11 +44,16 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn new() -> Self {
+        Self::with_lanes(Widths::default()).await
+    }
+
+    /// One whose server has these lanes.
+    pub(crate) async fn with_lanes(lanes: Widths) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config = bellwether_server::config::Config {
             data_dir: dir.path().join("server"),
             listen: "127.0.0.1:0".parse().unwrap(),
-            plain_listen: None,
+            plain_listen: Some("127.0.0.1:0".parse().unwrap()),
             names: vec!["127.0.0.1".to_owned()],
             settings: Settings { limits: Limits::default(), events_kept: 1_000 },
             hooks: bellwether_server::hooks::Settings::default(),
@@ -56,6 +62,7 @@ impl Bench {
             address: None,
             rules: bellwether_server::rules::Rules::of(false),
             etcd: None,
+            lanes,
         };
         let installed = init(&config).await.unwrap();
         let server = Server::start(&config, Clock::system()).await.unwrap();
@@ -67,6 +74,11 @@ impl Bench {
             identity: Identity::Token(installed.token),
         });
         Self { dir, config, server: Some(server), client: client.unwrap(), address }
+    }
+
+    /// Where the server listens without TLS.
+    pub(crate) fn plain_address(&self) -> SocketAddr {
+        self.server.as_ref().unwrap().plain_address.unwrap()
     }
 
     pub(crate) async fn stop_server(&mut self) {

@@ -10,6 +10,8 @@ mod rollouts;
 mod services;
 mod slots;
 
+pub use nodes::Known;
+
 use std::time::Duration;
 
 use serde_json::Value;

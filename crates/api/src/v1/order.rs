@@ -6,6 +6,7 @@ use bellwether_core::records::order as core;
 use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
 use serde::{Deserialize, Serialize};
 
+use super::server::InPlace;
 use super::service::CatalogueUpdate;
 use crate::shape::{ShapeError, read};
 
@@ -54,6 +55,9 @@ pub struct Sync {
     /// What the node's copy of the catalogue lacks, if the request named how far it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue: Option<CatalogueUpdate>,
+    /// The servers that may be called, if the request named the tag of those that the node knows and it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub servers: Option<InPlace>,
 }
 
 impl From<&core::Order> for Order {

@@ -1,7 +1,8 @@
 //! Servers, as they are kept and told of.
 
+use bellwether_core::local::servers as local;
 use bellwether_core::records::server as core;
-use bellwether_core::words::time::Timestamp;
+use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read};
@@ -17,6 +18,26 @@ pub struct Server {
     pub version: String,
     /// When it took its place, by its own clock, in milliseconds since the Unix epoch.
     pub since_ms: u64,
+}
+
+/// The servers that have their place now, as nodes are told of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct InPlace {
+    /// Another one when one of the names or addresses is. Opaque; letters and digits.
+    pub tag: String,
+    /// The servers, by name; at least one.
+    pub servers: Vec<Callable>,
+}
+
+/// A server that may be called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Callable {
+    /// Its name.
+    pub name: String,
+    /// Where it is called, like `https://10.0.0.1:7420`.
+    pub address: String,
+    /// For how long it has had its place, in milliseconds.
+    pub lasts_ms: u64,
 }
 
 /// Who leads.
@@ -120,5 +141,13 @@ impl TryFrom<Leader> for core::Leader {
     type Error = ShapeError;
     fn try_from(from: Leader) -> Result<Self, ShapeError> {
         Ok(Self { server: read("server", &from.server)?, since: Timestamp::from_millis(from.since_ms) })
+    }
+}
+
+impl TryFrom<Callable> for local::InPlace {
+    type Error = ShapeError;
+    fn try_from(from: Callable) -> Result<Self, ShapeError> {
+        let lasts = Span::from_millis(from.lasts_ms);
+        Ok(Self { name: read("name", &from.name)?, address: from.address, lasts })
     }
 }

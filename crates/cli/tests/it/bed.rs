@@ -101,6 +101,13 @@ impl Bed {
         leader
     }
 
+    /// How many nodes a server holds, counted from 1.
+    pub(crate) async fn held(&self, server: usize) -> u64 {
+        let plane = self.ask(async |client| client.control_plane().await).await;
+        let held = plane.and_then(|plane| plane.sessions.get(&format!("server-{server}")).copied());
+        held.unwrap_or_default()
+    }
+
     /// Nodes that are up.
     pub(crate) async fn up(&self) -> usize {
         let overview = self.ask(async |client| client.overview("default").await).await;

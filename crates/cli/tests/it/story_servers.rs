@@ -2,7 +2,7 @@
 //! lost, doubled or told twice.
 
 use crate::bed::{Bed, options};
-use crate::laws::Watch;
+use crate::laws::{Watch, history};
 
 /// What etcd keeps under a key of the installation.
 fn kept(bed: &Bed, key: &str) -> String {
@@ -115,6 +115,40 @@ async fn writes_outlive_the_leader_of_etcd_and_a_server_whose_clock_is_an_hour_a
     bed.roll("v3").await;
     bed.ended("v3").await;
     watch.holds(&bed, 1, &["v1", "v2", "v3"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_that_know_one_server_find_the_other_when_it_dies_and_spread_again_when_it_is_back() {
+    let some = bellwether_testbed::Options { etcd: 1, servers: 2, agents_know: Some(1), ..options() };
+    let mut bed = Bed::start(some).await;
+    bed.make_entity(6);
+    let agents = bed.inner.options.agents;
+    let told = |agent| {
+        let file = bed.inner.home(&format!("agent-{agent}")).join("data/servers.json");
+        std::fs::read_to_string(file).is_ok_and(|kept| kept.contains("server-2"))
+    };
+    bed.wait_for("every agent was told of the other server", async || (1..=agents).all(told)).await;
+    bed.obey("kill server-1");
+    // One that starts while the server that it was configured with is gone finds the other too.
+    bed.obey("kill agent-1");
+    bed.obey("start agent-1");
+    bed.wait_for("all call the other", async || bed.held(2).await == agents as u64).await;
+    bed.roll("v1").await;
+    bed.ended("v1").await;
+
+    bed.obey("start server-1");
+    bed.wait_for("it holds some again", async || bed.held(1).await > 0).await;
+    bed.roll("v2").await;
+    bed.ended("v2").await;
+    // By then those that are to move have moved.
+    bed.wait_for("both hold some", async || {
+        let (one, other) = (bed.held(1).await, bed.held(2).await);
+        one > 1 && other > 1 && one + other == agents as u64
+    })
+    .await;
+    let moved: Vec<String> = history(&bed).await.into_iter().map(|event| event.kind).collect();
+    let lost = moved.iter().filter(|kind| matches!(kind.as_str(), "node.suspect" | "node.unreachable"));
+    assert_eq!(lost.count(), 0, "nobody was found quiet for it: {moved:?}");
 }
 
 /// The member that leads, counted from 1.

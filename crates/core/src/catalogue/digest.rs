@@ -1,17 +1,9 @@
-//! A number for what services are made of, the same on every machine and over restarts.
+//! What of an instance goes into a number for what services are made of.
 
 use core::net::IpAddr;
 
 use super::instance::Instance;
-
-/// FNV-1a over parts, each ended by a byte that no text has.
-pub(super) struct Digest(u64);
-
-impl Default for Digest {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
+use crate::words::digest::Digest;
 
 impl Digest {
     /// Who it is, and where; not how well it serves.
@@ -35,17 +27,5 @@ impl Digest {
             IpAddr::V4(v4) => self.add(&v4.octets()),
             IpAddr::V6(v6) => self.add(&v6.octets()),
         }
-    }
-
-    /// One part.
-    pub(super) fn add(&mut self, part: &[u8]) {
-        for byte in part.iter().chain(&[0xff]) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    /// The number.
-    pub(super) const fn finish(&self) -> u64 {
-        self.0
     }
 }

@@ -42,7 +42,7 @@ pub fn spread(base: Span, seed: u64, salt: u32) -> Span {
 }
 
 /// A number that looks random, the same for the same inputs (the finaliser of `SplitMix64`).
-fn mix(seed: u64, salt: u32) -> u64 {
+pub(super) fn mix(seed: u64, salt: u32) -> u64 {
     let mut z = seed.wrapping_add(u64::from(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

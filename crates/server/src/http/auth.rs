@@ -13,6 +13,7 @@ use http::header;
 use http::request::Parts;
 
 use super::App;
+use super::admission::Lane;
 use super::listen::Peer;
 use super::problem::Failure;
 use crate::secret;
@@ -37,13 +38,20 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// Lets a request through to its handler if its identity satisfies the route's need.
+/// Lets a request through to its handler once there is room for it, if its identity satisfies the route's need.
 pub(crate) async fn guard(
-    State((app, need)): State<(App, Need)>,
+    State((app, path, need)): State<(App, &'static str, Need)>,
     params: RawPathParams,
     mut request: Request,
     next: Next,
 ) -> Response {
+    let _place = match Lane::of((path, need), &request) {
+        None => None,
+        Some(lane) => match app.admission.enter(lane).await {
+            Ok(place) => Some(place),
+            Err(full) => return full.into_response(),
+        },
+    };
     let identity = identify(&app, &request);
     let named =
         params.iter().find(|(key, _)| *key == "node").and_then(|(_, name)| NodeName::parse(name).ok());

@@ -84,7 +84,8 @@ impl Routes {
             HttpMethod::Patch => MethodFilter::PATCH,
             HttpMethod::Get | HttpMethod::Options | HttpMethod::Head | HttpMethod::Trace => MethodFilter::GET,
         };
-        let guarded = on(filter, handler).layer(from_fn_with_state((self.app.clone(), route.need), guard));
+        let guard = from_fn_with_state((self.app.clone(), route.path, route.need), guard);
+        let guarded = on(filter, handler).layer(guard);
         self.router = self.router.route(route.path, guarded);
         self.needs.push((route.method.clone(), route.path, route.need));
         self.describe::<B, A>(route)

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use bellwether_api::v1::server::{ControlPlane, Leader, Server, Store, Time};
+use bellwether_api::v1::server::{Callable, ControlPlane, InPlace, Leader, Server, Store, Time};
+use bellwether_core::records::server as core;
+use bellwether_core::words::digest::Digest;
+use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_store::{Condition, Health};
 use tokio::time::Instant;
@@ -27,6 +30,26 @@ pub(crate) async fn list(State(app): State<App>) -> Answer<ControlPlane> {
         store: store(&app.store.health().borrow()),
         sessions: sessions(&world),
     })
+}
+
+/// The servers in place, for a node that knows those of another tag. None is no news: the answer comes from one of them.
+pub(super) fn news(world: &World, now: Timestamp, tag: &str) -> Option<InPlace> {
+    let servers = || world.servers.values().map(|kept| &*kept.value);
+    let mut digest = Digest::default();
+    for server in servers() {
+        digest.add(server.name.as_str().as_bytes());
+        digest.add(server.address.as_bytes());
+    }
+    let fresh = format!("{:016x}", digest.finish());
+    if fresh == tag || world.servers.is_empty() {
+        return None;
+    }
+    let callable = |server: &core::Server| Callable {
+        name: server.name.to_string(),
+        address: server.address.clone(),
+        lasts_ms: now.since(server.since).as_millis(),
+    };
+    Some(InPlace { tag: fresh, servers: servers().map(callable).collect() })
 }
 
 /// How many nodes each server holds, over all namespaces.

@@ -12,6 +12,7 @@ use bellwether_core::world::World;
 use super::App;
 use super::input::{Answer, Node, Ns, Query};
 use super::problem::Failure;
+use super::servers;
 use super::services::{last, update};
 
 /// How long a sync hangs when the agent does not say.
@@ -28,16 +29,17 @@ const NO_PLACE: &str =
 const UNREPORTED_WAIT: Duration = Duration::from_secs(1);
 
 /// Answers an order newer than `generation`, and what changed in the catalogue past `catalogue`, at once or as soon as there
-/// is something, or nothing after `wait`.
+/// is something, or nothing after `wait`; with it the servers in place, if their tag is not `servers`.
 pub(crate) async fn sync(
     State(app): State<App>,
     Ns(namespace): Ns,
     Node(name): Node,
     query: Query,
 ) -> Result<Answer<Sync>, Failure> {
-    query.only(&["generation", "catalogue", "wait"])?;
+    query.only(&["generation", "catalogue", "servers", "wait"])?;
     let known = Generation::new(query.get("generation")?.unwrap_or_default());
     let seen = query.get("catalogue")?.map(Revision::new);
+    let told: Option<String> = query.get("servers")?;
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     // Without its place this server cannot tell anybody that the node is there: another one can.
     let mut place = app.place.clone();
@@ -75,7 +77,9 @@ pub(crate) async fn sync(
     let world = app.world();
     let order = newer(&world, &namespace, &name, known);
     let catalogue = seen.and_then(|seen| update(&world, &namespace, seen));
-    Ok(Answer(Sync { order, wants_report: lacks_report(&world, &namespace, &name), catalogue }))
+    // Told with the next answer, whatever that is for: nobody is woken because a server came or went.
+    let servers = told.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
+    Ok(Answer(Sync { order, wants_report: lacks_report(&world, &namespace, &name), catalogue, servers }))
 }
 
 /// Whether there is something to tell a node that knows this much.

@@ -16,6 +16,7 @@ use bellwether_core::decide::liveness::Limits;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
+use bellwether_server::http::Widths;
 use bellwether_server::run::{Server, init};
 
 /// How long a test waits for something that should happen at once.
@@ -52,6 +53,14 @@ impl Installation {
             unreachable: Span::from_secs(7_200),
             reconnect: Span::ZERO,
         };
+        Self::with(config).await
+    }
+
+    /// One that has these lanes, and also listens without TLS.
+    pub(crate) async fn with_lanes(lanes: Widths) -> Self {
+        let mut config = Config::load(None).unwrap();
+        config.lanes = lanes;
+        config.plain_listen = Some("127.0.0.1:0".parse().unwrap());
         Self::with(config).await
     }
 

@@ -17,6 +17,7 @@ mod freezes;
 mod harness;
 mod hooked;
 mod hooks;
+mod lanes;
 mod monitors;
 mod pauses;
 mod plans;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use bellwether_api::client::{Access, Client, Identity};
+use bellwether_api::client::{Access, Client, Identity, Known};
 use bellwether_api::v1::report::Health;
+use bellwether_api::v1::server::InPlace;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
@@ -94,4 +95,44 @@ async fn a_server_that_stops_hands_over_and_the_next_goes_on_with_the_same_time(
     let plane = two.control_plane().await.unwrap();
     assert_eq!(plane.servers.len(), 1, "{plane:?}");
     assert_eq!((plane.store.engine.as_str(), plane.store.condition.as_str()), ("etcd", "writable"));
+}
+
+#[tokio::test]
+async fn a_node_is_told_of_the_servers_in_place_when_it_does_not_know_them_and_only_then() {
+    let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
+    let (configs, admin) = two(&etcd, dir.path()).await;
+    let first = Server::start(&configs[0], Clock::system()).await.unwrap();
+    let address = format!("https://{}", first.address);
+    let installation = Installation::of(configs[0].clone(), first, admin);
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    let ask = async |tag: Option<&str>| {
+        let known = Known { servers: tag.map(str::to_owned), ..Known::default() };
+        node.client.sync("default", "web-1", known, Duration::from_millis(1)).await.unwrap().servers
+    };
+    let names = |told: &InPlace| told.servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>();
+    let alone = ask(Some("")).await.unwrap();
+    assert_eq!(names(&alone), ["cp-1"]);
+    assert_eq!(alone.servers[0].address, address);
+    assert_eq!(ask(Some(&alone.tag)).await, None, "it knows");
+    assert_eq!(ask(None).await, None, "it did not ask");
+
+    let second = Server::start(&configs[1], Clock::system()).await.unwrap();
+    let until = async |tag: &str| {
+        let asking = async {
+            loop {
+                match ask(Some(tag)).await {
+                    Some(told) => return told,
+                    None => tokio::time::sleep(Duration::from_millis(20)).await,
+                }
+            }
+        };
+        tokio::time::timeout(SOON, asking).await.unwrap()
+    };
+    let both = until(&alone.tag).await;
+    assert_eq!(names(&both), ["cp-1", "cp-2"]);
+    assert_eq!(both.servers[1].address, format!("https://{}", second.address));
+    second.stop().await.unwrap();
+    let left = until(&both.tag).await;
+    assert_eq!((names(&left), &left.tag), (vec!["cp-1".to_owned()], &alone.tag));
 }

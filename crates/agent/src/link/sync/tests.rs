@@ -6,6 +6,7 @@ use bellwether_core::words::time::Timestamp;
 use super::*;
 use crate::identity::Identity;
 use crate::link::contact::Contact;
+use crate::link::known;
 
 fn order(generation: u64, term: u64) -> v1::order::Order {
     let assignment = v1::order::Assignment {
@@ -33,7 +34,7 @@ fn sync(dir: &std::path::Path, contact: watch::Sender<Contact>) -> Sync {
         key: Secret::new(""),
     };
     Sync {
-        line: Line::new(identity, Vec::new(), contact, 0),
+        line: Line::new(identity, (Vec::new(), known::Known::default()), contact, (0, Timestamp::EPOCH)),
         node,
         namespace,
         ledger,
@@ -45,6 +46,8 @@ fn sync(dir: &std::path::Path, contact: watch::Sender<Contact>) -> Sync {
         wants_catalogue: watch::channel(false).1,
         misread: Refused::default(),
         refused: RefusedOrder::default(),
+        data_dir: dir.to_owned(),
+        level: Tasks::new(),
         clock: Clock::system(),
         seed: 1,
     }
@@ -105,7 +108,12 @@ async fn an_order_that_is_refused_does_not_hold_up_the_line() {
     let dir = tempfile::tempdir().unwrap();
     let contact = watch::Sender::new(Contact::default());
     let mut sync = sync(dir.path(), contact.clone());
-    let answer = |order, catalogue| v1::order::Sync { order: Some(order), wants_report: false, catalogue };
+    let answer = |order, catalogue| v1::order::Sync {
+        order: Some(order),
+        wants_report: false,
+        catalogue,
+        servers: None,
+    };
     let heard = |index| {
         let text = format!("{{\"index\": {index}, \"whole\": true, \"changes\": []}}");
         serde_json::from_str(&text).unwrap()

@@ -17,6 +17,24 @@ use crate::v1::pause::Resumed;
 use crate::v1::report::Report;
 use crate::v1::status::Status;
 
+/// What a node knows when it asks for news.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Known {
+    /// The generation of its order; zero for none.
+    pub generation: u64,
+    /// How far its copy of the catalogue is, if it wants one.
+    pub catalogue: Option<u64>,
+    /// The tag of the servers that it was told of, if it wants to be told; empty for none yet.
+    pub servers: Option<String>,
+}
+
+impl From<(u64, Option<u64>)> for Known {
+    /// Of an order and of the catalogue.
+    fn from((generation, catalogue): (u64, Option<u64>)) -> Self {
+        Self { generation, catalogue, servers: None }
+    }
+}
+
 impl Client {
     /// One page of nodes: those a filter picks, after a name.
     ///
@@ -218,7 +236,7 @@ impl Client {
         self.send::<_, Nothing>(Method::PUT, &path, report, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
-    /// Hangs until there is an order newer than `generation`, or the catalogue changed past the index, or `wait` is over.
+    /// Hangs until there is an order newer than the one known, or the catalogue changed past the index, or `wait` is over.
     /// It is this node's heartbeat.
     ///
     /// # Errors
@@ -227,13 +245,17 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        (generation, catalogue): (u64, Option<u64>),
+        known: impl Into<Known>,
         wait: Duration,
     ) -> Result<Sync, CallError> {
+        let known = known.into();
         let path = fill(paths::NODE_SYNC, &[namespace, name]);
-        let mut path = format!("{path}?generation={generation}&wait={}ms", wait.as_millis());
-        if let Some(index) = catalogue {
+        let mut path = format!("{path}?generation={}&wait={}ms", known.generation, wait.as_millis());
+        if let Some(index) = known.catalogue {
             path.push_str(&format!("&catalogue={index}"));
+        }
+        if let Some(tag) = &known.servers {
+            path.push_str(&format!("&servers={}", encode(tag)));
         }
         self.get(&path, wait + BEYOND_WAIT).await
     }

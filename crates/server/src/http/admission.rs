@@ -1,0 +1,255 @@
+//! Admission: who is served now, who waits for a moment, and who is told to come again. Owns how many requests of a kind are
+//! under way; looks at nothing that somebody may or may not do, and comes before anybody asks who they are.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use bellwether_api::paths;
+use bellwether_api::problem::Code;
+use bellwether_core::access::Need;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::listen::Peer;
+use super::problem::Failure;
+
+/// A lane of requests. One that is full holds nobody up in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// What people and programs ask and change.
+    People,
+    /// Requests that hang until something changes.
+    Watchers,
+    /// What machines tell: reports, offers, logs, joining.
+    Machines,
+    /// The hanging requests of agents.
+    Syncs,
+}
+
+/// How wide a lane is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Width {
+    /// Most that are served at once.
+    pub served: usize,
+    /// Most that wait until one of those is done.
+    pub waiting: usize,
+    /// When whoever finds no room is told to come again, in milliseconds.
+    pub again_ms: u64,
+}
+
+/// The width of every lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Widths {
+    /// Of [`Lane::People`].
+    pub people: Width,
+    /// Of [`Lane::Watchers`].
+    pub watchers: Width,
+    /// Of [`Lane::Machines`].
+    pub machines: Width,
+    /// Of [`Lane::Syncs`].
+    pub syncs: Width,
+}
+
+impl Default for Widths {
+    /// Machines: as many at once as fill the store's transactions at its best, and as many in wait as an etcd takes in some
+    /// four seconds, well before their callers give up. Hanging requests do no work, so none waits for another: they are
+    /// bounded like the connections are.
+    fn default() -> Self {
+        Self {
+            people: Width { served: 256, waiting: 1_024, again_ms: 1_000 },
+            watchers: Width { served: 4_096, waiting: 0, again_ms: 5_000 },
+            machines: Width { served: 1_024, waiting: 4_096, again_ms: 4_000 },
+            syncs: Width { served: 16_384, waiting: 0, again_ms: 4_000 },
+        }
+    }
+}
+
+/// Requests that found no room, by lane.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Refused {
+    lane: &'static str,
+}
+
+/// The lanes of a server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Admission {
+    people: Gate,
+    watchers: Gate,
+    machines: Gate,
+    syncs: Gate,
+    refused: Family<Refused, Counter>,
+}
+
+#[derive(Debug, Clone)]
+struct Gate {
+    width: Width,
+    /// Room for all that are served or wait.
+    room: Arc<Semaphore>,
+    served: Arc<Semaphore>,
+}
+
+/// A place in a lane; dropped, it is another's.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _room: OwnedSemaphorePermit,
+    _served: OwnedSemaphorePermit,
+}
+
+impl Admission {
+    /// Lanes of these widths. Whoever finds no room is counted in `refused`.
+    #[must_use]
+    pub fn new(widths: Widths, refused: Family<Refused, Counter>) -> Self {
+        Self {
+            people: Gate::new(widths.people),
+            watchers: Gate::new(widths.watchers),
+            machines: Gate::new(widths.machines),
+            syncs: Gate::new(widths.syncs),
+            refused,
+        }
+    }
+
+    /// Waits for a place, if there is room to wait.
+    ///
+    /// # Errors
+    /// When to come again, if there is none.
+    pub(super) async fn enter(&self, lane: Lane) -> Result<Place, Failure> {
+        let gate = match lane {
+            Lane::People => &self.people,
+            Lane::Watchers => &self.watchers,
+            Lane::Machines => &self.machines,
+            Lane::Syncs => &self.syncs,
+        };
+        if let Some(place) = gate.enter().await {
+            return Ok(place);
+        }
+        self.refused.get_or_create(&Refused { lane: lane.as_str() }).inc();
+        let Width { served, waiting, again_ms } = gate.width;
+        let detail = format!(
+            "could not take one more request {}: {served} are under way here and {waiting} wait",
+            lane.describe()
+        );
+        Err(Failure::new(Code::Busy, detail).hint("nothing was changed; try again").retry_after_ms(again_ms))
+    }
+}
+
+impl Gate {
+    fn new(width: Width) -> Self {
+        let room = Arc::new(Semaphore::new(width.served.saturating_add(width.waiting)));
+        Self { width, room, served: Arc::new(Semaphore::new(width.served)) }
+    }
+
+    async fn enter(&self) -> Option<Place> {
+        let room = self.room.clone().try_acquire_owned().ok()?;
+        let served = self.served.clone().acquire_owned().await.ok()?;
+        Some(Place { _room: room, _served: served })
+    }
+}
+
+impl Lane {
+    /// The lane of a request to the route `path` that needs `need`. None for those that say how the server is: they are
+    /// answered at any time.
+    pub(super) fn of((path, need): (&'static str, Need), request: &Request) -> Option<Self> {
+        let is_machine = || request.extensions().get::<Peer>().is_some_and(|peer| peer.bearer.is_some());
+        let hangs = || {
+            request.uri().query().is_some_and(|query| query.split('&').any(|part| part.starts_with("wait=")))
+        };
+        match path {
+            paths::NODE_SYNC => Some(Self::Syncs),
+            paths::JOIN => Some(Self::Machines),
+            paths::METRICS => None,
+            _ if need == Need::Open => None,
+            _ if is_machine() => Some(Self::Machines),
+            _ if hangs() => Some(Self::Watchers),
+            _ => Some(Self::People),
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::People => "people",
+            Self::Watchers => "watchers",
+            Self::Machines => "machines",
+            Self::Syncs => "syncs",
+        }
+    }
+
+    const fn describe(self) -> &'static str {
+        match self {
+            Self::People => "of people",
+            Self::Watchers => "that waits for a change",
+            Self::Machines => "of machines",
+            Self::Syncs => "of an agent that waits for its order",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::response::IntoResponse;
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::pki::Bearer;
+
+    fn narrow() -> Admission {
+        let width = Width { served: 1, waiting: 1, again_ms: 1_500 };
+        let widths = Widths { people: width, watchers: width, machines: width, syncs: width };
+        Admission::new(widths, Family::default())
+    }
+
+    #[tokio::test]
+    async fn one_is_served_one_waits_and_the_third_is_told_when_to_come_again() {
+        let admission = narrow();
+        let first = admission.enter(Lane::Machines).await.unwrap();
+        let mut second = Box::pin(admission.enter(Lane::Machines));
+        assert!(second.as_mut().now_or_never().is_none());
+        let third = admission.enter(Lane::Machines).await.unwrap_err().into_response();
+        assert_eq!(third.status(), 429);
+        assert_eq!(third.headers()[http::header::RETRY_AFTER], "2", "whole seconds, rounded up");
+        assert!(admission.enter(Lane::People).await.is_ok(), "another lane has room");
+        drop(first);
+        drop(second.await.unwrap());
+        assert!(admission.enter(Lane::Machines).await.is_ok());
+        let refused = |lane| admission.refused.get_or_create(&Refused { lane }).get();
+        assert_eq!((refused("machines"), refused("people")), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn whoever_hangs_up_while_they_wait_gives_their_place_back() {
+        let admission = narrow();
+        let first = admission.enter(Lane::People).await.unwrap();
+        let mut second = Box::pin(admission.enter(Lane::People));
+        assert!(second.as_mut().now_or_never().is_none());
+        drop(second);
+        let mut third = Box::pin(admission.enter(Lane::People));
+        assert!(third.as_mut().now_or_never().is_none(), "it waits, and is not refused");
+        drop(first);
+        assert!(third.await.is_ok());
+    }
+
+    #[test]
+    fn each_request_has_its_lane() {
+        let bearer = |is_machine: bool| {
+            is_machine.then(|| Bearer {
+                namespace: "default".parse().unwrap(),
+                node: "web-1".parse().unwrap(),
+                key_fingerprint: String::new(),
+            })
+        };
+        let lane = |path, need, uri: &str, is_machine| {
+            let mut request = Request::builder().uri(uri).body(Body::empty()).unwrap();
+            request.extensions_mut().insert(Peer { bearer: bearer(is_machine) });
+            Lane::of((path, need), &request)
+        };
+        assert_eq!(lane(paths::HEALTHZ, Need::Open, "/healthz", false), None);
+        assert_eq!(lane(paths::METRICS, Need::Read, "/metrics", false), None);
+        assert_eq!(lane(paths::JOIN, Need::Open, "/v1/join", false), Some(Lane::Machines));
+        assert_eq!(lane(paths::NODE_SYNC, Need::OwnNode, "/s?wait=1s", true), Some(Lane::Syncs));
+        assert_eq!(lane(paths::NODE_REPORT, Need::OwnNode, "/r", true), Some(Lane::Machines));
+        assert_eq!(lane(paths::EVENTS, Need::Read, "/e?after=1&wait=9s", false), Some(Lane::Watchers));
+        assert_eq!(lane(paths::EVENTS, Need::Read, "/e?after=1", false), Some(Lane::People));
+    }
+}
