@@ -17,6 +17,7 @@ mod logs;
 mod nodes;
 mod pauses;
 mod plan;
+mod present;
 mod probes;
 mod problem;
 mod profiles;
@@ -48,6 +49,7 @@ use crate::installation::Installation;
 use crate::metrics::Metrics;
 use crate::pki::Pki;
 use crate::sessions::Sessions;
+use crate::world::Lister;
 
 pub use admission::{Admission, Lane, Refused, Width, Widths};
 pub(crate) use listen::serve;
@@ -72,6 +74,8 @@ pub struct App(Arc<Parts>);
 pub struct Parts {
     /// Where operations are done.
     pub desk: Desk,
+    /// Has everything listed anew.
+    pub lister: Lister,
     /// Agents' sessions.
     pub sessions: Sessions,
     /// The authority.
