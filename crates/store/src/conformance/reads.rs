@@ -1,9 +1,11 @@
 //! Laws of reading: now, in the past, in pages.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::{Subject, commit, delete, dump, next, put, text};
-use crate::{MAX_PAGE_BYTES, MIN_TTL, Op, Page, Range, Revision, StoreError};
+use crate::{MAX_PAGE_BYTES, Op, Page, Range, Revision, StoreError};
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -124,7 +126,7 @@ pub async fn the_present_is_past_every_commit(make: impl AsyncFn() -> Subject) {
     assert_eq!(store.now().await.unwrap(), Revision(1));
     commit(&store, [delete("b")]).await;
     assert_eq!(store.now().await.unwrap(), Revision(2));
-    let lease = store.grant(MIN_TTL).await.unwrap();
+    let lease = store.grant(Duration::from_secs(60)).await.unwrap();
     commit(&store, [Op::Put { key: "c".into(), value: "1".into(), lease: Some(lease) }]).await;
     store.revoke(lease).await.unwrap();
     let now = store.now().await.unwrap();
