@@ -1,7 +1,7 @@
 //! What goes wrong, and when: drawn from the seed, each thing mended after a while.
 
 use bellwether_core::rollout::rehearsal::chance::Chance;
-use bellwether_store::line::Trouble;
+use bellwether_store::testing::line::Trouble;
 
 /// One thing that goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]

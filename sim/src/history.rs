@@ -15,7 +15,7 @@ use bellwether_server::config::etcd::Etcd;
 use bellwether_server::pki::Pki;
 use bellwether_server::rules::Rules;
 use bellwether_store::Store;
-use bellwether_store::line::Trouble;
+use bellwether_store::testing::line::Trouble;
 use tokio::runtime::{Builder, RngSeed};
 use tokio::time::Instant;
 

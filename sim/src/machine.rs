@@ -11,7 +11,7 @@ use bellwether_server::http;
 use bellwether_server::pki::Pki;
 use bellwether_server::run::build;
 use bellwether_store::Store;
-use bellwether_store::line::Line;
+use bellwether_store::testing::line::Line;
 
 use crate::network::Network;
 use crate::trace::Trace;

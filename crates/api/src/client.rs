@@ -17,6 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::paths::CONSISTENCY;
 use crate::problem::{Code, Problem};
 pub use calls::Known;
 use secret::Secret;
@@ -106,6 +107,7 @@ pub struct Client {
     http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     bearer: Option<Arc<HeaderValue>>,
     tls: rustls::ClientConfig,
+    is_consistent: bool,
 }
 
 impl Client {
@@ -159,13 +161,21 @@ impl Client {
             // The server does not ping a machine: it hears it.
             .http2_keep_alive_while_idle(is_machine)
             .build(connector);
-        Self { base, http, bearer, tls }
+        Self { base, http, bearer, tls, is_consistent: false }
     }
 
     /// A client of the same server, with the same access, that shares no connection with this one.
     #[must_use]
     pub fn fresh(&self) -> Self {
-        Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone())
+        let fresh = Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone());
+        Self { is_consistent: self.is_consistent, ..fresh }
+    }
+
+    /// The same client, whose reads are answered with everything that was committed before they were asked, or not at all:
+    /// then with [`Code::Store`].
+    #[must_use]
+    pub fn consistent(self) -> Self {
+        Self { is_consistent: true, ..self }
     }
 
     /// The server's address.
@@ -259,7 +269,13 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, CallError> {
-        let mut builder = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        let consistency = match (self.is_consistent && method == Method::GET, path.contains('?')) {
+            (false, _) => String::new(),
+            (true, false) => format!("?{CONSISTENCY}=linearizable"),
+            (true, true) => format!("&{CONSISTENCY}=linearizable"),
+        };
+        let uri = format!("{}{path}{consistency}", self.base);
+        let mut builder = Request::builder().method(method).uri(uri);
         if !body.is_empty() {
             builder = builder.header(header::CONTENT_TYPE, "application/json");
         }

@@ -1,5 +1,9 @@
 //! Route strings: the only place they are written. `{…}` are path parameters.
 
+/// The parameter by which a read says how new its answer must be: `local`, what the server knows, which is the default, or
+/// `linearizable`, with everything committed before the request came.
+pub const CONSISTENCY: &str = "consistency";
+
 /// Liveness: the process answers.
 pub const HEALTHZ: &str = "/healthz";
 /// Readiness: the world is loaded and the store answers.

@@ -118,6 +118,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::freeze::FreezeView>("freeze_view", |shape| shape);
     holds::<v1::server::Time>("time", |shape| shape);
     holds::<v1::server::ControlPlane>("control_plane", |shape| shape);
+    holds::<v1::server::Store>("store_with_warnings", |shape| shape);
     holds::<v1::slot::SlotSpec>("slot_spec", |shape| shape);
     holds::<v1::slot::Force>("slot_force", |shape| shape);
     holds::<v1::slot::SlotView>("slot_view", |shape| shape);

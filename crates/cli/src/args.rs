@@ -71,6 +71,9 @@ pub(crate) struct Global {
     /// How to print
     #[arg(short, long, global = true, value_enum, default_value = "table")]
     pub(crate) output: Output,
+    /// Read the present: everything that was committed before, or an error when the server cannot make sure
+    #[arg(long, global = true)]
+    pub(crate) consistent: bool,
     /// The file that contexts are kept in
     #[arg(long, global = true, env = "BELLWETHER_CONFIG", hide = true)]
     pub(crate) contexts_file: Option<PathBuf>,

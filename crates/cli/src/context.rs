@@ -63,8 +63,9 @@ impl Context {
         };
         let identity = token.map_or(Identity::Nobody, |token| Identity::Token(Secret::new(token.trim())));
         let namespace = global.namespace.clone().or_else(|| entry.and_then(|entry| entry.namespace));
+        let client = Client::new(&Access { server, ca, identity })?;
         Ok(Self {
-            client: Client::new(&Access { server, ca, identity })?,
+            client: if global.consistent { client.consistent() } else { client },
             namespace: namespace.unwrap_or_else(|| "default".to_owned()),
             show: Show::new(global),
         })

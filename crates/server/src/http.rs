@@ -17,6 +17,7 @@ mod logs;
 mod nodes;
 mod pauses;
 mod plan;
+mod present;
 mod probes;
 mod problem;
 mod profiles;
@@ -49,6 +50,7 @@ use crate::installation::Installation;
 use crate::metrics::Metrics;
 use crate::pki::Pki;
 use crate::sessions::Sessions;
+use crate::world::Lister;
 
 pub use admission::{Admission, Lane, Refused, Width, Widths};
 pub use listen::to_peer;
@@ -73,6 +75,8 @@ pub struct App(Arc<Parts>);
 pub struct Parts {
     /// Where operations are done.
     pub desk: Desk,
+    /// Has everything listed anew.
+    pub lister: Lister,
     /// Agents' sessions.
     pub sessions: Sessions,
     /// The authority.

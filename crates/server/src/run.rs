@@ -249,38 +249,15 @@ pub async fn build(
     }
     let desk = Desk::new(published, committer, clock.clone());
     let metrics = Metrics::default();
-    let Seats { place, term } =
-        take_seats(config, (store, listens), (tasks, inner), (&clock, installation.clone()));
-    let presences = Presences {
-        desk: desk.clone(),
-        sessions: sessions.clone(),
-        me: config.name.clone(),
-        place: place.clone(),
-        term: term.clone(),
-        limits: config.settings.limits,
-    };
-    tasks.spawn("presences", presences.run(tasks.token()));
-    let reconciler = Reconciler {
-        desk: desk.clone(),
-        lister,
-        term: term.clone(),
-        settings: config.settings,
-        metrics: metrics.clone(),
-    };
-    tasks.spawn("reconcile", reconciler.run(tasks.token()));
-    let asker = Asker {
-        desk: desk.clone(),
-        term: term.clone(),
-        tasks: tasks.clone(),
-        settings: Arc::new(config.hooks.clone()),
-        metrics: metrics.clone(),
-    };
-    tasks.spawn("hooks", asker.run(tasks.token()));
+    let seats = take_seats(config, (store, listens), (tasks, inner), (&clock, installation.clone()));
+    start_work(config, (&desk, &sessions), (&lister, &metrics), &seats, tasks);
+    let Seats { place, term } = seats;
     let admission = Admission::new(config.lanes, metrics.refused.clone());
     let (stop, me) = (tasks.token(), config.name.clone());
     let store = store.clone();
     Ok(App::new(Parts {
         desk,
+        lister,
         sessions,
         pki,
         clock,
@@ -293,6 +270,41 @@ pub async fn build(
         term,
         stop,
     }))
+}
+
+/// Starts what looks at the world by itself: who is there, what is decided, who is asked.
+fn start_work(
+    config: &Config,
+    (desk, sessions): (&Desk, &Sessions),
+    (lister, metrics): (&Lister, &Metrics),
+    seats: &Seats,
+    tasks: &Tasks,
+) {
+    let presences = Presences {
+        desk: desk.clone(),
+        sessions: sessions.clone(),
+        me: config.name.clone(),
+        place: seats.place.clone(),
+        term: seats.term.clone(),
+        limits: config.settings.limits,
+    };
+    tasks.spawn("presences", presences.run(tasks.token()));
+    let reconciler = Reconciler {
+        desk: desk.clone(),
+        lister: lister.clone(),
+        term: seats.term.clone(),
+        settings: config.settings,
+        metrics: metrics.clone(),
+    };
+    tasks.spawn("reconcile", reconciler.run(tasks.token()));
+    let asker = Asker {
+        desk: desk.clone(),
+        term: seats.term.clone(),
+        tasks: tasks.clone(),
+        settings: Arc::new(config.hooks.clone()),
+        metrics: metrics.clone(),
+    };
+    tasks.spawn("hooks", asker.run(tasks.token()));
 }
 
 /// What the store belongs to. One that was made before that was written down is told now.

@@ -175,6 +175,8 @@ impl Follower {
                     }
                 }
             }
+            // Whoever asked before a list begins is served by it.
+            waiting.extend(std::iter::from_fn(|| self.asked.try_recv().ok()));
             let fresh = tokio::select! {
                 () = stop.cancelled() => return,
                 // Nothing is lost when the read is dropped.

@@ -57,6 +57,36 @@ impl Health {
     }
 }
 
+/// From how much of its quota on a store is said to fill up, in percent: room for some hours of a busy fleet.
+const FILLING: u64 = 80;
+
+impl Health {
+    /// What is not wrong yet, with what to do about it; nothing for a store that is as it should be.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let is_old = self.engine == "etcd" && self.version.as_ref().is_some_and(|version| is_3_4(version));
+        let old = is_old.then(|| {
+            "etcd 3.4 may lose or repeat what it tells of changes, and may renew leases that ended; all of that is lived \
+             with, at the price of more reading: use 3.5.8 or later when you can"
+                .to_owned()
+        });
+        let used = self
+            .size_bytes
+            .zip(self.quota_bytes)
+            .map(|(size, quota)| size.saturating_mul(100).checked_div(quota).unwrap_or_default());
+        let full = used.filter(|used| *used > FILLING).map(|used| {
+            format!(
+                "{used}% of its quota are used; past it no change is taken: defragment it, or raise --quota-backend-bytes"
+            )
+        });
+        old.into_iter().chain(full).collect()
+    }
+}
+
+fn is_3_4(version: &str) -> bool {
+    version.split('.').take(2).eq(["3", "4"])
+}
+
 impl Condition {
     /// Read-only from now on, unless it was before.
     pub(crate) fn read_only(&self, reason: String) -> Self {
@@ -79,5 +109,26 @@ impl Condition {
             }
             (new, Self::Writable | Self::ReadOnly { .. } | Self::Unreachable { .. }) => new,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn health(version: &str, size: u64, quota: Option<u64>) -> Health {
+        let of_etcd = Health::writable("etcd");
+        Health { version: Some(version.to_owned()), size_bytes: Some(size), quota_bytes: quota, ..of_etcd }
+    }
+
+    #[test]
+    fn an_old_etcd_and_one_that_fills_up_are_warned_of_and_no_other() {
+        let warned = |health: Health| health.warnings().len();
+        assert_eq!(warned(Health::writable("embedded")), 0);
+        assert_eq!(warned(health("3.6.1", 80, Some(100))), 0);
+        assert_eq!(warned(health("3.40.0", 99, None)), 0, "what the quota is it did not say");
+        assert!(health("3.4.23", 1, Some(100)).warnings()[0].contains("use 3.5.8 or later"));
+        assert!(health("3.6.1", 81, Some(100)).warnings()[0].starts_with("81% of its quota"));
+        assert_eq!(warned(health("3.4.23", 99, Some(100))), 2);
     }
 }

@@ -21,8 +21,6 @@ mod health;
 mod history;
 mod judge;
 mod lease;
-#[cfg(feature = "testing")]
-pub mod line;
 mod memory;
 mod past;
 mod range;

@@ -41,6 +41,12 @@ impl Range {
         Self { start: Bytes::new(), end: Bytes::new() }
     }
 
+    /// No key.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { start: Bytes::from_static(b"\0"), end: Bytes::from_static(b"\0") }
+    }
+
     /// The part of this range behind `key`: where the next page begins.
     #[must_use]
     pub fn after(&self, key: &[u8]) -> Self {

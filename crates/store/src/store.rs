@@ -84,6 +84,15 @@ impl Store {
         self.0.list(range, at, limit).await
     }
 
+    /// The revision of the present: at or above that of every commit acknowledged before the call, whoever made it. What a
+    /// watch has told up to it is all there was; but a watch need not tell as much, as in a shared etcd others commit too.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`], [`StoreError::Broken`] and [`StoreError::Closed`].
+    pub async fn now(&self) -> Result<Revision, StoreError> {
+        Ok(self.0.list(Range::none(), None, 1).await?.revision)
+    }
+
     /// Reads one key as it is now. `None` means that it does not exist.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What tests of this crate and of its users start and hurt: a real etcd, and a store with etcd's faults. Feature `testing`; never in the product.
+//! What tests of this crate and of its users start and hurt: a real etcd, and any store through a line that makes trouble. Feature `testing`; never in the product.
 
 #![expect(
     clippy::expect_used,
@@ -8,5 +8,5 @@
 
 pub mod certificates;
 pub mod etcd;
-pub mod faults;
-mod faulty;
+pub mod line;
+mod through;

@@ -106,6 +106,9 @@ pub struct Store {
     /// What it complains of, in its own words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<String>,
+    /// What is not wrong yet, and what to do about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl From<&core::Server> for Server {

@@ -8,6 +8,9 @@ use crate::show::age::date;
 use crate::show::paint::{Paint, Tone};
 use crate::show::{print, table};
 
+/// From how many percent of its quota on a store is said to fill up, as `server list` warns of it.
+const FILLING: u64 = 80;
+
 pub(super) async fn status(context: &Context) -> Ended {
     let overview = context.client.overview(&context.namespace).await?;
     let names = || overview.entities.iter().map(|entity| entity.name.clone()).collect();
@@ -57,9 +60,13 @@ pub(super) async fn status(context: &Context) -> Ended {
 pub(super) fn store_line(store: &Store, paint: Paint) -> String {
     let version = store.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
     let full = store.size_bytes.zip(store.quota_bytes.filter(|quota| *quota > 0));
-    let full = full.map_or(String::new(), |(size, quota)| {
-        format!(", {}% of its quota", size.saturating_mul(100).checked_div(quota).unwrap_or_default())
-    });
+    let full = full.map(|(size, quota)| size.saturating_mul(100).checked_div(quota).unwrap_or_default());
+    let full = match full {
+        Some(used) if used > FILLING => paint
+            .text(Tone::Bad, &format!(", {used}% of its quota: make room before nothing changes any more")),
+        Some(used) => format!(", {used}% of its quota"),
+        None => String::new(),
+    };
     let what = match (store.condition.as_str(), &store.reason) {
         ("writable", _) => String::new(),
         ("read_only", Some(reason)) => format!(": read-only, so nothing changes: {reason}"),

@@ -130,7 +130,9 @@ async fn list(context: &Context) -> Ended {
             at if at.is_empty() => String::new(),
             at => format!(" at {at}"),
         };
-        format!("{servers}\n\n{}{at}", store_line(&plane.store, context.show.paint))
+        let warnings = plane.store.warnings.iter().map(|warning| format!("\nwarning    {warning}"));
+        let warnings: String = warnings.collect();
+        format!("{servers}\n\n{}{at}{warnings}", store_line(&plane.store, context.show.paint))
     })?;
     Ok(Exit::Yes)
 }

@@ -2,6 +2,7 @@
 //! under way; looks at nothing that somebody may or may not do, and comes before anybody asks who they are.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::Request;
 use bellwether_api::paths;
@@ -14,6 +15,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::listen::Peer;
 use super::problem::Failure;
+
+/// How long anybody waits for their turn: half of the time after which callers give up, so that what is served is still wanted.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A lane of requests. One that is full holds nobody up in another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,14 +57,14 @@ pub struct Widths {
 }
 
 impl Default for Widths {
-    /// Machines: as many at once as fill the store's transactions at its best, and as many in wait as an etcd takes in some
-    /// four seconds, well before their callers give up. Hanging requests do no work, so none waits for another: they are
-    /// bounded like the connections are.
+    /// Machines: as many at once as fill the store's transactions at its best, and with those in wait as many as may be
+    /// connected: ten thousand agents that were told something answer within a second. Hanging requests do no work, so none
+    /// waits for another: they are bounded like the connections are.
     fn default() -> Self {
         Self {
             people: Width { served: 256, waiting: 1_024, again_ms: 1_000 },
             watchers: Width { served: 4_096, waiting: 0, again_ms: 5_000 },
-            machines: Width { served: 1_024, waiting: 4_096, again_ms: 4_000 },
+            machines: Width { served: 1_024, waiting: 15_360, again_ms: 4_000 },
             syncs: Width { served: 16_384, waiting: 0, again_ms: 4_000 },
         }
     }
@@ -142,7 +146,10 @@ impl Gate {
 
     async fn enter(&self) -> Option<Place> {
         let room = self.room.clone().try_acquire_owned().ok()?;
-        let served = self.served.clone().acquire_owned().await.ok()?;
+        let served = match self.served.clone().try_acquire_owned() {
+            Ok(served) => served,
+            Err(_) => tokio::time::timeout(PATIENCE, self.served.clone().acquire_owned()).await.ok()?.ok()?,
+        };
         Some(Place { _room: room, _served: served })
     }
 }
@@ -215,6 +222,15 @@ mod tests {
         assert!(admission.enter(Lane::Machines).await.is_ok());
         let refused = |lane| admission.refused.get_or_create(&Refused { lane }).get();
         assert_eq!((refused("machines"), refused("people")), (1, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waited_too_long_is_told_to_come_again() {
+        let admission = narrow();
+        let first = admission.enter(Lane::People).await.unwrap();
+        assert!(admission.enter(Lane::People).await.is_err());
+        drop(first);
+        assert!(admission.enter(Lane::People).await.is_ok());
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@ use http::request::Parts;
 use super::App;
 use super::admission::Lane;
 use super::listen::Peer;
+use super::present;
 use super::problem::Failure;
 use crate::secret;
 
@@ -69,6 +70,13 @@ pub(crate) async fn guard(
     let allowed = authorise(&identity, need, named.as_ref().filter(|_| own));
     match allowed {
         Ok(()) => {
+            let shown = match present::asked(&request) {
+                Ok(consistency) => present::shown(&app, consistency).await,
+                Err(neither) => Err(neither),
+            };
+            if let Err(failure) = shown {
+                return failure.into_response();
+            }
             request.extensions_mut().insert(Caller(identity));
             next.run(request).await
         }

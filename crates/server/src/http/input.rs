@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::response::{IntoResponse, Response};
+use bellwether_api::paths::CONSISTENCY;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_core::words::counter::{Revision, Sequence};
@@ -115,7 +116,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let pairs = pairs.map_err(|error| Failure::from(ShapeError::at("the query", error)))?;
-        Ok(Self(pairs.0))
+        let mut pairs = pairs.0;
+        // Heeded for every route before its handler.
+        pairs.retain(|(name, _)| name != CONSISTENCY);
+        Ok(Self(pairs))
     }
 }
 

@@ -82,5 +82,6 @@ pub(super) fn store(health: &Health) -> Store {
         size_bytes: health.size_bytes,
         quota_bytes: health.quota_bytes,
         alarms: health.alarms.clone(),
+        warnings: health.warnings(),
     }
 }

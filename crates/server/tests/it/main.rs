@@ -10,6 +10,7 @@
 
 mod access;
 mod bad_input;
+mod consistency;
 mod durable;
 mod events;
 mod external;

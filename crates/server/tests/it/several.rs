@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use bellwether_api::client::{Access, Client, Identity, Known};
+use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::report::Health;
 use bellwether_api::v1::server::InPlace;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
 use bellwether_server::rules::Rules;
 use bellwether_server::run::{Server, init};
 use bellwether_store::testing::etcd::TestEtcd;
+use bellwether_store::{EtcdSettings, Op, Store, Txn};
 
 use crate::harness::{Installation, SOON, policy, set_entity, until, version};
 
@@ -135,4 +138,33 @@ async fn a_node_is_told_of_the_servers_in_place_when_it_does_not_know_them_and_o
     second.stop().await.unwrap();
     let left = until(&both.tag).await;
     assert_eq!((names(&left), &left.tag), (vec!["cp-1".to_owned()], &alone.tag));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_present_is_told_also_while_others_write_into_the_same_etcd() {
+    let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
+    let (configs, identity) = two(&etcd, dir.path()).await;
+    let servers = [
+        Server::start(&configs[0], Clock::system()).await.unwrap(),
+        Server::start(&configs[1], Clock::system()).await.unwrap(),
+    ];
+    let clients = [client(&servers[0], &identity), client(&servers[1], &identity).consistent()];
+    let tasks = Tasks::new();
+    let others = EtcdSettings { prefix: "others/".into(), ..etcd.settings() };
+    let others = Store::etcd(others, &tasks).await.unwrap();
+    for round in 0..5 {
+        // What they commit moves the revision, and no watch of ours tells of it.
+        let put = Op::Put { key: "a".into(), value: format!("{round}").into(), lease: None };
+        others.commit(Txn { compares: vec![], ops: vec![put] }).await.unwrap();
+        clients[1].control_plane().await.unwrap();
+        // Told to one, and asked of the other at once.
+        let name = format!("app-{round}");
+        let spec = EntitySpec { selector: "all".to_owned(), ..EntitySpec::default() };
+        clients[0].set_entity("default", &name, &spec).await.unwrap();
+        clients[1].entity("default", &name).await.unwrap();
+    }
+    tasks.cancel();
+    for server in servers {
+        server.stop().await.unwrap();
+    }
 }

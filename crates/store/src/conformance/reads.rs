@@ -1,8 +1,10 @@
 //! Laws of reading: now, in the past, in pages.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
-use super::{Subject, commit, delete, dump, put, text};
+use super::{Subject, commit, delete, dump, next, put, text};
 use crate::{MAX_PAGE_BYTES, Op, Page, Range, Revision, StoreError};
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -113,4 +115,25 @@ pub async fn a_page_ends_at_its_bytes(make: impl AsyncFn() -> Subject) {
     let last = page.entries.last().unwrap().key.clone();
     let rest = store.list(Range::all().after(&last), Some(page.revision), usize::MAX).await.unwrap();
     assert_eq!((page.entries.len() + rest.entries.len(), rest.more), (all, false));
+}
+
+/// The present is at the newest commit, whatever that was, and asking for it commits nothing.
+pub async fn the_present_is_past_every_commit(make: impl AsyncFn() -> Subject) {
+    let Subject { store, keep: _keep } = make().await;
+    assert_eq!(store.now().await.unwrap(), Revision(0));
+    let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
+    commit(&store, [put("a", "1"), put("b", "1")]).await;
+    assert_eq!(store.now().await.unwrap(), Revision(1));
+    commit(&store, [delete("b")]).await;
+    assert_eq!(store.now().await.unwrap(), Revision(2));
+    let lease = store.grant(Duration::from_secs(60)).await.unwrap();
+    commit(&store, [Op::Put { key: "c".into(), value: "1".into(), lease: Some(lease) }]).await;
+    store.revoke(lease).await.unwrap();
+    let now = store.now().await.unwrap();
+    assert_eq!((now, store.now().await.unwrap()), (Revision(4), now));
+    let mut told = Revision(0);
+    while told < now {
+        told = next(&mut watch).await.unwrap().revision;
+    }
+    assert_eq!(told, now);
 }

@@ -10,10 +10,10 @@
 mod child;
 mod embedded;
 mod etcd;
-mod faults;
 mod full;
 mod histories;
 mod kill;
+mod line;
 mod memory;
 mod refusals;
 mod reopen;

@@ -1,23 +1,24 @@
-//! The switches of the memory store: off, the contract holds; on, each does what it says, and no more.
+//! A line to a store: in order, the contract holds through it; in trouble, each does what its name says, and no more.
 
 use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::{Subject, commit, delete, dump, next, put, soon, told, value};
-use bellwether_store::testing::faults::{Fault, Faults};
+use bellwether_store::conformance::{Subject, commit, delete, dump, next, put, told, value};
+use bellwether_store::testing::line::{Fault, Line, Trouble};
 use bellwether_store::{Condition, Op, Range, Revision, Store, StoreError, Txn, WatchError};
 use futures_util::FutureExt;
 
 async fn fresh() -> Subject {
     let tasks = Tasks::new();
-    Subject { store: Store::memory_with(&tasks, Faults::new(0)), keep: Box::new(tasks) }
+    Subject { store: Store::memory(&tasks).through(&Line::new(0)), keep: Box::new(tasks) }
 }
 
-bellwether_store::suite!(crate::faults::fresh);
+bellwether_store::suite!(crate::line::fresh);
 
-fn store() -> (Store, Faults) {
-    let faults = Faults::new(7);
-    (Store::memory_with(&Tasks::new(), faults.clone()), faults)
+/// A store seen through a line.
+fn store() -> (Store, Line) {
+    let line = Line::new(7);
+    (Store::memory(&Tasks::new()).through(&line), line)
 }
 
 fn txn(op: Op) -> Txn {
@@ -26,9 +27,9 @@ fn txn(op: Op) -> Txn {
 
 #[tokio::test]
 async fn a_watch_loses_deletes_and_nothing_else() {
-    let (store, faults) = store();
+    let (store, line) = store();
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
-    faults.next(Fault::LoseDeletes, 2);
+    line.next(Fault::LostDeletes, 2);
     commit(&store, [put("a", "1"), put("b", "1")]).await;
     commit(&store, [delete("a"), put("c", "1")]).await;
     commit(&store, [delete("b")]).await;
@@ -43,9 +44,9 @@ async fn a_watch_loses_deletes_and_nothing_else() {
 
 #[tokio::test]
 async fn a_watch_tells_an_old_batch_again() {
-    let (store, faults) = store();
+    let (store, line) = store();
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
-    faults.next(Fault::ReplayOld, 1);
+    line.next(Fault::Repeated, 1);
     for number in 1..=2 {
         commit(&store, [put("a", &number.to_string())]).await;
     }
@@ -58,9 +59,9 @@ async fn a_watch_tells_an_old_batch_again() {
 
 #[tokio::test]
 async fn a_watch_tells_nothing_until_somebody_lists() {
-    let (store, faults) = store();
+    let (store, line) = store();
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
-    faults.next(Fault::SkipUntilListed, 1);
+    line.next(Fault::SkipsUntilListed, 1);
     for number in 1..=3 {
         commit(&store, [put("a", &number.to_string())]).await;
     }
@@ -72,11 +73,11 @@ async fn a_watch_tells_nothing_until_somebody_lists() {
 
 #[tokio::test]
 async fn a_store_that_went_back_ends_its_watches() {
-    let (store, faults) = store();
+    let (store, line) = store();
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&store, [put("a", "1")]).await;
     assert_eq!(next(&mut watch).await.unwrap().revision, Revision(1));
-    faults.next(Fault::GoBack, 1);
+    line.next(Fault::WentBack, 1);
     commit(&store, [put("a", "2")]).await;
     let error = next(&mut watch).await.unwrap_err();
     assert_eq!(error, WatchError::WentBack { seen: Revision(2), found: Revision(0) });
@@ -84,24 +85,24 @@ async fn a_store_that_went_back_ends_its_watches() {
 
 #[tokio::test]
 async fn a_stale_read_shows_an_earlier_moment_and_says_which() {
-    let (store, faults) = store();
-    for number in 1..=5 {
+    let (store, line) = store();
+    for number in 1..=9 {
         commit(&store, [put("a", &number.to_string())]).await;
     }
-    faults.next(Fault::StaleRead, 1);
+    line.next(Fault::Stale, 1);
     let page = store.list(Range::all(), None, 1).await.unwrap();
-    assert_eq!((page.revision, &*page.entries[0].value), (Revision(2), &b"2"[..]));
-    assert_eq!(value(&store, "a").await.as_deref(), Some("5"));
+    assert_eq!((page.revision, &*page.entries[0].value), (Revision(5), &b"5"[..]));
+    assert_eq!(value(&store, "a").await.as_deref(), Some("9"));
 }
 
 #[tokio::test]
 async fn a_lease_that_ended_is_renewed_and_its_keys_stay_gone() {
-    let (store, faults) = store();
+    let (store, line) = store();
     let lease = store.grant(Duration::from_secs(60)).await.unwrap();
     let bound = Op::Put { key: "bound".into(), value: "1".into(), lease: Some(lease) };
     commit(&store, [bound.clone()]).await;
     store.revoke(lease).await.unwrap();
-    faults.next(Fault::RenewEnded, 1);
+    line.next(Fault::RenewsWhatEnded, 1);
     store.keep_alive(lease).await.unwrap();
     assert_eq!(value(&store, "bound").await, None);
     assert_eq!(store.commit(txn(bound)).await, Err(StoreError::LeaseGone));
@@ -110,8 +111,8 @@ async fn a_lease_that_ended_is_renewed_and_its_keys_stay_gone() {
 
 #[tokio::test]
 async fn a_lease_outlives_its_time_and_then_ends() {
-    let (store, faults) = store();
-    faults.next(Fault::LeaseOutlives, 1);
+    let (store, line) = store();
+    line.next(Fault::OutlivingLease, 1);
     let mut ops = Vec::new();
     for (key, seconds) in [("outlives", 1), ("shorter", 1), ("longer", 5)] {
         let lease = store.grant(Duration::from_secs(seconds)).await.unwrap();
@@ -126,11 +127,11 @@ async fn a_lease_outlives_its_time_and_then_ends() {
 
 #[tokio::test]
 async fn a_commit_whose_answer_is_lost_is_made_and_one_that_is_lost_is_not() {
-    let (store, faults) = store();
-    faults.next(Fault::LoseAnswer, 1);
+    let (store, line) = store();
+    line.next(Fault::Unanswered, 1);
     let unknown = store.commit(txn(put("made", "1"))).await;
     assert!(matches!(unknown, Err(StoreError::Unknown { .. })), "{unknown:?}");
-    faults.next(Fault::LoseCommit, 1);
+    line.next(Fault::Refused, 1);
     let lost = store.commit(txn(put("lost", "1"))).await;
     assert!(matches!(lost, Err(StoreError::Unreachable { .. })), "{lost:?}");
     assert_eq!(value(&store, "made").await.as_deref(), Some("1"));
@@ -140,10 +141,10 @@ async fn a_commit_whose_answer_is_lost_is_made_and_one_that_is_lost_is_not() {
 
 #[tokio::test]
 async fn a_store_without_space_refuses_puts_and_grants_and_says_how_it_is() {
-    let (store, faults) = store();
+    let (store, line) = store();
     let lease = store.grant(Duration::from_secs(60)).await.unwrap();
     commit(&store, [put("a", "1")]).await;
-    faults.always(Fault::NoSpace);
+    line.fill(true);
     assert!(matches!(store.health().borrow().condition, Condition::ReadOnly { .. }));
     let put_it = store.commit(txn(put("b", "1"))).await;
     assert!(matches!(put_it, Err(StoreError::DiskFull { .. })), "{put_it:?}");
@@ -151,34 +152,66 @@ async fn a_store_without_space_refuses_puts_and_grants_and_says_how_it_is() {
     assert!(matches!(grant, Err(StoreError::DiskFull { .. })), "{grant:?}");
     store.keep_alive(lease).await.unwrap();
     commit(&store, [delete("a")]).await;
-    faults.end(Fault::NoSpace);
+    line.fill(false);
     assert_eq!(store.health().borrow().condition, Condition::Writable);
     commit(&store, [put("b", "1")]).await;
 }
 
-#[tokio::test]
-async fn a_frozen_store_answers_nothing_until_it_thaws_and_can_be_closed() {
-    let (store, faults) = store();
-    let lease = store.grant(Duration::from_secs(60)).await.unwrap();
-    faults.always(Fault::Freeze);
-    assert!(matches!(store.health().borrow().condition, Condition::Unreachable { .. }));
-    assert!(store.keep_alive(lease).now_or_never().is_none());
-    assert!(store.commit(txn(put("never", "1"))).now_or_never().is_none());
-    let mut read = Box::pin(store.get("never".into()));
-    assert!((&mut read).now_or_never().is_none());
-    faults.end(Fault::Freeze);
-    assert_eq!(soon(read).await.unwrap(), None, "a call that hung and was given up was not made");
-    faults.next(Fault::Freeze, 1);
-    assert!(store.get("a".into()).now_or_never().is_none());
-    soon(store.close()).await;
+#[tokio::test(start_paused = true)]
+async fn a_cut_line_lets_nothing_through_and_calls_give_up() {
+    let (store, line) = (Store::memory(&Tasks::new()), Line::new(1));
+    let seen = store.through(&line);
+    line.cut();
+    let error = seen.commit(Txn { compares: vec![], ops: vec![put("a", "1")] }).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+    assert_eq!(value(&store, "a").await, None);
+    line.heal();
+    commit(&seen, [put("a", "2")]).await;
+    assert_eq!(value(&store, "a").await.as_deref(), Some("2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_over_a_line_that_was_cut_a_while_goes_on_without_a_gap() {
+    let (store, line) = (Store::memory(&Tasks::new()), Line::new(1));
+    let seen = store.through(&line);
+    let mut watch = seen.watch(Range::prefix("a"), Revision(0)).await.unwrap();
+    line.cut();
+    commit(&store, [put("a", "1")]).await;
+    assert!(tokio::time::timeout(Duration::from_secs(1), watch.next()).await.is_err());
+    line.heal();
+    assert_eq!(watch.next().await.unwrap().revision, Revision(1));
+    line.cut();
+    assert!(matches!(watch.next().await, Err(WatchError::Failed(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_no_watch_tells_of_is_there_for_whoever_lists() {
+    let (store, line) = store();
+    let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
+    line.trouble(Trouble { lost_commits: 1_000_000, ..Trouble::default() });
+    commit(&store, [put("a", "1")]).await;
+    assert!(tokio::time::timeout(Duration::from_secs(1), watch.next()).await.is_err());
+    assert_eq!(value(&store, "a").await.as_deref(), Some("1"));
+    line.trouble(Trouble::default());
+    commit(&store, [put("a", "2")]).await;
+    assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=2"]);
 }
 
 #[tokio::test]
-async fn the_same_seed_brings_the_same_faults() {
+async fn a_line_that_is_closed_closes_nothing_for_the_others() {
+    let (store, line) = (Store::memory(&Tasks::new()), Line::new(1));
+    let seen = store.through(&line);
+    seen.close().await;
+    assert_eq!(seen.now().await, Err(StoreError::Closed));
+    assert_eq!(store.now().await, Ok(Revision(0)));
+}
+
+#[tokio::test]
+async fn the_same_seed_brings_the_same_trouble() {
     let run = async |seed| {
-        let faults = Faults::new(seed);
-        let store = Store::memory_with(&Tasks::new(), faults.clone());
-        faults.share(Fault::LoseCommit, 30);
+        let line = Line::new(seed);
+        let store = Store::memory(&Tasks::new()).through(&line);
+        line.trouble(Trouble { refused: 300_000, ..Trouble::default() });
         let mut lost = Vec::new();
         for number in 0..200 {
             lost.push(store.commit(txn(put("a", &number.to_string()))).await.is_err());

@@ -1,0 +1,108 @@
+//! Reads of the present: of a server that knows only what was, because its watch is held back or it is cut off.
+
+use axum::Router;
+use axum::body::Body;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use bellwether_server::config::Config;
+use bellwether_server::http::{router, to_peer};
+use bellwether_server::pki::Pki;
+use bellwether_server::run::{build, init};
+use bellwether_store::testing::line::{Line, Trouble};
+use bellwether_store::{Op, Range, Store, Txn};
+use http::{Request, StatusCode};
+use tower::ServiceExt;
+
+use crate::harness::SOON;
+
+/// A server that sees its store through a line.
+struct Seen {
+    _dir: tempfile::TempDir,
+    _tasks: [Tasks; 3],
+    router: Router,
+    token: String,
+    store: Store,
+    line: Line,
+}
+
+impl Seen {
+    async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::load(None).unwrap();
+        config.data_dir = dir.path().join("server");
+        let made = init(&config).await.unwrap();
+        let tasks = [Tasks::new(), Tasks::new(), Tasks::new()];
+        let [store_tasks, outer, inner] = &tasks;
+        let store = Store::embedded(&config.data_dir.join("store"), store_tasks).unwrap();
+        let line = Line::new(1);
+        let clock = Clock::system();
+        let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now()).unwrap();
+        let seen = store.through(&line);
+        let app = build(&config, (&seen, config.listen), (outer, inner), (clock, pki)).await.unwrap();
+        let token = made.token.expose().to_owned();
+        Self { _dir: dir, router: to_peer(router(&app), None), _tasks: tasks, token, store, line }
+    }
+
+    /// What it answers, and why not.
+    async fn ask(&self, method: &str, path: &str, body: &'static str) -> (StatusCode, String) {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/v1/namespaces/default/{path}"))
+            .header("authorization", format!("Bearer {}", self.token))
+            .body(Body::from(body))
+            .unwrap();
+        let asked = self.router.clone().oneshot(request);
+        let answer = tokio::time::timeout(SOON, asked).await.unwrap().unwrap();
+        let status = answer.status();
+        let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    async fn reads(&self, consistency: &str) -> (StatusCode, String) {
+        self.ask("GET", &format!("freezes/winter?{consistency}"), "").await
+    }
+}
+
+/// A server that knows of a freeze, and what deletes it for everybody else.
+async fn frozen() -> (Seen, Txn) {
+    let seen = Seen::new().await;
+    let (status, why) = seen.ask("PUT", "freezes/winter", r#"{"why": "snow"}"#).await;
+    assert!(status.is_success(), "{why}");
+    assert_eq!(seen.reads("consistency=linearizable").await.0, StatusCode::OK);
+    let all = seen.store.list(Range::all(), None, 1_000).await.unwrap().entries;
+    let kept = all.into_iter().find(|entry| String::from_utf8_lossy(&entry.key).ends_with("winter")).unwrap();
+    (seen, Txn { compares: vec![], ops: vec![Op::Delete { key: kept.key }] })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_watch_is_held_back_answers_what_was_unless_it_is_asked_for_the_present() {
+    let (seen, thaw) = frozen().await;
+    seen.line.trouble(Trouble { lost_commits: 1_000_000, ..Trouble::default() });
+    seen.store.commit(thaw).await.unwrap();
+    assert_eq!(seen.reads("").await.0, StatusCode::OK, "as far as it knows");
+    assert_eq!(seen.reads("consistency=local").await.0, StatusCode::OK);
+    let (status, why) = seen.reads("consistency=linearizable").await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "{why}");
+    assert_eq!(seen.reads("").await.0, StatusCode::NOT_FOUND, "now it knows");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_cut_off_from_its_store_does_not_say_what_is_but_what_was() {
+    let (seen, thaw) = frozen().await;
+    seen.line.cut();
+    seen.store.commit(thaw).await.unwrap();
+    assert_eq!(seen.reads("").await.0, StatusCode::OK);
+    let (status, why) = seen.reads("consistency=linearizable").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{why}");
+    assert!(why.contains("could not make sure that this is the present"), "{why}");
+    seen.line.heal();
+    assert_eq!(seen.reads("consistency=linearizable").await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_consistency_is_refused_with_the_place() {
+    let seen = Seen::new().await;
+    let (status, why) = seen.reads("consistency=strong").await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert!(why.contains("consistency") && why.contains("neither local nor linearizable"), "{why}");
+}
