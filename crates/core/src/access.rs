@@ -151,13 +151,24 @@ pub fn authorise(identity: &Identity, need: Need, node: Option<&NodeName>) -> Re
     if allowed { Ok(()) } else { Err(Denied::Forbidden { who: identity.actor(), needed: need.describe() }) }
 }
 
+/// What a node is called before its name, where it acts.
+const NODE_ACTOR: &str = "node/";
+
+impl Actor {
+    /// Whether this is a machine that acts for itself.
+    #[must_use]
+    pub fn is_node(&self) -> bool {
+        self.as_str().starts_with(NODE_ACTOR)
+    }
+}
+
 impl Identity {
     /// What events call this identity.
     #[must_use]
     pub fn actor(&self) -> Actor {
         let text = match self {
             Self::Bearer { name, .. } => return name.clone(),
-            Self::Node(node) => alloc::format!("node/{node}"),
+            Self::Node(node) => alloc::format!("{NODE_ACTOR}{node}"),
             Self::Anonymous => "anonymous".into(),
         };
         Actor::parse(&text).expect("a label behind a plain prefix is an actor")

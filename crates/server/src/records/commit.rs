@@ -20,7 +20,7 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_store::{Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-/// Proposals that wait for the writer. When it is full, whoever proposes waits.
+/// Proposals of a kind that wait for the writer. When it is full, whoever proposes waits.
 const QUEUE: usize = 4_096;
 
 /// Something to be committed whole.
@@ -122,17 +122,22 @@ impl Default for Fence {
     }
 }
 
-/// Hands proposals to the one writer. Cheap to clone.
+/// Hands proposals to the one writer: what deciders and people want goes before what nodes tell, of which there may be a
+/// fleet's worth at once. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Committer(mpsc::Sender<(Proposal, Reply)>);
+pub struct Committer {
+    first: mpsc::Sender<(Proposal, Reply)>,
+    nodes: mpsc::Sender<(Proposal, Reply)>,
+}
 
 impl Committer {
     /// Starts the writer.
     #[must_use]
     pub fn start(store: Store, clock: Clock, fence: Fence, tasks: &Tasks) -> Self {
-        let (sender, receiver) = mpsc::channel(QUEUE);
-        tasks.spawn("commit", task::run(store, (clock, fence), receiver, tasks.token()));
-        Self(sender)
+        let (first, of_first) = mpsc::channel(QUEUE);
+        let (nodes, of_nodes) = mpsc::channel(QUEUE);
+        tasks.spawn("commit", task::run(store, (clock, fence), (of_first, of_nodes), tasks.token()));
+        Self { first, nodes }
     }
 
     /// Commits a proposal, durably, and answers the revision it got. Once handed over it is finished even if the caller
@@ -144,13 +149,14 @@ impl Committer {
         self.propose(proposal).await?.done().await
     }
 
-    /// Hands a proposal over, behind those that were before.
+    /// Hands a proposal over, behind those of its kind that were before.
     ///
     /// # Errors
     /// [`CommitError::Closed`].
     pub async fn propose(&self, proposal: Proposal) -> Result<Pending, CommitError> {
         let (reply, answer) = oneshot::channel();
-        self.0.send((proposal, reply)).await.map_err(|_| CommitError::Closed)?;
+        let queue = if proposal.actor.is_node() { &self.nodes } else { &self.first };
+        queue.send((proposal, reply)).await.map_err(|_| CommitError::Closed)?;
         Ok(Pending(answer))
     }
 }

@@ -14,8 +14,11 @@ use super::gather::{Ahead, Group, Guard};
 use super::{CommitError, Fence, Line, Proposal, Reply};
 use crate::records::keys;
 
-/// Most proposals taken from the queue at once.
+/// Most proposals taken from a queue at once.
 const DRAIN: usize = 512;
+
+/// How many of what nodes tell go with those that go first: nodes are never kept waiting for good.
+const BESIDE: usize = 64;
 
 /// Most groups on their way to the store at once: enough for one drain of reports, each with its event.
 const ABREAST: usize = 12;
@@ -26,21 +29,25 @@ const SEQUENCE_TRIES: u32 = 64;
 pub(super) async fn run(
     store: Store,
     (clock, fence): (Clock, Fence),
-    mut queue: mpsc::Receiver<(Proposal, Reply)>,
+    (mut first, mut nodes): (mpsc::Receiver<(Proposal, Reply)>, mpsc::Receiver<(Proposal, Reply)>),
     stop: CancellationToken,
 ) {
     let mut writer = Writer { store, clock, fence, last: BTreeMap::new() };
-    let mut taken = Vec::with_capacity(DRAIN);
     loop {
-        // recv_many is cancel safe: if stop wins, nothing was taken.
-        let count = tokio::select! {
-            count = queue.recv_many(&mut taken, DRAIN) => count,
-            () = stop.cancelled() => 0,
+        // recv is cancel safe: whoever loses took nothing.
+        let (one, beside) = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            one = first.recv() => (one, BESIDE),
+            one = nodes.recv() => (one, DRAIN),
         };
-        if count == 0 {
+        let mut waiting: VecDeque<_> = one.into_iter().collect();
+        if waiting.is_empty() {
             return;
         }
-        writer.commit_all(taken.drain(..).collect()).await;
+        waiting.extend(std::iter::from_fn(|| first.try_recv().ok()).take(DRAIN));
+        waiting.extend(std::iter::from_fn(|| nodes.try_recv().ok()).take(beside));
+        writer.commit_all(waiting).await;
     }
 }
 

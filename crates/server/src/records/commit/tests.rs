@@ -5,6 +5,7 @@ use bellwether_core::words::name::NodeName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_store::{Compare, Op, Range};
 use futures_util::future::join_all;
+use tokio::task::unconstrained;
 
 use super::*;
 use crate::records::keys;
@@ -185,4 +186,32 @@ fn a_group_behind_another_of_its_line_goes_through_only_after_it() {
     let Some(Op::Put { key, value, .. }) = first.ops.last().cloned() else { panic!("it writes") };
     let at = guards.iter().position(|guard| *guard == gather::Guard::Line).unwrap();
     assert_eq!(second.compares[at], Compare::Value { key, value });
+}
+
+#[tokio::test]
+async fn deciders_and_people_go_before_a_fleet_that_tells_all_at_once_and_it_is_not_kept_waiting_for_good() {
+    let tasks = Tasks::new();
+    let store = Store::memory(&tasks);
+    let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
+    let told = |name: String| Proposal {
+        actor: Actor::parse("node/web-1").unwrap(),
+        ..presence(&name, Revision::ZERO, 1)
+    };
+    // Everything is handed over before the writer has its first turn.
+    let fleet =
+        unconstrained(join_all((0..2_000).map(|number| committer.propose(told(format!("n-{number}"))))))
+            .await;
+    let people = unconstrained(join_all(
+        (0..2_000).map(|number| committer.propose(presence(&format!("o-{number}"), Revision::ZERO, 1))),
+    ))
+    .await;
+    let done = async |all: Vec<Result<Pending, CommitError>>| {
+        let all = join_all(all.into_iter().map(|pending| pending.unwrap().done())).await;
+        all.into_iter().map(Result::unwrap).collect::<Vec<Revision>>()
+    };
+    let (mut fleet, mut people) = (done(fleet).await, done(people).await);
+    fleet.sort();
+    people.sort();
+    assert!(people.get(1_000) < fleet.get(1_000), "those that go first are done first");
+    assert!(fleet.first() < people.last(), "some of the others go beside them");
 }
