@@ -264,6 +264,7 @@ pub async fn build(
         store,
         admission,
         metrics,
+        tallies: http::Tallies::default(),
         me,
         installation,
         place,

@@ -1,7 +1,7 @@
 //! The servers that this machine was told of, kept on disk: an agent that starts while those it was configured with are gone
 //! finds the others.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bellwether_core::local::servers::Told;
 use bellwether_core::words::name::ServerName;
@@ -60,7 +60,7 @@ impl Known {
     }
 }
 
-fn read(path: &PathBuf) -> Result<Known, String> {
+fn read(path: &Path) -> Result<Known, String> {
     let Some(text) = disk::read(path).map_err(|error| error.to_string())? else {
         return Ok(Known::default());
     };

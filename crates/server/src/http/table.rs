@@ -36,8 +36,8 @@ use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
 use super::routes::{Nothing, Route, Routes};
 use super::{
-    App, access, entities, events, expected, external, failures, logs, nodes, plan, probes, profiles,
-    reports, rollouts, routes, servers, services, sync, why,
+    App, access, entities, events, expected, external, failures, logs, nodes, overview, plan, probes,
+    profiles, reports, rollouts, routes, servers, services, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -103,7 +103,7 @@ fn nodes(routes: Routes) -> Routes {
     routes
         .add::<Nothing, Overview, _, _>(
             route(Get, paths::STATUS, Need::Read, "One screen about a namespace"),
-            why::overview,
+            overview::get,
         )
         .add::<Nothing, Page<NodeView>, _, _>(route(Get, paths::NODES, Need::Read, "List nodes"), nodes::list)
         .add::<Nothing, NodeView, _, _>(

@@ -1,12 +1,8 @@
-//! "Why", and the one-screen overview, over HTTP.
-
-use std::collections::BTreeMap;
+//! "Why" over HTTP.
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::read;
-use bellwether_api::v1::overview::{EntityLine, Overview};
-use bellwether_api::v1::server::Leader;
 use bellwether_api::v1::why::Why;
 use bellwether_core::catalogue::need;
 use bellwether_core::records::circle::{Member, Waiter};
@@ -23,7 +19,6 @@ use super::App;
 use super::entities::missing;
 use super::input::{Answer, Ns, Subject};
 use super::problem::Failure;
-use super::servers::store;
 use super::services::unheard;
 
 pub(crate) async fn get(
@@ -179,43 +174,4 @@ fn named(fleet: &Fleet, is_in: impl Fn(&Member) -> bool) -> Vec<String> {
 
 fn or_none(text: &str) -> &str {
     if text.is_empty() { "no reason was given" } else { text }
-}
-
-pub(crate) async fn overview(State(app): State<App>, Ns(namespace): Ns) -> Answer<Overview> {
-    let world = app.world();
-    let empty = Fleet::default();
-    let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
-    let mut nodes = BTreeMap::new();
-    let active = || fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
-    for (name, _) in active() {
-        let contact = fleet.presences.get(name).map_or(Contact::Never, |kept| kept.value.contact);
-        *nodes.entry(contact.as_str().to_owned()).or_insert(0) += 1;
-    }
-    let failing = active().filter(|(name, _)| {
-        let statuses = fleet.reports.get(name).into_iter().flat_map(|kept| kept.value.statuses.values());
-        statuses.into_iter().any(status::Status::is_failed)
-    });
-    let text = |version: &bellwether_core::words::version::Version| version.to_string();
-    let entities = fleet.boards.iter().map(|(name, board)| EntityLine {
-        name: name.to_string(),
-        targets: board.figures().targets,
-        target: board.progress().target.as_ref().map(text),
-        last_known_good: board.progress().last_known_good.as_ref().map(text),
-        last_known_bad: board.progress().last_known_bad().map(|bad| text(&bad.version)),
-        why: why_rollout(board),
-    });
-    Answer(Overview {
-        namespace: namespace.to_string(),
-        server_version: env!("CARGO_PKG_VERSION").to_owned(),
-        leading: world.leader.is_some(),
-        leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
-        term: world.leader.as_ref().map(|kept| app.installation.term(kept.revision).get()),
-        servers: world.servers.size() as u64,
-        nodes,
-        paused: active().filter(|(_, kept)| fleet.paused(&kept.value).is_some()).count() as u64,
-        failing: failing.count() as u64,
-        entities: entities.collect(),
-        last_event: fleet.last_event().get(),
-        store: Some(store(&app.store.health().borrow())),
-    })
 }

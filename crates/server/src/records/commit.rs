@@ -93,6 +93,9 @@ impl CommitError {
 
 type Reply = oneshot::Sender<Result<Revision, CommitError>>;
 
+/// Proposals of a kind that wait for the writer.
+type Queue = mpsc::Receiver<(Proposal, Reply)>;
+
 /// A proposal on its way.
 #[derive(Debug)]
 pub struct Pending(oneshot::Receiver<Result<Revision, CommitError>>);

@@ -7,11 +7,10 @@ use bellwether_core::words::name::Namespace;
 use bellwether_rt::clock::Clock;
 use bellwether_store::{Outcome, Store, StoreError, Txn};
 use futures_util::future::join_all;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::gather::{Ahead, Group, Guard};
-use super::{CommitError, Fence, Line, Proposal, Reply};
+use super::{CommitError, Fence, Line, Proposal, Queue, Reply};
 use crate::records::keys;
 
 /// Most proposals taken from a queue at once.
@@ -29,7 +28,7 @@ const SEQUENCE_TRIES: u32 = 64;
 pub(super) async fn run(
     store: Store,
     (clock, fence): (Clock, Fence),
-    (mut first, mut nodes): (mpsc::Receiver<(Proposal, Reply)>, mpsc::Receiver<(Proposal, Reply)>),
+    (mut first, mut nodes): (Queue, Queue),
     stop: CancellationToken,
 ) {
     let mut writer = Writer { store, clock, fence, last: BTreeMap::new() };
