@@ -1,33 +1,27 @@
-//! Discovery over HTTP: the agent's port asked with curl and by a client that was made for Consul; and followed by a real
-//! Prometheus, which also asks the server.
+//! Discovery over HTTP: the agent's port asked with curl and by a client that was made for Consul.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use bellwether_agent::local::client::call;
-use bellwether_api::paths::{self, fill};
-use bellwether_api::v1::access::NewToken;
-use bellwether_api::v1::service::definition::Definition;
-use http::Method;
 use serde_json::{Value, json};
 
 use crate::bench::{Agent, Bench, LONG, lines, within};
 
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let found = within(async || holds().await.then_some(())).await;
     assert!(found.is_some(), "waited in vain until {what}");
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// An answer: its status, its head in lower case, and its body.
-struct Page {
+pub(crate) struct Page {
     status: u16,
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Page {
@@ -44,7 +38,7 @@ impl Page {
     }
 }
 
-fn curl(port: u16, path: &str, more: &[&str]) -> Page {
+pub(crate) fn curl(port: u16, path: &str, more: &[&str]) -> Page {
     let output = Command::new("curl")
         .args(["-s", "-i", "-g", "--max-time", "60", &format!("http://127.0.0.1:{port}{path}")])
         .args(more)
@@ -100,11 +94,11 @@ fn web(port: u16) -> String {
     )
 }
 
-fn head(http: u16) -> String {
+pub(crate) fn head(http: u16) -> String {
     format!("addresses = {{ eth0 = [\"127.0.0.1\"] }}\n[http]\nlisten = [\"127.0.0.1:{http}\"]\n")
 }
 
-async fn listening(http: u16, service: &str) {
+pub(crate) async fn listening(http: u16, service: &str) {
     until("the service is known", async || {
         let page = curl(http, &format!("/v1/catalog/service/{service}"), &[]);
         page.status == 200 && page.json() != json!([])
@@ -242,102 +236,6 @@ async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_r
     assert_eq!(page.json()[0]["Service"]["Port"], port);
     assert_eq!(curl(http, "/v1/status/leader", &[]).json(), json!(""));
     drop(listener);
-    agent.stop().await;
-}
-
-/// A real Prometheus that finds the service `web` by what this agent and the server say.
-struct Prometheus {
-    process: Child,
-    port: u16,
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-}
-
-const JOBS: [&str; 2] = ["agent", "server"];
-
-impl Prometheus {
-    async fn start(bench: &Bench, agent: u16) -> Self {
-        let dir = bench.path("prometheus");
-        std::fs::create_dir(&dir).unwrap();
-        let (ca, token) = (bench.path("server").join("pki/ca.pem"), dir.join("token"));
-        let new = NewToken { name: "prometheus".to_owned(), role: "viewer".to_owned(), expires_in: None };
-        std::fs::write(&token, bench.client.create_token(&new).await.unwrap().secret).unwrap();
-        let config = format!(
-            "scrape_configs:\n\
-             - job_name: agent\n  http_sd_configs:\n  - url: http://127.0.0.1:{agent}/v1/http-sd?service=web&tag=blue\n    \
-             refresh_interval: 100ms\n\
-             - job_name: server\n  http_sd_configs:\n  - url: https://{}/v1/namespaces/default/http-sd?service=web\n    \
-             refresh_interval: 100ms\n    authorization: {{ type: Bearer, credentials_file: {} }}\n    tls_config: {{ ca_file: {} }}\n",
-            bench.address,
-            token.display(),
-            ca.display(),
-        );
-        std::fs::write(dir.join("prometheus.yml"), config).unwrap();
-        let port = free_port();
-        let process = Command::new("prometheus")
-            .arg(format!("--config.file={}", dir.join("prometheus.yml").display()))
-            .arg(format!("--storage.tsdb.path={}", dir.join("data").display()))
-            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
-            .stdout(Stdio::null())
-            .stderr(std::fs::File::create(dir.join("log")).unwrap())
-            .spawn()
-            .expect("prometheus is here: `cargo xtask test` installs it");
-        Self { process, port }
-    }
-
-    /// The labels that a job's targets were found with.
-    fn found(&self, job: &str) -> Vec<Value> {
-        let page = curl(self.port, "/api/v1/targets?state=active", &[]);
-        let all: Value = serde_json::from_str(&page.body).unwrap_or_default();
-        let all = all.pointer("/data/activeTargets").and_then(Value::as_array).cloned().unwrap_or_default();
-        let labels = all.into_iter().filter_map(|target| target.get("discoveredLabels").cloned());
-        labels.filter(|labels| labels.get("job").is_some_and(|found| found == job)).collect()
-    }
-
-    /// Waits until every job has found exactly one target that fits.
-    async fn finds(&self, what: &str, fits: impl Fn(&Value) -> bool) {
-        until(what, async || JOBS.iter().all(|job| matches!(self.found(job).as_slice(), [one] if fits(one))))
-            .await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
-    let bench = Bench::new().await;
-    let http = free_port();
-    let agent = bench.agent(&head(http)).await;
-    let web = Definition {
-        name: "web".to_owned(),
-        port: Some(9100),
-        tags: ["blue".to_owned()].into(),
-        meta: [("metrics-path".to_owned(), "/m".to_owned())].into(),
-        ..Definition::default()
-    };
-    let register = async || {
-        call::<_, Value>(&bench.data_dir(), Method::PUT, paths::AGENT_SERVICES, Some(&web)).await.is_ok()
-    };
-    until("it registers", register).await;
-    listening(http, "web").await;
-    let prometheus = Prometheus::start(&bench, http).await;
-    let fits = |labels: &Value| {
-        let label = |name: &str| labels[format!("__meta_bellwether_{name}")].as_str().unwrap_or_default();
-        assert_eq!(labels["__address__"], "127.0.0.1:9100");
-        assert_eq!((label("service"), label("node"), label("instance")), ("web", "web-1", "web"));
-        assert_eq!((label("tags"), label("tag_blue"), label("meta_metrics_path")), (",blue,", "true", "/m"));
-        label("level") == "passing"
-    };
-    prometheus.finds("every job finds it", fits).await;
-
-    let gone = fill(paths::AGENT_SERVICE, &["web"]);
-    let _: Value = call::<(), _>(&bench.data_dir(), Method::DELETE, &gone, None).await.unwrap();
-    until("no job has it", async || JOBS.iter().all(|job| prometheus.found(job).is_empty())).await;
-    assert!(register().await);
-    prometheus.finds("every job finds it again", fits).await;
     agent.stop().await;
 }
 

@@ -17,6 +17,7 @@ mod joining;
 mod kill;
 mod logs;
 mod needs;
+mod prometheus;
 mod provision;
 mod runners;
 mod service;

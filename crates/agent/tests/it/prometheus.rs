@@ -1,0 +1,175 @@
+//! A real Prometheus that follows a service: by what the agent and the server say over HTTP, and as it follows Consul.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use bellwether_agent::local::client::call;
+use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::access::NewToken;
+use bellwether_api::v1::service::definition::{CheckDefinition, Definition};
+use http::Method;
+use serde_json::Value;
+
+use crate::bench::Bench;
+use crate::discovery::{curl, free_port, head, listening, until};
+
+/// The Prometheus that is installed, and the one that has Consul's discovery: Debian's last that was built with it.
+const INSTALLED: &str = "prometheus";
+const WITH_CONSUL: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/prometheus-2.24.1/usr/bin/prometheus");
+
+/// A real Prometheus that finds the service `web` by what this agent and the server say.
+struct Prometheus {
+    process: Child,
+    port: u16,
+    jobs: &'static [&'static str],
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Prometheus {
+    /// One that asks this agent and the server, over HTTP.
+    async fn over_http(bench: &Bench, agent: u16) -> Self {
+        let (ca, token) = (bench.path("server").join("pki/ca.pem"), bench.path("prometheus-token"));
+        let new = NewToken { name: "prometheus".to_owned(), role: "viewer".to_owned(), expires_in: None };
+        std::fs::write(&token, bench.client.create_token(&new).await.unwrap().secret).unwrap();
+        let config = format!(
+            "scrape_configs:\n\
+             - job_name: agent\n  http_sd_configs:\n  - url: http://127.0.0.1:{agent}/v1/http-sd?service=web&tag=blue\n    \
+             refresh_interval: 100ms\n\
+             - job_name: server\n  http_sd_configs:\n  - url: https://{}/v1/namespaces/default/http-sd?service=web\n    \
+             refresh_interval: 100ms\n    authorization: {{ type: Bearer, credentials_file: {} }}\n    tls_config: {{ ca_file: {} }}\n",
+            bench.address,
+            token.display(),
+            ca.display(),
+        );
+        Self::start(bench, (INSTALLED, &config), &["agent", "server"])
+    }
+
+    /// One that asks this agent as it asks Consul.
+    fn over_consul(bench: &Bench, agent: u16) -> Self {
+        let config = format!(
+            "scrape_configs:\n\
+             - job_name: consul\n  consul_sd_configs:\n  - server: 127.0.0.1:{agent}\n    services: [web]\n    tags: [blue]\n    \
+             refresh_interval: 100ms\n"
+        );
+        Self::start(bench, (WITH_CONSUL, &config), &["consul"])
+    }
+
+    fn start(bench: &Bench, (program, config): (&str, &str), jobs: &'static [&'static str]) -> Self {
+        let dir = bench.path("prometheus");
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("prometheus.yml"), config).unwrap();
+        let port = free_port();
+        let process = Command::new(program)
+            .arg(format!("--config.file={}", dir.join("prometheus.yml").display()))
+            .arg(format!("--storage.tsdb.path={}", dir.join("data").display()))
+            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(dir.join("log")).unwrap())
+            .spawn()
+            .expect("prometheus is here: `cargo xtask test` installs or fetches it");
+        Self { process, port, jobs }
+    }
+
+    /// The labels that a job's targets were found with.
+    fn found(&self, job: &str) -> Vec<Value> {
+        let page = curl(self.port, "/api/v1/targets?state=active", &[]);
+        let all: Value = serde_json::from_str(&page.body).unwrap_or_default();
+        let all = all.pointer("/data/activeTargets").and_then(Value::as_array).cloned().unwrap_or_default();
+        let labels = all.into_iter().filter_map(|target| target.get("discoveredLabels").cloned());
+        labels.filter(|labels| labels.get("job").is_some_and(|found| found == job)).collect()
+    }
+
+    /// Waits until every job has found exactly one target that fits.
+    async fn finds(&self, what: &str, fits: impl Fn(&Value) -> bool) {
+        let all = || self.jobs.iter().all(|job| matches!(self.found(job).as_slice(), [one] if fits(one)));
+        until(what, async || all()).await;
+    }
+
+    /// Waits until no job finds anything.
+    async fn finds_nothing(&self) {
+        until("no job has it", async || self.jobs.iter().all(|job| self.found(job).is_empty())).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
+    let bench = Bench::new().await;
+    let http = free_port();
+    let agent = bench.agent(&head(http)).await;
+    let web = Definition {
+        name: "web".to_owned(),
+        port: Some(9100),
+        tags: ["blue".to_owned()].into(),
+        meta: [("metrics-path".to_owned(), "/m".to_owned())].into(),
+        ..Definition::default()
+    };
+    let register = async || {
+        call::<_, Value>(&bench.data_dir(), Method::PUT, paths::AGENT_SERVICES, Some(&web)).await.is_ok()
+    };
+    until("it registers", register).await;
+    listening(http, "web").await;
+    let prometheus = Prometheus::over_http(&bench, http).await;
+    let fits = |labels: &Value| {
+        let label = |name: &str| labels[format!("__meta_bellwether_{name}")].as_str().unwrap_or_default();
+        assert_eq!(labels["__address__"], "127.0.0.1:9100");
+        assert_eq!((label("service"), label("node"), label("instance")), ("web", "web-1", "web"));
+        assert_eq!((label("tags"), label("tag_blue"), label("meta_metrics_path")), (",blue,", "true", "/m"));
+        label("level") == "passing"
+    };
+    prometheus.finds("every job finds it", fits).await;
+
+    let gone = fill(paths::AGENT_SERVICE, &["web"]);
+    let _: Value = call::<(), _>(&bench.data_dir(), Method::DELETE, &gone, None).await.unwrap();
+    prometheus.finds_nothing().await;
+    assert!(register().await);
+    prometheus.finds("every job finds it again", fits).await;
+    agent.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prometheus_finds_its_targets_as_it_finds_consuls_and_follows_one_that_fails_and_goes() {
+    let bench = Bench::new().await;
+    let http = free_port();
+    let agent = bench.agent(&head(http)).await;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tcp, interval) = (Some(address.to_string()), Some("100ms".to_owned()));
+    let check = CheckDefinition { name: "up".to_owned(), tcp, interval, ..CheckDefinition::default() };
+    let web = Definition {
+        name: "web".to_owned(),
+        port: Some(address.port()),
+        tags: ["blue".to_owned()].into(),
+        meta: [("metrics-path".to_owned(), "/m".to_owned())].into(),
+        checks: vec![check],
+        ..Definition::default()
+    };
+    let register = async || {
+        call::<_, Value>(&bench.data_dir(), Method::PUT, paths::AGENT_SERVICES, Some(&web)).await.is_ok()
+    };
+    until("it registers", register).await;
+    listening(http, "web").await;
+    let prometheus = Prometheus::over_consul(&bench, http);
+    let is = |health: &'static str| {
+        move |labels: &Value| {
+            let label = |name: &str| labels[format!("__meta_consul_{name}")].as_str().unwrap_or_default();
+            assert_eq!(labels["__address__"], address.to_string());
+            assert_eq!((label("service"), label("node"), label("service_id")), ("web", "web-1", "web"));
+            assert_eq!(label("tags"), ",blue,");
+            label("health") == health
+        }
+    };
+    prometheus.finds("it is found, and passes", is("passing")).await;
+    drop(listener);
+    prometheus.finds("it is found, and fails", is("critical")).await;
+    let gone = fill(paths::AGENT_SERVICE, &["web"]);
+    let _: Value = call::<(), _>(&bench.data_dir(), Method::DELETE, &gone, None).await.unwrap();
+    prometheus.finds_nothing().await;
+    agent.stop().await;
+}
