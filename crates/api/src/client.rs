@@ -96,8 +96,8 @@ pub enum CallError {
 }
 
 /// How often a connection is pinged, and how long the answer may take: a cut cable is noticed within the sum. A server takes
-/// a machine for gone that it has not heard for 15 s.
-const PING_EVERY: Duration = Duration::from_secs(7);
+/// a machine for gone that it has not heard for 14 s.
+const PING_EVERY: Duration = Duration::from_secs(6);
 const PING_DEADLINE: Duration = Duration::from_secs(5);
 
 /// A client of one server. Cheap to clone; clones share connections.

@@ -19,7 +19,7 @@ use crate::world::fleet::Fleet;
 use crate::world::{Kept, Map};
 
 /// How long a node may be quiet. Counted from the end of its last session; a session that dies without a word is
-/// noticed by pings within 15 s.
+/// noticed by its pings, which stay away, within 14 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Quiet for so long is `suspect`.
@@ -31,7 +31,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 5 s and 15 s: with the pings that is at most 20 s and 30 s after a cable is cut. 15 s for a whole fleet to find
+    /// 5 s and 15 s: with the pings that is at most 19 s and 29 s after a cable is cut. 15 s for a whole fleet to find
     /// another server: agents call again within 8 s, and ten thousand handshakes take a few more.
     fn default() -> Self {
         Self { suspect: Span::from_secs(5), unreachable: Span::from_secs(15), reconnect: Span::from_secs(15) }
