@@ -155,10 +155,18 @@ async fn a_service_that_needs_others_is_found_and_does_not_serve_until_they_are_
 
     // Neither does a restart, after which nobody has said yet that it serves.
     agent.stop().await;
-    let agent = bench.agent_again(web);
+    let agent = bench.agent_again(&format!("{web}tags = [\"again\"]\n"));
     let silent = "failing check alive: nothing was said yet";
     says("mysql", silent).await;
-    says("web", "passing ").await;
+    // The tag is that of the new agent, so what it comes with is what that one found.
+    until("the new agent says how web is", async || {
+        let view = bench.client.service(crate::bench::NS, "web", None, std::time::Duration::ZERO).await;
+        let instances = view.map_or_else(|_| Vec::new(), |view| view.instances);
+        let again = instances.iter().find(|one| one.tags.iter().any(|tag| tag == "again"));
+        assert!(again.is_none_or(|one| one.level == "passing"), "{again:?}");
+        again.is_some()
+    })
+    .await;
     // What is needed besides, nobody has made sure of.
     agent.stop().await;
     let agent = bench.agent_again(&web.replace("2 of mysql", "3 of mysql"));
