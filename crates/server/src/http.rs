@@ -37,12 +37,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Namespace, ServerName};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_store::Store;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
@@ -50,6 +48,7 @@ use crate::desk::Desk;
 use crate::installation::Installation;
 use crate::metrics::Metrics;
 use crate::pki::Pki;
+use crate::seats::Seats;
 use crate::sessions::Sessions;
 use crate::world::Lister;
 
@@ -97,10 +96,8 @@ pub struct Parts {
     pub me: ServerName,
     /// What the store belongs to.
     pub installation: Installation,
-    /// Its place among the servers, while it has one.
-    pub place: watch::Receiver<Option<Revision>>,
-    /// The leadership, while this server has it.
-    pub term: watch::Receiver<Option<Term>>,
+    /// What this server holds.
+    pub seats: Seats,
     /// Cancelled when the server stops: hanging requests answer at once.
     pub stop: CancellationToken,
 }

@@ -19,6 +19,7 @@ pub mod records;
 pub mod rules;
 pub mod run;
 pub mod seat;
+pub mod seats;
 pub mod secret;
 pub mod sessions;
 pub mod timing;

@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::words::counter::{Revision, Term};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{StopError, Tasks};
 use bellwether_store::{OpenError, Store};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::Config;
@@ -26,7 +24,7 @@ use crate::presences::Presences;
 use crate::published::Publisher;
 use crate::reconcile::Reconciler;
 use crate::records::commit::{CommitError, Committer, Fence};
-use crate::seat::Seat;
+use crate::seats::Seats;
 use crate::secret;
 use crate::sessions::Sessions;
 use crate::timing;
@@ -209,11 +207,12 @@ impl Server {
         }
     }
 
-    /// Stops: no new connections, requests in flight finish, leadership is given back, the store is flushed.
+    /// Stops: the leadership is handed over, no new connections, requests in flight finish, the store is flushed.
     ///
     /// # Errors
     /// [`StopError`] when something did not end in time or had broken.
     pub async fn stop(self) -> Result<(), StopError> {
+        self.app.seats.hand_over(self.app.desk.follow()).await;
         let stopped = self.tasks.stop(GRACE).await;
         let settled = self.inner_tasks.stop(GRACE).await;
         self.store.close().await;
@@ -249,9 +248,8 @@ pub async fn build(
     }
     let desk = Desk::new(published, committer, clock.clone());
     let metrics = Metrics::default();
-    let seats = take_seats(config, (store, listens), (tasks, inner), (&clock, installation.clone()));
+    let seats = Seats::take(config, (store, listens), (tasks, inner), (&clock, installation.clone()));
     start_work(config, (&desk, &sessions), (&lister, &metrics), &seats, tasks);
-    let Seats { place, term } = seats;
     let admission = Admission::new(config.lanes, metrics.refused.clone());
     let (stop, me) = (tasks.token(), config.name.clone());
     let store = store.clone();
@@ -267,8 +265,7 @@ pub async fn build(
         tallies: http::Tallies::default(),
         me,
         installation,
-        place,
-        term,
+        seats,
         stop,
     }))
 }
@@ -322,50 +319,6 @@ async fn installation(config: &Config, store: &Store, pki: &Pki) -> Result<Insta
     };
     installation.belongs_to(&ours)?;
     Ok(installation)
-}
-
-/// What a server holds, while it does.
-struct Seats {
-    place: watch::Receiver<Option<Revision>>,
-    term: watch::Receiver<Option<Term>>,
-}
-
-/// Starts to try for a place among the servers, and for the leadership.
-fn take_seats(
-    config: &Config,
-    (store, listens): (&Store, SocketAddr),
-    (tasks, inner): (&Tasks, &Tasks),
-    (clock, installation): (&Clock, Installation),
-) -> Seats {
-    let sole = config.etcd.is_none();
-    let server = bellwether_core::records::server::Server {
-        name: config.name.clone(),
-        address: config.address.clone().unwrap_or_else(|| format!("https://{listens}")),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        since: clock.now(),
-    };
-    let (places, place) = watch::channel(None);
-    let seat = Seat::of_server(store.clone(), server, clock.clone(), sole);
-    // On the inner level: requests in flight and the last presences still need it.
-    inner.spawn("place", seat.run(places, inner.token()));
-    let (taken, leads) = watch::channel(None);
-    let seat = Seat::of_leader(store.clone(), config.name.clone(), clock.clone(), sole);
-    tasks.spawn("leader", seat.run(taken, tasks.token()));
-    let (terms, term) = watch::channel(None);
-    tasks.spawn("term", tell_terms(leads, terms, installation));
-    Seats { place, term }
-}
-
-/// Turns revisions at which the leadership was taken into terms, until its seat is no longer tried for.
-async fn tell_terms(
-    mut leads: watch::Receiver<Option<Revision>>,
-    terms: watch::Sender<Option<Term>>,
-    installation: Installation,
-) {
-    while leads.changed().await.is_ok() {
-        let taken = *leads.borrow_and_update();
-        terms.send_replace(taken.map(|at| installation.term(at)));
-    }
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {

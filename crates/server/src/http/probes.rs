@@ -30,7 +30,7 @@ pub(crate) async fn metrics_page(
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let now = metrics::Now {
         sessions: app.sessions.count(),
-        leading: app.term.borrow().is_some(),
+        leading: app.seats.term.borrow().is_some(),
         store: app.store.health().borrow().clone(),
     };
     ([(header::CONTENT_TYPE, kind)], metrics::page(&app.metrics, &app.world(), &now))

@@ -42,7 +42,7 @@ pub(crate) async fn sync(
     let told: Option<String> = query.get("servers")?;
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
     // Without its place this server cannot tell anybody that the node is there: another one can.
-    let mut place = app.place.clone();
+    let mut place = app.seats.place.clone();
     let placed = tokio::time::timeout(PLACE_WITHIN, place.wait_for(Option::is_some)).await;
     if !placed.is_ok_and(|placed| placed.is_ok()) {
         return Err(Failure::new(Code::Store, NO_PLACE));

@@ -100,6 +100,34 @@ async fn a_server_that_stops_hands_over_and_the_next_goes_on_with_the_same_time(
     assert_eq!((plane.store.engine.as_str(), plane.store.condition.as_str()), ("etcd", "writable"));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_lets_its_agents_go_once_another_one_leads() {
+    let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
+    let (configs, identity) = two(&etcd, dir.path()).await;
+    let first = Server::start(&configs[0], Clock::system()).await.unwrap();
+    leads(&client(&first, &identity), "cp-1").await;
+    let second = Server::start(&configs[1], Clock::system()).await.unwrap();
+    let two = client(&second, &identity).consistent();
+    let installation = Installation::of(configs[1].clone(), second, identity.clone());
+    let node = installation.node("web-1").await;
+    node.client.report("default", &node.empty_report()).await.unwrap();
+    let hangs = client(&first, &node.identity);
+    let (held, stopping) = tokio::sync::oneshot::channel();
+    let agent = async {
+        // The first answer says that it is heard there; the second hangs until the server stops.
+        hangs.sync("default", "web-1", Known::default(), Duration::from_millis(1)).await.unwrap();
+        held.send(()).unwrap();
+        let answer = hangs.sync("default", "web-1", Known::default(), Duration::from_secs(60)).await;
+        (answer, two.control_plane().await.unwrap().leader.unwrap().server)
+    };
+    let server = async {
+        stopping.await.unwrap();
+        first.stop().await.unwrap();
+    };
+    let ((_, leader), ()) = tokio::join!(agent, server);
+    assert_eq!(leader, "cp-2", "an agent was let go before there was another leader");
+}
+
 #[tokio::test]
 async fn a_node_is_told_of_the_servers_in_place_when_it_does_not_know_them_and_only_then() {
     let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
