@@ -113,11 +113,16 @@ impl Desk {
 
     /// Waits until the world includes `revision`, within reason.
     pub async fn shown(&self, revision: Revision) {
-        match tokio::time::timeout(SHOW_WITHIN, self.published.shows(revision)).await {
+        match tokio::time::timeout(SHOW_WITHIN, self.shows(revision)).await {
             Ok(true) => {}
             Ok(false) => tracing::debug!("the world is closing"),
             Err(_) => tracing::warn!(%revision, "the world is behind the store"),
         }
+    }
+
+    /// Waits until the world includes `revision`, however long that takes. False when it never will.
+    pub async fn shows(&self, revision: Revision) -> bool {
+        self.published.shows(revision).await
     }
 
     /// Commits atoms decided on `world`, in one piece, and waits until the world shows them.

@@ -37,11 +37,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::handler::Handler;
+use axum::middleware::from_fn;
 use bellwether_core::words::name::{Namespace, ServerName};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_store::Store;
 use tokio_util::sync::CancellationToken;
+use tower::util::MapResponseLayer;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::desk::Desk;
@@ -127,18 +131,20 @@ impl std::ops::Deref for App {
     }
 }
 
-/// The whole router.
+/// The whole router. What lies around every route is one layer: each is a box for every request, for as long as it hangs.
 pub fn router(app: &App) -> Router {
     let table = table::all(app.clone()).finish();
+    let counting = app.clone();
     let document = serde_json::to_string_pretty(&table.api).unwrap_or_default();
     table
         .router
         .merge(table::document(document))
-        .fallback(problem::nowhere)
-        .method_not_allowed_fallback(problem::no_such_method)
-        .layer(axum::middleware::from_fn(fleet_lock::in_its_words))
-        .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(RequestBodyTimeoutLayer::new(BODY_DEADLINE))
-        .layer(axum::middleware::from_fn_with_state(app.clone(), probes::count))
+        .fallback(problem::nowhere.layer(from_fn(fleet_lock::in_its_words)))
+        .method_not_allowed_fallback(problem::no_such_method.layer(from_fn(fleet_lock::in_its_words)))
+        .layer((
+            MapResponseLayer::new(move |response| probes::count(&counting.metrics, response)),
+            RequestBodyTimeoutLayer::new(BODY_DEADLINE),
+            DefaultBodyLimit::max(MAX_BODY_BYTES),
+        ))
         .with_state(app.clone())
 }

@@ -15,7 +15,7 @@ use http::request::Parts;
 use super::App;
 use super::admission::Lane;
 use super::listen::Peer;
-use super::present;
+use super::present::{self, Consistency};
 use super::problem::Failure;
 use crate::secret;
 
@@ -40,26 +40,56 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 }
 
 /// Lets a request through to its handler once there is room for it, if its identity satisfies the route's need.
-pub(crate) async fn guard(
+///
+/// Ten thousand requests hang behind it: what is read of them is kept in words of their own, and they in a box, as a future
+/// keeps the room of all that it was ever given.
+pub(crate) fn guard(
     State((app, path, need)): State<(App, &'static str, Need)>,
     params: RawPathParams,
-    mut request: Request,
+    request: Request,
     next: Next,
-) -> Response {
-    let _place = match Lane::of((path, need), &request) {
-        None => None,
-        Some(lane) => match app.admission.enter(lane).await {
-            Ok(place) => Some(place),
-            Err(full) => return full.into_response(),
-        },
-    };
-    let identity = identify(&app, &request);
-    let named =
-        params.iter().find(|(key, _)| *key == "node").and_then(|(_, name)| NodeName::parse(name).ok());
-    let namespace = params.iter().find(|(key, _)| *key == "ns").map(|(_, name)| name);
+) -> impl Future<Output = Response> + Send {
+    let param = |wanted: &str| params.iter().find(|(key, _)| *key == wanted).map(|(_, text)| text.to_owned());
+    let named = param("node").and_then(|name| NodeName::parse(&name).ok());
+    let namespace = param("ns");
+    let mut request = Box::new(request);
+    async move {
+        let _place = match Lane::of((path, need), &request) {
+            None => None,
+            Some(lane) => match app.admission.enter(lane).await {
+                Ok(place) => Some(place),
+                Err(full) => return full.into_response(),
+            },
+        };
+        let identity = match admit(&app, &request, need, (namespace, named)) {
+            Ok(identity) => identity,
+            Err(denied) => return refuse(denied),
+        };
+        let shown = match present::asked(&request) {
+            Ok(Consistency::Local) => Ok(()),
+            Ok(Consistency::Linearizable) => Box::pin(present::reach(&app)).await,
+            Err(neither) => Err(neither),
+        };
+        if let Err(failure) = shown {
+            return failure.into_response();
+        }
+        request.extensions_mut().insert(Caller(identity));
+        let run = |request: Box<Request>| next.run(*request);
+        run(request).await
+    }
+}
+
+/// Who asks, if they may: for a route with this need, and these namespace and node in its path.
+fn admit(
+    app: &App,
+    request: &Request,
+    need: Need,
+    (namespace, named): (Option<String>, Option<NodeName>),
+) -> Result<Identity, Denied> {
+    let identity = identify(app, request);
     let own = match &identity {
-        Some((_, home)) => home.as_deref().is_none_or(|home| namespace.is_none_or(|named| named == home)),
-        None => true,
+        Some((_, Some(home))) => namespace.is_none_or(|named| named == *home),
+        Some((_, None)) | None => true,
     };
     // A path without a node in it is a node's own where any node of the namespace will do.
     let named = match (&identity, need) {
@@ -67,21 +97,8 @@ pub(crate) async fn guard(
         (_, _) => named,
     };
     let identity = identity.map_or(Identity::Anonymous, |(identity, _)| identity);
-    let allowed = authorise(&identity, need, named.as_ref().filter(|_| own));
-    match allowed {
-        Ok(()) => {
-            let shown = match present::asked(&request) {
-                Ok(consistency) => present::shown(&app, consistency).await,
-                Err(neither) => Err(neither),
-            };
-            if let Err(failure) = shown {
-                return failure.into_response();
-            }
-            request.extensions_mut().insert(Caller(identity));
-            next.run(request).await
-        }
-        Err(denied) => refuse(denied),
-    }
+    authorise(&identity, need, named.as_ref().filter(|_| own))?;
+    Ok(identity)
 }
 
 fn refuse(denied: Denied) -> Response {

@@ -3,6 +3,7 @@
 //! Limits apply here, before anybody is authenticated: handshakes and headers have a deadline, connections a cap.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::time::Duration;
 
 use axum::Router;
@@ -17,6 +18,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tower::ServiceExt;
 
 use super::lanes::{Caller, Lanes};
@@ -65,6 +67,9 @@ pub(crate) async fn serve(listener: TcpListener, speech: Speech, router: Router,
     doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
+/// A conversation under way.
+type Speaking = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 async fn connection(
     stream: TcpStream,
     address: SocketAddr,
@@ -78,16 +83,29 @@ async fn connection(
     let Some(tls) = speech.tls else {
         return speak((stream, None), Peer { bearer: None }, router, tasks).await;
     };
-    // Both arms only wait; a handshake that is cut short is begun anew elsewhere. In a box of its own, so that a connection
-    // does not hold the room of its handshake for as long as it lives.
-    let shaken = tokio::select! {
-        shaken = Box::pin(lanes.shake_hands(&tls, stream)) => shaken,
+    // In a box of its own, so that a connection does not hold the room of its handshake for as long as it lives.
+    let greeting = Box::pin(async {
+        let shaken = lanes.shake_hands(&tls, stream).await;
+        shaken.map(|shaken| speak_secretly(shaken, address, speech.clock, (router, tasks.clone())))
+    });
+    // Both arms only wait; a handshake that is cut short is begun anew elsewhere.
+    let speaking = tokio::select! {
+        speaking = greeting => speaking,
         () = tasks.cancelled() => return,
     };
-    let (stream, caller) = match shaken {
-        Ok(shaken) => shaken,
-        Err(error) => return tracing::debug!(%address, %error, "handshake failed"),
-    };
+    match speaking {
+        Ok(speaking) => speaking.await,
+        Err(error) => tracing::debug!(%address, %error, "handshake failed"),
+    }
+}
+
+/// Speaks with whom hands were shaken, until it ends.
+fn speak_secretly(
+    (stream, caller): (TlsStream<TcpStream>, Caller),
+    address: SocketAddr,
+    clock: Clock,
+    (router, tasks): (Router, Tasks),
+) -> Speaking {
     let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     let bearer = certificate.and_then(|certificate| match pki::bearer(certificate) {
         Ok(bearer) => Some(bearer),
@@ -98,22 +116,22 @@ async fn connection(
     });
     let peer = Peer { bearer };
     match caller {
-        Caller::Person => Box::pin(speak((stream, None), peer, router, tasks)).await,
+        Caller::Person => speak((stream, None), peer, router, tasks),
         Caller::Machine => {
-            let heard = Heard::new(speech.clock);
-            let stream = Listening { stream, heard: heard.clone() };
-            Box::pin(speak((stream, Some(heard)), peer, router, tasks)).await;
+            let heard = Heard::new(clock);
+            speak((Listening { stream, heard: heard.clone() }, Some(heard)), peer, router, tasks)
         }
     }
 }
 
-/// Speaks with a peer until it ends: one that is `heard` pings by itself.
-async fn speak(
+/// Speaks with a peer until it ends: one that is `heard` pings by itself. What it is made of is moved into place before
+/// anything is waited for: a future keeps the room of all that it was ever given, for as long as it lives.
+fn speak(
     (stream, heard): (impl AsyncRead + AsyncWrite + Unpin + Send + 'static, Option<Heard>),
     peer: Peer,
     router: Router,
     tasks: Tasks,
-) {
+) -> Speaking {
     let service = router.map_request(move |mut request: http::Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
         request.map(Body::new)
@@ -123,25 +141,27 @@ async fn speak(
     let pings = heard.is_none().then_some(PING_EVERY);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(pings).keep_alive_timeout(PING_DEADLINE);
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
-    let mut connection = std::pin::pin!(connection);
-    let lives = async {
-        // Polling the connection by reference keeps its state when the stop arm wins.
-        tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = tasks.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+    let mut connection = Box::pin(connection.into_owned());
+    Box::pin(async move {
+        let lives = async {
+            // Polling the connection by reference keeps its state when the stop arm wins.
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = tasks.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
             }
+        };
+        // Both arms only wait: nobody hears any more what a connection that fell silent would have said.
+        let ended = tokio::select! {
+            ended = lives => ended,
+            () = silence(heard) => return tracing::debug!("connection fell silent"),
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "connection ended");
         }
-    };
-    // Both arms only wait: nobody hears any more what a connection that fell silent would have said.
-    let ended = tokio::select! {
-        ended = lives => ended,
-        () = silence(heard) => return tracing::debug!("connection fell silent"),
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "connection ended");
-    }
+    })
 }
 
 /// Waits until a peer that pings by itself falls silent; for ever with others.

@@ -44,25 +44,19 @@ pub(super) fn asked(request: &Request) -> Result<Consistency, Failure> {
     }
 }
 
-/// Waits until this server knows what there is, as far as that is asked for.
+/// Waits until this server knows all that was committed before.
 ///
 /// # Errors
 /// Why it does not.
-pub(super) async fn shown(app: &App, consistency: Consistency) -> Result<(), Failure> {
-    match consistency {
-        Consistency::Local => Ok(()),
-        Consistency::Linearizable => match tokio::time::timeout(WITHIN, reached(app)).await {
-            Ok(reached) => reached,
-            Err(_) => Err(refused("the store did not answer in time")),
-        },
-    }
+pub(super) async fn reach(app: &App) -> Result<(), Failure> {
+    let reached = tokio::time::timeout(WITHIN, reached(app)).await;
+    reached.unwrap_or_else(|_| Err(refused("the store did not answer in time")))
 }
 
 async fn reached(app: &App) -> Result<(), Failure> {
     let now = app.store.now().await.map_err(|error| refused(format!("could not {error}")))?;
-    let (now, mut worlds) = (Revision::new(now.0), app.desk.follow());
-    let shown = worlds.wait_for(|world| world.revision >= now);
-    if tokio::time::timeout(UNDER_WAY, shown).await.is_ok_and(|shown| shown.is_ok()) {
+    let now = Revision::new(now.0);
+    if tokio::time::timeout(UNDER_WAY, app.desk.shows(now)).await == Ok(true) {
         return Ok(());
     }
     // Either the watch is held up, or it was others in a shared etcd who committed, of which it never tells: a list does for

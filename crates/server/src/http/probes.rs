@@ -1,7 +1,6 @@
 //! Liveness, readiness, metrics, and the count of requests.
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::State;
 use axum::response::Response;
 use bellwether_api::problem::Code;
 use bellwether_store::Range;
@@ -9,7 +8,7 @@ use http::header;
 
 use super::App;
 use super::problem::Failure;
-use crate::metrics;
+use crate::metrics::{self, Metrics};
 use crate::records::keys;
 
 pub(crate) async fn healthz() -> &'static str {
@@ -37,11 +36,10 @@ pub(crate) async fn metrics_page(
 }
 
 /// Counts what goes by.
-pub(crate) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
-    let response = next.run(request).await;
-    app.metrics.requests.inc();
+pub(crate) fn count(metrics: &Metrics, response: Response) -> Response {
+    metrics.requests.inc();
     if response.status().is_server_error() {
-        app.metrics.errors.inc();
+        metrics.errors.inc();
     }
     response
 }

@@ -2,8 +2,9 @@
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, on};
+use bellwether_api::paths;
 use bellwether_core::access::Need;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::request_body::RequestBodyBuilder;
@@ -13,8 +14,8 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
-use super::App;
 use super::auth::guard;
+use super::{App, fleet_lock};
 
 /// Routes with their descriptions.
 pub(crate) struct Routes {
@@ -86,7 +87,11 @@ impl Routes {
         };
         let guard = from_fn_with_state((self.app.clone(), route.path, route.need), guard);
         let guarded = on(filter, handler).layer(guard);
-        self.router = self.router.route(route.path, guarded);
+        let worded = match paths::is_fleet_lock(route.path) {
+            true => guarded.layer(from_fn(fleet_lock::in_its_words)),
+            false => guarded,
+        };
+        self.router = self.router.route(route.path, worded);
         self.needs.push((route.method.clone(), route.path, route.need));
         self.describe::<B, A>(route)
     }

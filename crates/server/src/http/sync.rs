@@ -41,6 +41,8 @@ pub(crate) async fn sync(
     let seen = query.get("catalogue")?.map(Revision::new);
     let told: Option<String> = query.get("servers")?;
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
+    // Not kept while it hangs.
+    drop(query);
     // Without its place this server cannot tell anybody that the node is there: another one can.
     let mut place = app.seats.place.clone();
     let placed = tokio::time::timeout(PLACE_WITHIN, place.wait_for(Option::is_some)).await;
