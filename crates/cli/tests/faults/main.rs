@@ -20,3 +20,5 @@ mod paused;
 #[path = "../it/story_servers.rs"]
 mod story_servers;
 mod ways;
+#[path = "../it/written.rs"]
+mod written;

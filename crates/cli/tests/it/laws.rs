@@ -1,16 +1,15 @@
 //! What must hold whatever happens to servers and etcd: history without a gap, no batch too large, nothing told twice, no
 //! acknowledged write lost, nobody called unreachable who could call.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_api::client::{CallError, Client};
 use bellwether_api::v1::event::Event;
-use bellwether_api::v1::profile::{Edition, ProfilePatch};
 use tokio_util::sync::CancellationToken;
 
 use crate::bed::Bed;
+use crate::written::Written;
 
 /// Most events or revisions that one page holds.
 const PAGE: u32 = 1_000;
@@ -21,31 +20,26 @@ const CALL: Duration = Duration::from_secs(2);
 /// Looks on, from the first rollout to the last.
 pub(crate) struct Watch {
     most_in_flight: Arc<Mutex<u64>>,
-    acknowledged: Arc<Mutex<BTreeMap<u64, u64>>>,
+    written: Written,
     stop: CancellationToken,
 }
 
 impl Watch {
     /// Follows the rollout of `web` at every server, and writes a profile all the time, each revision after the one before.
     pub(crate) fn begin(bed: &Bed) -> Self {
-        let watch = Self {
-            most_in_flight: Arc::default(),
-            acknowledged: Arc::default(),
-            stop: bed.tasks.token().child_token(),
-        };
+        let stop = bed.tasks.token().child_token();
+        let written = Written::begin(bed, "written", 0, stop.clone());
+        let watch = Self { most_in_flight: Arc::default(), written, stop };
         for client in &bed.clients {
             let (client, most, stop) = (client.clone(), watch.most_in_flight.clone(), watch.stop.clone());
             bed.tasks.spawn("follower", async move { follow(&client, &most, &stop).await });
         }
-        let (clients, acknowledged, stop) =
-            (bed.clients.clone(), watch.acknowledged.clone(), watch.stop.clone());
-        bed.tasks.spawn("writer", async move { write(&clients, &acknowledged, &stop).await });
         watch
     }
 
     /// How many writes of the profile were acknowledged so far.
     pub(crate) fn written(&self) -> usize {
-        self.acknowledged.lock().unwrap().len()
+        self.written.count()
     }
 
     /// Checks everything after the last rollout: `batch` was the policy's, `versions` those that were rolled out.
@@ -68,33 +62,7 @@ impl Watch {
                 "agent-{agent} was told each version once"
             );
         }
-        self.nothing_acknowledged_is_lost(bed).await;
-    }
-
-    async fn nothing_acknowledged_is_lost(&self, bed: &Bed) {
-        let acknowledged = self.acknowledged.lock().unwrap().clone();
-        let read = bed.ask(async |client| client.profile("default", "written").await).await;
-        let Some(newest) = read else {
-            assert!(acknowledged.is_empty(), "the profile is gone with {} writes", acknowledged.len());
-            return;
-        };
-        let last = acknowledged.keys().next_back().copied().unwrap_or_default();
-        assert!(
-            newest.revision >= last,
-            "revision {last} was acknowledged, and {} is the newest",
-            newest.revision
-        );
-        let kept = bed.ask(async |client| client.editions("default", "written").await).await.unwrap().items;
-        let numbers: Vec<u64> = kept.iter().map(|edition| edition.revision).collect();
-        let without_gap: Vec<u64> = (1..=newest.revision).rev().take(numbers.len()).collect();
-        assert_eq!(numbers, without_gap, "revisions have a gap");
-        for edition in &kept {
-            let wanted = acknowledged.get(&edition.revision).copied();
-            assert!(
-                wanted.is_none_or(|wanted| wanted == number(edition)),
-                "{edition:?} was acknowledged as {wanted:?}"
-            );
-        }
+        self.written.nothing_acknowledged_is_lost(bed).await;
     }
 }
 
@@ -143,35 +111,4 @@ async fn follow(client: &Client, most: &Mutex<u64>, stop: &CancellationToken) {
         *most = view.figures.in_flight.max(*most);
         index = Some(view.revision);
     }
-}
-
-/// Writes 1, 2, 3 and so on to a profile, at one server after the other, each following the newest revision.
-async fn write(clients: &[Client], acknowledged: &Mutex<BTreeMap<u64, u64>>, stop: &CancellationToken) {
-    let mut follows = 0;
-    for (value, client) in (1..).zip(clients.iter().cycle()) {
-        if stop.is_cancelled() {
-            return;
-        }
-        let patch = ProfilePatch {
-            set: [("n".to_owned(), serde_json::json!(value))].into(),
-            reference: Some(follows),
-            ..ProfilePatch::default()
-        };
-        match tokio::time::timeout(CALL, client.patch_profile("default", "written", &patch)).await {
-            Ok(Ok(edition)) => {
-                follows = edition.revision;
-                acknowledged.lock().unwrap().insert(follows, value);
-            }
-            // It may have been made all the same: the next follows what is there.
-            Ok(Err(_)) | Err(_) => {
-                let read = tokio::time::timeout(CALL, client.profile("default", "written")).await;
-                follows = read.ok().and_then(Result::ok).map_or(follows, |edition| edition.revision);
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-}
-
-fn number(edition: &Edition) -> u64 {
-    edition.params.get("n").and_then(serde_json::Value::as_u64).unwrap_or_default()
 }

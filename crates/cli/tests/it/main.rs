@@ -31,3 +31,4 @@ mod story_profile;
 mod story_puppet;
 mod story_servers;
 mod story_slots;
+mod written;
