@@ -22,7 +22,7 @@ const SECTIONS: &str =
 pub struct Options {
     /// The program `bellwether`.
     pub program: PathBuf,
-    /// Members of the etcd.
+    /// Members of the etcd; with none, the one server keeps its own store.
     pub etcd: usize,
     /// Servers.
     pub servers: usize,
@@ -80,6 +80,9 @@ impl Testbed {
     /// # Errors
     /// Without root, without etcd-server and etcd-client, or when something does not start: what it said is in its log.
     pub fn start(options: Options, tasks: &Tasks) -> Result<Self> {
+        if options.etcd == 0 && options.servers != 1 {
+            bail!("{} servers need an etcd: with none there is one server", options.servers);
+        }
         let network = Network::new(options.etcd + options.servers + options.agents)?;
         let dir = tempfile::tempdir().context("could not make a directory")?;
         let mut bed =
@@ -309,6 +312,18 @@ impl Testbed {
     pub fn start_part(&mut self, name: &str) -> Result<()> {
         self.begin(name)?;
         self.wait_until_ready(name)
+    }
+
+    /// Starts a part that does not run with one more variable, `NAME=VALUE`, this time only. Waits for nothing: it may be
+    /// meant to die at once.
+    ///
+    /// # Errors
+    /// When it runs.
+    pub fn start_part_with(&mut self, name: &str, variable: &str) -> Result<()> {
+        self.part(name)?.environment.push(variable.to_owned());
+        let begun = self.begin(name);
+        self.part(name)?.environment.pop();
+        begun
     }
 
     /// Starts several parts that need each other, and waits until all answer.

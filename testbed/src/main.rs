@@ -17,7 +17,7 @@ struct Args {
     /// The program `bellwether`
     #[arg(long)]
     program: PathBuf,
-    /// Members of the etcd
+    /// Members of the etcd; with none, the one server keeps its own store
     #[arg(long, default_value_t = 3)]
     etcd: usize,
     /// Servers

@@ -15,6 +15,7 @@ heal             put everything back           heal A B    let everything throug
 pause A          SIGSTOP                       resume A    SIGCONT
 kill A           SIGKILL                       stop A      SIGTERM, and wait
 start A          start what does not run       clock A +1h start A anew with another time of day
+start A NAME=VALUE                             start it with this in its environment, once, and wait for nothing
 fill A           fill the disk of A            free A      make room again
 slow N MS BREAK  the way to etcd-N takes MS milliseconds, and of 1,000 pieces BREAK break their connection
 parts            who runs                      quit        end everything
@@ -49,6 +50,7 @@ pub fn obey(bed: &mut Testbed, line: &str) -> Result<String> {
         ["kill", part] => bed.part(part)?.kill()?,
         ["stop", part] => bed.part(part)?.stop()?,
         ["start", part] => bed.start_part(part)?,
+        ["start", part, variable] => bed.start_part_with(part, variable)?,
         ["clock", part, offset] => bed.set_clock(part, offset)?,
         ["fill", part] => bed.fill(part, true)?,
         ["free", part] => bed.fill(part, false)?,

@@ -82,6 +82,26 @@ impl Part {
         self.signal(Signal::CONT)
     }
 
+    /// Waits until it has died as by kill -9, by whosever hand.
+    ///
+    /// # Errors
+    /// When it was not started, lives on, or ended otherwise.
+    pub fn killed(&mut self) -> Result<()> {
+        let name = &self.name;
+        let child = self.child.as_mut().with_context(|| format!("{name} was not started"))?;
+        let mut ended = None;
+        wait::until(&format!("{name} dies"), || {
+            ended = child.try_wait().with_context(|| format!("could not wait for {name}"))?;
+            Ok(ended.is_some())
+        })?;
+        let signal = ended.and_then(|ended| std::os::unix::process::ExitStatusExt::signal(&ended));
+        if signal != Some(Signal::KILL.as_raw()) {
+            bail!("{name} was not killed, it ended by itself: {ended:?}");
+        }
+        self.child = None;
+        Ok(())
+    }
+
     fn signal(&mut self, signal: Signal) -> Result<()> {
         if !self.runs() {
             bail!("{} does not run", self.name);

@@ -57,12 +57,14 @@ pub(crate) fn etcd(
     argv
 }
 
-/// A server's configuration.
+/// A server's configuration; without endpoints it keeps its own store.
 pub(crate) fn server(name: &str, address: &str, endpoints: &[String], home: &Path) -> String {
     let data = home.join("data").display().to_string();
+    let etcd =
+        if endpoints.is_empty() { String::new() } else { format!("[etcd]\nendpoints = {endpoints:?}\n") };
     format!(
         "name = {name:?}\ndata_dir = {data:?}\nlisten = \"{address}:{SERVER_PORT}\"\n\
-         address = \"https://{address}:{SERVER_PORT}\"\n[etcd]\nendpoints = {endpoints:?}\n"
+         address = \"https://{address}:{SERVER_PORT}\"\n{etcd}"
     )
 }
 
