@@ -26,6 +26,7 @@ use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::fail::{self, Point};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
@@ -234,11 +235,16 @@ impl Entity {
         if self.kept.as_ref() == Some(&self.entry) {
             return Ok(());
         }
-        self.kept = None;
+        let before = self.kept.take();
         let written = self.ground.ledger.keep_entity(&self.name, &self.entry).await;
         written.map_err(|error| error.to_string())?;
         self.kept = Some(self.entry.clone());
         self.held = false;
+        match (before.is_some_and(|before| before.run.is_some()), self.entry.run.is_some()) {
+            (_, true) => fail::pass(Point::RunKept),
+            (true, false) => fail::pass(Point::EndKept),
+            (false, false) => {}
+        }
         Ok(())
     }
 

@@ -279,6 +279,13 @@ pub(crate) fn token_in_environment() -> Option<String> {
     std::env::var("BELLWETHER_TOKEN").ok().filter(|token| !token.is_empty())
 }
 
+/// Where this process is to die, for tests.
+#[cfg(feature = "failpoints")]
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub(crate) fn fail_points_in_environment() -> String {
+    std::env::var("FAILPOINTS").unwrap_or_default()
+}
+
 impl Command {
     /// Whether it runs until it is stopped, and so logs what it does.
     pub(crate) const fn runs_long(&self) -> bool {

@@ -24,6 +24,10 @@ fn main() -> ExitCode {
         tracing::debug!(?error, "a TLS provider was installed already");
     }
     telemetry::start(&args);
+    #[cfg(feature = "failpoints")]
+    if let Err(error) = bellwether_rt::fail::arm(&args::fail_points_in_environment()) {
+        return exit::code(Err(Failure::usage(error.to_string())));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let ended = match runtime {
         Ok(runtime) => runtime.block_on(commands::run(args)),

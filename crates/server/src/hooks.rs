@@ -25,6 +25,7 @@ use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
+use bellwether_rt::fail::{self, Point};
 use bellwether_rt::tasks::Tasks;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -153,6 +154,7 @@ impl Asker {
                 () = sleep_or_never(sleep) => None,
             };
             let Some(done) = done else { continue };
+            fail::pass(Point::HookAnswered);
             let failed = match self.keep(term, &done).await {
                 Ok(failed) => failed,
                 Err(CommitError::LostTerm | CommitError::Closed) => return,

@@ -13,6 +13,7 @@ use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
+use bellwether_rt::fail::{self, Point};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -55,6 +56,7 @@ impl Reconciler {
     /// Runs until asked to stop.
     pub async fn run(mut self, stop: CancellationToken) {
         while let Some(term) = self.next_term(&stop).await {
+            fail::pass(Point::SeatWon);
             // A new leader has seen everything that was written before it led: it lists, as a watch may have missed something.
             if self.lister.list_again(&stop).await {
                 self.lead(term, &stop).await;
@@ -166,7 +168,8 @@ impl Reconciler {
             let verdict = of_rollout(name, rollout::decide(board, &world.around(namespace, name), now));
             // A person who pauses, aborts or deletes in the middle of a long verdict stops the rest of it.
             let by = By { seen: Some(Key::Entity(name.clone())), ..decider(term) };
-            pass.add(self.commit(&world, namespace, by, verdict).await?);
+            let points = [Point::VerdictReached, Point::VerdictCommitted];
+            pass.add(self.commit_between(points, &world, namespace, (by, verdict)).await?);
         }
         Ok(pass)
     }
@@ -175,7 +178,8 @@ impl Reconciler {
         let world = self.desk.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
         let verdict = order::decide(fleet, term);
-        self.commit(&world, namespace, decider(term), verdict).await
+        let points = [Point::OrdersDecided, Point::OrdersCommitted];
+        self.commit_between(points, &world, namespace, (decider(term), verdict)).await
     }
 
     async fn retention(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {
@@ -183,6 +187,24 @@ impl Reconciler {
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
         let verdict = retention::decide(fleet, self.settings.events_kept);
         self.commit(&world, namespace, decider(term), verdict).await
+    }
+
+    /// Commits a verdict; if it changes anything, passes these points before and after.
+    async fn commit_between(
+        &self,
+        [before, after]: [Point; 2],
+        world: &World,
+        namespace: &Namespace,
+        (by, verdict): (By, Verdict),
+    ) -> Result<Pass, CommitError> {
+        if !verdict.atoms.is_empty() {
+            fail::pass(before);
+        }
+        let pass = self.commit(world, namespace, by, verdict).await?;
+        if pass.wrote {
+            fail::pass(after);
+        }
+        Ok(pass)
     }
 
     async fn commit(

@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use bellwether_rt::fail::{self, Point};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
 
@@ -121,6 +122,7 @@ pub(crate) async fn run(
         Ok(started) => started,
         Err(error) => return not_started(error),
     };
+    fail::pass(Point::ProgramStarted);
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let mut group = Group(pid);
     let ends = async {
@@ -154,6 +156,7 @@ pub(crate) async fn run(
     if let Some(log) = &mut log {
         log.write(format!("--- {exit}\n").as_bytes());
     }
+    fail::pass(Point::ProgramEnded);
     Ended { exit, tail: tail.text() }
 }
 

@@ -7,6 +7,7 @@ use bellwether_core::local::memory::{Outcome, Progress};
 use bellwether_core::local::wellness::Vital;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::version::Version;
+use bellwether_rt::fail::{self, Point};
 
 use super::validate::validate;
 use super::{Entity, Next};
@@ -141,6 +142,7 @@ impl Entity {
         self.checks = None;
         match Process::start(&supervised.command, facts, &self.service_log(), &self.ground.tasks) {
             Ok(process) => {
+                fail::pass(Point::ProcessStarted);
                 self.entry.process = Some(process.mark().clone());
                 self.process = Some(process);
                 Did::This(Outcome::Done)

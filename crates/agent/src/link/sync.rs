@@ -15,6 +15,7 @@ use bellwether_core::words::counter::Generation;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::fail::{self, Point};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
@@ -239,7 +240,9 @@ impl Sync {
         let order = Order::try_from(order).map_err(|error| error.to_string())?;
         let known = self.orders.borrow().clone();
         accept::newer(known.as_deref(), &order).map_err(|stale| stale.to_string())?;
+        fail::pass(Point::OrderReceived);
         self.ledger.keep_order(&order).await.map_err(|error| error.to_string())?;
+        fail::pass(Point::OrderKept);
         tracing::info!(generation = order.generation.get(), "took an order");
         self.board.send_modify(|board| board.generation = order.generation);
         self.orders.send_replace(Some(Arc::new(order)));

@@ -8,6 +8,7 @@ use bellwether_api::v1::order::Sync;
 use bellwether_core::words::counter::{Generation, Revision};
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
+use bellwether_rt::fail::{self, Point};
 
 use super::App;
 use super::input::{Answer, Node, Ns, Query};
@@ -78,6 +79,9 @@ pub(crate) async fn sync(
     }
     let world = app.world();
     let order = newer(&world, &namespace, &name, known);
+    if order.is_some() {
+        fail::pass(Point::OrderUntold);
+    }
     let catalogue = seen.and_then(|seen| update(&world, &namespace, seen));
     // Told with the next answer, whatever that is for: nobody is woken because a server came or went.
     let servers = told.and_then(|tag| servers::news(&world, app.clock.now(), &tag));

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use bellwether_rt::fail::{self, Point};
 use redb::StorageBackend;
 use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 use rustix::io::{Errno, retry_on_intr};
@@ -37,6 +38,7 @@ impl StorageBackend for Disk {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        fail::pass(Point::PagesWritten);
         // The kernel forgets which pages a failed sync lost, so trying again proves nothing.
         self.0.sync_data().map_err(|error| {
             if is_full(&error) { io::Error::other(format!("could not sync: {error}")) } else { error }

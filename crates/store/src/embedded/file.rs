@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bellwether_rt::fail::{self, Point};
 use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, StorageError};
 
 use super::directory::{Directory, io_at, private};
@@ -92,6 +93,7 @@ pub(super) fn make_durable(database: &Database, journal: &mut Journal, room: &mu
     let txn = database.begin_write()?;
     txn.open_table(META)?.insert(META_JOURNAL, journal.next_generation())?;
     txn.commit()?;
+    fail::pass(Point::CaughtUp);
     journal.restart()
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_rt::fail::{self, Point};
 use redb::{Database, Durability};
 
 use super::fault::Fault;
@@ -91,6 +92,7 @@ impl Group {
                 return Err(fault);
             }
             self.durable = true;
+            fail::pass(Point::JournalSynced);
         }
         if self.changed {
             txn.commit()?

@@ -8,6 +8,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use bellwether_rt::fail::{self, Point};
+
 use super::directory::{io_at, private};
 use super::fault::Fault;
 use crate::error::OpenError;
@@ -79,6 +81,7 @@ impl Journal {
             self.shorten()?;
             return Err(Fault::from_write(&error));
         }
+        fail::pass(Point::JournalWritten);
         self.file.sync_data().map_err(|error| Fault::Broken(format!("could not sync: {error}")))?;
         self.end = self.end.saturating_add(offset(self.frame.len()));
         Ok(())

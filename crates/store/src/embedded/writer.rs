@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
+use bellwether_rt::fail::{self, Point};
 use redb::Database;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
@@ -154,6 +155,9 @@ impl Writer {
 
     /// Shows watchers and callers what is durable.
     fn finish(&self, requests: Vec<Request>, group: Group) -> bool {
+        if group.durable {
+            fail::pass(Point::GroupShown);
+        }
         if !requests.is_empty() {
             self.show(|_| Condition::Writable);
         }
@@ -166,6 +170,9 @@ impl Writer {
         self.feed.publish(group.commits);
         for (request, answer) in requests.into_iter().zip(group.answers) {
             request.settle(answer);
+        }
+        if group.durable {
+            fail::pass(Point::GroupAcknowledged);
         }
         group.untrimmed
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_rt::fail::{self, Point};
 use bytes::Bytes;
 
 use super::fault::Fault;
@@ -23,8 +24,12 @@ use crate::txn::{Compare, MAX_TXN_BYTES, Op, Outcome, Txn};
 /// Commits `txn`.
 pub(super) async fn commit(shared: &Shared, txn: &Txn) -> Result<Outcome, StoreError> {
     let (request, before) = (request(&shared.keys, txn), shared.newest());
+    fail::pass(Point::EtcdUnsent);
     match shared.txn(request).await {
-        Ok(answer) => Ok(outcome(shared, txn, answer)),
+        Ok(answer) => {
+            fail::pass(Point::EtcdAnswered);
+            Ok(outcome(shared, txn, answer))
+        }
         Err(Fault::LeaseGone) => Err(StoreError::LeaseGone),
         Err(Fault::NoSpace) => Err(full(shared, txn, before).await),
         Err(Fault::RequestTooLarge) => {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::Namespace;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::fail::{self, Point};
 use bellwether_store::{Outcome, Store, StoreError, Txn};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
@@ -75,6 +76,9 @@ impl Writer {
             }
             again.append(&mut waiting);
             waiting = again;
+            if moved && waiting.iter().any(|(proposal, _)| proposal.line.is_some()) {
+                fail::pass(Point::BetweenSlices);
+            }
         }
     }
 
