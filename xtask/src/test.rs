@@ -44,7 +44,7 @@ pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     fetch(root, &CONSULS_PROMETHEUS)?;
     // The stories start the program itself, so it is built first, as a user would build it.
     shell::run(root, "cargo", &["build", "--workspace", "--locked"])?;
-    let mut args = vec!["test", "--workspace", "--all-features", "--locked"];
+    let mut args = vec!["test", "--workspace", "--locked"];
     args.extend(filter);
     shell::run(root, "cargo", &args)
 }
@@ -52,7 +52,8 @@ pub(crate) fn run(root: &Path, filter: Option<&str>) -> Result<()> {
 /// The faults that take minutes, one after the other: each wants the machine for itself.
 pub(crate) fn faults(root: &Path, filter: Option<&str>) -> Result<()> {
     install(root)?;
-    let mut args = vec!["test", "--package", "bellwether", "--test", "faults", "--locked", "--"];
+    let mut args = vec!["test", "--package", "bellwether", "--test", "faults"];
+    args.extend(["--features", "failpoints", "--locked", "--"]);
     args.extend(filter);
     args.extend(["--test-threads", "1"]);
     shell::run(root, "cargo", &args)

@@ -17,6 +17,7 @@ mod laws;
 mod many;
 mod moments;
 mod paused;
+mod points;
 #[path = "../it/story_servers.rs"]
 mod story_servers;
 mod ways;

@@ -15,7 +15,7 @@ use bellwether_testbed::{Options, Testbed, orders};
 const CALL: Duration = Duration::from_secs(2);
 
 /// How long a story waits for something that should happen within seconds on a busy machine.
-const SOON: Duration = Duration::from_secs(120);
+pub(crate) const SOON: Duration = Duration::from_secs(120);
 
 /// What is on a testbed unless a story wants it otherwise.
 pub(crate) fn options() -> Options {

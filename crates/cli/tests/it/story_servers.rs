@@ -5,7 +5,7 @@ use crate::bed::{Bed, options};
 use crate::laws::{Watch, history};
 
 /// What etcd keeps under a key of the installation.
-fn kept(bed: &Bed, key: &str) -> String {
+pub(crate) fn kept(bed: &Bed, key: &str) -> String {
     tokio::task::block_in_place(|| bed.inner.etcdctl(1, &["get", &format!("/bellwether/bw/{key}")])).unwrap()
 }
 
