@@ -4,6 +4,7 @@
 
 pub mod fleet;
 pub(crate) mod fold;
+pub mod tally;
 pub mod waits;
 
 use alloc::string::String;

@@ -59,7 +59,6 @@ use crate::world::Lister;
 pub use admission::{Admission, Lane, Refused, Width, Widths};
 pub use listen::to_peer;
 pub(crate) use listen::{Speech, serve};
-pub use overview::Tallies;
 pub use table::{Listed, openapi, table};
 
 /// Largest body taken, in bytes: a report of 256 entities with evidence fits.
@@ -94,8 +93,6 @@ pub struct Parts {
     pub admission: Admission,
     /// What is counted.
     pub metrics: Metrics,
-    /// How many nodes are how, for whoever looks next.
-    pub tallies: Tallies,
     /// Which server this is.
     pub me: ServerName,
     /// What the store belongs to.

@@ -262,7 +262,6 @@ pub async fn build(
         store,
         admission,
         metrics,
-        tallies: http::Tallies::default(),
         me,
         installation,
         seats,

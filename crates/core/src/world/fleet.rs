@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 
 use rpds::RedBlackTreeSetSync;
 
+use super::tally::Tally;
 use super::waits::Waits;
 use super::{Kept, Map};
 use crate::catalogue::Catalogue;
@@ -108,6 +109,8 @@ pub struct Fleet {
     pub held: Map<Option<ServerName>, Set<NodeName>>,
     /// Targets of removed entities, whose records are to be removed too.
     pub orphans: Set<EntityName>,
+    /// How many nodes are how.
+    pub tally: Tally,
     /// When the next of a node's statuses falls silent, for nodes that have one that will.
     pub silences: Set<(Timestamp, NodeName)>,
     /// While the world is being loaded, indexes wait until all records are there.
@@ -140,6 +143,12 @@ impl Fleet {
     pub fn paused(&self, node: &Node) -> Option<String> {
         let own = node.pause.as_ref().map(Marked::paused);
         own.or_else(|| self.pauses_of(node).next().map(Pause::line))
+    }
+
+    /// Whether a node starts nothing new.
+    #[must_use]
+    pub fn holds(&self, node: &Node) -> bool {
+        node.pause.is_some() || self.pauses_of(node).next().is_some()
     }
 
     /// A node that is not decommissioned.

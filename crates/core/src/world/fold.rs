@@ -13,7 +13,7 @@ use super::fleet::{EVENTS_IN_MEMORY, Fleet};
 use crate::records::event::Event;
 use crate::records::key::{Key, Record};
 use crate::records::log::NodeLog;
-use crate::records::node::Presence;
+use crate::records::node::{Node, Presence};
 use crate::records::report::Report;
 use crate::words::counter::Revision;
 use crate::words::name::NodeName;
@@ -25,14 +25,12 @@ fn kept<T>(value: T, revision: Revision) -> Kept<T> {
 impl Fleet {
     fn put(&mut self, record: Record, revision: Revision) {
         match record {
-            Record::Node(node) => {
-                let name = node.name.clone();
-                self.nodes.insert_mut(name.clone(), kept(node, revision));
-                self.node_changed(&name, revision);
-            }
+            Record::Node(node) => self.node_put(node, revision),
             Record::Presence(name, presence) => {
                 let before = self.presences.get(&name).cloned();
-                self.presences.insert_mut(name.clone(), kept(presence, revision));
+                self.counting(&name, |fleet| {
+                    fleet.presences.insert_mut(name.clone(), kept(presence, revision))
+                });
                 self.heard_from(&name, before.as_ref(), revision);
             }
             Record::Report(report) => self.report_changed(report, revision),
@@ -84,6 +82,23 @@ impl Fleet {
             | Record::Server(_)
             | Record::Leader(_) => {}
         }
+    }
+
+    fn node_put(&mut self, node: Node, revision: Revision) {
+        let name = node.name.clone();
+        self.counting(&name, |fleet| fleet.nodes.insert_mut(name.clone(), kept(node, revision)));
+        self.node_changed(&name, revision);
+    }
+
+    /// Changes something of a node, and how it is counted with it.
+    fn counting(&mut self, name: &NodeName, change: impl FnOnce(&mut Self)) {
+        if self.loading {
+            return change(self);
+        }
+        let before = self.counted(name);
+        change(self);
+        let after = self.counted(name);
+        self.tally.moved(before, after);
     }
 
     /// A node is heard from again, or no longer.
@@ -168,7 +183,7 @@ impl Fleet {
         if let Some(at) = report.next_silence() {
             self.silences.insert_mut((at, name.clone()));
         }
-        self.reports.insert_mut(name.clone(), kept(report, revision));
+        self.counting(&name, |fleet| fleet.reports.insert_mut(name.clone(), kept(report, revision)));
         if waited {
             self.waits_changed(&name);
         }
@@ -177,7 +192,9 @@ impl Fleet {
 
     fn report_gone(&mut self, name: &NodeName, revision: Revision) {
         self.forget_report(name);
-        self.reports.remove_mut(name);
+        self.counting(name, |fleet| {
+            fleet.reports.remove_mut(name);
+        });
         self.waits_changed(name);
         self.sightings_changed(name, revision);
     }
@@ -206,12 +223,16 @@ impl Fleet {
     fn delete(&mut self, key: &Key, revision: Revision) {
         match key {
             Key::Node(name) => {
-                self.nodes.remove_mut(name);
+                self.counting(name, |fleet| {
+                    fleet.nodes.remove_mut(name);
+                });
                 self.node_changed(name, revision);
             }
             Key::Presence(name) => {
                 let before = self.presences.get(name).cloned();
-                self.presences.remove_mut(name);
+                self.counting(name, |fleet| {
+                    fleet.presences.remove_mut(name);
+                });
                 self.heard_from(name, before.as_ref(), revision);
             }
             Key::Report(name) => self.report_gone(name, revision),

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::super::Kept;
 use super::super::fleet::{Fleet, Set};
+use super::super::tally::Tally;
 use crate::records::answers::Answers;
 use crate::records::entity::Kind;
 use crate::records::node::{Contact, Node, Presence};
@@ -198,6 +199,7 @@ impl Fleet {
             self.presence_changed(name, None);
             self.refresh_pause(name);
         }
+        self.tally = Tally::of(self);
         self.build_catalogue();
         self.build_waits();
         let remembered: Vec<EntityName> = self
@@ -251,6 +253,7 @@ impl Fleet {
         if self.loading {
             return;
         }
+        self.tally = Tally::of(self);
         let held = |node: &Node| before.iter().chain(&pause).any(|kept| kept.value.holds(node));
         let held = self.nodes.values().filter(|node| held(&node.value));
         let nodes: Vec<NodeName> = held.map(|node| node.value.name.clone()).collect();
