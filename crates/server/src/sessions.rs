@@ -1,13 +1,14 @@
 //! Agents' sessions with this server: held in memory, counted per node, told to the liveness decider.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether_core::decide::liveness::Contacts;
 use bellwether_core::words::name::{Namespace, NodeName, ServerName};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// All sessions of this server. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -19,17 +20,25 @@ struct Shared {
     // A std mutex: held for a map update, never across an await.
     contacts: Mutex<BTreeMap<Namespace, Contacts>>,
     // Who hangs for which node's order: a new order wakes those, and nobody else.
-    bells: Mutex<BTreeMap<(Namespace, NodeName), watch::Sender<u64>>>,
+    bells: Mutex<BTreeMap<(Namespace, NodeName), Arc<Bell>>>,
     // Who waits for a change of a namespace's catalogue.
     catalogues: Mutex<BTreeMap<Namespace, watch::Sender<u64>>>,
     changes: watch::Sender<u64>,
 }
 
+/// A node's bell. There are as many as agents: a watch channel would be five times as large.
+#[derive(Debug, Default)]
+struct Bell {
+    rings: AtomicU64,
+    rung: Notify,
+}
+
 /// One open session; dropping it ends it.
 #[derive(Debug)]
 pub struct Session {
-    /// Changes when the node's order may be a new one.
-    pub bell: watch::Receiver<u64>,
+    bell: Arc<Bell>,
+    /// How many rings were heard.
+    heard: u64,
     sessions: Sessions,
     namespace: Namespace,
     node: NodeName,
@@ -56,16 +65,16 @@ impl Sessions {
             self.0.changes.send_modify(|count| *count = count.wrapping_add(1));
         }
         let mut bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
-        let bell = bells.entry((namespace.clone(), node.clone())).or_insert_with(|| watch::Sender::new(0));
-        let bell = bell.subscribe();
-        Session { bell, sessions: self.clone(), namespace: namespace.clone(), node: node.clone() }
+        let bell = bells.entry((namespace.clone(), node.clone())).or_default().clone();
+        let heard = bell.rings.load(Ordering::Acquire);
+        Session { bell, heard, sessions: self.clone(), namespace: namespace.clone(), node: node.clone() }
     }
 
     /// Wakes whoever hangs for this node's order.
     pub fn ring(&self, namespace: &Namespace, node: &NodeName) {
         let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bell) = bells.get(&(namespace.clone(), node.clone())) {
-            bell.send_modify(|count| *count = count.wrapping_add(1));
+            bell.ring();
         }
     }
 
@@ -88,7 +97,8 @@ impl Sessions {
     pub fn ring_all(&self) {
         let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
         let catalogues = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
-        for bell in bells.values().chain(catalogues.values()) {
+        bells.values().for_each(|bell| bell.ring());
+        for bell in catalogues.values() {
             bell.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
@@ -122,18 +132,76 @@ impl Sessions {
     }
 }
 
+impl Bell {
+    fn ring(&self) {
+        self.rings.fetch_add(1, Ordering::Release);
+        self.rung.notify_waiters();
+    }
+}
+
+impl Session {
+    /// Waits until the node's order may be a new one: until the bell rang since the session was opened, or since this was last
+    /// answered. Dropped before it answers, it has heard nothing.
+    pub async fn rung(&mut self) {
+        loop {
+            // Made before the rings are counted: it hears those that come in between.
+            let rung = self.bell.rung.notified();
+            let rings = self.bell.rings.load(Ordering::Acquire);
+            if rings != self.heard {
+                self.heard = rings;
+                return;
+            }
+            rung.await;
+        }
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         let now = self.sessions.0.clock.now();
         if self.sessions.with(&self.namespace, |contacts| contacts.closed(&self.node, now)) {
             let mut bells = self.sessions.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
             let key = (self.namespace.clone(), self.node.clone());
-            // This session's own receiver is still there; another's would be a second.
-            if bells.get(&key).is_some_and(|bell| bell.receiver_count() <= 1) {
+            // The map's and this session's own are still there; another session's would be a third.
+            if bells.get(&key).is_some_and(|bell| Arc::strong_count(bell) <= 2) {
                 bells.remove(&key);
             }
             drop(bells);
             self.sessions.0.changes.send_modify(|count| *count = count.wrapping_add(1));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_core::words::time::Timestamp;
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_ring_is_heard_once_by_each_session_of_the_node_whether_it_waits_by_then_or_not() {
+        let sessions = Sessions::new(Clock::of_runtime(Timestamp::EPOCH));
+        let (namespace, [web, db]) =
+            ("default".parse().unwrap(), ["web-1", "db-1"].map(|n| n.parse().unwrap()));
+        let mut first = sessions.open(&namespace, &web);
+        let mut second = sessions.open(&namespace, &web);
+        let mut other = sessions.open(&namespace, &db);
+        assert!(first.rung().now_or_never().is_none());
+        sessions.ring(&namespace, &web);
+        first.rung().await;
+        assert!(first.rung().now_or_never().is_none(), "it heard that one");
+        let mut waits = Box::pin(first.rung());
+        assert!(waits.as_mut().now_or_never().is_none());
+        sessions.ring(&namespace, &web);
+        waits.await;
+        second.rung().await;
+        assert!(second.rung().now_or_never().is_none(), "two rings before it listened are one");
+        assert!(other.rung().now_or_never().is_none(), "it was not for that node");
+        sessions.ring_all();
+        other.rung().await;
+        drop(first);
+        sessions.ring(&namespace, &web);
+        second.rung().await;
     }
 }

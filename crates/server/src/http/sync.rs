@@ -61,12 +61,9 @@ pub(crate) async fn sync(
                 return;
             }
             // Both arms only wait; whoever does not want the catalogue is not woken for it.
-            let open = tokio::select! {
-                rung = session.bell.changed() => rung.is_ok(),
-                rung = catalogue.changed(), if seen.is_some() => rung.is_ok(),
-            };
-            if !open {
-                return;
+            tokio::select! {
+                () = session.rung() => {}
+                rung = catalogue.changed(), if seen.is_some() => if rung.is_err() { return },
             }
         }
     };

@@ -22,9 +22,9 @@ use crate::lease::Leases;
 /// The newest form of the tables and rows that this release reads, and the one it writes.
 pub(super) const FORMAT: u64 = 1;
 
-/// Memory for pages of the file: 128 MiB, within the control plane's bar of 512 MiB and above the working
-/// set of a fleet of ten thousand.
-const CACHE_BYTES: usize = 128 << 20;
+/// Memory for pages of the file. What is read of it is nearly all kept as a world by those who open it: four times as much made
+/// no commit faster, on 100,000 keys.
+const CACHE_BYTES: usize = 32 << 20;
 
 /// A store's files, open.
 #[derive(Debug)]
