@@ -10,6 +10,10 @@ use crate::shell::sh;
 /// Bridges that are tried for a free one; each is a network of its own, `10.N.0.0/16`.
 const NUMBERS: std::ops::Range<u32> = 20..250;
 
+/// Addresses of others that a host knows at once, at most: all hosts of a machine share one table of them, and one for which
+/// there is no room in it cannot be reached.
+const NEIGHBOURS: usize = 16;
+
 /// Hosts on a bridge. Dropped, it kills whatever runs on them and takes them down.
 #[derive(Debug)]
 pub struct Network {
@@ -24,6 +28,7 @@ impl Network {
     /// # Errors
     /// Without root, or when this machine makes no more network namespaces.
     pub fn new(count: usize) -> Result<Self> {
+        make_room_for_neighbours(count)?;
         let made = |number: &u32| sh(&format!("ip link add bw{number} type bridge"));
         // Making the bridge takes the number: of two that try, one fails.
         let number = NUMBERS.into_iter().find(|number| made(number).is_ok());
@@ -145,4 +150,17 @@ impl Drop for Network {
         }
         drop(sh(&format!("ip link del bw{}", self.number)));
     }
+}
+
+/// Lets this machine's table of neighbours hold those of so many hosts. It is never made smaller again: others may need it.
+fn make_room_for_neighbours(hosts: usize) -> Result<()> {
+    for limit in ["gc_thresh2", "gc_thresh3"] {
+        let path = format!("/proc/sys/net/ipv4/neigh/default/{limit}");
+        let kept = std::fs::read_to_string(&path).with_context(|| format!("could not read {path}"))?;
+        let wanted = hosts.saturating_mul(NEIGHBOURS);
+        if kept.trim().parse::<usize>().is_ok_and(|kept| kept < wanted) {
+            std::fs::write(&path, wanted.to_string()).with_context(|| format!("could not write {path}"))?;
+        }
+    }
+    Ok(())
 }

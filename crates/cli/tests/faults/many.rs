@@ -5,13 +5,16 @@ use bellwether_testbed::Options;
 use crate::bed::{Bed, options};
 use crate::laws::Watch;
 
-/// Real agents, a host each: as many as two cores keep up with.
-const AGENTS: usize = 100;
+/// Real agents, a host each.
+const AGENTS: usize = 500;
+
+/// How many of them may change at the same time.
+const BATCH: u64 = 100;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_killed_and_started_again_under_a_hundred_agents_goes_on_with_its_rollout() {
+async fn everything_killed_and_started_again_under_five_hundred_agents_goes_on_with_its_rollout() {
     let mut bed = Bed::start(Options { agents: AGENTS, ..options() }).await;
-    bed.make_entity(20);
+    bed.make_entity(BATCH);
     let watch = Watch::begin(&bed);
     bed.roll("v1").await;
     bed.ended("v1").await;
@@ -27,5 +30,5 @@ async fn everything_killed_and_started_again_under_a_hundred_agents_goes_on_with
     });
     bed.ended("v2").await;
     bed.wait_for("every agent is up", async || bed.up().await == AGENTS).await;
-    watch.holds(&bed, 20, &["v1", "v2"]).await;
+    watch.holds(&bed, BATCH, &["v1", "v2"]).await;
 }

@@ -121,7 +121,7 @@ impl Bed {
     }
 
     /// Makes the entity `web` of all agents, this many in flight at once.
-    pub(crate) fn make_entity(&self, batch: usize) {
+    pub(crate) fn make_entity(&self, batch: u64) {
         let batch = batch.to_string();
         self.run(1, &["entity", "set", "web", "--selector", "role=web", "--batch", &batch, "--soak", "1s"]);
     }
