@@ -22,8 +22,7 @@ use crate::lease::Leases;
 /// The newest form of the tables and rows that this release reads, and the one it writes.
 pub(super) const FORMAT: u64 = 1;
 
-/// Memory for pages of the file. What is read of it is nearly all kept as a world by those who open it: four times as much made
-/// no commit faster, on 100,000 keys.
+/// Memory for pages of the file. Four times as much made no difference that could be told from noise, on 100,000 keys.
 const CACHE_BYTES: usize = 32 << 20;
 
 /// A store's files, open.
