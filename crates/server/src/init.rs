@@ -59,7 +59,7 @@ async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Instal
     Installation::room_for_one(store).await?;
     let authority = Pki::open(&dir.join("pki"), &config.names, clock.now())?;
     // Tokens without an installation are what an interrupted `init` left: nobody was ever shown them.
-    let world = world::load(store).await?;
+    let world = world::load(store, &World::default()).await?;
     let token = secret::new_token()?;
     first_token(store, &clock, tasks, &world, &token).await?;
     let token_file = dir.join("admin-token");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::{StopError, Tasks};
 use bellwether_store::{OpenError, Store};
@@ -233,7 +234,7 @@ pub async fn build(
     (clock, pki): (Clock, Pki),
 ) -> Result<App, RunError> {
     let installation = installation(config, store, &pki).await?;
-    let first = world::load(store).await?;
+    let first = world::load(store, &World::default()).await?;
     let clock = timing::not_behind(&first, clock);
     let (publisher, published) = Publisher::new(Arc::new(first.clone()));
     let sessions = Sessions::new(clock.clone());

@@ -1,31 +1,29 @@
 //! The server's picture of the store: list, then watch, then fold each change; published as immutable snapshots.
 //!
-//! The list is the truth and the watch a hint: after a gap or a failure everything is listed again.
+//! The list is the truth and the watch a hint: after a gap or a failure everything is listed again. A list takes a while, so what
+//! the watch tells is shown meanwhile.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bellwether_api::shape::ShapeError;
-use bellwether_core::records::key::{Key, Record};
-use bellwether_core::words::counter::{Revision, Sequence};
+use bellwether_core::records::key::Key;
+use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
-use bellwether_core::world::fleet::EVENTS_IN_MEMORY;
-use bellwether_store::{Batch, Change, Range, Store, StoreError, Watch, WatchError};
-use bytes::Bytes;
+use bellwether_store::{Batch, Change, Range, Store, Watch, WatchError};
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::published::Publisher;
 use crate::reconcile::sleep_or_never;
-use crate::records::form;
 use crate::records::keys::{self, Place};
 use crate::rules::Rules;
 use crate::sessions::Sessions;
 
-/// Entries per page of the first list.
-const PAGE: usize = 1_000;
+mod load;
+
+use load::parse;
+pub use load::{WorldError, load};
 
 /// Most batches folded before a snapshot is published.
 const FOLD_AT_ONCE: usize = 256;
@@ -36,76 +34,8 @@ const ASKED: usize = 16;
 /// Pause before the store is asked again after it failed.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Why the world could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum WorldError {
-    /// The store did not answer.
-    #[error("{0}")]
-    Store(#[from] StoreError),
-    /// A record does not parse.
-    #[error("read the record {key}: could not {source}; restore a backup, or use the release that wrote it")]
-    Record {
-        /// Its key.
-        key: String,
-        /// What is wrong.
-        source: ShapeError,
-    },
-}
-
-/// Reads the whole world at one revision.
-///
-/// # Errors
-/// [`WorldError`]; a record that does not parse is never skipped, because what follows from it would be wrong.
-pub async fn load(store: &Store) -> Result<World, WorldError> {
-    let all = Range::prefix(keys::ROOT);
-    let mut page = store.list(all.clone(), None, PAGE).await?;
-    let revision = page.revision;
-    let mut records = Vec::new();
-    let mut skipped = BTreeSet::new();
-    loop {
-        let mut last = None;
-        for entry in &page.entries {
-            last = Some(entry.key.clone());
-            let Some((namespace, record)) = parse(&entry.key, &entry.value)? else { continue };
-            let event = matches!(record, Record::Event(_)).then(|| namespace.clone()).flatten();
-            records.push((namespace, record, Revision::new(entry.modified.0)));
-            // Of a long event log only the oldest is needed, to know where it begins, and the newest.
-            if let Some(namespace) = event.filter(|namespace| skipped.insert(namespace.clone())) {
-                last = last.max(before_newest(store, &namespace, revision).await?);
-                break;
-            }
-        }
-        let read_all = last.as_ref() == page.entries.last().map(|entry| &entry.key);
-        match last.filter(|_| page.more || !read_all) {
-            Some(last) => page = store.list(all.after(&last), Some(revision), PAGE).await?,
-            None => break,
-        }
-    }
-    Ok(World::load(records.into_iter(), Revision::new(revision.0)))
-}
-
-/// The key behind which the newest events of a namespace begin, if there are more than are kept in memory.
-async fn before_newest(
-    store: &Store,
-    namespace: &Namespace,
-    at: bellwether_store::Revision,
-) -> Result<Option<Bytes>, StoreError> {
-    // At the revision that everything else is read at: a later number would leave a hole in memory.
-    let entry = store.list(Range::one(keys::sequence(namespace)), Some(at), 1).await?.entries.pop();
-    let last = entry.and_then(|entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok());
-    let before = last.and_then(|last| last.checked_sub(EVENTS_IN_MEMORY as u64));
-    Ok(before.map(|before| keys::of(namespace, &Key::Event(Sequence::new(before)))))
-}
-
-fn parse(key: &[u8], value: &[u8]) -> Result<Option<(Option<Namespace>, Record)>, WorldError> {
-    let Some(Place::Record(namespace, typed)) = keys::read(key) else { return Ok(None) };
-    match form::read(&typed, value) {
-        // What logs say is read when somebody asks: a fleet's worth of it is more than fits in memory.
-        Ok(Record::Log(log)) => Ok(Some((namespace, Record::Log(log.without_text())))),
-        Ok(record) => Ok(Some((namespace, record))),
-        Err(source) => Err(WorldError::Record { key: String::from_utf8_lossy(key).into_owned(), source }),
-    }
-}
+/// How long the watch may take to tell what was shown already, after a list.
+const CATCH_UP_WITHIN: Duration = Duration::from_secs(2);
 
 /// Has a follower list everything anew. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -149,89 +79,148 @@ pub struct Follower {
     pub rules: Rules,
 }
 
-/// Why a stretch of watching ended.
-enum Ended {
-    Stopped,
-    Failed,
-    Wanted(Option<oneshot::Sender<()>>),
+/// What is shown of the world, and whom that wakes.
+struct Shown {
+    publisher: Publisher,
+    sessions: Sessions,
+    rules: Rules,
 }
 
 impl Follower {
     /// Follows the store from `world` on, publishing a snapshot after each stretch of changes, until asked to stop.
-    pub async fn run(mut self, mut world: World, stop: CancellationToken) {
-        let mut waiting: Vec<oneshot::Sender<()>> = Vec::new();
-        let mut went_back = false;
+    pub async fn run(self, world: World, stop: CancellationToken) {
+        // Nothing is lost when the following is dropped.
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.follow(world) => {}
+        }
+    }
+
+    async fn follow(self, mut world: World) {
+        let Self { store, publisher, sessions, mut asked, rules } = self;
+        let shown = Shown { publisher, sessions, rules };
+        let mut watch = open(&store, &world).await;
         loop {
-            if waiting.is_empty() {
-                match self.watch(&mut world, &stop).await {
-                    Ended::Stopped => return,
-                    Ended::Wanted(done) => waiting.extend(done),
-                    Ended::Failed => {
-                        // Both arms only wait.
-                        tokio::select! {
-                            () = stop.cancelled() => return,
-                            () = tokio::time::sleep(RETRY) => {}
-                        }
+            let mut waiting = Vec::new();
+            if let Some(open) = &mut watch {
+                // Shown::follow and recv are cancel safe; the last one only waits.
+                tokio::select! {
+                    error = shown.follow(open, &mut world) => {
+                        tracing::warn!(%error, "listing everything again");
+                        watch = None;
                     }
+                    Some(done) = asked.recv() => waiting.push(done),
+                    () = sleep_or_never(rules.relist_every) => {}
                 }
             }
-            // Whoever asked before a list begins is served by it.
-            waiting.extend(std::iter::from_fn(|| self.asked.try_recv().ok()));
-            let fresh = tokio::select! {
-                () = stop.cancelled() => return,
-                // Nothing is lost when the read is dropped.
-                fresh = load(&self.store) => fresh,
-            };
-            match fresh {
-                // Once is a member of the store that is behind; twice is a store that was put back.
-                Ok(fresh) if fresh.revision < world.revision && !went_back => {
-                    let (was, is) = (world.revision.get(), fresh.revision.get());
-                    tracing::error!(was, is, "the store went back; listing everything again");
-                    went_back = true;
-                }
-                Ok(fresh) => {
-                    went_back = false;
-                    world = fresh;
-                    self.publisher.publish(world.clone());
-                    self.sessions.ring_all();
-                    let gone = waiting.drain(..).filter_map(|done| done.send(()).err()).count();
-                    tracing::debug!(gone, "listed everything anew");
-                }
-                Err(error) => {
-                    tracing::error!(%error, "could not read the world");
-                    // Both arms only wait.
-                    tokio::select! {
-                        () = stop.cancelled() => return,
-                        () = tokio::time::sleep(RETRY) => {}
-                    }
-                }
+            if watch.is_none() {
+                tokio::time::sleep(RETRY).await;
+            }
+            watch = shown.list(&store, &mut asked, (&mut world, watch), waiting).await;
+        }
+    }
+}
+
+impl Shown {
+    /// Takes in what a watch tells until it ends, and says why it did. Waits only in [`Watch::next`], which is cancel safe.
+    async fn follow(&self, watch: &mut Watch, world: &mut World) -> WatchError {
+        loop {
+            let batch = watch.next().await;
+            if let Some(error) = self.take_in(batch, watch, world) {
+                return error;
             }
         }
     }
 
-    /// Follows one watch until it ends, or until everything is wanted anew.
-    async fn watch(&mut self, world: &mut World, stop: &CancellationToken) -> Ended {
-        let after = bellwether_store::Revision(world.revision.get());
-        let mut watch = match self.store.watch(Range::prefix(keys::ROOT), after).await {
-            Ok(watch) => watch,
-            Err(error) => {
-                tracing::warn!(%error, "could not watch the store; listing everything again");
-                return Ended::Failed;
+    /// Lists everything until that succeeds, and shows it to those who are `waiting` for it and to all others. Until then `watch`
+    /// is followed, for as long as it goes. Returns the next one.
+    async fn list(
+        &self,
+        store: &Store,
+        asked: &mut Asked,
+        (world, mut watch): (&mut World, Option<Watch>),
+        mut waiting: Vec<oneshot::Sender<()>>,
+    ) -> Option<Watch> {
+        let mut went_back = false;
+        loop {
+            // Whoever asked before a list begins is served by it.
+            waiting.extend(std::iter::from_fn(|| asked.try_recv().ok()));
+            let before = world.revision;
+            let Some(fresh) = self.read(store, world, &mut watch).await else { continue };
+            if fresh.revision < before && !went_back {
+                // Once is a member of the store that is behind; twice is a store that was put back.
+                let (was, is) = (before.get(), fresh.revision.get());
+                tracing::error!(was, is, "the store went back; listing everything again");
+                went_back = true;
+                continue;
+            }
+            let at_least = if fresh.revision < before { fresh.revision } else { world.revision };
+            let Some((fresh, next)) = self.catch_up(store, fresh, at_least).await else {
+                watch = None;
+                continue;
+            };
+            *world = fresh;
+            self.publisher.publish(world.clone());
+            self.sessions.ring_all();
+            let gone = waiting.drain(..).filter_map(|done| done.send(()).err()).count();
+            tracing::debug!(gone, "listed everything anew");
+            return next;
+        }
+    }
+
+    /// Reads everything, and follows `watch` meanwhile. None, after a while, if it cannot be read.
+    async fn read(&self, store: &Store, world: &mut World, watch: &mut Option<Watch>) -> Option<World> {
+        let known = world.clone();
+        let reading = async {
+            match load(store, &known).await {
+                Ok(fresh) => Some(fresh),
+                Err(error) => {
+                    tracing::error!(%error, "could not read the world");
+                    tokio::time::sleep(RETRY).await;
+                    None
+                }
             }
         };
-        let due = sleep_or_never(self.rules.relist_every);
-        tokio::pin!(due);
-        loop {
-            // Watch::next and recv are cancel safe; the others only wait.
-            let batch = tokio::select! {
-                () = stop.cancelled() => return Ended::Stopped,
-                batch = watch.next() => batch,
-                Some(done) = self.asked.recv() => return Ended::Wanted(Some(done)),
-                () = &mut due => return Ended::Wanted(None),
-            };
-            if let Some(error) = self.take_in(batch, &mut watch, world) {
+        tokio::pin!(reading);
+        if let Some(open) = watch {
+            // The reading is kept when the watch ends; Shown::follow is cancel safe.
+            tokio::select! {
+                fresh = &mut reading => return fresh,
+                error = self.follow(open, world) => tracing::warn!(%error, "the watch ended during a list"),
+            }
+            *watch = None;
+        }
+        reading.await
+    }
+
+    /// Brings what was just listed as far as the world that is shown, so that nothing that was shown is unsaid: by a watch of
+    /// its own, which may know what the former missed. None if that takes too long.
+    async fn catch_up(
+        &self,
+        store: &Store,
+        mut fresh: World,
+        at_least: Revision,
+    ) -> Option<(World, Option<Watch>)> {
+        let Some(mut watch) = open(store, &fresh).await else {
+            return (fresh.revision >= at_least).then_some((fresh, None));
+        };
+        // Everybody is woken by what is listed, so nobody has to be for this.
+        let mut ordered = Vec::new();
+        let catching_up = async {
+            while fresh.revision < at_least {
+                fold(&mut fresh, watch.next().await?, &mut ordered, self.rules);
+            }
+            Ok::<(), WatchError>(())
+        };
+        match tokio::time::timeout(CATCH_UP_WITHIN, catching_up).await {
+            Ok(Ok(())) => Some((fresh, Some(watch))),
+            Ok(Err(error)) => {
                 tracing::warn!(%error, "listing everything again");
-                return Ended::Failed;
+                None
+            }
+            Err(_) => {
+                tracing::warn!(%at_least, "the watch is behind; listing everything again");
+                None
             }
         }
     }
@@ -266,6 +255,18 @@ impl Follower {
             self.sessions.ring(&namespace, &node);
         }
         ended
+    }
+}
+
+/// A watch from where a world is on; none if there is none to be had now.
+async fn open(store: &Store, world: &World) -> Option<Watch> {
+    let after = bellwether_store::Revision(world.revision.get());
+    match store.watch(Range::prefix(keys::ROOT), after).await {
+        Ok(watch) => Some(watch),
+        Err(error) => {
+            tracing::warn!(%error, "could not watch the store; listing everything again");
+            None
+        }
     }
 }
 

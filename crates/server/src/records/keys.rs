@@ -23,6 +23,8 @@
 //! /bw/ns/NS/event/00000000000000000042
 //! ```
 
+use std::collections::BTreeSet;
+
 use bellwether_core::records::key::Key;
 use bellwether_core::words::counter::{EditionNumber, RolloutNumber, Sequence};
 use bellwether_core::words::name::{EntityName, Namespace, ProfileName, ServerName, TargetName};
@@ -117,6 +119,22 @@ pub fn sequence(namespace: &Namespace) -> Bytes {
 pub fn events_after(namespace: &Namespace, after: Sequence) -> Range {
     let all = Range::prefix(format!("/bw/ns/{namespace}/event/"));
     all.after(&of(namespace, &Key::Event(after)))
+}
+
+/// The kinds of which a namespace may have one for each node, or more, in the order of keys.
+const MANY: [&str; 8] = ["event", "node-log", "node", "offers", "order", "presence", "report", "target"];
+
+/// Everything of ours in stretches, in the order of keys, so that several can be read at once: cut where `namespaces`, and
+/// the one that every installation has, begin to keep much.
+#[must_use]
+pub fn stretches<'a>(namespaces: impl Iterator<Item = &'a Namespace>) -> Vec<Range> {
+    let all = Range::prefix(ROOT);
+    let spaces: BTreeSet<&str> = namespaces.map(Namespace::as_str).chain(["default"]).collect();
+    let many = spaces.iter().flat_map(|namespace| MANY.map(|kind| format!("/bw/ns/{namespace}/{kind}/")));
+    let cuts: BTreeSet<Bytes> = many.map(Bytes::from).collect();
+    let starts = [all.start].into_iter().chain(cuts.iter().cloned());
+    let ends = cuts.iter().cloned().chain([all.end]);
+    starts.zip(ends).map(|(start, end)| Range { start, end }).collect()
 }
 
 /// Reads a key, or none if it is not one of ours.
@@ -231,6 +249,21 @@ mod tests {
         assert_eq!(read(&of(&ns, &token)), Some(Place::Record(None, token)));
         assert_eq!(read(&sequence(&ns)), Some(Place::Aside));
         assert_eq!(read(b"/somebody/else"), None);
+    }
+
+    #[test]
+    fn stretches_hold_every_key_once_whatever_namespaces_are_known() {
+        let [known, default, unknown] = ["a", "default", "z"].map(|name| Namespace::parse(name).unwrap());
+        let stretches = stretches([&known].into_iter());
+        let node = Key::Node("web-1".parse().unwrap());
+        let keys = [of(&known, &node), of(&default, &node), of(&unknown, &node), META.into()];
+        let all = Range::prefix(ROOT);
+        for key in keys.into_iter().chain([all.start, sequence(&unknown), server(&"s".parse().unwrap())]) {
+            assert_eq!(stretches.iter().filter(|stretch| stretch.contains(&key)).count(), 1, "{key:?}");
+        }
+        let ends = stretches.iter().map(|stretch| &stretch.end);
+        assert!(ends.zip(stretches.iter().skip(1)).all(|(end, next)| *end == next.start), "nothing between");
+        assert!(stretches.iter().all(|stretch| !stretch.is_empty()), "in the order of keys");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use bellwether_server::config::Config;
 use bellwether_server::http::{router, to_peer};
 use bellwether_server::pki::Pki;
 use bellwether_server::run::{build, init};
-use bellwether_store::testing::line::{Line, Trouble};
+use bellwether_store::testing::line::{Fault, Line, Trouble};
 use bellwether_store::{Op, Range, Store, Txn};
 use http::{Request, StatusCode};
 use tower::ServiceExt;
@@ -97,6 +97,28 @@ async fn a_server_that_is_cut_off_from_its_store_does_not_say_what_is_but_what_w
     assert!(why.contains("could not make sure that this is the present"), "{why}");
     seen.line.heal();
     assert_eq!(seen.reads("consistency=linearizable").await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_everything_is_listed_what_happens_is_shown_and_stays_so() {
+    let (seen, thaw) = frozen().await;
+    seen.line.next(Fault::LostCommits, 1);
+    seen.store.commit(thaw).await.unwrap();
+    seen.line.hold_lists(true);
+    let mut present = Box::pin(seen.reads("consistency=linearizable"));
+    assert!(tokio::time::timeout(SOON / 10, &mut present).await.is_err(), "it waits for a list");
+    let (status, why) = seen.ask("PUT", "freezes/summer", r#"{"why": "heat"}"#).await;
+    assert!(status.is_success(), "{why}");
+    let summer = || seen.ask("GET", "freezes/summer", "");
+    assert_eq!(summer().await.0, StatusCode::OK, "shown before the list is there");
+    assert_eq!(seen.reads("").await.0, StatusCode::OK, "which it needs to know of this one");
+    seen.line.hold_lists(false);
+    let (status, why) = present.await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "{why}");
+    assert_eq!(summer().await.0, StatusCode::OK);
+    let (status, why) = seen.ask("PUT", "freezes/autumn", r#"{"why": "storms"}"#).await;
+    assert!(status.is_success(), "{why}");
+    assert_eq!(seen.ask("GET", "freezes/autumn", "").await.0, StatusCode::OK, "and it goes on");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,6 +28,7 @@ pub struct Line(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     cut: watch::Sender<bool>,
+    holds_lists: watch::Sender<bool>,
     health: watch::Sender<Health>,
     state: Mutex<State>,
 }
@@ -93,7 +94,8 @@ impl Line {
     pub fn new(seed: u64) -> Self {
         let state = State { seed, trouble: Trouble::default(), next: BTreeMap::new(), is_full: false };
         let health = watch::Sender::new(Health::writable("memory"));
-        Self(Arc::new(Shared { cut: watch::Sender::new(false), health, state: Mutex::new(state) }))
+        let [cut, holds_lists] = [watch::Sender::new(false), watch::Sender::new(false)];
+        Self(Arc::new(Shared { cut, holds_lists, health, state: Mutex::new(state) }))
     }
 
     /// Nothing gets through any more.
@@ -104,6 +106,18 @@ impl Line {
     /// Everything gets through again.
     pub fn heal(&self) {
         self.0.cut.send_replace(false);
+    }
+
+    /// Whether reads of a past revision, of which long lists are made, are held up. All else gets through.
+    pub fn hold_lists(&self, are_held: bool) {
+        self.0.holds_lists.send_replace(are_held);
+    }
+
+    /// Waits until no lists are held up.
+    pub(super) async fn lists(&self) {
+        let mut holds = self.0.holds_lists.subscribe();
+        // It does not end before the line that is asked.
+        drop(holds.wait_for(|holds| !holds).await);
     }
 
     /// Makes trouble from now on.

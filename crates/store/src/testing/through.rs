@@ -49,6 +49,9 @@ impl Through {
 
     async fn list(&self, range: Range, at: Option<Revision>, limit: usize) -> Result<Page, StoreError> {
         self.pass().await?;
+        if at.is_some() {
+            self.line.lists().await;
+        }
         self.lists.fetch_add(1, Ordering::SeqCst);
         let page = self.inner.list(range.clone(), at, limit).await?;
         if at.is_some() || page.revision.0 < 8 || !self.line.meets(Fault::Stale) {

@@ -1,0 +1,111 @@
+//! Reading everything there is, as it was at one moment.
+
+use std::collections::BTreeSet;
+
+use bellwether_api::shape::ShapeError;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::words::counter::{Revision, Sequence};
+use bellwether_core::words::name::Namespace;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::EVENTS_IN_MEMORY;
+use bellwether_store::{Range, Store, StoreError};
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt};
+
+use crate::records::form;
+use crate::records::keys::{self, Place};
+
+/// Entries per page.
+const PAGE: usize = 1_000;
+
+/// Stretches of keys read at once: the store answers one while what it answered before is parsed.
+const AT_ONCE: usize = 4;
+
+/// A record, whose it is, and when it was written.
+type Found = (Option<Namespace>, Record, Revision);
+
+/// Why the world could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum WorldError {
+    /// The store did not answer.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A record does not parse.
+    #[error("read the record {key}: could not {source}; restore a backup, or use the release that wrote it")]
+    Record {
+        /// Its key.
+        key: String,
+        /// What is wrong.
+        source: ShapeError,
+    },
+}
+
+/// Reads the whole world at one revision. The namespaces of the world `known` so far only say where much is to be found.
+///
+/// # Errors
+/// [`WorldError`]; a record that does not parse is never skipped, because what follows from it would be wrong.
+pub async fn load(store: &Store, known: &World) -> Result<World, WorldError> {
+    let revision = store.now().await?;
+    let stretches = keys::stretches(known.fleets.keys());
+    let reading = stretches.into_iter().map(|stretch| read(store.clone(), stretch, revision));
+    let records: Vec<Vec<Found>> =
+        futures_util::stream::iter(reading).buffered(AT_ONCE).try_collect().await?;
+    Ok(World::load(records.into_iter().flatten(), Revision::new(revision.0)))
+}
+
+/// Reads one stretch of keys.
+async fn read(
+    store: Store,
+    stretch: Range,
+    revision: bellwether_store::Revision,
+) -> Result<Vec<Found>, WorldError> {
+    let mut page = store.list(stretch.clone(), Some(revision), PAGE).await?;
+    let mut records = Vec::new();
+    let mut skipped = BTreeSet::new();
+    loop {
+        let mut last = None;
+        for entry in &page.entries {
+            last = Some(entry.key.clone());
+            let Some((namespace, record)) = parse(&entry.key, &entry.value)? else { continue };
+            let event = matches!(record, Record::Event(_)).then(|| namespace.clone()).flatten();
+            records.push((namespace, record, Revision::new(entry.modified.0)));
+            // Of a long event log only the oldest is needed, to know where it begins, and the newest.
+            if let Some(namespace) = event.filter(|namespace| skipped.insert(namespace.clone())) {
+                last = last.max(before_newest(&store, &namespace, revision).await?);
+                break;
+            }
+        }
+        let read_all = last.as_ref() == page.entries.last().map(|entry| &entry.key);
+        match last.filter(|_| page.more || !read_all) {
+            Some(last) => page = store.list(stretch.after(&last), Some(revision), PAGE).await?,
+            None => return Ok(records),
+        }
+    }
+}
+
+/// The key behind which the newest events of a namespace begin, if there are more than are kept in memory.
+async fn before_newest(
+    store: &Store,
+    namespace: &Namespace,
+    at: bellwether_store::Revision,
+) -> Result<Option<Bytes>, StoreError> {
+    // At the revision that everything else is read at: a later number would leave a hole in memory.
+    let entry = store.list(Range::one(keys::sequence(namespace)), Some(at), 1).await?.entries.pop();
+    let last = entry.and_then(|entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok());
+    let before = last.and_then(|last| last.checked_sub(EVENTS_IN_MEMORY as u64));
+    Ok(before.map(|before| keys::of(namespace, &Key::Event(Sequence::new(before)))))
+}
+
+/// Reads one entry; none if it is no record of the world.
+///
+/// # Errors
+/// [`WorldError::Record`].
+pub(super) fn parse(key: &[u8], value: &[u8]) -> Result<Option<(Option<Namespace>, Record)>, WorldError> {
+    let Some(Place::Record(namespace, typed)) = keys::read(key) else { return Ok(None) };
+    match form::read(&typed, value) {
+        // What logs say is read when somebody asks: a fleet's worth of it is more than fits in memory.
+        Ok(Record::Log(log)) => Ok(Some((namespace, Record::Log(log.without_text())))),
+        Ok(record) => Ok(Some((namespace, record))),
+        Err(source) => Err(WorldError::Record { key: String::from_utf8_lossy(key).into_owned(), source }),
+    }
+}
