@@ -1,7 +1,9 @@
 //! `server`: making and running a control plane.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use bellwether_api::v1::server as v1;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::Stops;
 use bellwether_server::config::{Config, ConfigError};
@@ -130,11 +132,24 @@ async fn list(context: &Context) -> Ended {
             at if at.is_empty() => String::new(),
             at => format!(" at {at}"),
         };
-        let warnings = plane.store.warnings.iter().map(|warning| format!("\nwarning    {warning}"));
-        let warnings: String = warnings.collect();
+        let warnings = plane.store.warnings.iter().cloned().chain(mixed(&plane.servers));
+        let warnings: String = warnings.map(|warning| format!("\nwarning    {warning}")).collect();
         format!("{servers}\n\n{}{at}{warnings}", store_line(&plane.store, context.show.paint))
     })?;
     Ok(Exit::Yes)
+}
+
+/// That servers are of different releases, if they are: an upgrade that was begun and not finished, or one that was forgotten.
+fn mixed(servers: &[v1::Server]) -> Option<String> {
+    let mut by_release = BTreeMap::<&str, Vec<&str>>::new();
+    for server in servers {
+        by_release.entry(&server.version).or_default().push(&server.name);
+    }
+    let releases = by_release.iter().map(|(release, names)| format!("{release} ({})", names.join(", ")));
+    let releases: Vec<String> = releases.collect();
+    let what =
+        || format!("servers are of different releases, {}; upgrade all to one", releases.join(" and "));
+    (releases.len() > 1).then(what)
 }
 
 async fn serve(config: &Config) -> Ended {
@@ -158,5 +173,25 @@ pub(super) async fn until_stopped(server: &Server, stops: &mut Stops) {
     tokio::select! {
         stop = stops.requested() => tracing::info!(?stop, "stopping"),
         () = server.broken() => tracing::error!("a part of the server broke; stopping"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_of_different_releases_are_named_with_them() {
+        let server = |name: &str, version: &str| v1::Server {
+            name: name.to_owned(),
+            address: "https://10.0.0.1:7420".to_owned(),
+            version: version.to_owned(),
+            since_ms: 0,
+        };
+        assert_eq!(mixed(&[]), None);
+        assert_eq!(mixed(&[server("a", "0.1.0"), server("b", "0.1.0")]), None);
+        let mixed = mixed(&[server("a", "0.2.0"), server("b", "0.1.0"), server("c", "0.2.0")]).unwrap();
+        let said = "servers are of different releases, 0.1.0 (b) and 0.2.0 (a, c); upgrade all to one";
+        assert_eq!(mixed, said);
     }
 }
