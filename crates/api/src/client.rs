@@ -164,6 +164,22 @@ impl Client {
         Self { base, http, bearer, tls, is_consistent: false }
     }
 
+    /// A client of another server, which is to be called with TLS, with the same access. It shares what is known of TLS: a server
+    /// that is come back to needs no second introduction, as long as it has run since.
+    ///
+    /// # Errors
+    /// [`CallError::Setup`] when the address cannot be used.
+    pub fn towards(&self, server: &str) -> Result<Self, CallError> {
+        let base = server.trim_end_matches('/').to_owned();
+        let unfit = |reason: String| CallError::Setup { what: "the server address".to_owned(), reason };
+        let uri: Uri = base.parse().map_err(|error| unfit(format!("{error}")))?;
+        if uri.scheme_str() != Some("https") {
+            return Err(unfit(format!("{base:?} does not start with https://")));
+        }
+        let client = Self::with_tls(base, self.tls.clone(), self.bearer.clone());
+        Ok(Self { is_consistent: self.is_consistent, ..client })
+    }
+
     /// A client of the same server, with the same access, that shares no connection with this one.
     #[must_use]
     pub fn fresh(&self) -> Self {

@@ -131,7 +131,7 @@ impl Pki {
     pub fn server_tls(&self) -> Result<ServerConfig, PkiError> {
         let mut roots = RootCertStore::empty();
         roots.add(self.ca_der.clone()).map_err(|error| refuse("the CA's certificate", error))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = bellwether_api::client::tls::provider();
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
             .allow_unauthenticated()
             .build()

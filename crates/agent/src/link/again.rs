@@ -8,15 +8,14 @@ use bellwether_core::words::time::Span;
 const LONGEST_ASKED: Span = Span::from_secs(60);
 
 /// How long until the call that follows `failed` ones, the last of which came to `error`. What a server asks for is spread
-/// upwards by up to a half, so that those it turned away together do not come back together.
+/// upwards by up to a half, so that those it turned away together do not come back together. Whoever waited for an answer in
+/// vain has waited long enough: behind a whole fleet that shakes hands with a server that just began, its turn may be next.
 pub(super) fn before_again(error: &CallError, failed: u32, seed: u64) -> Span {
     let usual = delay::before_call(failed, seed);
     let asked = match error {
         CallError::Problem(problem) => problem.retry_after_ms.map(Span::from_millis),
-        CallError::Setup { .. }
-        | CallError::Unreachable { .. }
-        | CallError::Timeout { .. }
-        | CallError::Garbled { .. } => None,
+        CallError::Timeout { .. } => return delay::before_call(1, seed),
+        CallError::Setup { .. } | CallError::Unreachable { .. } | CallError::Garbled { .. } => None,
     };
     let Some(asked) = asked.map(|asked| asked.min(LONGEST_ASKED)) else { return usual };
     let least = Span::from_millis(asked.as_millis() / 4);
@@ -42,6 +41,15 @@ mod tests {
         let different: std::collections::BTreeSet<u64> = pauses(4_000).collect();
         assert!(different.len() > 50, "{different:?}");
         assert!(pauses(1_000_000).all(|pause| pause <= 90_001), "no server sends its agents away for good");
+    }
+
+    #[test]
+    fn one_that_was_waited_for_in_vain_is_called_again_soon() {
+        let after = std::time::Duration::from_secs(10);
+        let waited = CallError::Timeout { server: "https://server-1:7420".to_owned(), after };
+        for failed in 1..20 {
+            assert!(before_again(&waited, failed, 7).as_millis() <= delay::FIRST_CALL.as_millis() * 5 / 4);
+        }
     }
 
     #[test]

@@ -91,7 +91,8 @@ impl Line {
         self.state.send_modify(|state| {
             state.servers.failed(now);
             if state.servers.current() != server {
-                state.client = None;
+                let client = state.client.take();
+                state.client = client.and_then(|client| client.towards(state.servers.current()).ok());
             }
         });
     }
@@ -118,7 +119,11 @@ impl Line {
 
     /// A client of that server, to find out whether it answers.
     pub(super) fn towards(&self, server: String) -> Result<Client, CallError> {
-        Client::new(&self.state.borrow().access(server))
+        let state = self.state.borrow();
+        match &state.client {
+            Some(client) => client.towards(&server),
+            None => Client::new(&state.access(server)),
+        }
     }
 
     /// It does not.

@@ -137,18 +137,22 @@ impl Agent {
             let answer = match called {
                 Ok(called) => {
                     let answer = self.call(&called, (&mut known, &told), (round, failed)).await;
-                    if answer.is_ok() || servers.len() == 1 {
-                        client = Some(called);
-                    }
+                    client = if answer.is_ok() || servers.len() == 1 {
+                        Some(called)
+                    } else {
+                        turns.next().and_then(|server| called.towards(server).ok())
+                    };
                     answer
                 }
                 Err(error) => Err(error),
             };
             match answer {
                 Ok(()) => failed = 0,
-                Err(_) => {
+                Err(error) => {
                     failed = failed.saturating_add(1);
-                    let pause = delay::before_call(failed, self.seed()).to_duration();
+                    // As the agent's link has it: whoever waited for an answer in vain has waited long enough.
+                    let counts = if matches!(error, CallError::Timeout { .. }) { 1 } else { failed };
+                    let pause = delay::before_call(counts, self.seed()).to_duration();
                     tokio::time::sleep(pause).await;
                 }
             }
