@@ -62,7 +62,13 @@ impl World {
     /// The revision of a record's last write; zero when there is none.
     #[must_use]
     pub fn revision(&self, namespace: &Namespace, key: &Key) -> Revision {
-        match (key, self.fleets.get(namespace)) {
+        self.written(Some(namespace), key)
+    }
+
+    /// The same of a record of whichever place: in a namespace or in none.
+    #[must_use]
+    pub fn written(&self, namespace: Option<&Namespace>, key: &Key) -> Revision {
+        match (key, namespace.and_then(|namespace| self.fleets.get(namespace))) {
             (Key::Token(hash), _) => revision_of(self.tokens.get(hash)),
             (Key::JoinToken(hash), _) => revision_of(self.join_tokens.get(hash)),
             (Key::GlobalFreeze(name), _) => revision_of(self.freezes.get(name)),
@@ -71,6 +77,14 @@ impl World {
             (_, Some(fleet)) => fleet.revision(key),
             (_, None) => Revision::ZERO,
         }
+    }
+
+    /// How many records this is made of. Events are not counted: there are more than are kept in memory.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        let Self { revision: _, fleets, freezes, servers, leader, tokens, join_tokens } = self;
+        let own = [freezes.size(), servers.size(), leader.iter().count(), tokens.size(), join_tokens.size()];
+        own.into_iter().sum::<usize>() + fleets.values().map(Fleet::records).sum::<usize>()
     }
 
     /// What a decision about an entity takes into account besides its board.
@@ -96,6 +110,37 @@ impl World {
 }
 
 impl Fleet {
+    fn records(&self) -> usize {
+        let of_nodes = [
+            self.nodes.size(),
+            self.presences.size(),
+            self.expected.size(),
+            self.reports.size(),
+            self.offers.size(),
+            self.orders.size(),
+            self.logs.size(),
+        ];
+        let of_entities = [
+            self.entities.size(),
+            self.progresses.size(),
+            self.rollouts.size(),
+            self.targets.size(),
+            self.externals.size(),
+            self.controllers.size(),
+            self.answers.size(),
+        ];
+        let others = [
+            self.services.size(),
+            self.circles.iter().count(),
+            self.freezes.size(),
+            self.pauses.size(),
+            self.slots.size(),
+            self.profiles.size(),
+            self.editions.size(),
+        ];
+        [of_nodes, of_entities, others].into_iter().flatten().sum()
+    }
+
     fn revision(&self, key: &Key) -> Revision {
         match key {
             Key::Node(name) => revision_of(self.nodes.get(name)),

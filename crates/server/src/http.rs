@@ -79,7 +79,7 @@ pub struct App(Arc<Parts>);
 pub struct Parts {
     /// Where operations are done.
     pub desk: Desk,
-    /// Has everything listed anew.
+    /// Makes sure of what the world shows.
     pub lister: Lister,
     /// Agents' sessions.
     pub sessions: Sessions,

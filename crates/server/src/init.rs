@@ -13,6 +13,7 @@ use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::Store;
+use prometheus_client::metrics::counter::Counter;
 
 use crate::config::Config;
 use crate::desk::{By, Desk};
@@ -97,7 +98,9 @@ async fn first_token(
     let (publisher, published) = Publisher::new(Arc::new(world.clone()));
     let (_, asked) = Lister::new();
     let sessions = Sessions::new(clock.clone());
-    let follower = Follower { store: store.clone(), publisher, sessions, asked, rules: Rules::of(false) };
+    let lists = Counter::default();
+    let follower =
+        Follower { store: store.clone(), publisher, sessions, asked, rules: Rules::of(false), lists };
     tasks.spawn("world", follower.run(world.clone(), tasks.token()));
     let committer = Committer::start(store.clone(), clock.clone(), Fence::default(), tasks);
     let desk = Desk::new(published, committer, clock.clone());

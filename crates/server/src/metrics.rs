@@ -23,6 +23,8 @@ pub struct Metrics {
     pub errors: Counter,
     /// Reports absorbed.
     pub reports: Counter,
+    /// Times that everything was read anew.
+    pub lists: Counter,
     /// Reconcile passes.
     pub passes: Counter,
     /// Requests that were told to come again, as too many were under way.
@@ -64,6 +66,8 @@ pub fn page(metrics: &Metrics, world: &World, now: &Now) -> String {
     registry.register("http_requests", "HTTP requests answered", metrics.requests.clone());
     registry.register("http_errors", "HTTP requests answered with a server error", metrics.errors.clone());
     registry.register("reports", "Reports absorbed", metrics.reports.clone());
+    let lists = metrics.lists.clone();
+    registry.register("world_lists", "Times everything was read anew from the store, after the start", lists);
     registry.register("reconcile_passes", "Reconcile passes", metrics.passes.clone());
     let refused = metrics.refused.clone();
     registry.register("requests_refused", "Requests told to come again, by the lane that was full", refused);

@@ -42,7 +42,7 @@ pub struct Settings {
 pub struct Reconciler {
     /// Where verdicts are committed.
     pub desk: Desk,
-    /// Has everything listed anew.
+    /// Makes sure of what the world shows.
     pub lister: Lister,
     /// The leadership.
     pub term: watch::Receiver<Option<Term>>,
@@ -57,8 +57,9 @@ impl Reconciler {
     pub async fn run(mut self, stop: CancellationToken) {
         while let Some(term) = self.next_term(&stop).await {
             fail::pass(Point::SeatWon);
-            // A new leader has seen everything that was written before it led: it lists, as a watch may have missed something.
-            if self.lister.list_again(&stop).await {
+            // A new leader has seen everything that was written before it led: it asks the store, as a watch may have missed
+            // something.
+            if self.lister.make_sure(&stop).await {
                 self.lead(term, &stop).await;
             }
             self.let_go(term, &stop).await;

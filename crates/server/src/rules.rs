@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-/// How often everything is listed anew from a store that several share.
+/// How often what is shown is compared with a store that several share.
 const RELIST_EVERY: Duration = Duration::from_secs(300);
 
 /// The rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// How often everything is listed anew: a watch may have missed something without saying so. Never from a store of a
+    /// How often what is shown is compared with the store: a watch may have missed something without saying so. Never from a store of a
     /// server's own, which keeps its word.
     pub relist_every: Option<Duration>,
     /// A watch's batches at or below the last one taken in are dropped: it may tell something twice.

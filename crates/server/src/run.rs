@@ -239,8 +239,15 @@ pub async fn build(
     let (publisher, published) = Publisher::new(Arc::new(first.clone()));
     let sessions = Sessions::new(clock.clone());
     let (lister, asked) = Lister::new();
-    let follower =
-        Follower { store: store.clone(), publisher, sessions: sessions.clone(), asked, rules: config.rules };
+    let metrics = Metrics::default();
+    let follower = Follower {
+        store: store.clone(),
+        publisher,
+        sessions: sessions.clone(),
+        asked,
+        rules: config.rules,
+        lists: metrics.lists.clone(),
+    };
     inner.spawn("world", follower.run(first, inner.token()));
     let fence = Fence { term_base: installation.term_base, compares: config.rules.fences };
     let committer = Committer::start(store.clone(), clock.clone(), fence, inner);
@@ -248,7 +255,6 @@ pub async fn build(
         names::start(names, (published.follow(), &sessions), tasks).await?;
     }
     let desk = Desk::new(published, committer, clock.clone());
-    let metrics = Metrics::default();
     let seats = Seats::take(config, (store, listens), (tasks, inner), (&clock, installation.clone()));
     start_work(config, (&desk, &sessions), (&lister, &metrics), &seats, tasks);
     let admission = Admission::new(config.lanes, metrics.refused.clone());

@@ -1,7 +1,8 @@
 //! The server's picture of the store: list, then watch, then fold each change; published as immutable snapshots.
 //!
-//! The list is the truth and the watch a hint: after a gap or a failure everything is listed again. A list takes a while, so what
-//! the watch tells is shown meanwhile.
+//! The list is the truth and the watch a hint: after a gap or a failure everything is listed again. A watch that goes may have
+//! missed something all the same: from time to time, and by a new leader, what is shown is compared with what the store holds,
+//! and listed again only if it differs. Both take a while, so what the watch tells is shown meanwhile.
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
 use bellwether_store::{Batch, Change, Range, Store, Watch, WatchError};
 use futures_util::FutureExt;
+use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -20,13 +22,15 @@ use crate::records::keys::{self, Place};
 use crate::rules::Rules;
 use crate::sessions::Sessions;
 
+mod check;
 mod load;
 
 use load::parse;
 pub use load::{WorldError, load};
 
-/// Most batches folded before a snapshot is published.
-const FOLD_AT_ONCE: usize = 256;
+/// Changes folded before a snapshot is published, if as many are there: an order to a whole fleet is on its way to the first
+/// while the last is still being taken in.
+const FOLD_AT_ONCE: usize = 1_000;
 
 /// Most that wait for a list at once.
 const ASKED: usize = 16;
@@ -37,7 +41,7 @@ const RETRY: Duration = Duration::from_millis(500);
 /// How long the watch may take to tell what was shown already, after a list.
 const CATCH_UP_WITHIN: Duration = Duration::from_secs(2);
 
-/// Has a follower list everything anew. Cheap to clone.
+/// Has a follower make sure of what it shows. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Lister(mpsc::Sender<oneshot::Sender<()>>);
 
@@ -52,8 +56,9 @@ impl Lister {
         (Self(sender), asked)
     }
 
-    /// Waits until everything was listed after this was called; false when asked to stop before.
-    pub async fn list_again(&self, stop: &CancellationToken) -> bool {
+    /// Waits until this server shows all that was committed before this was called, and knows that it does; false when asked to
+    /// stop before.
+    pub async fn make_sure(&self, stop: &CancellationToken) -> bool {
         let (done, listed) = oneshot::channel();
         let listed = async { self.0.send(done).await.is_ok() && listed.await.is_ok() };
         // Both arms only wait.
@@ -73,10 +78,12 @@ pub struct Follower {
     pub publisher: Publisher,
     /// Whom changes wake.
     pub sessions: Sessions,
-    /// Who wants everything listed anew.
+    /// Who wants to be sure of what is shown.
     pub asked: Asked,
     /// What it holds to because of the store.
     pub rules: Rules,
+    /// How often it read everything anew.
+    pub lists: Counter,
 }
 
 /// What is shown of the world, and whom that wakes.
@@ -97,7 +104,7 @@ impl Follower {
     }
 
     async fn follow(self, mut world: World) {
-        let Self { store, publisher, sessions, mut asked, rules } = self;
+        let Self { store, publisher, sessions, mut asked, rules, lists } = self;
         let shown = Shown { publisher, sessions, rules };
         let mut watch = open(&store, &world).await;
         loop {
@@ -113,9 +120,15 @@ impl Follower {
                     () = sleep_or_never(rules.relist_every) => {}
                 }
             }
+            waiting.extend(std::iter::from_fn(|| asked.try_recv().ok()));
+            if shown.is_sure(&store, (&mut world, &mut watch)).await {
+                told(&mut waiting);
+                continue;
+            }
             if watch.is_none() {
                 tokio::time::sleep(RETRY).await;
             }
+            lists.inc();
             watch = shown.list(&store, &mut asked, (&mut world, watch), waiting).await;
         }
     }
@@ -130,6 +143,41 @@ impl Shown {
                 return error;
             }
         }
+    }
+
+    /// Takes in what a watch tells until that much is shown; says why the watch ended, if it did before.
+    async fn follow_to(
+        &self,
+        revision: Revision,
+        watch: &mut Watch,
+        world: &mut World,
+    ) -> Option<WatchError> {
+        while world.revision < revision {
+            let batch = watch.next().await;
+            if let Some(error) = self.take_in(batch, watch, world) {
+                return Some(error);
+            }
+        }
+        None
+    }
+
+    /// Follows `watch`, for as long as it goes, until `work` is done.
+    async fn meanwhile<T>(
+        &self,
+        work: impl Future<Output = T>,
+        world: &mut World,
+        watch: &mut Option<Watch>,
+    ) -> T {
+        tokio::pin!(work);
+        if let Some(open) = watch {
+            // The work is kept when the watch ends; Shown::follow is cancel safe.
+            tokio::select! {
+                done = &mut work => return done,
+                error = self.follow(open, world) => tracing::warn!(%error, "the watch ended"),
+            }
+            *watch = None;
+        }
+        work.await
     }
 
     /// Lists everything until that succeeds, and shows it to those who are `waiting` for it and to all others. Until then `watch`
@@ -162,8 +210,7 @@ impl Shown {
             *world = fresh;
             self.publisher.publish(world.clone());
             self.sessions.ring_all();
-            let gone = waiting.drain(..).filter_map(|done| done.send(()).err()).count();
-            tracing::debug!(gone, "listed everything anew");
+            told(&mut waiting);
             return next;
         }
     }
@@ -181,16 +228,7 @@ impl Shown {
                 }
             }
         };
-        tokio::pin!(reading);
-        if let Some(open) = watch {
-            // The reading is kept when the watch ends; Shown::follow is cancel safe.
-            tokio::select! {
-                fresh = &mut reading => return fresh,
-                error = self.follow(open, world) => tracing::warn!(%error, "the watch ended during a list"),
-            }
-            *watch = None;
-        }
-        reading.await
+        self.meanwhile(reading, world, watch).await
     }
 
     /// Brings what was just listed as far as the world that is shown, so that nothing that was shown is unsaid: by a watch of
@@ -239,10 +277,12 @@ impl Shown {
         let before = catalogues(world);
         while let Some(batch) = next.take() {
             match batch {
-                Ok(batch) => fold(world, batch, &mut ordered, self.rules),
+                Ok(batch) => {
+                    folded += batch.changes.len();
+                    fold(world, batch, &mut ordered, self.rules);
+                }
                 Err(error) => ended = Some(error),
             }
-            folded += 1;
             if ended.is_none() && folded < FOLD_AT_ONCE {
                 next = watch.next().now_or_never();
             }
@@ -256,6 +296,12 @@ impl Shown {
         }
         ended
     }
+}
+
+/// Tells those who waited; some may have gone.
+fn told(waiting: &mut Vec<oneshot::Sender<()>>) {
+    let gone = waiting.drain(..).filter_map(|done| done.send(()).err()).count();
+    tracing::debug!(gone, "what is shown is what the store holds");
 }
 
 /// A watch from where a world is on; none if there is none to be had now.

@@ -5,10 +5,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::entry::{LeaseId, Page, Revision};
+use crate::entry::{Keys, LeaseId, Page, Revision};
 use crate::error::StoreError;
 use crate::health::Health;
 use crate::range::Range;
@@ -21,6 +22,11 @@ pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// The methods of [`crate::Store`], where they are documented.
 pub(crate) trait Backend: Send + Sync + fmt::Debug {
     fn list(&self, range: Range, at: Option<Revision>, limit: usize) -> Answer<'_, Page>;
+    /// A back end that reads values from somewhere else need not.
+    fn keys(&self, range: Range, at: Option<Revision>, limit: usize) -> Answer<'_, Keys> {
+        let page = self.list(range, at, limit);
+        async move { page.await.map(Keys::from) }.boxed()
+    }
     fn commit(&self, txn: Txn) -> Answer<'_, Outcome>;
     fn watch(&self, range: Range, after: Revision) -> Answer<'_, Watch>;
     fn grant(&self, ttl: Duration) -> Answer<'_, LeaseId>;

@@ -44,6 +44,7 @@ macro_rules! suite {
         $crate::suite!($make, reads: [
             a_page_shows_one_moment, pages_join_to_the_whole, a_range_has_sharp_edges, an_empty_store_reads_as_empty,
             the_past_is_read_until_it_is_compacted, a_page_ends_at_its_bytes, the_present_is_past_every_commit,
+            keys_are_those_of_the_pages,
         ]);
         $crate::suite!($make, watches: [
             a_watch_sees_each_commit_whole_and_in_order, a_watch_sees_only_its_range, a_watch_resumes_without_gap,

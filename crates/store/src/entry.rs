@@ -53,6 +53,24 @@ impl Entry {
     }
 }
 
+/// Keys of a range in order, all as of one revision, without what is under them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys {
+    /// Each key, ascending, and the commit that last put it.
+    pub keys: Vec<(Bytes, Revision)>,
+    /// The revision that these are of, as [`Page::revision`].
+    pub revision: Revision,
+    /// Whether the range holds further keys, as [`Page::more`].
+    pub more: bool,
+}
+
+impl From<Page> for Keys {
+    fn from(page: Page) -> Self {
+        let keys = page.entries.into_iter().map(|entry| (entry.key, entry.modified)).collect();
+        Self { keys, revision: page.revision, more: page.more }
+    }
+}
+
 /// Entries of a range in key order, all as of one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {

@@ -36,7 +36,7 @@ use tokio_util::task::TaskTracker;
 pub use self::settings::{Compaction, EtcdIdentity, EtcdSettings};
 use self::shared::Shared;
 use crate::backend::{Answer, Backend};
-use crate::entry::{LeaseId, Page, Revision};
+use crate::entry::{Keys, LeaseId, Page, Revision};
 use crate::error::{OpenError, StoreError};
 use crate::health::Health;
 use crate::range::Range;
@@ -82,6 +82,10 @@ impl Etcd {
 impl Backend for Etcd {
     fn list(&self, range: Range, at: Option<Revision>, limit: usize) -> Answer<'_, Page> {
         self.ask(async move { read::list(&self.shared, range, at, limit).await })
+    }
+
+    fn keys(&self, range: Range, at: Option<Revision>, limit: usize) -> Answer<'_, Keys> {
+        self.ask(async move { read::keys(&self.shared, range, at, limit).await })
     }
 
     fn commit(&self, txn: Txn) -> Answer<'_, Outcome> {

@@ -30,7 +30,7 @@ pub mod testing;
 mod txn;
 mod watch;
 
-pub use entry::{Entry, LeaseId, Page, Revision};
+pub use entry::{Entry, Keys, LeaseId, Page, Revision};
 pub use error::{Limit, OpenError, Refusal, StoreError};
 pub use etcd::{Compaction, EtcdIdentity, EtcdSettings};
 pub use health::{Condition, Health};

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::backend::Backend;
 use crate::embedded::Embedded;
-use crate::entry::{Entry, LeaseId, Page, Revision};
+use crate::entry::{Entry, Keys, LeaseId, Page, Revision};
 use crate::error::{OpenError, Refusal, StoreError};
 use crate::etcd::{Etcd, EtcdSettings};
 use crate::health::Health;
@@ -82,6 +82,18 @@ impl Store {
             return Err(Refusal::EmptyPage.into());
         }
         self.0.list(range, at, limit).await
+    }
+
+    /// Reads keys, and when each was last put, but not what is under them: to find out what changed. Otherwise as
+    /// [`Store::list`].
+    ///
+    /// # Errors
+    /// As [`Store::list`].
+    pub async fn keys(&self, range: Range, at: Option<Revision>, limit: usize) -> Result<Keys, StoreError> {
+        if limit == 0 {
+            return Err(Refusal::EmptyPage.into());
+        }
+        self.0.keys(range, at, limit).await
     }
 
     /// The revision of the present: at or above that of every commit acknowledged before the call, whoever made it. What a

@@ -59,9 +59,9 @@ async fn reached(app: &App) -> Result<(), Failure> {
     if tokio::time::timeout(UNDER_WAY, app.desk.shows(now)).await == Ok(true) {
         return Ok(());
     }
-    // Either the watch is held up, or it was others in a shared etcd who committed, of which it never tells: a list does for
-    // both, and this server knows afterwards that it has seen as much.
-    if !app.lister.list_again(&app.stop).await {
+    // Either the watch is held up, or it was others in a shared etcd who committed, of which it never tells: what is
+    // shown is compared with the store, and read again if need be, and this server knows afterwards that it has seen as much.
+    if !app.lister.make_sure(&app.stop).await {
         return Err(refused("this server is stopping"));
     }
     if app.world().revision >= now { Ok(()) } else { Err(refused("the store went back")) }

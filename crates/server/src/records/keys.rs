@@ -117,21 +117,27 @@ pub fn sequence(namespace: &Namespace) -> Bytes {
 /// Events of a namespace after `after`.
 #[must_use]
 pub fn events_after(namespace: &Namespace, after: Sequence) -> Range {
-    let all = Range::prefix(format!("/bw/ns/{namespace}/event/"));
-    all.after(&of(namespace, &Key::Event(after)))
+    events(namespace).after(&of(namespace, &Key::Event(after)))
+}
+
+/// Every event of a namespace.
+#[must_use]
+pub fn events(namespace: &Namespace) -> Range {
+    Range::prefix(format!("/bw/ns/{namespace}/event/"))
 }
 
 /// The kinds of which a namespace may have one for each node, or more, in the order of keys.
 const MANY: [&str; 8] = ["event", "node-log", "node", "offers", "order", "presence", "report", "target"];
 
 /// Everything of ours in stretches, in the order of keys, so that several can be read at once: cut where `namespaces`, and
-/// the one that every installation has, begin to keep much.
+/// the one that every installation has, begin to keep much. The events of each are a stretch of their own.
 #[must_use]
 pub fn stretches<'a>(namespaces: impl Iterator<Item = &'a Namespace>) -> Vec<Range> {
     let all = Range::prefix(ROOT);
-    let spaces: BTreeSet<&str> = namespaces.map(Namespace::as_str).chain(["default"]).collect();
-    let many = spaces.iter().flat_map(|namespace| MANY.map(|kind| format!("/bw/ns/{namespace}/{kind}/")));
-    let cuts: BTreeSet<Bytes> = many.map(Bytes::from).collect();
+    let spaces: BTreeSet<Namespace> = namespaces.cloned().chain(Namespace::parse("default").ok()).collect();
+    let many = |namespace: &Namespace| MANY.map(|kind| format!("/bw/ns/{namespace}/{kind}/").into());
+    let cuts = spaces.iter().flat_map(|namespace| many(namespace).into_iter().chain([events(namespace).end]));
+    let cuts: BTreeSet<Bytes> = cuts.collect();
     let starts = [all.start].into_iter().chain(cuts.iter().cloned());
     let ends = cuts.iter().cloned().chain([all.end]);
     starts.zip(ends).map(|(start, end)| Range { start, end }).collect()
@@ -264,6 +270,7 @@ mod tests {
         let ends = stretches.iter().map(|stretch| &stretch.end);
         assert!(ends.zip(stretches.iter().skip(1)).all(|(end, next)| *end == next.start), "nothing between");
         assert!(stretches.iter().all(|stretch| !stretch.is_empty()), "in the order of keys");
+        assert!(stretches.contains(&events(&known)) && stretches.contains(&events(&default)));
     }
 
     #[test]

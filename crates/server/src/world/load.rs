@@ -19,7 +19,7 @@ use crate::records::keys::{self, Place};
 const PAGE: usize = 1_000;
 
 /// Stretches of keys read at once: the store answers one while what it answered before is parsed.
-const AT_ONCE: usize = 4;
+pub(super) const AT_ONCE: usize = 4;
 
 /// A record, whose it is, and when it was written.
 type Found = (Option<Namespace>, Record, Revision);
@@ -90,10 +90,19 @@ async fn before_newest(
     at: bellwether_store::Revision,
 ) -> Result<Option<Bytes>, StoreError> {
     // At the revision that everything else is read at: a later number would leave a hole in memory.
-    let entry = store.list(Range::one(keys::sequence(namespace)), Some(at), 1).await?.entries.pop();
-    let last = entry.and_then(|entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok());
+    let last = last_event(store, namespace, at).await?;
     let before = last.and_then(|last| last.checked_sub(EVENTS_IN_MEMORY as u64));
     Ok(before.map(|before| keys::of(namespace, &Key::Event(Sequence::new(before)))))
+}
+
+/// The number of a namespace's last event.
+pub(super) async fn last_event(
+    store: &Store,
+    namespace: &Namespace,
+    at: bellwether_store::Revision,
+) -> Result<Option<u64>, StoreError> {
+    let entry = store.list(Range::one(keys::sequence(namespace)), Some(at), 1).await?.entries.pop();
+    Ok(entry.and_then(|entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok()))
 }
 
 /// Reads one entry; none if it is no record of the world.

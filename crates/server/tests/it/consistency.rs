@@ -58,6 +58,16 @@ impl Seen {
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
+    /// How often it read everything anew.
+    async fn lists(&self) -> u64 {
+        let request = Request::get("/metrics").header("authorization", format!("Bearer {}", self.token));
+        let answer = self.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        let page = String::from_utf8(body.to_vec()).unwrap();
+        let line = page.lines().find_map(|line| line.strip_prefix("bellwether_world_lists_total "));
+        line.unwrap_or_else(|| panic!("{page}")).parse().unwrap()
+    }
+
     async fn reads(&self, consistency: &str) -> (StatusCode, String) {
         self.ask("GET", &format!("freezes/winter?{consistency}"), "").await
     }
@@ -119,6 +129,24 @@ async fn while_everything_is_listed_what_happens_is_shown_and_stays_so() {
     let (status, why) = seen.ask("PUT", "freezes/autumn", r#"{"why": "storms"}"#).await;
     assert!(status.is_success(), "{why}");
     assert_eq!(seen.ask("GET", "freezes/autumn", "").await.0, StatusCode::OK, "and it goes on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_commit_in_a_shared_store_is_no_reason_to_read_everything_anew() {
+    let (seen, thaw) = frozen().await;
+    let theirs = Op::Put { key: "/theirs".into(), value: "1".into(), lease: None };
+    seen.store.commit(Txn { compares: vec![], ops: vec![theirs] }).await.unwrap();
+    assert_eq!(seen.reads("consistency=linearizable").await.0, StatusCode::OK);
+    assert_eq!(seen.lists().await, 0, "nothing of ours is missing");
+    seen.line.next(Fault::LostCommits, 1);
+    seen.store.commit(thaw).await.unwrap();
+    let (status, why) = seen.ask("PUT", "freezes/summer", r#"{"why": "heat"}"#).await;
+    assert!(status.is_success(), "{why}");
+    assert_eq!(seen.reads("").await.0, StatusCode::OK, "it was not told, and goes on");
+    let theirs = Op::Put { key: "/theirs".into(), value: "2".into(), lease: None };
+    seen.store.commit(Txn { compares: vec![], ops: vec![theirs] }).await.unwrap();
+    assert_eq!(seen.reads("consistency=linearizable").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(seen.lists().await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

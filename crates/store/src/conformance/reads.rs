@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{Subject, commit, delete, dump, next, put, text};
-use crate::{MAX_PAGE_BYTES, Op, Page, Range, Revision, StoreError};
+use crate::{Keys, MAX_PAGE_BYTES, Op, Page, Range, Revision, StoreError};
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -115,6 +115,38 @@ pub async fn a_page_ends_at_its_bytes(make: impl AsyncFn() -> Subject) {
     let last = page.entries.last().unwrap().key.clone();
     let rest = store.list(Range::all().after(&last), Some(page.revision), usize::MAX).await.unwrap();
     assert_eq!((page.entries.len() + rest.entries.len(), rest.more), (all, false));
+}
+
+/// Keys are what pages of the same moment have, in the same order, each with its last put, now and in the past.
+pub async fn keys_are_those_of_the_pages(make: impl AsyncFn() -> Subject) {
+    let Subject { store, keep: _keep } = make().await;
+    assert_eq!(
+        store.keys(Range::all(), None, 10).await.unwrap(),
+        Keys { keys: vec![], revision: Revision(0), more: false }
+    );
+    for n in 0..25 {
+        commit(&store, [put(&format!("k{n:02}"), "old")]).await;
+    }
+    commit(&store, [delete("k24"), put("k23", "new"), put("k225", "new"), put("other", "")]).await;
+    for at in [None, Some(Revision(25)), Some(Revision(7)), Some(Revision(0))] {
+        let (mut range, mut seen) = (Range::prefix("k"), Vec::new());
+        loop {
+            let keys = store.keys(range.clone(), at, 10).await.unwrap();
+            let page = store.list(range.clone(), at, 10).await.unwrap();
+            assert_eq!(keys, Keys::from(page));
+            seen.extend(keys.keys.iter().cloned());
+            let Some((last, _)) = keys.keys.last().filter(|_| keys.more) else { break };
+            range = range.after(last);
+        }
+        let all = store.list(Range::prefix("k"), at, 100).await.unwrap();
+        assert_eq!(seen, Keys::from(all).keys, "{at:?}");
+    }
+    assert_eq!(store.keys(Range::none(), None, 10).await.unwrap().revision, Revision(26));
+    store.compact(Revision(20)).await.unwrap();
+    let read = async |revision| store.keys(Range::all(), Some(Revision(revision)), 10).await;
+    assert_eq!(read(7).await, Err(StoreError::Compacted { oldest: Revision(20) }));
+    assert_eq!(read(27).await, Err(StoreError::Future { current: Revision(26) }));
+    assert!(store.keys(Range::all(), None, 0).await.is_err(), "as pages of no entries are");
 }
 
 /// The present is at the newest commit, whatever that was, and asking for it commits nothing.

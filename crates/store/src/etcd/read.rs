@@ -7,7 +7,7 @@ use super::generated::{RangeRequest, RangeResponse};
 use super::keyspace::{to_etcd, told};
 use super::shared::Shared;
 use super::watch::oldest;
-use crate::entry::{Page, Revision};
+use crate::entry::{Keys, Page, Revision};
 use crate::error::StoreError;
 use crate::past::{MAX_PAGE, MAX_PAGE_BYTES};
 use crate::range::Range;
@@ -52,6 +52,41 @@ pub(super) async fn list(
         page.more = answer.more;
         if !answer.more || page.entries.len() >= limit || bytes >= MAX_PAGE_BYTES {
             return Ok(page);
+        }
+    }
+}
+
+/// Reads a page of keys in one call: without values, the most that a page may hold are no more work for etcd than some
+/// entries. Fewer if that is more than fits an answer.
+pub(super) async fn keys(
+    shared: &Shared,
+    range: Range,
+    at: Option<Revision>,
+    limit: usize,
+) -> Result<Keys, StoreError> {
+    if range.is_empty() {
+        return list(shared, range, at, limit).await.map(Keys::from);
+    }
+    let (key, range_end) = shared.keys.range(&range);
+    let mut asked = limit.min(MAX_PAGE);
+    loop {
+        let request = RangeRequest {
+            key: key.clone(),
+            range_end: range_end.clone(),
+            limit: i64::try_from(asked).unwrap_or(i64::MAX),
+            revision: at.map_or(0, to_etcd),
+            keys_only: true,
+            ..RangeRequest::default()
+        };
+        match shared.range(request).await {
+            Ok(answer) => {
+                let revision = at.unwrap_or_else(|| told(answer.header));
+                let found = answer.kvs.into_iter().map(|found| shared.keys.entry(found));
+                let keys = found.map(|entry| (entry.key, entry.modified)).collect();
+                return Ok(Keys { keys, revision, more: answer.more });
+            }
+            Err(Fault::AnswerTooLarge) if asked > 1 => asked = asked.div_ceil(4),
+            Err(fault) => return Err(misread(shared, fault).await),
         }
     }
 }

@@ -1,0 +1,234 @@
+//! Whether a picture of the store is what the store holds, told by keys and by when each was put: far less to read than what is
+//! under them, and nothing to take in.
+
+use std::time::Duration;
+
+use bellwether_core::records::key::Key;
+use bellwether_core::words::counter::Revision;
+use bellwether_core::words::name::Namespace;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+use bellwether_store::{MAX_PAGE, Range, Store, StoreError, Watch};
+use futures_util::{StreamExt, TryStreamExt};
+
+use super::Shown;
+use super::load::{AT_ONCE, last_event};
+use crate::records::keys::{self, Place};
+
+/// How long the watch may take to tell what was committed just now, before what is shown is compared with it.
+const UNDER_WAY: Duration = Duration::from_millis(250);
+
+/// How often that is done at most before everything is listed after all: what is shown may only be behind.
+const COMPARED: usize = 3;
+
+impl Shown {
+    /// Whether what is shown is what the store holds, with all that was committed before this was called. Until that is known
+    /// `watch` is followed, for as long as it goes.
+    pub(super) async fn is_sure(
+        &self,
+        store: &Store,
+        (world, watch): (&mut World, &mut Option<Watch>),
+    ) -> bool {
+        for _ in 0..COMPARED {
+            let before = world.revision;
+            match self.compare(store, (world, watch)).await {
+                Ok(true) => return true,
+                // It may only be behind.
+                Ok(false) if world.revision > before => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "could not compare what is shown with the store; listing everything again");
+                    return false;
+                }
+            }
+        }
+        if watch.is_some() {
+            let at = world.revision.get();
+            tracing::warn!(at, "the store holds something else than is shown; listing everything again");
+        }
+        false
+    }
+
+    /// One comparison with the store, as it is now or a little later.
+    async fn compare(
+        &self,
+        store: &Store,
+        (world, watch): (&mut World, &mut Option<Watch>),
+    ) -> Result<bool, StoreError> {
+        let now = Revision::new(self.meanwhile(store.now(), world, watch).await?.0);
+        let Some(open) = watch else { return Ok(false) };
+        // Waits only in Watch::next, which is cancel safe. Of what others in a shared etcd commit the watch never tells.
+        let told = tokio::time::timeout(UNDER_WAY, self.follow_to(now, open, world));
+        if let Ok(Some(error)) = told.await {
+            tracing::warn!(%error, "the watch ended; listing everything again");
+            *watch = None;
+            return Ok(false);
+        }
+        let (compared, at) = (world.clone(), now.max(world.revision));
+        let agrees = self.meanwhile(agrees(store, &compared, at), world, watch).await?;
+        if agrees && world.revision < at {
+            world.revision = at;
+            self.publisher.publish(world.clone());
+        }
+        Ok(agrees)
+    }
+}
+
+/// Whether `world` shows what the store held at a revision, no more, no less and nothing older. Of events that is told by where
+/// their log begins and ends.
+///
+/// # Errors
+/// [`StoreError`] when the store does not say, or no longer.
+async fn agrees(store: &Store, world: &World, at: Revision) -> Result<bool, StoreError> {
+    let at = bellwether_store::Revision(at.get());
+    for (namespace, fleet) in &world.fleets {
+        if !agree(store, (namespace, fleet), at).await? {
+            return Ok(false);
+        }
+    }
+    let events: Vec<Range> = world.fleets.keys().map(keys::events).collect();
+    let stretches = keys::stretches(world.fleets.keys());
+    let stretches = stretches.into_iter().filter(|stretch| !events.contains(stretch));
+    let counting = stretches.map(|stretch| count(store, stretch, (world, at)));
+    let counts: Vec<Option<usize>> =
+        futures_util::stream::iter(counting).buffered(AT_ONCE).try_collect().await?;
+    let found = counts.into_iter().sum::<Option<usize>>();
+    Ok(found == Some(world.records()))
+}
+
+/// How many records a stretch of keys holds; none if one of them is not what is shown.
+async fn count(
+    store: &Store,
+    mut stretch: Range,
+    (world, at): (&World, bellwether_store::Revision),
+) -> Result<Option<usize>, StoreError> {
+    let mut count = 0;
+    loop {
+        let page = store.keys(stretch.clone(), Some(at), MAX_PAGE).await?;
+        for (key, put) in &page.keys {
+            if let Some(Place::Record(namespace, key)) = keys::read(key) {
+                if world.written(namespace.as_ref(), &key) != Revision::new(put.0) {
+                    return Ok(None);
+                }
+                count += 1;
+            }
+        }
+        match page.keys.last().filter(|_| page.more) {
+            Some((last, _)) => stretch = stretch.after(last),
+            None => return Ok(Some(count)),
+        }
+    }
+}
+
+/// Whether a namespace's log of events begins and ends where it is shown to, without a gap.
+async fn agree(
+    store: &Store,
+    (namespace, fleet): (&Namespace, &Fleet),
+    at: bellwether_store::Revision,
+) -> Result<bool, StoreError> {
+    let oldest = store.keys(keys::events(namespace), Some(at), 1).await?.keys.pop();
+    let oldest = oldest.and_then(|(key, _)| match keys::read(&key) {
+        Some(Place::Record(_, Key::Event(sequence))) => Some(sequence),
+        Some(_) | None => None,
+    });
+    let Some((first, _)) = fleet.events.first() else { return Ok(oldest.is_none()) };
+    let last = last_event(store, namespace, at).await?;
+    let gapless =
+        fleet.last_event().get() - first.get() + 1 == u64::try_from(fleet.events.size()).unwrap_or(u64::MAX);
+    Ok(gapless && last == Some(fleet.last_event().get()) && oldest == Some(fleet.oldest_event))
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_rt::tasks::Tasks;
+    use bellwether_store::{Op, Outcome, Txn};
+    use bytes::Bytes;
+
+    use super::super::load::load;
+    use super::*;
+    use crate::records::form;
+
+    /// A sample of each kind of record as it is kept, and whose kind its key is.
+    const SAMPLES: [(&str, &str, &str); 27] = [
+        ("node", "node.v1", "ns/default/node/web-1"),
+        ("presence", "presence.v1", "ns/default/presence/web-1"),
+        ("marked", "expected.v1", "ns/default/expected/web-9"),
+        ("report", "report.v1", "ns/default/report/web-1"),
+        ("order", "order.v1", "ns/default/order/web-1"),
+        ("offers", "offers.v1", "ns/default/offers/web-1"),
+        ("known_service", "service.v1", "ns/default/service/web"),
+        ("circles", "circles.v1", "ns/default/waits/circles"),
+        ("node_log", "node-log.v1", "ns/default/node-log/web-1/configure/web"),
+        ("entity", "entity.v1", "ns/default/entity/web"),
+        ("progress", "progress.v1", "ns/default/progress/web"),
+        ("rollout", "rollout.v1", "ns/default/rollout/web/00000000000000000007"),
+        ("target", "target.v1", "ns/default/target/web/web-1"),
+        ("external", "external.v1", "ns/default/external/web/web-1"),
+        ("controllers", "controllers.v1", "ns/default/controllers/web"),
+        ("profile", "profile.v1", "ns/default/profile/web"),
+        ("edition", "profile-revision.v1", "ns/default/profile-revision/web/00000000000000000007"),
+        ("answers", "answers.v1", "ns/default/answers/web"),
+        ("freeze", "freeze.v1", "ns/default/freeze/winter"),
+        ("pause", "pause.v1", "ns/default/pause/disks"),
+        ("slot", "slot.v1", "ns/default/slot/reboot"),
+        ("event", "event.v1", "ns/default/event/00000000000000000042"),
+        ("freeze", "freeze.v1", "freeze/winter"),
+        ("server", "server.v1", "server/cp-1"),
+        ("leader", "leader.v1", "leader"),
+        ("token", "token.v1", "token/abc"),
+        ("join_token", "join-token.v1", "join-token/abc"),
+    ];
+
+    /// The keys and values of the samples: whatever says its own name is kept under it.
+    fn samples() -> Vec<(Bytes, Bytes)> {
+        let default: Namespace = "default".parse().unwrap();
+        let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../api/tests/golden");
+        let sample = |(name, schema, key): (&str, &str, &str)| {
+            let text = std::fs::read_to_string(golden.join(format!("{name}.json"))).unwrap();
+            let value = Bytes::from(format!(r#"{{"schema": "{schema}", "record": {text}}}"#));
+            let key = format!("{}{key}", keys::ROOT);
+            let Some(Place::Record(_, kind)) = keys::read(key.as_bytes()) else { panic!("{key}") };
+            let record = form::read(&kind, &value).unwrap();
+            (keys::of(&default, &record.key()), value)
+        };
+        SAMPLES.map(sample).into()
+    }
+
+    async fn commit(store: &Store, op: Op) -> Revision {
+        let done = store.commit(Txn { compares: vec![], ops: vec![op] }).await.unwrap();
+        let Outcome::Committed(at) = done else { panic!("{done:?}") };
+        Revision::new(at.0)
+    }
+
+    #[tokio::test]
+    async fn whatever_kind_of_record_is_missed_is_noticed() {
+        let tasks = Tasks::new();
+        let store = Store::memory(&tasks);
+        let put =
+            |key: &Bytes, value: &Bytes| Op::Put { key: key.clone(), value: value.clone(), lease: None };
+        let samples = samples();
+        let event = samples.iter().find_map(|(key, _)| match keys::read(key) {
+            Some(Place::Record(Some(namespace), Key::Event(sequence))) => Some((namespace, sequence)),
+            Some(_) | None => None,
+        });
+        let (namespace, last) = event.unwrap();
+        commit(&store, put(&keys::sequence(&namespace), &last.to_string().into())).await;
+        let mut now = commit(&store, put(&"/bw/moving".into(), &"somebody".into())).await;
+        for (key, value) in &samples {
+            now = commit(&store, put(key, value)).await;
+        }
+        let mut world = load(&store, &World::default()).await.unwrap();
+        assert!(agrees(&store, &world, now).await.unwrap(), "{} records", world.records());
+        for (key, value) in &samples {
+            let is_event = matches!(keys::read(key), Some(Place::Record(_, Key::Event(_))));
+            let again = [put(key, value), Op::Delete { key: key.clone() }, put(key, value)];
+            // An event never changes: that it is there is all there is to it.
+            for op in again.into_iter().skip(usize::from(is_event)) {
+                let now = commit(&store, op).await;
+                assert!(!agrees(&store, &world, now).await.unwrap(), "{}", String::from_utf8_lossy(key));
+                world = load(&store, &world).await.unwrap();
+                assert!(agrees(&store, &world, now).await.unwrap(), "{}", String::from_utf8_lossy(key));
+            }
+        }
+    }
+}
