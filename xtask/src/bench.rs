@@ -21,6 +21,8 @@ pub(crate) enum Bench {
     Dns,
     /// What an agent costs at rest, and how long a check that turns takes to reach every agent's DNS
     Agent,
+    /// What telling ten thousand machines something costs at the least
+    Order,
     /// A control plane under ten thousand agents: at rest, told something, restarted, its leader gone
     Fleet,
 }
@@ -33,6 +35,7 @@ pub(crate) fn run(root: &Path, bench: Bench, told: &[String]) -> Result<()> {
         Bench::Reports => ("bellwether-server", "bench_reports"),
         Bench::Dns => ("bellwether-dns", "bench_dns"),
         Bench::Agent => ("bellwether", "bench_agent"),
+        Bench::Order => ("bellwether-server", "bench_order"),
         Bench::Fleet => ("bellwether", "bench_fleet"),
     };
     if matches!(bench, Bench::Agent | Bench::Fleet) {

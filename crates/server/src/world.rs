@@ -121,7 +121,7 @@ impl Follower {
                 }
             }
             waiting.extend(std::iter::from_fn(|| asked.try_recv().ok()));
-            if shown.is_sure(&store, (&mut world, &mut watch)).await {
+            if watch.is_some() && shown.is_sure(&store, (&mut world, &mut watch)).await {
                 told(&mut waiting);
                 continue;
             }

@@ -1,0 +1,223 @@
+//! Measures what telling ten thousand machines something costs at the least here: a server, a process of its own, that knows
+//! nothing, decides nothing and writes nothing answers all hanging requests at once, over the connections, TLS and HTTP that
+//! agents have. What `bench fleet` says of an order is to be read beside it.
+//!
+//! Run with `cargo xtask bench order`. Figures come last, as `name value unit`.
+
+#![expect(clippy::print_stdout, reason = "figures are what a bench is for")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use axum::extract::{Query, State};
+use axum::routing::{get, put};
+use axum::{Json, Router};
+use bellwether_api::client::{Access, Client, Identity};
+use bellwether_api::v1::order::{Assignment, Order, Sync};
+use bellwether_api::v1::report::{EntityReport, Health, Report};
+use bellwether_core::local::delay;
+use bellwether_core::words::time::Span;
+use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::Tasks;
+use bellwether_server::config::Config;
+use bellwether_server::run::{Server, init};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// Machines that are told.
+const AGENTS: usize = 10_000;
+
+/// How often.
+const ROUNDS: u64 = 5;
+
+/// How long a request hangs, give or take a quarter: as the agent's link has it.
+const WAIT: Span = Span::from_secs(44);
+
+/// How long anything may take that is waited for: far longer than it does.
+const BOUND: Duration = Duration::from_secs(120);
+
+/// With this argument it is the server.
+const SERVE: &str = "--serve";
+
+fn main() -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if std::env::args().any(|arg| arg == SERVE) {
+        runtime.block_on(serve())
+    } else {
+        runtime.block_on(measure())
+    }
+}
+
+/// Serves, and tells everybody something for each line that it reads.
+async fn serve() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let mut config = Config::load(None)?;
+    config.data_dir = dir.path().join("server");
+    config.listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    init(&config).await?;
+    let server = Server::start(&config, Clock::system()).await?;
+    let tasks = Tasks::new();
+    let told = watch::Sender::new(0_u64);
+    let router = Router::new()
+        .route("/v1/namespaces/{ns}/nodes/{node}/sync", get(sync))
+        .route("/v1/namespaces/{ns}/nodes/{node}/report", put(async || "{}"))
+        .with_state(told.clone());
+    let address = server.serve_beside(router, &tasks)?;
+    println!("{address} {}", config.data_dir.join("pki/ca.pem").display());
+    let reading = tokio::task::spawn_blocking(move || {
+        for _ in std::io::stdin().lines().map_while(std::result::Result::ok) {
+            told.send_modify(|generation| *generation += 1);
+        }
+    });
+    reading.await?;
+    tasks.cancel();
+    server.stop().await?;
+    Ok(())
+}
+
+/// Hangs until there is a newer order than the machine has.
+async fn sync(
+    State(told): State<watch::Sender<u64>>,
+    Query(asked): Query<BTreeMap<String, String>>,
+) -> Json<Sync> {
+    let known: u64 = asked.get("generation").and_then(|known| known.parse().ok()).unwrap_or_default();
+    let mut told = told.subscribe();
+    let newer = told.wait_for(|generation| *generation > known);
+    let newer = tokio::time::timeout(WAIT.to_duration(), newer).await;
+    let order = newer.ok().and_then(std::result::Result::ok).map(|generation| order(*generation));
+    Json(Sync { order, wants_report: false, catalogue: None, servers: None })
+}
+
+/// One entity at a version: what `bench fleet` tells.
+fn order(generation: u64) -> Order {
+    let assignment =
+        Assignment { version: generation.to_string(), number: generation, means: "apply".to_owned() };
+    Order { generation, term: 1, entities: BTreeMap::from([("app".to_owned(), assignment)]), paused: None }
+}
+
+/// The time, for measuring.
+#[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+async fn measure() -> Result<()> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .arg(SERVE)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut tell = child.stdin.take().context("its input was asked for")?;
+    let said = BufReader::new(child.stdout.take().context("its output was asked for")?).lines().next();
+    let said = said.context("it serves")??;
+    let (address, ca) = said.split_once(' ').context("it says where, and by which authority")?;
+    let access = Access {
+        server: format!("https://{address}"),
+        ca: Some(std::fs::read_to_string(ca)?),
+        identity: Identity::Nobody,
+    };
+    let client = Client::new(&access)?;
+    let (mut figures, mut told) = (Vec::new(), 0);
+    for reports in [false, true] {
+        println!(
+            "connecting {AGENTS} agents, which {} what they did",
+            if reports { "report" } else { "do not report" }
+        );
+        let tell = || {
+            told += 1;
+            writeln!(tell, "tell")?;
+            Ok(told)
+        };
+        figures.push((reports, rounds(&client, reports, tell).await?));
+    }
+    drop(tell);
+    ensure!(child.wait()?.success(), "the server ended badly");
+    for (reports, (half, most)) in figures {
+        let name = if reports { "told-and-reported" } else { "told" };
+        println!("{name}-half {:.3} s", half.as_secs_f64());
+        println!("{name}-p99 {:.3} s", most.as_secs_f64());
+    }
+    Ok(())
+}
+
+/// When each machine was told, by what.
+type Times = Arc<Mutex<BTreeMap<u64, Vec<Instant>>>>;
+
+/// How long until half of the machines, and 99 of 100, have what `tell` tells: of the median round.
+async fn rounds(
+    client: &Client,
+    reports: bool,
+    mut tell: impl FnMut() -> Result<u64>,
+) -> Result<(Duration, Duration)> {
+    let (times, mut calling) = (Times::default(), JoinSet::new());
+    for number in 0..AGENTS {
+        calling.spawn(live(client.fresh(), number, reports, times.clone()));
+    }
+    let mut spreads = Vec::new();
+    for round in 0..=ROUNDS {
+        let begun = now();
+        let generation = tell()?;
+        let told =
+            || times.lock().unwrap_or_else(PoisonError::into_inner).get(&generation).map_or(0, Vec::len);
+        while told() < AGENTS {
+            ensure!(begun.elapsed() < BOUND, "waited {BOUND:?} in vain until all were told");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let all =
+            times.lock().unwrap_or_else(PoisonError::into_inner).remove(&generation).unwrap_or_default();
+        let mut took: Vec<Duration> = all.iter().map(|at| at.saturating_duration_since(begun)).collect();
+        took.sort();
+        let at = |share: usize| took.get(took.len() * share / 100).copied().unwrap_or_default();
+        // In the first round they connect.
+        if round > 0 {
+            spreads.push((at(50), at(99)));
+        }
+        // Until everybody hangs again, and what follows from it is done.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    spreads.sort_by_key(|(_, most)| *most);
+    spreads.get(spreads.len() / 2).copied().context("there were rounds")
+}
+
+/// Calls as the agent's link does.
+async fn live(client: Client, number: usize, reports: bool, times: Times) {
+    let name = format!("n-{number:05}");
+    let mut known = 0;
+    loop {
+        let wait = delay::spread(WAIT, number as u64, 1).to_duration();
+        let Ok(answer) = client.sync("default", &name, (known, None), wait).await else { continue };
+        let Some(order) = answer.order else { continue };
+        known = order.generation;
+        times.lock().unwrap_or_else(PoisonError::into_inner).entry(known).or_default().push(now());
+        if reports {
+            drop(client.report("default", &report(&name, &order)).await);
+        }
+    }
+}
+
+/// Everything it was told is done, and well.
+fn report(name: &str, order: &Order) -> Report {
+    let done = order.entities.iter().map(|(entity, assignment)| {
+        let report = EntityReport {
+            running: Some(assignment.version.clone()),
+            answering: assignment.number,
+            health: Health::Healthy,
+            healthy_for_ms: Some(0),
+            ..EntityReport::default()
+        };
+        (entity.clone(), report)
+    });
+    Report {
+        node: name.to_owned(),
+        agent_version: "bench".to_owned(),
+        generation: order.generation,
+        entities: done.collect(),
+        statuses: BTreeMap::new(),
+        received_at_ms: 0,
+    }
+}
