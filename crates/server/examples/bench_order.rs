@@ -1,6 +1,6 @@
 //! Measures what telling ten thousand machines something costs at the least here: a server, a process of its own, that knows
 //! nothing, decides nothing and writes nothing answers all hanging requests at once, over the connections, TLS and HTTP that
-//! agents have. What `bench fleet` says of an order is to be read beside it.
+//! agents have, but for their certificates. What `bench fleet` says of an order is to be read beside it.
 //!
 //! Run with `cargo xtask bench order`. Figures come last, as `name value unit`.
 
@@ -190,7 +190,10 @@ async fn live(client: Client, number: usize, reports: bool, times: Times) {
     let mut known = 0;
     loop {
         let wait = delay::spread(WAIT, number as u64, 1).to_duration();
-        let Ok(answer) = client.sync("default", &name, (known, None), wait).await else { continue };
+        let Ok(answer) = client.sync("default", &name, (known, None), wait).await else {
+            tokio::time::sleep(delay::before_call(1, number as u64).to_duration()).await;
+            continue;
+        };
         let Some(order) = answer.order else { continue };
         known = order.generation;
         times.lock().unwrap_or_else(PoisonError::into_inner).entry(known).or_default().push(now());

@@ -9,8 +9,8 @@ const RELIST_EVERY: Duration = Duration::from_secs(300);
 /// The rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// How often what is shown is compared with the store: a watch may have missed something without saying so. Never from a store of a
-    /// server's own, which keeps its word.
+    /// How often what is shown is compared with the store: a watch may have missed something without saying so.
+    /// Never with a store of a server's own, which keeps its word.
     pub relist_every: Option<Duration>,
     /// A watch's batches at or below the last one taken in are dropped: it may tell something twice.
     pub drops_repeats: bool,

@@ -163,6 +163,11 @@ async fn a_node_is_told_of_the_servers_in_place_when_it_does_not_know_them_and_o
     let both = until(&alone.tag).await;
     assert_eq!(names(&both), ["cp-1", "cp-2"]);
     assert_eq!(both.servers[1].address, format!("https://{}", second.address));
+    // Whoever was told of another server is the same node there, and calls it with TLS or not at all.
+    let there = node.client.towards(&both.servers[1].address).unwrap();
+    there.sync("default", "web-1", Known::default(), Duration::from_millis(1)).await.unwrap();
+    let refused = node.client.towards("http://127.0.0.1:7420").unwrap_err().to_string();
+    assert!(refused.contains("does not start with https://"), "{refused}");
     second.stop().await.unwrap();
     let left = until(&both.tag).await;
     assert_eq!((names(&left), &left.tag), (vec!["cp-1".to_owned()], &alone.tag));
