@@ -1,15 +1,39 @@
 //! Tidy: the walls between rooms, file sizes, names, headers and the map, held by a program instead of good will.
 
+mod circles;
 mod docs;
 mod files;
+mod imports;
+mod modules;
 mod walls;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 
 use crate::codegen;
 use crate::shell::say;
+
+/// What to show in full instead of checking everything.
+#[derive(Args)]
+pub(crate) struct Shown {
+    /// Show every circle of imports within a crate
+    #[arg(long)]
+    circles: bool,
+    /// Check the tree in this folder instead of this one
+    #[arg(long, value_name = "DIR")]
+    tree: Option<PathBuf>,
+}
+
+/// Checks everything, or shows what was asked for.
+pub(crate) fn run_or_show(root: &Path, shown: &Shown) -> Result<()> {
+    let root = shown.tree.as_deref().unwrap_or(root);
+    if shown.circles {
+        return circles::show(root);
+    }
+    run(root)
+}
 
 /// Checks everything and reports all of what it finds.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -17,6 +41,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut found = walls::check(root)?;
     found.extend(files::check(root, &sources)?);
     found.extend(docs::check(root)?);
+    found.extend(circles::check(root)?);
     found.extend(codegen::check(root)?);
     for line in &found {
         say(&format!("tidy: {line}"));
