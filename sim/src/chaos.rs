@@ -1,11 +1,11 @@
 //! What goes wrong, and when: drawn from the seed, each thing mended after a while.
 
-use bellwether_core::rollout::rehearsal::chance::Chance;
-use bellwether_store::testing::line::Trouble;
+use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_store::testing::faulty::FaultInjection;
 
 /// One thing that goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Blow {
+pub enum Disruption {
     /// A server is killed.
     Kill(usize),
     /// A server stands still.
@@ -13,7 +13,7 @@ pub enum Blow {
     /// A server is cut off from the store, not from agents.
     Cut(usize),
     /// A server's line to the store makes trouble.
-    Trouble(usize, Trouble),
+    Trouble(usize, FaultInjection),
     /// An agent is cut off from one server.
     Apart(usize, usize),
     /// An agent is cut off from all servers.
@@ -30,7 +30,7 @@ pub enum Blow {
 
 /// What may go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Mood {
+pub enum FaultMix {
     /// Everything, etcd's known misbehaviours among it.
     Everything,
     /// What every network and every machine does; the store keeps its word.
@@ -42,54 +42,63 @@ pub enum Mood {
 }
 
 /// The next blow: how long until it falls, what it is, and how long it lasts, in milliseconds.
-pub fn next(chance: &mut Chance, servers: usize, agents: usize, mood: Mood) -> (u64, Blow, u64) {
+pub fn next(
+    chance: &mut RandomStream,
+    servers: usize,
+    agents: usize,
+    mix: FaultMix,
+) -> (u64, Disruption, u64) {
     let pause = 500 + chance.below(9_000);
     let longest = if chance.below(3) == 0 { 30_000 } else { 4_000 };
     let lasts = 200 + chance.below(longest);
     let server = pick(chance, servers);
     let agent = pick(chance, agents);
-    let blow = match (mood, chance.below(20)) {
-        (Mood::Standing, 0..=9) => {
-            return (pause, Blow::Stand(server), 6_000 + chance.below(6_000));
+    let blow = match (mix, chance.below(20)) {
+        (FaultMix::Standing, 0..=9) => {
+            return (pause, Disruption::Stand(server), 6_000 + chance.below(6_000));
         }
-        (Mood::Standing, _) => Blow::Trouble(server, Trouble { slow_ms: 3_000, ..Trouble::default() }),
-        (Mood::Forgetful, 0..=14) => {
-            Blow::Trouble(server, Trouble { lost_commits: 200_000, ..Trouble::default() })
+        (FaultMix::Standing, _) => {
+            Disruption::Trouble(server, FaultInjection { slow_ms: 3_000, ..FaultInjection::default() })
         }
-        (Mood::Everything | Mood::Honest | Mood::Forgetful, of) => any(chance, mood, (server, agent), of),
+        (FaultMix::Forgetful, 0..=14) => {
+            Disruption::Trouble(server, FaultInjection { lost_commits: 200_000, ..FaultInjection::default() })
+        }
+        (FaultMix::Everything | FaultMix::Honest | FaultMix::Forgetful, of) => {
+            any(chance, mix, (server, agent), of)
+        }
     };
     (pause, blow, lasts)
 }
 
-fn any(chance: &mut Chance, mood: Mood, (server, agent): (usize, usize), of: u64) -> Blow {
+fn any(chance: &mut RandomStream, mix: FaultMix, (server, agent): (usize, usize), of: u64) -> Disruption {
     match of {
-        0..=3 => Blow::Kill(server),
-        4..=6 => Blow::Stand(server),
-        7..=8 => Blow::Cut(server),
-        9..=11 => Blow::Trouble(server, trouble(chance, mood)),
-        12..=13 => Blow::Apart(agent, server),
-        14 => Blow::Alone(agent),
-        15..=16 => Blow::KillAgent(agent),
-        17 => Blow::StandAgent(agent),
-        18 => Blow::KillAll,
-        _ => Blow::Compact,
+        0..=3 => Disruption::Kill(server),
+        4..=6 => Disruption::Stand(server),
+        7..=8 => Disruption::Cut(server),
+        9..=11 => Disruption::Trouble(server, trouble(chance, mix)),
+        12..=13 => Disruption::Apart(agent, server),
+        14 => Disruption::Alone(agent),
+        15..=16 => Disruption::KillAgent(agent),
+        17 => Disruption::StandAgent(agent),
+        18 => Disruption::KillAll,
+        _ => Disruption::Compact,
     }
 }
 
-fn pick(chance: &mut Chance, of: usize) -> usize {
+fn pick(chance: &mut RandomStream, of: usize) -> usize {
     usize::try_from(chance.below(u64::try_from(of).unwrap_or(1))).unwrap_or_default()
 }
 
-fn trouble(chance: &mut Chance, mood: Mood) -> Trouble {
+fn trouble(chance: &mut RandomStream, mix: FaultMix) -> FaultInjection {
     let mut share = |most: u64| u32::try_from(chance.below(most)).unwrap_or_default();
-    let mut trouble = Trouble {
+    let mut trouble = FaultInjection {
         slow_ms: u64::from(share(3_000)),
         refused: share(200_000),
         unanswered: share(200_000),
         repeated: share(300_000),
-        ..Trouble::default()
+        ..FaultInjection::default()
     };
-    if mood == Mood::Everything {
+    if mix == FaultMix::Everything {
         trouble.lost_deletes = share(800_000);
         trouble.lost_commits = share(30_000);
         trouble.stale = share(200_000);

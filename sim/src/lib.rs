@@ -6,13 +6,13 @@
 //! is known to. After every commit the laws are looked at, and at the end everything must have come to rest.
 
 pub mod agent;
+mod cast;
 pub mod chaos;
 pub mod history;
 pub mod law;
 pub mod locker;
 pub mod machine;
 pub mod network;
-pub mod person;
+pub mod people;
 pub mod site;
-mod stage;
 pub mod trace;

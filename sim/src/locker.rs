@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_api::paths::{self, fill};
-use bellwether_core::rollout::rehearsal::chance::Chance;
+use bellwether_core::rollout::simulation::random::RandomStream;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::agent::json as with_body;
-use crate::person::People;
+use crate::people::People;
 use crate::trace::Trace;
 
 /// For how long a lock is asked for.
@@ -20,7 +20,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// A time during which somebody took the lock for theirs.
 #[derive(Debug, Clone)]
-pub struct Holding {
+pub struct LockHolding {
     /// Who.
     pub holder: String,
     /// The number it was taken with.
@@ -32,11 +32,11 @@ pub struct Holding {
 }
 
 /// What was held.
-pub type Holdings = Arc<Mutex<Vec<Holding>>>;
+pub type Holdings = Arc<Mutex<Vec<LockHolding>>>;
 
 /// Takes, holds and gives back, over and over.
 pub async fn locks(people: People, number: u64, seed: u64, holdings: Holdings) {
-    let mut chance = Chance::for_one(seed, "locks", number);
+    let mut chance = RandomStream::for_one(seed, "locks", number);
     let holder = format!("locker-{number}");
     loop {
         tokio::time::sleep(Duration::from_millis(200 + chance.below(3_000))).await;
@@ -49,7 +49,7 @@ pub async fn locks(people: People, number: u64, seed: u64, holdings: Holdings) {
         }
         let end = from + Duration::from_millis(500 + chance.below(12_000));
         let to = hold(&people, &mut chance, (&holder, fence), (asked, end)).await;
-        holdings.lock().unwrap_or_else(PoisonError::into_inner).push(Holding {
+        holdings.lock().unwrap_or_else(PoisonError::into_inner).push(LockHolding {
             holder: holder.clone(),
             fence,
             from,
@@ -63,7 +63,7 @@ pub async fn locks(people: People, number: u64, seed: u64, holdings: Holdings) {
 /// Holds it until `end`, or until the last renewal that was answered is too old. Answers when that was.
 async fn hold(
     people: &People,
-    chance: &mut Chance,
+    chance: &mut RandomStream,
     (holder, fence): (&str, u64),
     (asked, end): (Instant, Instant),
 ) -> Instant {
@@ -86,7 +86,7 @@ async fn hold(
 }
 
 /// Asks any server; the number of the holding, if it was answered.
-async fn ask(people: &People, chance: &mut Chance, path: &str, body: &Value) -> Option<u64> {
+async fn ask(people: &People, chance: &mut RandomStream, path: &str, body: &Value) -> Option<u64> {
     let server = people.any(chance);
     let path = fill(path, &["default", "one"]);
     let (status, answer) = people.call(server, with_body("POST", &path, body)).await.ok()?;
@@ -94,8 +94,8 @@ async fn ask(people: &People, chance: &mut Chance, path: &str, body: &Value) -> 
 }
 
 /// Nobody held the lock while somebody else did, and numbers only grow.
-pub fn one_at_a_time(trace: &Trace, holdings: &[Holding]) {
-    let mut sorted: Vec<&Holding> = holdings.iter().collect();
+pub fn one_at_a_time(trace: &Trace, holdings: &[LockHolding]) {
+    let mut sorted: Vec<&LockHolding> = holdings.iter().collect();
     sorted.sort_by_key(|holding| (holding.from, holding.to));
     for pair in sorted.windows(2) {
         let [one, next] = pair else { continue };

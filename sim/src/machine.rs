@@ -4,14 +4,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use bellwether_rt::clock::Clock;
-use bellwether_rt::gate::Gate;
+use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::http;
 use bellwether_server::pki::Pki;
 use bellwether_server::run::build;
 use bellwether_store::Store;
-use bellwether_store::testing::line::Line;
+use bellwether_store::testing::faulty::FaultyStore;
 
 use crate::network::Network;
 use crate::trace::Trace;
@@ -22,14 +22,14 @@ pub struct Machine {
     /// Its place among the machines.
     pub number: usize,
     /// Its line to the store.
-    pub line: Line,
-    gate: Option<Gate>,
+    pub line: FaultyStore,
+    gate: Option<TestGate>,
     still: bool,
 }
 
 /// What a server is started with.
 #[derive(Debug, Clone, Copy)]
-pub struct Ground<'a> {
+pub struct ServerContext<'a> {
     /// The store itself.
     pub store: &'a Store,
     /// Where the authority is.
@@ -46,7 +46,7 @@ impl Machine {
     /// A machine whose server does not run yet.
     #[must_use]
     pub fn new(number: usize, seed: u64) -> Self {
-        Self { number, line: Line::new(seed), gate: None, still: false }
+        Self { number, line: FaultyStore::new(seed), gate: None, still: false }
     }
 
     /// The name of its server.
@@ -68,16 +68,16 @@ impl Machine {
     }
 
     /// Starts the server. It tries again for ever, as the machine's own service manager would have it.
-    pub fn start(&mut self, ground: Ground<'_>, clock: Clock) {
+    pub fn start(&mut self, context: ServerContext<'_>, clock: Clock) {
         if self.runs() {
             return;
         }
-        ground.trace.say(&format!("{} starts", self.name()));
-        let gate = Gate::default();
+        context.trace.say(&format!("{} starts", self.name()));
+        let gate = TestGate::default();
         let tasks = Tasks::new().behind(&gate);
-        let (number, store) = (self.number, ground.store.through(&self.line));
-        let (dir, network) = (ground.dir.to_owned(), ground.network.clone());
-        let mut config = ground.config.clone();
+        let (number, store) = (self.number, context.store.through(&self.line));
+        let (dir, network) = (context.dir.to_owned(), context.network.clone());
+        let mut config = context.config.clone();
         config.name = self.name().parse().expect("the names of machines are labels");
         let (level, gate_of_it) = (tasks.clone(), gate.clone());
         tasks.spawn("server", async move {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
-use bellwether_sim::chaos::Mood;
-use bellwether_sim::history::{Options, Outcome, Without, authority, play};
+use bellwether_sim::chaos::FaultMix;
+use bellwether_sim::history::{DisabledRule, Options, Outcome, authority, play};
 use clap::Parser;
 
 /// Plays histories of a whole installation under simulated trouble
@@ -26,18 +26,18 @@ struct Args {
     #[arg(long, default_value_t = 240)]
     trouble: u64,
     /// What may go wrong
-    #[arg(long, value_enum, default_value_t = Mood::Everything)]
-    mood: Mood,
+    #[arg(long, value_enum, default_value_t = FaultMix::Everything)]
+    mix: FaultMix,
     /// Servers that do without one of their rules, to see that it is needed
     #[arg(long, value_name = "RULE")]
-    without: Option<Without>,
+    without: Option<DisabledRule>,
 }
 
 #[expect(clippy::print_stdout, reason = "a tool tells what it found")]
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
     let trouble = Duration::from_secs(args.trouble);
-    let options = Options { trouble, mood: args.mood, without: args.without, ..Options::default() };
+    let options = Options { trouble, mix: args.mix, without: args.without, ..Options::default() };
     let dir = tempfile::tempdir()?;
     authority(dir.path())?;
     if let Some(seed) = args.seed {

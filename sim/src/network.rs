@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use bellwether_core::rollout::rehearsal::chance::Chance;
-use bellwether_rt::gate::Gate;
+use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use bytes::Bytes;
 use http::Request;
@@ -23,7 +23,7 @@ const FAR: u64 = 8;
 
 /// Why a call has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
+pub enum CallLoss {
     /// Nobody listens there: nothing was done.
     Refused,
     /// The connection broke, or nothing came in time: it may have been done.
@@ -43,9 +43,9 @@ pub struct Network {
 
 #[derive(Debug)]
 struct State {
-    chance: Chance,
+    chance: RandomStream,
     /// Servers that listen: what serves, and the gate of the process.
-    servers: BTreeMap<usize, (Router, Gate, Tasks)>,
+    servers: BTreeMap<usize, (Router, TestGate, Tasks)>,
     cut: BTreeSet<(Caller, usize)>,
 }
 
@@ -53,13 +53,13 @@ impl Network {
     /// A network without servers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let chance = Chance::for_one(seed, "network", 0);
+        let chance = RandomStream::for_one(seed, "network", 0);
         let state = State { chance, servers: BTreeMap::new(), cut: BTreeSet::new() };
         Self { state: Arc::new(Mutex::new(state)), wires: Tasks::new() }
     }
 
     /// A server listens.
-    pub fn listens(&self, server: usize, router: Router, gate: &Gate, tasks: &Tasks) {
+    pub fn listens(&self, server: usize, router: Router, gate: &TestGate, tasks: &Tasks) {
         self.state().servers.insert(server, (router, gate.clone(), tasks.clone()));
     }
 
@@ -101,21 +101,21 @@ impl Network {
     /// Calls a server and waits so long for its answer.
     ///
     /// # Errors
-    /// [`Lost`] when there is none.
+    /// [`CallLoss`] when there is none.
     pub async fn call(
         &self,
         (caller, server): (&str, usize),
         serve: impl FnOnce(Router) -> Router,
         request: Request<Body>,
         deadline: Duration,
-    ) -> Result<(u16, Bytes), Lost> {
+    ) -> Result<(u16, Bytes), CallLoss> {
         let asked = async {
             self.way().await;
             if self.is_cut(caller, server) {
                 std::future::pending::<()>().await;
             }
             let there = self.state().servers.get(&server).cloned();
-            let Some((router, gate, tasks)) = there else { return Err(Lost::Refused) };
+            let Some((router, gate, tasks)) = there else { return Err(CallLoss::Refused) };
             let (answer, answered) = oneshot::channel();
             let router = serve(router);
             let work = async move {
@@ -128,13 +128,13 @@ impl Network {
                 }
             };
             let handle = tasks.spawn("request", gate.behind(work));
-            let hung = Hung {
+            let hung = PendingRequest {
                 network: self.clone(),
                 caller: caller.to_owned(),
                 server,
                 task: handle.abort_handle(),
             };
-            let answered = answered.await.map_err(|_| Lost::Broken)?;
+            let answered = answered.await.map_err(|_| CallLoss::Broken)?;
             if self.is_cut(caller, server) {
                 std::future::pending::<()>().await;
             }
@@ -142,19 +142,19 @@ impl Network {
             self.way().await;
             Ok(answered)
         };
-        tokio::time::timeout(deadline, asked).await.unwrap_or(Err(Lost::Broken))
+        tokio::time::timeout(deadline, asked).await.unwrap_or(Err(CallLoss::Broken))
     }
 }
 
 /// A request under way. When whoever asked goes, the server notices at once, or by its pings if the cable is cut.
-struct Hung {
+struct PendingRequest {
     network: Network,
     caller: Caller,
     server: usize,
     task: tokio::task::AbortHandle,
 }
 
-impl Drop for Hung {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if self.task.is_finished() {
             return;

@@ -9,12 +9,12 @@ use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::{Actor, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_server::installation::Installation;
-use bellwether_server::records::{form, keys};
+use bellwether_server::records::{encoding, key_text};
 use bellwether_server::secret;
 use bellwether_store::{Op, Store, Txn};
 
 use crate::agent::bearer;
-use crate::person::TOKEN;
+use crate::people::TOKEN;
 
 /// When every history begins, by the clocks in it: some time in 2027.
 pub const BEGIN: Timestamp = Timestamp::from_millis(1_800_000_000_000);
@@ -56,5 +56,5 @@ pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) ->
 }
 
 fn put(home: &Namespace, record: &Record) -> Result<Op, ShapeError> {
-    Ok(Op::Put { key: keys::of(home, &record.key()), value: form::write(record)?, lease: None })
+    Ok(Op::Put { key: key_text::of(home, &record.key()), value: encoding::write(record)?, lease: None })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::bed::Testbed;
-use crate::proxy::Weather;
+use crate::proxy::LinkFaults;
 
 /// The words, for whoever types them.
 pub const HELP: &str = "\
@@ -59,7 +59,7 @@ pub fn obey(bed: &mut Testbed, line: &str) -> Result<String> {
             let Some(proxy) = bed.proxy(member.parse()?) else {
                 bail!("the ways to etcd are plain: say --proxied");
             };
-            proxy.set(Weather { latency, broken_per_mille: broken.parse()?, ..Weather::FAIR });
+            proxy.set(LinkFaults { latency, broken_per_mille: broken.parse()?, ..LinkFaults::FAIR });
         }
         _ => bail!("{line:?} makes no sense; these do:\n{HELP}"),
     }

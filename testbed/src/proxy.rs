@@ -17,7 +17,7 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// How a way is at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Weather {
+pub struct LinkFaults {
     /// Whether anything gets through. Connections stay open.
     pub open: bool,
     /// How much later everything arrives, each way.
@@ -26,7 +26,7 @@ pub struct Weather {
     pub broken_per_mille: u64,
 }
 
-impl Weather {
+impl LinkFaults {
     /// Nothing is wrong.
     pub const FAIR: Self = Self { open: true, latency: Duration::ZERO, broken_per_mille: 0 };
 }
@@ -35,7 +35,7 @@ impl Weather {
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
-    weather: watch::Sender<Weather>,
+    weather: watch::Sender<LinkFaults>,
 }
 
 impl Proxy {
@@ -49,7 +49,7 @@ impl Proxy {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let listener = TcpListener::from_std(listener)?;
-        let weather = watch::Sender::new(Weather::FAIR);
+        let weather = watch::Sender::new(LinkFaults::FAIR);
         let (level, seen) = (tasks.child(), weather.subscribe());
         tasks.spawn("proxy", async move {
             // Both arms only wait.
@@ -68,12 +68,12 @@ impl Proxy {
     }
 
     /// Makes it so from now on. What was sent while it was cut arrives once it is open.
-    pub fn set(&self, weather: Weather) {
+    pub fn set(&self, weather: LinkFaults) {
         self.weather.send_replace(weather);
     }
 }
 
-async fn serve(listener: &TcpListener, target: &str, weather: &watch::Receiver<Weather>, level: &Tasks) {
+async fn serve(listener: &TcpListener, target: &str, weather: &watch::Receiver<LinkFaults>, level: &Tasks) {
     let mut seed: u64 = 1;
     while let Ok((near, _)) = listener.accept().await {
         seed = seed.wrapping_add(2);
@@ -88,7 +88,12 @@ async fn serve(listener: &TcpListener, target: &str, weather: &watch::Receiver<W
     }
 }
 
-async fn pass(near: TcpStream, target: &str, weather: watch::Receiver<Weather>, seed: u64) -> io::Result<()> {
+async fn pass(
+    near: TcpStream,
+    target: &str,
+    weather: watch::Receiver<LinkFaults>,
+    seed: u64,
+) -> io::Result<()> {
     let far = TcpStream::connect(target).await?;
     let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
     // Whichever side ends first ends the connection.
@@ -101,7 +106,7 @@ async fn pass(near: TcpStream, target: &str, weather: watch::Receiver<Weather>, 
 async fn copy(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut weather: watch::Receiver<Weather>,
+    mut weather: watch::Receiver<LinkFaults>,
     mut random: u64,
 ) -> io::Result<()> {
     let mut bytes = vec![0; PIECE_BYTES];

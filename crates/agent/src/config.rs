@@ -1,6 +1,5 @@
 //! The agent's configuration: one TOML file and a `conf.d` beside it, every value checked before anything starts.
 
-pub(crate) mod check;
 mod command;
 mod dns;
 mod file;
@@ -12,18 +11,19 @@ pub mod recipe;
 mod runner;
 pub mod service;
 pub mod services;
+pub(crate) mod validate;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
-use bellwether_dns::setting::Names;
+use bellwether_dns::settings::DnsConfig;
 
-use crate::http::Http;
+use crate::http::CatalogueHttp;
 use files::CatalogueFile;
-use recipe::{Action, Recipe};
-use services::Defined;
+use recipe::{ActionRecipe, Recipe};
+use services::DefinedService;
 
 /// Where the agent keeps what it knows when nothing else is said.
 pub const DEFAULT_DATA_DIR: &str = "/var/lib/bellwether/agent";
@@ -44,17 +44,17 @@ pub struct Config {
     /// How each entity is brought to a version here.
     pub entities: BTreeMap<EntityName, Recipe>,
     /// What this node can do when it is told to: its catalogue.
-    pub actions: BTreeMap<ActionName, Action>,
+    pub actions: BTreeMap<ActionName, ActionRecipe>,
     /// What this node offers, from the files.
-    pub services: Vec<Defined>,
+    pub services: Vec<DefinedService>,
     /// Where this node is reached, if that is not what its interfaces have.
     pub addresses: Option<Addresses>,
     /// What is written from the catalogue.
     pub files: Vec<CatalogueFile>,
     /// DNS on this node, if it answers any.
-    pub names: Option<Names>,
+    pub names: Option<DnsConfig>,
     /// Discovery over HTTP on this node, if it answers any.
-    pub http: Option<Http>,
+    pub http: Option<CatalogueHttp>,
 }
 
 /// What happens to supervised processes when the agent ends.
@@ -106,12 +106,12 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] naming the file, the key and the reason.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let mut whole = file::Whole::default();
+        let mut whole = file::ConfigTables::default();
         whole.add(path)?;
         for more in file::conf_d(path)? {
             whole.add(&more)?;
         }
-        check::check(path, whole)
+        validate::check(path, whole)
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! A file that cannot be written now stays as it is, and the reason is said. Nothing is ever removed.
 
-pub mod form;
-mod scene;
+mod context;
+pub mod format;
 mod write;
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bellwether_core::local::delay;
-use bellwether_core::records::status::State;
+use bellwether_core::records::status::StatusState;
 use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
@@ -20,19 +20,19 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::apply::{Facts, exec, files};
-use crate::board::Board;
-use crate::catalogue::Picture;
+use crate::apply::{CommandFacts, exec, files};
+use crate::catalogue::CatalogueSnapshot;
 use crate::config::files::CatalogueFile;
 use crate::config::recipe::Command;
-use crate::link::contact::Contact;
-use crate::service::Addresses;
-use scene::Scene;
+use crate::link::contact::ServerContact;
+use crate::report_board::ReportBoard;
+use crate::service::LocalAddresses;
+use context::CatalogueContext;
 
 /// How one file stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
-    pub(crate) state: State,
+pub(crate) struct FileState {
+    pub(crate) state: StatusState,
     /// One line; empty when all is well.
     pub(crate) reason: String,
     /// How many times in a row it went wrong.
@@ -44,41 +44,41 @@ pub(crate) struct Standing {
 }
 
 /// Every file by its path.
-pub(crate) type Standings = BTreeMap<PathBuf, Standing>;
+pub(crate) type FileStates = BTreeMap<PathBuf, FileState>;
 
 /// What all files share. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct FileContext {
     pub(crate) node: NodeName,
     pub(crate) namespace: Namespace,
     /// Where the journals are.
     pub(crate) journals: PathBuf,
-    pub(crate) board: watch::Sender<Board>,
-    pub(crate) picture: watch::Receiver<Arc<Picture>>,
-    pub(crate) contact: watch::Receiver<Contact>,
-    pub(crate) addresses: Addresses,
+    pub(crate) board: watch::Sender<ReportBoard>,
+    pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
+    pub(crate) contact: watch::Receiver<ServerContact>,
+    pub(crate) addresses: LocalAddresses,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
     pub(crate) tasks: Tasks,
 }
 
 /// Says of every file that it is not written yet, and starts writing.
-pub(crate) fn start(files: Vec<CatalogueFile>, ground: &Ground) {
-    ground.board.send_modify(|board| {
+pub(crate) fn start(files: Vec<CatalogueFile>, context: &FileContext) {
+    context.board.send_modify(|board| {
         for file in &files {
-            board.files.insert(file.path.clone(), Standing::first(file));
+            board.files.insert(file.path.clone(), FileState::first(file));
         }
     });
     for files in together(files) {
-        let group = Group {
+        let group = FileGroup {
             files,
-            ground: ground.clone(),
+            context: context.clone(),
             heard: false,
             failed: BTreeMap::new(),
             reload_failed: 0,
             reload_at: None,
         };
-        ground.tasks.spawn("files", group.run());
+        context.tasks.spawn("files", group.run());
     }
 }
 
@@ -90,9 +90,9 @@ pub fn put(path: &std::path::Path, text: &str) -> Result<bool, String> {
     files::replace(path, text)
 }
 
-impl Standing {
+impl FileState {
     fn first(file: &CatalogueFile) -> Self {
-        let (state, reason) = (State::Pending, "not written yet".to_owned());
+        let (state, reason) = (StatusState::Pending, "not written yet".to_owned());
         Self { state, reason, failed: 0, changed_ms: None, before: file.before.clone() }
     }
 }
@@ -113,9 +113,9 @@ fn together(files: Vec<CatalogueFile>) -> Vec<Vec<CatalogueFile>> {
 }
 
 /// Files that are written and read together.
-struct Group {
+struct FileGroup {
     files: Vec<CatalogueFile>,
-    ground: Ground,
+    context: FileContext,
     /// Whether the control plane answered in this agent's life. Before, the kept catalogue may be older than the files.
     heard: bool,
     /// How many times in a row each went wrong.
@@ -125,9 +125,9 @@ struct Group {
     reload_at: Option<Instant>,
 }
 
-impl Group {
+impl FileGroup {
     async fn run(mut self) {
-        let token = self.ground.tasks.token();
+        let token = self.context.tasks.token();
         let gather = self.files.iter().map(|file| file.debounce).max().unwrap_or(Span::ZERO).to_duration();
         loop {
             // A check or reload that is dropped is killed; the journal has the next agent read what was not.
@@ -150,15 +150,15 @@ impl Group {
 
     /// Waits until something changed that files are made of. Cancel safe.
     async fn changed(&mut self) -> bool {
-        let Ground { picture, contact, addresses, .. } = &mut self.ground;
+        let FileContext { snapshot, contact, addresses, .. } = &mut self.context;
         if self.heard {
             tokio::select! {
-                changed = picture.changed() => changed.is_ok(),
+                changed = snapshot.changed() => changed.is_ok(),
                 () = addresses.changed() => true,
             }
         } else {
             tokio::select! {
-                changed = picture.changed() => changed.is_ok(),
+                changed = snapshot.changed() => changed.is_ok(),
                 changed = contact.changed() => changed.is_ok(),
                 () = addresses.changed() => true,
             }
@@ -167,18 +167,18 @@ impl Group {
 
     /// Writes what is to be written and has it read. Says when to try again, if something went wrong.
     async fn pass(&mut self) -> Option<Instant> {
-        let picture = self.ground.picture.borrow_and_update().clone();
-        self.heard |= self.ground.contact.borrow_and_update().connected_since.is_some();
-        let scene = Arc::new(Scene {
-            node: self.ground.node.clone(),
-            namespace: self.ground.namespace.clone(),
-            addresses: self.ground.addresses.now(),
-            catalogue: picture.catalogue.clone(),
+        let snapshot = self.context.snapshot.borrow_and_update().clone();
+        self.heard |= self.context.contact.borrow_and_update().connected_since.is_some();
+        let context = Arc::new(CatalogueContext {
+            node: self.context.node.clone(),
+            namespace: self.context.namespace.clone(),
+            addresses: self.context.addresses.now(),
+            catalogue: snapshot.catalogue.clone(),
         });
-        let known = picture.index > 0;
-        let mut standings = Standings::new();
+        let known = snapshot.index > 0;
+        let mut standings = FileStates::new();
         for file in self.files.clone() {
-            let standing = self.write(&file, known, &scene).await;
+            let standing = self.write(&file, known, &context).await;
             standings.insert(file.path, standing);
         }
         let retry = self.count(&mut standings);
@@ -188,10 +188,10 @@ impl Group {
     }
 
     /// Counts what went wrong in a row, and says when it is tried again.
-    fn count(&mut self, standings: &mut Standings) -> Option<Instant> {
+    fn count(&mut self, standings: &mut FileStates) -> Option<Instant> {
         let mut most = 0;
         for (path, standing) in standings {
-            if standing.state == State::Failed {
+            if standing.state == StatusState::Failed {
                 let failed = self.failed.entry(path.clone()).or_default();
                 *failed = failed.saturating_add(1);
                 standing.failed = *failed;
@@ -200,11 +200,11 @@ impl Group {
                 self.failed.remove(path);
             }
         }
-        (most > 0).then(|| Instant::now() + delay::after(most, self.ground.seed).to_duration())
+        (most > 0).then(|| Instant::now() + delay::after(most, self.context.seed).to_duration())
     }
 
     /// Has the files read that were put in place and are not known to be read. Says when to try again, if it failed.
-    async fn reload(&mut self, standings: &mut Standings) -> Option<Instant> {
+    async fn reload(&mut self, standings: &mut FileStates) -> Option<Instant> {
         let unread = self.unread().await;
         if unread.is_empty() {
             (self.reload_failed, self.reload_at) = (0, None);
@@ -223,7 +223,7 @@ impl Group {
         for command in commands {
             if let Err(reason) = self.command(&command, timeout).await {
                 self.reload_failed = self.reload_failed.saturating_add(1);
-                let at = Instant::now() + delay::after(self.reload_failed, self.ground.seed).to_duration();
+                let at = Instant::now() + delay::after(self.reload_failed, self.context.seed).to_duration();
                 self.reload_at = Some(at);
                 tracing::warn!(reason, attempt = self.reload_failed, "could not have new files read");
                 let reason = format!("reload: {reason}; it is in place, and not known to be read");
@@ -234,7 +234,7 @@ impl Group {
             }
         }
         (self.reload_failed, self.reload_at) = (0, None);
-        if let Err(reason) = write::settle(&self.ground, unread.clone()).await {
+        if let Err(reason) = write::settle(&self.context, unread.clone()).await {
             for file in &unread {
                 complain(standings, file, &reason, 1);
             }
@@ -247,7 +247,7 @@ impl Group {
     async fn unread(&self) -> Vec<CatalogueFile> {
         let mut unread = Vec::new();
         for file in &self.files {
-            if file.reload.is_some() && write::is_unread(&self.ground, &file.path).await {
+            if file.reload.is_some() && write::is_unread(&self.context, &file.path).await {
                 unread.push(file.clone());
             }
         }
@@ -255,10 +255,10 @@ impl Group {
     }
 
     /// A reload that is not due yet is still what is wrong.
-    fn keep_complaint(&self, unread: &[CatalogueFile], standings: &mut Standings) {
-        let board = self.ground.board.borrow();
+    fn keep_complaint(&self, unread: &[CatalogueFile], standings: &mut FileStates) {
+        let board = self.context.board.borrow();
         for file in unread {
-            if let Some(said) = board.files.get(&file.path).filter(|said| said.state == State::Failed) {
+            if let Some(said) = board.files.get(&file.path).filter(|said| said.state == StatusState::Failed) {
                 complain(standings, file, &said.reason, self.reload_failed);
             }
         }
@@ -266,18 +266,18 @@ impl Group {
 
     /// Runs a command; what it said last is part of the reason why not.
     async fn command(&self, command: &Command, timeout: Span) -> Result<(), String> {
-        let facts = Facts { node: self.ground.node.to_string(), ..Facts::default() };
+        let facts = CommandFacts { node: self.context.node.to_string(), ..CommandFacts::default() };
         let ended = exec::run(command, &facts, timeout.to_duration(), None).await;
         let said = ended.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
         match (ended.exit, said) {
-            (exec::Exit::Done, _) => Ok(()),
+            (exec::CommandExit::Success, _) => Ok(()),
             (exit, "") => Err(exit.to_string()),
             (exit, said) => Err(format!("{exit}: {said}")),
         }
     }
 
-    fn show(&self, standings: Standings) {
-        self.ground.board.send_if_modified(|board| {
+    fn show(&self, standings: FileStates) {
+        self.context.board.send_if_modified(|board| {
             let mut changed = false;
             for (path, mut standing) in standings {
                 let before = board.files.get(&path);
@@ -294,20 +294,23 @@ impl Group {
 }
 
 /// A file that was written and is not right all the same. What is wrong with the file itself comes first.
-fn complain(standings: &mut Standings, file: &CatalogueFile, reason: &str, failed: u32) {
-    if let Some(standing) = standings.get_mut(&file.path).filter(|standing| standing.state == State::Success)
+fn complain(standings: &mut FileStates, file: &CatalogueFile, reason: &str, failed: u32) {
+    if let Some(standing) =
+        standings.get_mut(&file.path).filter(|standing| standing.state == StatusState::Success)
     {
-        (standing.state, standing.reason, standing.failed) = (State::Failed, reason.to_owned(), failed);
+        (standing.state, standing.reason, standing.failed) = (StatusState::Failed, reason.to_owned(), failed);
     }
 }
 
-fn tell(path: &std::path::Path, standing: &Standing) {
+fn tell(path: &std::path::Path, standing: &FileState) {
     let (path, reason) = (path.display(), &standing.reason);
     match standing.state {
-        State::Failed if standing.failed > 1 => {}
-        State::Failed => tracing::warn!(%path, reason, "a file of the catalogue failed"),
-        State::Pending | State::Running => tracing::info!(%path, reason, "a file of the catalogue waits"),
-        State::Success => tracing::info!(%path, "a file of the catalogue is as it is to be"),
+        StatusState::Failed if standing.failed > 1 => {}
+        StatusState::Failed => tracing::warn!(%path, reason, "a file of the catalogue failed"),
+        StatusState::Pending | StatusState::Running => {
+            tracing::info!(%path, reason, "a file of the catalogue waits")
+        }
+        StatusState::Success => tracing::info!(%path, "a file of the catalogue is as it is to be"),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Root and the agent's own user and group may ask; nobody else gets an answer. To add a noun: its paths in
 //! `bellwether_api::paths` below `/v1/agent/`, a file here with its handlers, a line in [`routes`], and what it needs in
-//! [`Local`].
+//! [`LocalApi`].
 
 mod catalogue;
 pub mod client;
@@ -25,12 +25,12 @@ use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
-use crate::board::Board;
-use crate::catalogue::Picture;
+use crate::catalogue::CatalogueSnapshot;
+use crate::report_board::ReportBoard;
 use crate::service::registry::Registry;
-use crate::service::{Key, Shown};
-use crate::status::Sources;
-use statuses::Desk;
+use crate::service::{InstanceKey, PublishedInstance};
+use crate::status::StatusSources;
+use statuses::StatusSink;
 
 /// The socket's name in the data directory.
 const SOCKET: &str = "agent.sock";
@@ -43,19 +43,19 @@ const BODY_DEADLINE: Duration = Duration::from_secs(10);
 
 /// What handlers need. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Local {
+pub(crate) struct LocalApi {
     /// What the local status is made of.
-    pub(crate) sources: Sources,
+    pub(crate) sources: StatusSources,
     /// Takes in statuses.
-    pub(crate) statuses: Desk,
+    pub(crate) statuses: StatusSink,
     /// Takes in services.
     pub(crate) registry: Registry,
     /// Whether each of them serves.
-    pub(crate) services: watch::Receiver<BTreeMap<Key, Shown>>,
+    pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
     /// How far entities are.
-    pub(crate) board: watch::Receiver<Board>,
+    pub(crate) board: watch::Receiver<ReportBoard>,
     /// The copy of the catalogue, and whether the agent keeps one up to date.
-    pub(crate) picture: watch::Receiver<Arc<Picture>>,
+    pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
     pub(crate) clock: Clock,
 }
@@ -67,7 +67,7 @@ pub fn socket(data_dir: &Path) -> PathBuf {
 }
 
 /// Everything that is answered here.
-fn routes(local: Local) -> Router {
+fn routes(local: LocalApi) -> Router {
     Router::new()
         .route(paths::AGENT_STATUS, get(status::get))
         .route(paths::AGENT_STATUSES, put(statuses::put))
@@ -84,7 +84,7 @@ fn routes(local: Local) -> Router {
 }
 
 /// Answers until the level stops. A socket that cannot be made is no reason not to run what is to run here.
-pub(crate) async fn serve(local: Local, data_dir: PathBuf, level: bellwether_rt::tasks::Tasks) {
+pub(crate) async fn serve(local: LocalApi, data_dir: PathBuf, level: bellwether_rt::tasks::Tasks) {
     let path = socket(&data_dir);
     match listen::bind(&path) {
         Ok(listener) => {

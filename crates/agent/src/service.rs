@@ -3,38 +3,38 @@
 
 mod addresses;
 pub(crate) mod instance;
-pub(crate) mod offered;
+pub(crate) mod registered;
 pub(crate) mod registry;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bellwether_core::records::offers::Serving;
+use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::words::name::{InstanceName, ServiceName};
 use tokio::sync::watch;
 
-pub(crate) use addresses::Addresses;
+pub(crate) use addresses::LocalAddresses;
 
 use crate::config::service::Service;
 
 /// Which instance of which service.
-pub(crate) type Key = (ServiceName, InstanceName);
+pub(crate) type InstanceKey = (ServiceName, InstanceName);
 
 /// One instance and whether it serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct PublishedInstance {
     pub(crate) service: Arc<Service>,
-    pub(crate) serving: Serving,
+    pub(crate) serving: CheckStatus,
     /// What it waits for before it serves.
     pub(crate) lacks: BTreeSet<ServiceName>,
 }
 
 /// Every instance there is now.
-pub(crate) type Board = watch::Sender<BTreeMap<Key, Shown>>;
+pub(crate) type PublishedInstances = watch::Sender<BTreeMap<InstanceKey, PublishedInstance>>;
 
 impl Service {
     /// Which one it is.
-    pub(crate) fn key(&self) -> Key {
+    pub(crate) fn key(&self) -> InstanceKey {
         (self.name.clone(), self.id.clone())
     }
 }

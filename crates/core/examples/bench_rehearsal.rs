@@ -6,14 +6,16 @@
 
 use std::time::Instant;
 
-use bellwether_core::records::node::Contact;
-use bellwether_core::records::policy::{Draft, Policy};
-use bellwether_core::records::rollout::State;
-use bellwether_core::rollout::rehearsal::behaviour::{Answer, Behaviour, Everybody, Told};
-use bellwether_core::rollout::rehearsal::chance::Chance;
-use bellwether_core::rollout::rehearsal::fleet::Fleet;
-use bellwether_core::rollout::rehearsal::timeline::End;
-use bellwether_core::rollout::rehearsal::{Rehearsal, Scene};
+use bellwether_core::records::node::PresenceState;
+use bellwether_core::records::policy::{Policy, PolicyDraft};
+use bellwether_core::records::rollout::RolloutState;
+use bellwether_core::rollout::simulation::behaviour::{
+    AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour,
+};
+use bellwether_core::rollout::simulation::fleet::SimulatedFleet;
+use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::rollout::simulation::timeline::SimulationEnd;
+use bellwether_core::rollout::simulation::{Simulation, SimulationSetup};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -21,25 +23,30 @@ use bellwether_core::words::time::{Span, Timestamp};
 /// Everybody takes between 10 and 60 seconds, so that every second brings something.
 struct Uneven;
 
-impl Behaviour for Uneven {
-    fn answer(&self, _: &Told<'_>, chance: &mut Chance) -> Answer {
-        Answer::Succeeds { apply: Span::from_millis(10_000 + chance.below(50_000)) }
+impl TargetBehaviour for Uneven {
+    fn answer(&self, _: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
+        SimulatedResponse::Succeeds { apply: Span::from_millis(10_000 + chance.below(50_000)) }
     }
 }
 
 fn main() {
     for targets in [1_000, 10_000, 100_000, 1_000_000] {
-        run(targets, "even", &Everybody::succeeds(Span::from_secs(30)), &State::Succeeded);
-        run(targets, "uneven", &Uneven, &State::Succeeded);
-        let policy = Policy::new(Draft::default()).unwrap();
-        run(targets, "bad", &Everybody::fails_at_last(Span::from_secs(30), &policy), &State::RolledBack);
+        run(targets, "even", &UniformBehaviour::succeeds(Span::from_secs(30)), &RolloutState::Succeeded);
+        run(targets, "uneven", &Uneven, &RolloutState::Succeeded);
+        let policy = Policy::new(PolicyDraft::default()).unwrap();
+        run(
+            targets,
+            "bad",
+            &UniformBehaviour::fails_at_last(Span::from_secs(30), &policy),
+            &RolloutState::RolledBack,
+        );
     }
 }
 
-fn run(targets: usize, name: &str, behaviour: &impl Behaviour, expected: &State) {
-    let policy = Policy::new(Draft::default()).unwrap();
+fn run(targets: usize, name: &str, behaviour: &impl TargetBehaviour, expected: &RolloutState) {
+    let policy = Policy::new(PolicyDraft::default()).unwrap();
     let names: Vec<TargetName> = (0..targets).map(|n| format!("node-{n:07}").parse().unwrap()).collect();
-    let fleet = Fleet {
+    let fleet = SimulatedFleet {
         entity: "web".parse().unwrap(),
         by: "bench".parse().unwrap(),
         good: "v1".parse().unwrap(),
@@ -47,10 +54,11 @@ fn run(targets: usize, name: &str, behaviour: &impl Behaviour, expected: &State)
         at: Timestamp::EPOCH,
     };
     let started = Instant::now();
-    let board = fleet.board(&policy, names.iter().map(|name| (name.clone(), Contact::Up, Labels::default())));
-    let timeline = Rehearsal::run(Scene::of(board), behaviour);
+    let board =
+        fleet.board(&policy, names.iter().map(|name| (name.clone(), PresenceState::Up, Labels::default())));
+    let timeline = Simulation::run(SimulationSetup::of(board), behaviour);
     let time = started.elapsed();
-    assert_eq!(timeline.end, End::Over(expected.clone()));
+    assert_eq!(timeline.end, SimulationEnd::Over(expected.clone()));
     println!("rehearsal_{name}_{targets} {:.1} ms", time.as_secs_f64() * 1e3);
     println!("rehearsal_{name}_{targets}_passes {} passes", timeline.passes);
 }

@@ -1,7 +1,7 @@
 //! Bellwether's thinking: what is remembered, what follows from it, and why.
 //!
 //! Reading order: [`words`], [`records`], [`rollout`], [`decide`], [`catalogue`], [`world`], [`local`],
-//! [`answer`], [`access`]. Nothing here reads a clock, a file, a socket or a random source; `now` and seeds come as
+//! [`dns`], [`access`]. Nothing here reads a clock, a file, a socket or a random source; `now` and seeds come as
 //! arguments, and the crate is `no_std`, so the compiler holds that wall.
 //!
 //! # The rollout engine as a library
@@ -62,9 +62,9 @@ extern crate alloc;
 extern crate std;
 
 pub mod access;
-pub mod answer;
 pub mod catalogue;
 pub mod decide;
+pub mod dns;
 pub mod local;
 pub mod records;
 pub mod rollout;

@@ -19,14 +19,14 @@ use std::any::Any;
 use std::future::Future;
 use std::time::Duration;
 
-use crate::{Batch, Compare, Entry, Op, Outcome, Range, Revision, Store, Txn, Watch, WatchError};
+use crate::{Batch, CommitOutcome, Compare, Entry, Op, Range, Revision, Store, Txn, Watch, WatchError};
 
 /// How long a law waits for what must happen: far longer than any back end takes on a busy machine.
 pub const BOUND: Duration = Duration::from_secs(60);
 
 /// An empty store under test and whatever must outlive it.
 #[derive(Debug)]
-pub struct Subject {
+pub struct StoreUnderTest {
     /// The store.
     pub store: Store,
     /// Its directory, its tasks.
@@ -88,13 +88,17 @@ pub fn delete(key: &str) -> Op {
 /// Commits `ops` without compares and gives the revision.
 pub async fn commit(store: &Store, ops: impl Into<Vec<Op>>) -> Revision {
     match commit_if(store, [], ops).await {
-        Outcome::Committed(revision) => revision,
-        Outcome::Conflict { .. } => unreachable!("there is no compare that could fail"),
+        CommitOutcome::Committed(revision) => revision,
+        CommitOutcome::Conflict { .. } => unreachable!("there is no compare that could fail"),
     }
 }
 
 /// Commits `ops` if `compares` hold.
-pub async fn commit_if(store: &Store, compares: impl Into<Vec<Compare>>, ops: impl Into<Vec<Op>>) -> Outcome {
+pub async fn commit_if(
+    store: &Store,
+    compares: impl Into<Vec<Compare>>,
+    ops: impl Into<Vec<Op>>,
+) -> CommitOutcome {
     store.commit(Txn { compares: compares.into(), ops: ops.into() }).await.unwrap()
 }
 

@@ -34,19 +34,19 @@ use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
 pub use self::settings::{Compaction, EtcdIdentity, EtcdSettings};
-use self::shared::Shared;
+use self::shared::EtcdClient;
 use crate::backend::{Answer, Backend};
 use crate::entry::{Keys, LeaseId, Page, Revision};
 use crate::error::{OpenError, StoreError};
 use crate::health::Health;
 use crate::range::Range;
-use crate::txn::{Outcome, Txn};
+use crate::txn::{CommitOutcome, Txn};
 use crate::watch::Watch;
 
 /// The etcd back end.
 #[derive(Debug)]
 pub(crate) struct Etcd {
-    shared: Arc<Shared>,
+    shared: Arc<EtcdClient>,
     level: Tasks,
     /// Commits under way.
     flights: TaskTracker,
@@ -58,7 +58,7 @@ impl Etcd {
     pub(crate) async fn start(settings: EtcdSettings, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
         settings.check()?;
         let level = tasks.child();
-        let shared = Arc::new(Shared::new(&settings, level.token()).await?);
+        let shared = Arc::new(EtcdClient::new(&settings, level.token()).await?);
         let health = probe::open(&shared).await?;
         shared.health.send_replace(health);
         level.spawn("etcd store probe", probe::run(shared.clone(), settings.probe_every));
@@ -88,7 +88,7 @@ impl Backend for Etcd {
         self.ask(async move { read::keys(&self.shared, range, at, limit).await })
     }
 
-    fn commit(&self, txn: Txn) -> Answer<'_, Outcome> {
+    fn commit(&self, txn: Txn) -> Answer<'_, CommitOutcome> {
         self.ask(async move {
             let shared = self.shared.clone();
             // A task of its own, so that a caller who hangs up does not leave etcd with half of a request.

@@ -17,7 +17,7 @@ use crate::watch::{Batch, Batches, WatchError};
 const LOOK: usize = 256;
 
 #[derive(Debug, Clone, Copy)]
-struct Head {
+struct FeedHead {
     revision: Revision,
     open: bool,
 }
@@ -26,13 +26,13 @@ struct Head {
 #[derive(Debug)]
 pub(crate) struct Feed {
     history: Mutex<History>,
-    head: watch::Sender<Head>,
+    head: watch::Sender<FeedHead>,
 }
 
 impl Feed {
     /// A feed that goes on from `revision`, keeping what `history` does.
     pub(crate) fn new(history: History, revision: Revision) -> Self {
-        let head = watch::Sender::new(Head { revision, open: true });
+        let head = watch::Sender::new(FeedHead { revision, open: true });
         Self { history: Mutex::new(history), head }
     }
 
@@ -70,18 +70,18 @@ pub(crate) trait Replay: Send + Sync + std::fmt::Debug {
 
 /// One watcher of a feed.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct FeedFollower {
     range: Range,
     /// Every commit up to here was looked at.
     seen: Revision,
     /// Batches at or below `seen` that were not handed out yet.
     ready: VecDeque<Batch>,
     feed: Arc<Feed>,
-    head: watch::Receiver<Head>,
+    head: watch::Receiver<FeedHead>,
     replay: Arc<dyn Replay>,
 }
 
-impl Follower {
+impl FeedFollower {
     pub(crate) fn new(feed: &Arc<Feed>, replay: Arc<dyn Replay>, range: Range, after: Revision) -> Self {
         let (feed, head) = (feed.clone(), feed.head.subscribe());
         Self { range, seen: after, ready: VecDeque::new(), feed, head, replay }
@@ -117,7 +117,7 @@ impl Follower {
     }
 }
 
-impl Batches for Follower {
+impl Batches for FeedFollower {
     fn next(&mut self) -> BoxFuture<'_, Result<Batch, WatchError>> {
         self.advance().boxed()
     }

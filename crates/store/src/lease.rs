@@ -27,7 +27,7 @@ pub(crate) fn check_ttl(ttl: Duration) -> Result<(), StoreError> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HeldLease {
     ttl: Duration,
     deadline: Instant,
 }
@@ -35,14 +35,14 @@ struct Held {
 /// The leases that have not ended, and when each does unless it is kept alive.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
-    held: Mutex<BTreeMap<LeaseId, Held>>,
+    held: Mutex<BTreeMap<LeaseId, HeldLease>>,
     sooner: Notify,
 }
 
 impl Leases {
     /// Starts `lease` with its whole time.
     pub(crate) fn start(&self, lease: LeaseId, ttl: Duration) {
-        self.held().insert(lease, Held { ttl, deadline: Instant::now() + ttl });
+        self.held().insert(lease, HeldLease { ttl, deadline: Instant::now() + ttl });
         self.sooner.notify_one();
     }
 
@@ -82,7 +82,7 @@ impl Leases {
         (over, next)
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeMap<LeaseId, Held>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<LeaseId, HeldLease>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

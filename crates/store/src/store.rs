@@ -17,7 +17,7 @@ use crate::health::Health;
 use crate::lease;
 use crate::memory::Memory;
 use crate::range::Range;
-use crate::txn::{Outcome, Txn};
+use crate::txn::{CommitOutcome, Txn};
 use crate::watch::Watch;
 
 /// Ordered bytes with revisions. Clones share one store.
@@ -125,7 +125,7 @@ impl Store {
     /// [`StoreError::DiskFull`], [`StoreError::Unreachable`], [`StoreError::Unknown`], [`StoreError::Broken`] and
     /// [`StoreError::Closed`] for the store. Only `Unknown` and `Broken` leave open whether the changes were made:
     /// look before committing them again.
-    pub async fn commit(&self, txn: Txn) -> Result<Outcome, StoreError> {
+    pub async fn commit(&self, txn: Txn) -> Result<CommitOutcome, StoreError> {
         txn.check()?;
         self.0.commit(txn).await
     }

@@ -8,5 +8,5 @@
 
 pub mod certificates;
 pub mod etcd;
-pub mod line;
-mod through;
+pub mod faulty;
+mod faulty_backend;

@@ -145,7 +145,7 @@ fn within(limit: Limit, found: usize, most: usize) -> Result<(), StoreError> {
 
 /// What came of a transaction that the store answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CommitOutcome {
     /// Every compare held and the changes are durable. The revision is this commit's own, or the store's
     /// current one if there was nothing to change.
     Committed(Revision),

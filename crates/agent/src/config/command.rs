@@ -7,7 +7,7 @@ use super::recipe::Command;
 
 /// What commands have unless they say otherwise.
 #[derive(Debug, Clone)]
-pub(super) struct Setting {
+pub(super) struct CommandDefaults {
     pub(super) workdir: PathBuf,
     pub(super) env: BTreeMap<String, String>,
 }
@@ -16,7 +16,7 @@ pub(super) struct Setting {
 pub(super) const FORM: &str = "write an array of strings like [\"/usr/bin/install\", \"-D\"], a table that names a runner, or an array of those; there is no shell";
 
 /// A command with these arguments.
-pub(super) fn command(argv: &[String], setting: &Setting) -> Result<Command, String> {
+pub(super) fn command(argv: &[String], setting: &CommandDefaults) -> Result<Command, String> {
     let program = argv.first().ok_or("a command needs a program")?;
     if program.is_empty() {
         return Err("the program's name is empty".to_owned());
@@ -31,7 +31,7 @@ pub(super) fn command(argv: &[String], setting: &Setting) -> Result<Command, Str
 }
 
 /// The command of a table with `argv`.
-pub(super) fn from_table(table: &toml::Table, setting: &Setting) -> Result<Command, String> {
+pub(super) fn from_table(table: &toml::Table, setting: &CommandDefaults) -> Result<Command, String> {
     let mut setting = setting.clone();
     let mut argv = None;
     for (key, value) in table {

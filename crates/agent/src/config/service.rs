@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::str::FromStr;
 
-use bellwether_api::v1::service::definition::{CheckDefinition, Definition};
+use bellwether_api::v1::service::definition::{CheckDefinition, ServiceDefinition};
 use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::health::Hysteresis;
-use bellwether_core::records::offers::{MAX_WORD_BYTES, MAX_WORDS};
+use bellwether_core::records::registrations::{MAX_WORD_BYTES, MAX_WORDS};
 use bellwether_core::records::report::MAX_LACKS;
 use bellwether_core::words::name::{CheckName, EntityName, InstanceName, InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Span;
 
-use super::check::{authority, http};
-use super::command::{Setting, command};
-use super::recipe::{Check, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, Probe};
+use super::command::{CommandDefaults, command};
+use super::recipe::{CheckRecipe, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, Probe};
+use super::validate::{authority, http};
 
 /// Most checks of one service.
 const MAX_CHECKS: usize = 16;
@@ -33,7 +33,7 @@ pub struct Service {
     /// Which one among those of this machine.
     pub id: InstanceName,
     /// Where it is reached.
-    pub at: At,
+    pub at: ServiceAddress,
     /// Its port.
     pub port: Option<u16>,
     /// What its like is told apart by.
@@ -45,14 +45,14 @@ pub struct Service {
     /// What must be there before it is said to serve.
     pub needs: Vec<Need>,
     /// What is asked all the time.
-    pub checks: BTreeMap<CheckName, Check>,
+    pub checks: BTreeMap<CheckName, CheckRecipe>,
     /// What is listened for, and for how long it holds.
     pub listening: BTreeMap<CheckName, Span>,
 }
 
 /// Where a service is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum At {
+pub enum ServiceAddress {
     /// At the machine's own addresses.
     Machine,
     /// At the machine's addresses on this interface.
@@ -63,18 +63,18 @@ pub enum At {
 
 /// What is wrong with a definition: which field, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct DefinitionError {
     /// The field, like `check.port.interval`.
     pub field: String,
     /// Why not.
     pub reason: String,
 }
 
-fn wrong(field: &str, reason: impl Display) -> Wrong {
-    Wrong { field: field.to_owned(), reason: reason.to_string() }
+fn wrong(field: &str, reason: impl Display) -> DefinitionError {
+    DefinitionError { field: field.to_owned(), reason: reason.to_string() }
 }
 
-fn read<T: FromStr<Err: Display>>(field: &str, text: &str) -> Result<T, Wrong> {
+fn read<T: FromStr<Err: Display>>(field: &str, text: &str) -> Result<T, DefinitionError> {
     text.parse().map_err(|error| wrong(field, error))
 }
 
@@ -82,8 +82,8 @@ impl Service {
     /// Makes a service of its definition.
     ///
     /// # Errors
-    /// [`Wrong`] naming the field.
-    pub fn of(definition: &Definition) -> Result<Self, Wrong> {
+    /// [`DefinitionError`] naming the field.
+    pub fn of(definition: &ServiceDefinition) -> Result<Self, DefinitionError> {
         let name: ServiceName = read("name", &definition.name)?;
         let id = read("id", definition.id.as_deref().unwrap_or(&definition.name))?;
         if definition.port == Some(0) {
@@ -106,19 +106,19 @@ impl Service {
     }
 }
 
-fn at(definition: &Definition) -> Result<At, Wrong> {
+fn at(definition: &ServiceDefinition) -> Result<ServiceAddress, DefinitionError> {
     match (definition.address, &definition.interface) {
-        (None, None) => Ok(At::Machine),
-        (None, Some(interface)) => Ok(At::Interface(read("interface", interface)?)),
+        (None, None) => Ok(ServiceAddress::Machine),
+        (None, Some(interface)) => Ok(ServiceAddress::Interface(read("interface", interface)?)),
         (Some(address), None) => {
             let interface = read("address", GIVEN)?;
-            Ok(At::Address(Addresses(BTreeMap::from([(interface, vec![address])]))))
+            Ok(ServiceAddress::Address(Addresses(BTreeMap::from([(interface, vec![address])]))))
         }
         (Some(_), Some(_)) => Err(wrong("interface", "say an address or an interface, not both")),
     }
 }
 
-fn needs(own: &ServiceName, texts: &[String]) -> Result<Vec<Need>, Wrong> {
+fn needs(own: &ServiceName, texts: &[String]) -> Result<Vec<Need>, DefinitionError> {
     if texts.len() > MAX_LACKS {
         return Err(wrong("needs", format!("there are more than {MAX_LACKS}")));
     }
@@ -129,9 +129,9 @@ fn needs(own: &ServiceName, texts: &[String]) -> Result<Vec<Need>, Wrong> {
     Ok(needs)
 }
 
-type Checks = (BTreeMap<CheckName, Check>, BTreeMap<CheckName, Span>);
+type Checks = (BTreeMap<CheckName, CheckRecipe>, BTreeMap<CheckName, Span>);
 
-fn checks(definitions: &[CheckDefinition]) -> Result<Checks, Wrong> {
+fn checks(definitions: &[CheckDefinition]) -> Result<Checks, DefinitionError> {
     if definitions.len() > MAX_CHECKS {
         return Err(wrong("check", format!("there are more than {MAX_CHECKS}")));
     }
@@ -161,7 +161,7 @@ fn checks(definitions: &[CheckDefinition]) -> Result<Checks, Wrong> {
     Ok((asked, heard))
 }
 
-fn asking(definition: &CheckDefinition, probe: Probe) -> Result<Check, Wrong> {
+fn asking(definition: &CheckDefinition, probe: Probe) -> Result<CheckRecipe, DefinitionError> {
     let field = |field: &str| format!("check.{}.{field}", definition.name);
     let limits = Hysteresis::default();
     let hysteresis = Hysteresis {
@@ -173,7 +173,7 @@ fn asking(definition: &CheckDefinition, probe: Probe) -> Result<Check, Wrong> {
             return Err(wrong(&field(key), format!("{number} is not from 1 to 100")));
         }
     }
-    Ok(Check {
+    Ok(CheckRecipe {
         probe,
         interval: span(&field("interval"), definition.interval.as_deref(), DEFAULT_INTERVAL)?,
         timeout: span(&field("timeout"), definition.timeout.as_deref(), DEFAULT_CHECK_TIMEOUT)?,
@@ -181,7 +181,7 @@ fn asking(definition: &CheckDefinition, probe: Probe) -> Result<Check, Wrong> {
     })
 }
 
-fn probe(check: &CheckDefinition) -> Result<Option<Probe>, Wrong> {
+fn probe(check: &CheckDefinition) -> Result<Option<Probe>, DefinitionError> {
     let field = |field: &str| format!("check.{}.{field}", check.name);
     if check.status.is_some() && check.http.is_none() {
         return Err(wrong(&field("status"), "only an http check has a status"));
@@ -195,7 +195,7 @@ fn probe(check: &CheckDefinition) -> Result<Option<Probe>, Wrong> {
     if check.warning_exit.is_some_and(|code| !(1..256).contains(&code)) {
         return Err(wrong(&field("warning_exit"), "it is not from 1 to 255"));
     }
-    let setting = Setting { workdir: "/".into(), env: BTreeMap::new() };
+    let setting = CommandDefaults { workdir: "/".into(), env: BTreeMap::new() };
     Ok(match (&check.exec, &check.http, &check.tcp) {
         (Some(argv), None, None) => {
             let command = command(argv, &setting).map_err(|reason| wrong(&field("exec"), reason))?;
@@ -216,7 +216,7 @@ fn probe(check: &CheckDefinition) -> Result<Option<Probe>, Wrong> {
 }
 
 /// A length of time, longer than nothing.
-fn span(field: &str, text: Option<&str>, otherwise: Span) -> Result<Span, Wrong> {
+fn span(field: &str, text: Option<&str>, otherwise: Span) -> Result<Span, DefinitionError> {
     let span = text.map_or(Ok(otherwise), |text| read(field, text))?;
     if span == Span::ZERO { Err(wrong(field, "it must be longer than nothing")) } else { Ok(span) }
 }

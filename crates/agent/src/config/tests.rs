@@ -1,4 +1,4 @@
-use super::files::Form;
+use super::files::FileForm;
 use super::recipe::{Probe, Runner, UnitAction};
 use super::*;
 
@@ -167,16 +167,19 @@ fn conf_d_adds_sections_and_a_section_in_two_files_is_refused() {
 
 #[test]
 fn a_file_of_the_catalogue_says_one_thing_and_has_its_defaults() {
-    use bellwether_core::catalogue::need::Wanted;
+    use bellwether_core::catalogue::need::RequiredState;
     use files::Format;
     let file = |more: &str| load(&format!("{AGENT}[entity.web]\n[[file]]\npath = \"/a/b\"\n{more}"));
     let hiera = file("format = \"hiera\"\nrequired = [\"db\"]").unwrap().files.remove(0);
-    assert_eq!((hiera.form, hiera.selection.level), (Form::Known(Format::Hiera), Wanted::Addressable));
+    assert_eq!(
+        (hiera.form, hiera.selection.level),
+        (FileForm::Known(Format::Hiera), RequiredState::Addressable)
+    );
     assert_eq!((hiera.debounce, hiera.mode), (files::DEFAULT_DEBOUNCE, None));
     let text = file("text = \"a\"\nmode = \"0640\"\ndebounce = \"0\"").unwrap().files.remove(0);
     assert_eq!(
         (text.selection.level, text.mode, text.debounce.as_millis()),
-        (Wanted::Functional, Some(0o640), 0)
+        (RequiredState::Functional, Some(0o640), 0)
     );
     for (more, reason) in [
         ("", "say what to write: format, template or text"),

@@ -7,16 +7,16 @@ use axum::extract::{Path, Request, State};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::read;
 use bellwether_api::v1;
-use bellwether_core::local::statuses::{Said, Statuses};
+use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
 use bellwether_core::records::status::Status;
 use bellwether_core::words::name::Category;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::Local;
-use super::problem::{Failure, body};
-use crate::board::Board;
+use super::LocalApi;
+use super::problem::{LocalFailure, body};
 use crate::ledger::Ledger;
+use crate::report_board::ReportBoard;
 
 /// Sayings that may wait for the disk; whoever comes when it is full waits, up to [`PATIENCE`].
 const QUEUE: usize = 64;
@@ -29,44 +29,50 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One saying, and where the answer goes.
 #[derive(Debug)]
-struct Saying {
+struct StatusCommand {
     category: Category,
-    said: Said,
+    said: StatusUpdate,
     answer: oneshot::Sender<Result<(), (Code, String)>>,
 }
 
 /// Takes in statuses. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Desk(mpsc::Sender<Saying>);
+pub(crate) struct StatusSink(mpsc::Sender<StatusCommand>);
 
-impl Desk {
+impl StatusSink {
     /// Starts the one task that changes the statuses of this machine, from what was kept.
-    pub(crate) fn start(kept: Statuses, ledger: Ledger, board: watch::Sender<Board>, tasks: &Tasks) -> Self {
+    pub(crate) fn start(
+        kept: LocalStatuses,
+        ledger: Ledger,
+        board: watch::Sender<ReportBoard>,
+        tasks: &Tasks,
+    ) -> Self {
         let (sender, queue) = mpsc::channel(QUEUE);
         board.send_modify(|board| board.statuses = kept.clone());
         tasks.spawn("statuses", work(kept, queue, (ledger, board), tasks.clone()));
         Self(sender)
     }
 
-    async fn say(&self, category: Category, said: Said) -> Result<(), Failure> {
+    async fn say(&self, category: Category, said: StatusUpdate) -> Result<(), LocalFailure> {
         let (answer, answered) = oneshot::channel();
-        let ending = || Failure::new(Code::Store, "could not keep the status: the agent is ending");
-        let saying = Saying { category, said, answer };
+        let ending = || LocalFailure::new(Code::Store, "could not keep the status: the agent is ending");
+        let saying = StatusCommand { category, said, answer };
         let asked = async {
             self.0.send(saying).await.map_err(|_| ending())?;
             let answer = answered.await.map_err(|_| ending())?;
-            answer.map_err(|(code, reason)| Failure::new(code, format!("could not {reason}")))
+            answer.map_err(|(code, reason)| LocalFailure::new(code, format!("could not {reason}")))
         };
-        let late = |_| Failure::new(Code::Timeout, format!("could not keep the status within {PATIENCE:?}"));
+        let late =
+            |_| LocalFailure::new(Code::Timeout, format!("could not keep the status within {PATIENCE:?}"));
         tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
     }
 }
 
 /// Takes sayings in until the level stops; those that have come in together share one write.
 async fn work(
-    mut statuses: Statuses,
-    mut queue: mpsc::Receiver<Saying>,
-    (ledger, board): (Ledger, watch::Sender<Board>),
+    mut statuses: LocalStatuses,
+    mut queue: mpsc::Receiver<StatusCommand>,
+    (ledger, board): (Ledger, watch::Sender<ReportBoard>),
     tasks: Tasks,
 ) {
     let token = tasks.token();
@@ -79,7 +85,7 @@ async fn work(
         }
         let mut next = statuses.clone();
         let mut taken = Vec::new();
-        for Saying { category, said, answer } in sayings {
+        for StatusCommand { category, said, answer } in sayings {
             match next.say(category, said) {
                 Ok(()) => taken.push(answer),
                 Err(refusal) => reply(answer, Err((Code::Refused, refusal.to_string()))),
@@ -108,20 +114,20 @@ fn reply(answer: oneshot::Sender<Result<(), (Code, String)>>, result: Result<(),
 
 /// Nothing: the answer to what was done.
 #[derive(Debug, serde::Serialize)]
-pub(super) struct Nothing {}
+pub(super) struct Empty {}
 
 pub(super) async fn put(
-    State(local): State<Local>,
+    State(local): State<LocalApi>,
     Path(category): Path<String>,
     request: Request,
-) -> Result<Json<Nothing>, Failure> {
+) -> Result<Json<Empty>, LocalFailure> {
     let category: Category = read("category", &category)?;
     let new: v1::local::NewStatus = body(request).await?;
     let v1::local::NewStatus { state, reason, lifetime_ms } = new;
     let shape = v1::status::Status { state, reason, lifetime_ms, ..v1::status::Status::default() };
     let Status { state, reason, lifetime, .. } = shape.try_into()?;
     let lifetime = lifetime.map(|lifetime| lifetime.lasts);
-    let said = Said { state, reason, lifetime, at: local.clock.now(), update: 0 };
+    let said = StatusUpdate { state, reason, lifetime, at: local.clock.now(), update: 0 };
     local.statuses.say(category, said).await?;
-    Ok(Json(Nothing {}))
+    Ok(Json(Empty {}))
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bellwether_core::catalogue::instance;
-use bellwether_core::records::offers::MAX_ADDRESSES;
+use bellwether_core::records::registrations::MAX_ADDRESSES;
 use bellwether_core::words::name::InterfaceName;
 use bellwether_rt::tasks::Tasks;
 use sysinfo::Networks;
@@ -16,9 +16,9 @@ const LOOK: Duration = Duration::from_secs(15);
 
 /// Where this machine is reached, kept up to date.
 #[derive(Debug, Clone)]
-pub(crate) struct Addresses(watch::Receiver<instance::Addresses>);
+pub(crate) struct LocalAddresses(watch::Receiver<instance::Addresses>);
 
-impl Addresses {
+impl LocalAddresses {
     /// What the configuration says, for ever; otherwise what the interfaces have, for as long as the level runs.
     pub(crate) fn watch(said: Option<instance::Addresses>, level: &Tasks) -> Self {
         if let Some(said) = said {

@@ -9,11 +9,11 @@ const KNOWN_PORTS: [&str; 12] =
     ["7420", "7421", "7430", "7440", "8600", "8500", "2379", "2380", "2389", "2390", "2399", "2400"];
 
 /// The shell blocks of a document, or of one section of it.
-fn blocks(document: &str, heading: Option<&str>) -> String {
+fn blocks(document: &str, direction: Option<&str>) -> String {
     let path = format!("{}/../../{document}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
-    let section = match heading {
-        Some(heading) => text.split(heading).nth(1).unwrap().split("\n##").next().unwrap(),
+    let section = match direction {
+        Some(direction) => text.split(direction).nth(1).unwrap().split("\n##").next().unwrap(),
         None => &text,
     };
     let blocks = section.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap());

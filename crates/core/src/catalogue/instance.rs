@@ -25,7 +25,7 @@ pub struct Instance {
     /// Whatever its users want to know besides.
     pub meta: BTreeMap<String, String>,
     /// Whether it serves.
-    pub level: Level,
+    pub level: InstanceState,
     /// Since when its level is that, by the server's clock.
     pub since: Timestamp,
 }
@@ -36,7 +36,7 @@ pub struct Addresses(pub BTreeMap<InterfaceName, Vec<IpAddr>>);
 
 /// Whether an instance serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Level {
+pub enum InstanceState {
     /// All its checks pass, or it has none.
     Passing,
     /// It serves, but somebody should look at it.
@@ -66,7 +66,7 @@ impl Addresses {
     }
 }
 
-impl Level {
+impl InstanceState {
     /// Whether others may be sent to it.
     #[must_use]
     pub const fn serves(&self) -> bool {

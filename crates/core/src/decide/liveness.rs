@@ -8,20 +8,20 @@ use alloc::vec;
 
 pub use contacts::Contacts;
 
-use crate::records::event::Draft;
+use crate::records::event::EventDraft;
 use crate::records::key::Record;
-use crate::records::node::{Contact, Presence};
+use crate::records::node::{Presence, PresenceState};
 use crate::records::server::Server;
-use crate::verdict::{Atom, Verdict, Write};
+use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::name::{NodeName, ServerName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
-use crate::world::{Kept, Map};
+use crate::world::{Map, Versioned};
 
 /// How long a node may be quiet. Counted from the end of its last session; a session that dies without a word is
 /// noticed by its pings, which stay away, within 14 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct PresenceLimits {
     /// Quiet for so long is `suspect`.
     pub suspect: Span,
     /// Quiet for so long is `unreachable`. Longer than `suspect`.
@@ -30,7 +30,7 @@ pub struct Limits {
     pub reconnect: Span,
 }
 
-impl Default for Limits {
+impl Default for PresenceLimits {
     /// 5 s and 15 s: with the pings that is at most 19 s and 29 s after a cable is cut. 15 s for a whole fleet to find
     /// another server: agents call again within 8 s, and ten thousand handshakes take a few more.
     fn default() -> Self {
@@ -40,45 +40,47 @@ impl Default for Limits {
 
 /// From where it is looked, and with which limits.
 #[derive(Debug, Clone, Copy)]
-pub struct Watch<'a> {
+pub struct LivenessContext<'a> {
     /// The server that looks.
     pub me: &'a ServerName,
     /// The servers that have their place now.
-    pub servers: &'a Map<ServerName, Kept<Server>>,
+    pub servers: &'a Map<ServerName, Versioned<Server>>,
     /// Whether it leads, and so looks after the nodes of servers that are gone.
     pub leads: bool,
     /// How long a node may be quiet.
-    pub limits: Limits,
+    pub limits: PresenceLimits,
 }
 
-impl Watch<'_> {
+impl LivenessContext<'_> {
     fn lives(&self, server: &ServerName) -> bool {
         self.servers.contains_key(server)
     }
 }
 
 /// What a look at one node comes to.
-enum Finding<'a> {
+enum PresenceFinding<'a> {
     /// Its presence says what its sessions say, or it is not this server's to judge.
-    Told,
+    Unchanged,
     /// Nothing, before then.
     Waits(Timestamp),
     /// Its presence is to say this, and that this server holds or held it, because of that.
-    Changes(Contact, &'a ServerName, String),
+    Changes(PresenceState, &'a ServerName, String),
 }
 
 /// Presences that are out of step with the sessions. Costs what changed since the last look, not what there is.
 ///
 /// Woken by: sessions opening and closing, nodes joining, servers coming and going, its own wake.
 #[must_use]
-pub fn decide(fleet: &Fleet, contacts: &Contacts, watch: &Watch<'_>, now: Timestamp) -> Verdict {
-    let mut verdict = Verdict { atoms: vec![], wake: contacts.next_due() };
+pub fn decide(fleet: &Fleet, contacts: &Contacts, watch: &LivenessContext<'_>, now: Timestamp) -> Verdict {
+    let mut verdict = Verdict { changesets: vec![], wake: contacts.next_due() };
     for node in contacts.unsettled() {
         match look(fleet, contacts, (node, watch), now) {
-            Finding::Told => {}
-            Finding::Waits(due) => verdict.wake = Some(verdict.wake.map_or(due, |wake| wake.min(due))),
-            Finding::Changes(contact, server, cause) => {
-                verdict.atoms.extend(change(fleet, node, (contact, now), (server, &cause)));
+            PresenceFinding::Unchanged => {}
+            PresenceFinding::Waits(due) => {
+                verdict.wake = Some(verdict.wake.map_or(due, |wake| wake.min(due)))
+            }
+            PresenceFinding::Changes(contact, server, cause) => {
+                verdict.changesets.extend(change(fleet, node, (contact, now), (server, &cause)));
             }
         }
     }
@@ -88,26 +90,26 @@ pub fn decide(fleet: &Fleet, contacts: &Contacts, watch: &Watch<'_>, now: Timest
 fn look<'a>(
     fleet: &'a Fleet,
     contacts: &Contacts,
-    (node, watch): (&NodeName, &Watch<'a>),
+    (node, watch): (&NodeName, &LivenessContext<'a>),
     now: Timestamp,
-) -> Finding<'a> {
+) -> PresenceFinding<'a> {
     let heard = contacts.heard_at(node).map(|heard| heard.plus(watch.limits.suspect));
     let heard = heard.filter(|until| now < *until);
     let connected = contacts.is_connected(node);
     let kept = fleet.presences.get(node).map(|kept| &*kept.value);
     let held_by = kept.and_then(|presence| presence.server.as_ref());
     let mine = held_by == Some(watch.me);
-    let up = kept.is_some_and(|presence| presence.contact == Contact::Up);
+    let up = kept.is_some_and(|presence| presence.contact == PresenceState::Up);
     let lost = held_by.is_none_or(|server| !watch.lives(server));
     // The server called last takes a node over, once: two that each hear it do not take it from each other for ever.
     let takes = connected && (!up || (!mine && (lost || contacts.is_untold(node))));
     if takes || (heard.is_some() && !up) {
-        return Finding::Changes(Contact::Up, watch.me, "it holds a session".to_string());
+        return PresenceFinding::Changes(PresenceState::Up, watch.me, "it holds a session".to_string());
     }
     let orphan = watch.leads && lost;
     let present = kept.filter(|presence| match presence.contact {
-        Contact::Up | Contact::Suspect => true,
-        Contact::Never | Contact::Unreachable => false,
+        PresenceState::Up | PresenceState::Suspect => true,
+        PresenceState::Never | PresenceState::Unreachable => false,
     });
     match (present, connected, mine || orphan) {
         (Some(present), false, true) => quiet(
@@ -117,25 +119,29 @@ fn look<'a>(
             (watch, now),
         ),
         // Held by another server: this one has heard of it, and lets go of it when that is long enough ago.
-        (_, false, _) => heard.map_or(Finding::Told, Finding::Waits),
-        (_, true, _) => Finding::Told,
+        (_, false, _) => heard.map_or(PresenceFinding::Unchanged, PresenceFinding::Waits),
+        (_, true, _) => PresenceFinding::Unchanged,
     }
 }
 
 fn quiet<'a>(
-    contact: Contact,
+    contact: PresenceState,
     since: Timestamp,
     server: &'a ServerName,
-    (watch, now): (&Watch<'_>, Timestamp),
-) -> Finding<'a> {
+    (watch, now): (&LivenessContext<'_>, Timestamp),
+) -> PresenceFinding<'a> {
     let (limits, quiet) = (watch.limits, now.since(since));
     if quiet >= limits.unreachable {
-        return Finding::Changes(Contact::Unreachable, server, silent(quiet));
+        return PresenceFinding::Changes(PresenceState::Unreachable, server, silent(quiet));
     }
-    if quiet >= limits.suspect && contact != Contact::Suspect {
-        return Finding::Changes(Contact::Suspect, server, silent(quiet));
+    if quiet >= limits.suspect && contact != PresenceState::Suspect {
+        return PresenceFinding::Changes(PresenceState::Suspect, server, silent(quiet));
     }
-    Finding::Waits(since.plus(if quiet < limits.suspect { limits.suspect } else { limits.unreachable }))
+    PresenceFinding::Waits(since.plus(if quiet < limits.suspect {
+        limits.suspect
+    } else {
+        limits.unreachable
+    }))
 }
 
 fn silent(quiet: Span) -> String {
@@ -146,9 +152,9 @@ fn silent(quiet: Span) -> String {
 fn change(
     fleet: &Fleet,
     node: &NodeName,
-    (contact, now): (Contact, Timestamp),
+    (contact, now): (PresenceState, Timestamp),
     (server, cause): (&ServerName, &str),
-) -> Option<Atom> {
+) -> Option<Changeset> {
     fleet.active_node(node)?;
     let kept = fleet.presences.get(node).map(|kept| &*kept.value);
     let same = kept.filter(|presence| presence.contact == contact);
@@ -157,21 +163,21 @@ fn change(
     let write = Write::put(Record::Presence(node.clone(), presence));
     // A node that only calls another server is as up as it was: nothing to tell.
     if same.is_some() {
-        return Some(Atom { writes: vec![write], events: vec![] });
+        return Some(Changeset { writes: vec![write], events: vec![] });
     }
     let before = kept.map(|presence| presence.contact.as_str().to_string());
-    let event = Draft {
+    let event = EventDraft {
         kind: match contact {
-            Contact::Up => "node.up",
-            Contact::Suspect => "node.suspect",
-            Contact::Unreachable | Contact::Never => "node.unreachable",
+            PresenceState::Up => "node.up",
+            PresenceState::Suspect => "node.suspect",
+            PresenceState::Unreachable | PresenceState::Never => "node.unreachable",
         },
         subject: alloc::format!("node/{node}"),
         before,
         after: Some(contact.as_str().to_string()),
         cause: cause.to_string(),
     };
-    Some(Atom { writes: vec![write], events: vec![event] })
+    Some(Changeset { writes: vec![write], events: vec![event] })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
 use super::status::Status;
-use crate::rollout::sighting::{Doing, Health};
+use crate::rollout::observation::{TargetActivity, TargetHealth};
 use crate::words::counter::{AssignmentNumber, Generation};
 use crate::words::name::{Category, EntityName, NodeName, ServiceName};
 use crate::words::time::Timestamp;
@@ -41,9 +41,9 @@ pub struct EntityReport {
     /// The assignment this answers; zero for none.
     pub answering: AssignmentNumber,
     /// What it is doing about it.
-    pub doing: Doing,
+    pub activity: TargetActivity,
     /// Its health.
-    pub health: Health,
+    pub health: TargetHealth,
     /// Since when it is healthy without a break, by the server's clock.
     pub healthy_since: Option<Timestamp>,
     /// Services that it waits for before it goes on.

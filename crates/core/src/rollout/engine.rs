@@ -59,19 +59,19 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::answer::{Answer, absorb};
-use super::around::Around;
 use super::board::Board;
+use super::environment::RolloutEnvironment;
 use super::external;
-pub use super::external::Report;
-use super::operate::{self, Intent, Refusal};
-use super::question::Question;
-use super::sighting::Sighting;
-use crate::decide::rollout::{Verdict, decide};
-use crate::records::answers::Answers;
+pub use super::external::TargetReport;
+use super::hook_answer::{HookAnswer, absorb};
+use super::hook_question::HookQuestion;
+use super::observation::Observation;
+use super::operations::{self, Intent, OperationRefusal};
+use crate::decide::rollout::{RolloutVerdict, decide};
 use crate::records::entity::Entity;
-use crate::records::event::Draft;
-use crate::records::external::External;
+use crate::records::event::EventDraft;
+use crate::records::external::ExternalTarget;
+use crate::records::hook_answers::HookAnswers;
 use crate::records::policy::Policy;
 use crate::records::progress::Progress;
 use crate::records::rollout::Rollout;
@@ -92,10 +92,10 @@ pub struct Engine {
 struct World {
     board: Board,
     history: BTreeMap<RolloutNumber, Rollout>,
-    externals: BTreeMap<TargetName, External>,
-    events: Vec<Draft>,
-    around: Around,
-    questions: Vec<Question>,
+    externals: BTreeMap<TargetName, ExternalTarget>,
+    events: Vec<EventDraft>,
+    environment: RolloutEnvironment,
+    questions: Vec<HookQuestion>,
 }
 
 impl Engine {
@@ -116,22 +116,22 @@ impl Engine {
     /// Sets an entity's target version; makes the entity, with the default policy, if there is none.
     ///
     /// # Errors
-    /// As [`operate::start`].
+    /// As [`operations::start`].
     pub fn set_target_version(
         &mut self,
         namespace: &Namespace,
         entity: &EntityName,
         version: Version,
         intent: Intent,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OperationRefusal> {
         let (world, now) = (self.world(namespace, entity), intent.at);
-        let entity = operate::start(world.board.entity(), world.board.progress(), version, intent)?;
+        let entity = operations::start(world.board.entity(), world.board.progress(), version, intent)?;
         world.board.fold_entity(Arc::new(entity));
         world.decide(now);
         Ok(())
     }
 
-    /// Changes an entity by an operation of [`operate`], such as a pause.
+    /// Changes an entity by an operation of [`operations`], such as a pause.
     ///
     /// # Errors
     /// The operation's.
@@ -140,8 +140,8 @@ impl Engine {
         namespace: &Namespace,
         entity: &EntityName,
         now: Timestamp,
-        operation: impl FnOnce(&Entity, &Progress) -> Result<Entity, Refusal>,
-    ) -> Result<(), Refusal> {
+        operation: impl FnOnce(&Entity, &Progress) -> Result<Entity, OperationRefusal>,
+    ) -> Result<(), OperationRefusal> {
         let world = self.world(namespace, entity);
         let entity = operation(world.board.entity(), world.board.progress())?;
         world.board.fold_entity(Arc::new(entity));
@@ -155,7 +155,7 @@ impl Engine {
         &mut self,
         namespace: &Namespace,
         entity: &EntityName,
-        reports: &[Report],
+        reports: &[TargetReport],
         now: Timestamp,
     ) -> Vec<(TargetName, Option<Version>)> {
         let world = self.world(namespace, entity);
@@ -168,7 +168,7 @@ impl Engine {
 
     /// What the entity's controllers are to be asked, so that its rollout can go on; see [`Engine::answer`].
     #[must_use]
-    pub fn questions(&self, namespace: &Namespace, entity: &EntityName) -> &[Question] {
+    pub fn questions(&self, namespace: &Namespace, entity: &EntityName) -> &[HookQuestion] {
         let world = self.entities.get(&(namespace.clone(), entity.clone()));
         world.map(|world| &*world.questions).unwrap_or_default()
     }
@@ -177,20 +177,20 @@ impl Engine {
     pub fn answer(
         &mut self,
         (namespace, entity): (&Namespace, &EntityName),
-        question: &Question,
-        answer: Answer,
+        question: &HookQuestion,
+        answer: HookAnswer,
         now: Timestamp,
     ) {
         let world = self.world(namespace, entity);
         let gone = match &answer {
-            Answer::Removed(gone) => gone.clone(),
-            Answer::Selected(_)
-            | Answer::Approved { .. }
-            | Answer::Judged(_)
-            | Answer::Watched { .. }
-            | Answer::Silent { .. } => Vec::new(),
+            HookAnswer::Removed(gone) => gone.clone(),
+            HookAnswer::Selected(_)
+            | HookAnswer::Approved { .. }
+            | HookAnswer::Judged(_)
+            | HookAnswer::Watched { .. }
+            | HookAnswer::Silent { .. } => Vec::new(),
         };
-        let answers = absorb(&world.board, &world.around.answers, question, answer, now);
+        let answers = absorb(&world.board, &world.environment.answers, question, answer, now);
         let removed = !answers.troubles.contains_key(&question.asked());
         world.heard(answers);
         for target in gone.iter().filter(|_| removed) {
@@ -206,10 +206,10 @@ impl Engine {
         namespace: &Namespace,
         entity: &EntityName,
         now: Timestamp,
-        change: impl FnOnce(&mut Around),
+        change: impl FnOnce(&mut RolloutEnvironment),
     ) {
         let world = self.world(namespace, entity);
-        change(&mut world.around);
+        change(&mut world.environment);
         world.decide(now);
     }
 
@@ -222,9 +222,9 @@ impl Engine {
         labels: Labels,
     ) {
         let board = &mut self.world(namespace, entity).board;
-        if let Some(sighting) = board.target(target).and_then(|target| target.sighting) {
-            let sighting = Sighting { labels, ..sighting.clone() };
-            board.fold_sighting(target, Some(sighting));
+        if let Some(observation) = board.target(target).and_then(|target| target.observation) {
+            let observation = Observation { labels, ..observation.clone() };
+            board.fold_sighting(target, Some(observation));
         }
     }
 
@@ -266,7 +266,7 @@ impl Engine {
     }
 
     /// Takes out the events since the last call.
-    pub fn take_events(&mut self, namespace: &Namespace, entity: &EntityName) -> Vec<Draft> {
+    pub fn take_events(&mut self, namespace: &Namespace, entity: &EntityName) -> Vec<EventDraft> {
         core::mem::take(&mut self.world(namespace, entity).events)
     }
 
@@ -293,30 +293,32 @@ impl World {
             history: BTreeMap::new(),
             externals: BTreeMap::new(),
             events: Vec::new(),
-            around: Around::default(),
+            environment: RolloutEnvironment::default(),
             questions: Vec::new(),
         }
     }
 
-    fn report(&mut self, report: &Report, now: Timestamp) {
-        let before = self.board.target(&report.target).and_then(|target| target.sighting);
+    fn report(&mut self, report: &TargetReport, now: Timestamp) {
+        let before = self.board.target(&report.target).and_then(|target| target.observation);
         let labels = before.map(|before| before.labels.clone()).unwrap_or_default();
         let word = before.and_then(|before| before.word.clone());
         let external = external::absorb(self.externals.get(&report.target), report, None, now);
-        self.board.fold_sighting(&report.target, Some(external::sighting(&external, labels, word)));
+        self.board.fold_sighting(&report.target, Some(external::observation(&external, labels, word)));
         self.externals.insert(report.target.clone(), external);
     }
 
     /// Remembers answers, and what they say of single targets with those targets.
-    fn heard(&mut self, answers: Answers) {
+    fn heard(&mut self, answers: HookAnswers) {
         for (target, word) in &answers.words {
-            let sighting = self.board.target(target).and_then(|target| target.sighting);
-            if let Some(sighting) = sighting.filter(|sighting| sighting.word.as_ref() != Some(word)) {
-                let sighting = Sighting { word: Some(word.clone()), ..sighting.clone() };
-                self.board.fold_sighting(target, Some(sighting));
+            let observation = self.board.target(target).and_then(|target| target.observation);
+            if let Some(observation) =
+                observation.filter(|observation| observation.word.as_ref() != Some(word))
+            {
+                let observation = Observation { word: Some(word.clone()), ..observation.clone() };
+                self.board.fold_sighting(target, Some(observation));
             }
         }
-        self.around.answers = Arc::new(answers);
+        self.environment.answers = Arc::new(answers);
     }
 
     fn expect(&mut self, target: &TargetName) -> Option<Version> {
@@ -329,8 +331,8 @@ impl World {
     }
 
     fn decide(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let verdict = decide(&self.board, &self.around, now);
-        let Verdict { rollouts, progress, events, targets, questions, wake } = verdict;
+        let verdict = decide(&self.board, &self.environment, now);
+        let RolloutVerdict { rollouts, progress, events, targets, questions, wake } = verdict;
         self.questions = questions;
         self.events.extend(events);
         let progress = progress.unwrap_or_else(|| self.board.progress().clone());

@@ -5,12 +5,12 @@ use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 
-use super::around::Around;
 use super::board::Board;
-use super::rehearsal::behaviour::{Answer, Behaviour, Everybody, Told};
-use super::rehearsal::chance::Chance;
-use super::rehearsal::timeline::Timeline;
-use super::rehearsal::{Keep, Rehearsal, Scene};
+use super::environment::RolloutEnvironment;
+use super::simulation::behaviour::{AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour};
+use super::simulation::random::RandomStream;
+use super::simulation::timeline::Timeline;
+use super::simulation::{Simulation, SimulationSetup, TimelineDetail};
 use crate::records::entity::Entity;
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
@@ -21,7 +21,7 @@ pub const HORIZON: Span = Span::from_secs(30 * 86_400);
 
 /// What a rollout would bring.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct RolloutPlan {
     /// By version that targets run now: how many.
     pub running: BTreeMap<Option<Version>, u64>,
     /// If every target succeeds: the earliest end.
@@ -36,11 +36,11 @@ pub struct Plan {
 
 /// What is planned.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub struct PlanInput {
     /// The board as it is.
     pub board: Board,
     /// What is around it.
-    pub around: Around,
+    pub environment: RolloutEnvironment,
     /// The entity as it would be, with what would be asked.
     pub asked: Arc<Entity>,
     /// When it would begin.
@@ -49,21 +49,21 @@ pub struct Case {
     pub apply: Span,
 }
 
-impl Plan {
+impl RolloutPlan {
     /// The plan of a case. Costs three rehearsals of the whole rollout.
     #[must_use]
-    pub fn of(case: &Case) -> Self {
+    pub fn of(case: &PlanInput) -> Self {
         let mut running = BTreeMap::new();
-        let seen = case.board.targets().filter_map(|target| target.sighting);
-        for sighting in seen {
-            *running.entry(sighting.running.clone()).or_insert(0) += 1;
+        let seen = case.board.targets().filter_map(|target| target.observation);
+        for observation in seen {
+            *running.entry(observation.running.clone()).or_insert(0) += 1;
         }
         let (apply, policy) = (case.apply, &case.asked.policy);
         Self {
             running,
-            smooth: rehearse(case, Everybody::succeeds(apply)),
-            best: rehearse(case, Everybody::fails_at_once(apply)),
-            worst: rehearse(case, Everybody::fails_at_last(apply, policy)),
+            smooth: rehearse(case, UniformBehaviour::succeeds(apply)),
+            best: rehearse(case, UniformBehaviour::fails_at_once(apply)),
+            worst: rehearse(case, UniformBehaviour::fails_at_last(apply, policy)),
             fingerprint: fingerprint(case),
         }
     }
@@ -71,53 +71,53 @@ impl Plan {
 
 /// Everybody, with the domains that the board knows.
 struct Placed<'a> {
-    everybody: Everybody,
+    everybody: UniformBehaviour,
     board: &'a Board,
 }
 
-impl Behaviour for Placed<'_> {
-    fn answer(&self, told: &Told<'_>, chance: &mut Chance) -> Answer {
+impl TargetBehaviour for Placed<'_> {
+    fn answer(&self, told: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
         self.everybody.answer(told, chance)
     }
 
     fn domain(&self, target: &TargetName) -> Option<Arc<str>> {
         let domain = self.board.entity().policy.domain.as_ref()?;
-        self.board.target(target)?.sighting?.labels.shared(&domain.key)
+        self.board.target(target)?.observation?.labels.shared(&domain.key)
     }
 }
 
-fn rehearse(case: &Case, everybody: Everybody) -> Timeline {
+fn rehearse(case: &PlanInput, everybody: UniformBehaviour) -> Timeline {
     let mut board = case.board.clone();
     board.fold_entity(case.asked.clone());
     let behaviour = Placed { everybody, board: &board };
-    let scene = Scene {
-        around: case.around.clone(),
+    let setup = SimulationSetup {
+        environment: case.environment.clone(),
         start: case.now,
         horizon: HORIZON,
-        keep: Keep { samples: 2, batches: 1_000 },
-        ..Scene::of(board.clone())
+        keep: TimelineDetail { samples: 2, batches: 1_000 },
+        ..SimulationSetup::of(board.clone())
     };
-    Rehearsal::run(scene, &behaviour)
+    Simulation::run(setup, &behaviour)
 }
 
 /// A number that differs once anything differs that the decision depends on: the policy and the version asked for, where
 /// the entity stands, freezes in force, and which targets there are, what they run, and whether they can be told.
 #[must_use]
-pub fn fingerprint(case: &Case) -> u64 {
+pub fn fingerprint(case: &PlanInput) -> u64 {
     let mut hash = Hash(0xcbf2_9ce4_8422_2325);
     let wanted = case.asked.wanted.as_ref();
     hash.text(&alloc::format!("{:?}", case.asked.policy));
     hash.text(&alloc::format!("{:?}", wanted.map(|wanted| (&wanted.version, wanted.how, wanted.request))));
     hash.text(&alloc::format!("{:?}", (case.board.progress(), case.asked.hold.is_some())));
-    for freeze in case.around.freezes.iter().filter(|freeze| freeze.is_in_force(case.now)) {
+    for freeze in case.environment.freezes.iter().filter(|freeze| freeze.is_in_force(case.now)) {
         hash.text(freeze.name.as_str());
     }
     for target in case.board.targets() {
-        let Some(sighting) = target.sighting else { continue };
+        let Some(observation) = target.observation else { continue };
         hash.text(target.name.as_str());
-        hash.text(&sighting.running.as_ref().map(ToString::to_string).unwrap_or_default());
-        hash.text(sighting.contact.as_str());
-        hash.text(if sighting.held.is_some() { "held" } else { "free" });
+        hash.text(&observation.running.as_ref().map(ToString::to_string).unwrap_or_default());
+        hash.text(observation.contact.as_str());
+        hash.text(if observation.held.is_some() { "held" } else { "free" });
     }
     hash.0
 }

@@ -19,17 +19,17 @@ pub const MAX_SELECTOR_DEPTH: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
     text: String,
-    tree: Tree,
+    tree: Expression,
 }
 
 /// What a selector means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Tree {
+enum Expression {
     All,
-    Test { field: Field, test: Test },
-    Not(Box<Tree>),
-    And(Vec<Tree>),
-    Or(Vec<Tree>),
+    Test { field: Field, test: Predicate },
+    Not(Box<Expression>),
+    And(Vec<Expression>),
+    Or(Vec<Expression>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ enum Field {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Test {
+enum Predicate {
     Exists,
     Is(String),
     IsNot(String),
@@ -61,7 +61,7 @@ impl Selector {
     /// The selector that picks every node; it must be said, never meant by an empty text.
     #[must_use]
     pub fn all() -> Self {
-        Self { text: "all".into(), tree: Tree::All }
+        Self { text: "all".into(), tree: Expression::All }
     }
 
     /// Reads a selector.
@@ -86,7 +86,7 @@ impl Selector {
     }
 }
 
-impl Tree {
+impl Expression {
     fn picks(&self, name: &str, labels: &Labels) -> bool {
         match self {
             Self::All => true,
@@ -104,7 +104,7 @@ impl Tree {
     }
 }
 
-impl Test {
+impl Predicate {
     /// A label that is not there is no value: it satisfies `!=` and `not in`, and nothing else.
     fn holds(&self, value: Option<&str>) -> bool {
         match self {

@@ -43,7 +43,7 @@ pub struct Window {
 
 /// What a window is at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opening {
+pub enum WindowState {
     /// Open until this time.
     Open {
         /// When it closes.
@@ -81,16 +81,16 @@ impl Window {
 
     /// Whether it is open at `now`, and until when that holds.
     #[must_use]
-    pub fn at(&self, now: Timestamp) -> Opening {
-        let never = Opening::Closed { until: Timestamp::from_millis(u64::MAX) };
+    pub fn at(&self, now: Timestamp) -> WindowState {
+        let never = WindowState::Closed { until: Timestamp::from_millis(u64::MAX) };
         let Some(today) = self.date_at(now) else { return never };
         for day in -LOOK_DAYS..=LOOK_DAYS {
             let Some((opens, closes)) = self.opening_on(today, day) else { continue };
             if now < opens {
-                return Opening::Closed { until: opens };
+                return WindowState::Closed { until: opens };
             }
             if now < closes {
-                return Opening::Open { until: closes };
+                return WindowState::Open { until: closes };
             }
         }
         never
@@ -102,8 +102,8 @@ impl Window {
         let Some(first) = self.date_at(from) else { return false };
         (0..COMPARED_DAYS).filter_map(|day| self.opening_on(first, day)).any(|(opens, closes)| {
             match other.at(opens) {
-                Opening::Open { .. } => true,
-                Opening::Closed { until } => until < closes,
+                WindowState::Open { .. } => true,
+                WindowState::Closed { until } => until < closes,
             }
         })
     }

@@ -1,13 +1,13 @@
 //! How many nodes of a fleet are how, counted as they change: whoever looks does not count.
 
 use super::fleet::Fleet;
-use crate::records::node::Contact;
+use crate::records::node::PresenceState;
 use crate::records::status::Status;
 use crate::words::name::NodeName;
 
 /// How many nodes are how; decommissioned ones are not counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct NodeTally {
     never: u64,
     up: u64,
     suspect: u64,
@@ -20,13 +20,13 @@ pub struct Tally {
 
 /// How one node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counted {
-    contact: Contact,
+pub(super) struct NodeClass {
+    contact: PresenceState,
     is_paused: bool,
     is_failing: bool,
 }
 
-impl Tally {
+impl NodeTally {
     /// The tally of a fleet, counted anew.
     #[must_use]
     pub fn of(fleet: &Fleet) -> Self {
@@ -38,18 +38,18 @@ impl Tally {
     }
 
     /// How many nodes are in contact how: those of which there is any.
-    pub fn contacts(&self) -> impl Iterator<Item = (Contact, u64)> {
+    pub fn contacts(&self) -> impl Iterator<Item = (PresenceState, u64)> {
         let all = [
-            (Contact::Never, self.never),
-            (Contact::Up, self.up),
-            (Contact::Suspect, self.suspect),
-            (Contact::Unreachable, self.unreachable),
+            (PresenceState::Never, self.never),
+            (PresenceState::Up, self.up),
+            (PresenceState::Suspect, self.suspect),
+            (PresenceState::Unreachable, self.unreachable),
         ];
         all.into_iter().filter(|(_, count)| *count > 0)
     }
 
     /// A node is not how it was any more.
-    pub(super) fn moved(&mut self, before: Option<Counted>, after: Option<Counted>) {
+    pub(super) fn moved(&mut self, before: Option<NodeClass>, after: Option<NodeClass>) {
         if before == after {
             return;
         }
@@ -61,12 +61,12 @@ impl Tally {
         }
     }
 
-    fn change(&mut self, counted: &Counted, by_one: impl Fn(&mut u64)) {
+    fn change(&mut self, counted: &NodeClass, by_one: impl Fn(&mut u64)) {
         by_one(match counted.contact {
-            Contact::Never => &mut self.never,
-            Contact::Up => &mut self.up,
-            Contact::Suspect => &mut self.suspect,
-            Contact::Unreachable => &mut self.unreachable,
+            PresenceState::Never => &mut self.never,
+            PresenceState::Up => &mut self.up,
+            PresenceState::Suspect => &mut self.suspect,
+            PresenceState::Unreachable => &mut self.unreachable,
         });
         if counted.is_paused {
             by_one(&mut self.paused);
@@ -79,12 +79,12 @@ impl Tally {
 
 impl Fleet {
     /// How a node is, if it is counted.
-    pub(super) fn counted(&self, name: &NodeName) -> Option<Counted> {
+    pub(super) fn counted(&self, name: &NodeName) -> Option<NodeClass> {
         let node = self.active_node(name)?;
-        let contact = self.presences.get(name).map_or(Contact::Never, |kept| kept.value.contact);
+        let contact = self.presences.get(name).map_or(PresenceState::Never, |kept| kept.value.contact);
         let report = self.reports.get(name);
         let is_failing = report.is_some_and(|kept| kept.value.statuses.values().any(Status::is_failed));
-        Some(Counted { contact, is_paused: self.holds(&node.value), is_failing })
+        Some(NodeClass { contact, is_paused: self.holds(&node.value), is_failing })
     }
 }
 
@@ -98,9 +98,9 @@ mod tests {
     use super::*;
     use crate::records::key::{Key, Record};
     use crate::records::node::{Marked, Node, Presence};
-    use crate::records::pause::Pause;
+    use crate::records::pause::NodePause;
     use crate::records::report::Report;
-    use crate::records::status::State;
+    use crate::records::status::StatusState;
     use crate::words::counter::{Generation, Revision};
     use crate::words::label::Labels;
     use crate::words::name::{Actor, Category, Namespace, PauseName};
@@ -141,12 +141,17 @@ mod tests {
             })),
             1 if gone => (Key::Presence(name), None),
             1 => {
-                let contact = [Contact::Never, Contact::Up, Contact::Suspect, Contact::Unreachable][how % 4];
+                let contact = [
+                    PresenceState::Never,
+                    PresenceState::Up,
+                    PresenceState::Suspect,
+                    PresenceState::Unreachable,
+                ][how % 4];
                 put(Record::Presence(name, Presence { contact, since: Timestamp::EPOCH, server: None }))
             }
             2 if gone => (Key::Report(name), None),
             2 => {
-                let state = if is(1) { State::Failed } else { State::Success };
+                let state = if is(1) { StatusState::Failed } else { StatusState::Success };
                 let status = Status { silent: is(2), ..Status::new(state, Timestamp::EPOCH, "".into()) };
                 put(Record::Report(Report {
                     node: name,
@@ -160,7 +165,7 @@ mod tests {
             _ => {
                 let name = PauseName::parse(["all", "some"][which % 2]).unwrap();
                 let nodes = Selector::parse(["all", "name in (web-1,web-2)"][which % 2]).unwrap();
-                let pause = Pause { name: name.clone(), nodes, mark: mark() };
+                let pause = NodePause { name: name.clone(), nodes, mark: mark() };
                 if is(2) { put(Record::Pause(pause)) } else { (Key::Pause(name), None) }
             }
         }
@@ -185,7 +190,7 @@ mod tests {
                     None => world.delete(Some(&namespace()), &key, revision),
                 }
                 let fleet = world.fleets.get(&namespace()).unwrap();
-                prop_assert_eq!(&fleet.tally, &Tally::of(fleet));
+                prop_assert_eq!(&fleet.tally, &NodeTally::of(fleet));
             }
             let grown = world.fleets.get(&namespace()).map(|fleet| fleet.tally.clone()).unwrap_or_default();
             let records = kept.into_iter().map(|record| (Some(namespace()), record, Revision::new(1)));

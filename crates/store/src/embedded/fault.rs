@@ -4,12 +4,12 @@ use std::any::Any;
 use std::io;
 use std::path::Path;
 
-use super::record::Damaged;
+use super::record::DamagedRecord;
 use crate::error::StoreError;
 
 /// A failed piece of work on the file.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum FileFault {
     /// There was no room, which was met before anything was changed.
     NoRoom,
     /// There was no room: nothing was kept, and the file can be used again once it is reopened.
@@ -20,7 +20,7 @@ pub(super) enum Fault {
     Broken(String),
 }
 
-impl Fault {
+impl FileFault {
     /// What a caller is told.
     pub(super) fn tell(&self, file: &Path) -> StoreError {
         match self {
@@ -53,7 +53,7 @@ pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-impl From<redb::Error> for Fault {
+impl From<redb::Error> for FileFault {
     fn from(error: redb::Error) -> Self {
         if matches!(&error, redb::Error::Io(error) if is_full(error)) {
             Self::Full
@@ -63,15 +63,15 @@ impl From<redb::Error> for Fault {
     }
 }
 
-impl From<Damaged> for Fault {
-    fn from(damaged: Damaged) -> Self {
+impl From<DamagedRecord> for FileFault {
+    fn from(damaged: DamagedRecord) -> Self {
         Self::Broken(damaged.to_string())
     }
 }
 
 macro_rules! from_redb {
     ($($error:ident),*) => {
-        $(impl From<redb::$error> for Fault {
+        $(impl From<redb::$error> for FileFault {
             fn from(error: redb::$error) -> Self {
                 redb::Error::from(error).into()
             }

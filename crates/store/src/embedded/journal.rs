@@ -8,10 +8,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use bellwether_rt::fail::{self, Point};
+use bellwether_rt::fail::{self, FailPoint};
 
 use super::directory::{io_at, private};
-use super::fault::Fault;
+use super::fault::FileFault;
 use crate::error::OpenError;
 
 /// The bytes behind which the database is made durable: 4 MiB, some 12,000 small commits. Everyone waits for
@@ -69,9 +69,9 @@ impl Journal {
         Ok((Self { file, generation, end, frame: Vec::new() }, payloads))
     }
 
-    /// Makes `payload` durable. After [`Fault::NoRoom`] it is as if this was never called.
-    pub(super) fn append(&mut self, payload: &[u8]) -> Result<(), Fault> {
-        let length = u32::try_from(payload.len()).map_err(|_| Fault::NoRoom)?;
+    /// Makes `payload` durable. After [`FileFault::NoRoom`] it is as if this was never called.
+    pub(super) fn append(&mut self, payload: &[u8]) -> Result<(), FileFault> {
+        let length = u32::try_from(payload.len()).map_err(|_| FileFault::NoRoom)?;
         self.frame.clear();
         self.frame.extend_from_slice(&length.to_le_bytes());
         self.frame.extend_from_slice(&checksum(self.generation, payload).to_le_bytes());
@@ -79,10 +79,10 @@ impl Journal {
         self.frame.extend_from_slice(payload);
         if let Err(error) = self.file.write_all_at(&self.frame, self.end) {
             self.shorten()?;
-            return Err(Fault::from_write(&error));
+            return Err(FileFault::from_write(&error));
         }
-        fail::pass(Point::JournalWritten);
-        self.file.sync_data().map_err(|error| Fault::Broken(format!("could not sync: {error}")))?;
+        fail::pass(FailPoint::JournalWritten);
+        self.file.sync_data().map_err(|error| FileFault::Broken(format!("could not sync: {error}")))?;
         self.end = self.end.saturating_add(offset(self.frame.len()));
         Ok(())
     }
@@ -98,19 +98,19 @@ impl Journal {
     }
 
     /// Starts over, as the database holds everything and names the next generation.
-    pub(super) fn restart(&mut self) -> Result<(), Fault> {
+    pub(super) fn restart(&mut self) -> Result<(), FileFault> {
         self.generation = self.next_generation();
         self.end = 0;
         self.shorten()
     }
 
     /// Gives back room beyond the usual size and the last frame.
-    fn shorten(&self) -> Result<(), Fault> {
+    fn shorten(&self) -> Result<(), FileFault> {
         let keep = LONG.max(self.end);
         let length = self.file.metadata().map(|data| data.len());
         let shortened =
             length.and_then(|length| if length > keep { self.file.set_len(keep) } else { Ok(()) });
-        shortened.map_err(|error| Fault::Broken(format!("could not shorten the journal: {error}")))
+        shortened.map_err(|error| FileFault::Broken(format!("could not shorten the journal: {error}")))
     }
 }
 

@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 
-use super::fault::Fault;
-use super::record::{self, Damaged, Input};
+use super::fault::FileFault;
+use super::record::{self, ByteReader, DamagedRecord};
 use super::schema::META_LEASE;
 use super::tables::Tables;
 use crate::entry::{LeaseId, Revision};
 use crate::history::{Commit, Edit};
-use crate::judge::State;
+use crate::judge::TxnState;
 
 const COMMIT: u8 = 1;
 const GRANT: u8 = 2;
@@ -58,8 +58,8 @@ impl Redo {
 }
 
 /// Does the deeds of `payload` again, those that `tables` do not show already.
-pub(super) fn again(payload: &[u8], tables: &mut Tables<'_>) -> Result<(), Fault> {
-    let mut input = Input::new(payload);
+pub(super) fn again(payload: &[u8], tables: &mut Tables<'_>) -> Result<(), FileFault> {
+    let mut input = ByteReader::new(payload);
     while !input.is_over() {
         let (what, number) = (input.byte()?, input.number()?);
         match what {
@@ -73,13 +73,17 @@ pub(super) fn again(payload: &[u8], tables: &mut Tables<'_>) -> Result<(), Fault
             }
             END => drop(tables.granted.remove(number)?),
             FLOOR => tables.raise_floor(Revision(number))?,
-            _ => return Err(Damaged.into()),
+            _ => return Err(DamagedRecord.into()),
         }
     }
     Ok(())
 }
 
-fn commit_again(input: &mut Input<'_>, revision: Revision, tables: &mut Tables<'_>) -> Result<(), Fault> {
+fn commit_again(
+    input: &mut ByteReader<'_>,
+    revision: Revision,
+    tables: &mut Tables<'_>,
+) -> Result<(), FileFault> {
     let mut edits = Vec::new();
     for _ in 0..input.count()? {
         let key: Bytes = input.bytes()?;
@@ -90,7 +94,7 @@ fn commit_again(input: &mut Input<'_>, revision: Revision, tables: &mut Tables<'
         return Ok(());
     }
     if revision != tables.revision.next() {
-        return Err(Damaged.into());
+        return Err(DamagedRecord.into());
     }
     for edit in &edits {
         tables.apply(edit)?;

@@ -6,17 +6,17 @@ use tokio::sync::oneshot;
 
 use crate::entry::{LeaseId, Revision};
 use crate::error::StoreError;
-use crate::txn::{Outcome, Txn};
+use crate::txn::{CommitOutcome, Txn};
 
 /// Where one answer goes. Nobody may be waiting any more; the work is done all the same.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// One entry of the writer's queue.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum WriterRequest {
     Commit {
         txn: Txn,
-        reply: Reply<Outcome>,
+        reply: Reply<CommitOutcome>,
     },
     Grant {
         ttl: Duration,
@@ -36,14 +36,14 @@ pub(super) enum Request {
 
 /// What the writer found, before it is durable.
 #[derive(Debug)]
-pub(super) enum Answer {
-    Outcome(Outcome),
+pub(super) enum WriterAnswer {
+    Outcome(CommitOutcome),
     Lease(LeaseId),
     Done,
     No(StoreError),
 }
 
-impl Request {
+impl WriterRequest {
     /// Bytes it brings to a group.
     pub(super) fn size(&self) -> usize {
         match self {
@@ -53,14 +53,16 @@ impl Request {
     }
 
     /// Answers whoever asked.
-    pub(super) fn settle(self, answer: Answer) {
+    pub(super) fn settle(self, answer: WriterAnswer) {
         match (self, answer) {
-            (request, Answer::No(error)) => request.refuse(error),
-            (Self::Commit { reply, .. }, Answer::Outcome(outcome)) => send(reply, Ok(outcome)),
-            (Self::Grant { reply, .. }, Answer::Lease(lease)) => send(reply, Ok(lease)),
-            (Self::Revoke { reply, .. } | Self::Compact { reply, .. }, Answer::Done) => send(reply, Ok(())),
-            (Self::Stop, Answer::Done) => {}
-            (request, Answer::Outcome(_) | Answer::Lease(_) | Answer::Done) => {
+            (request, WriterAnswer::No(error)) => request.refuse(error),
+            (Self::Commit { reply, .. }, WriterAnswer::Outcome(outcome)) => send(reply, Ok(outcome)),
+            (Self::Grant { reply, .. }, WriterAnswer::Lease(lease)) => send(reply, Ok(lease)),
+            (Self::Revoke { reply, .. } | Self::Compact { reply, .. }, WriterAnswer::Done) => {
+                send(reply, Ok(()))
+            }
+            (Self::Stop, WriterAnswer::Done) => {}
+            (request, WriterAnswer::Outcome(_) | WriterAnswer::Lease(_) | WriterAnswer::Done) => {
                 request.refuse(StoreError::Broken { reason: "its writer mixed up answers".to_owned() });
             }
         }

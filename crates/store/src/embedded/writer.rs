@@ -3,20 +3,20 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
-use bellwether_rt::fail::{self, Point};
+use bellwether_rt::fail::{self, FailPoint};
 use redb::Database;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::DropGuard;
 
 use super::directory::Directory;
-use super::disk::Room;
-use super::fault::{Fault, is_full};
-use super::file::{self, Opened};
-use super::group::{Group, KEPT};
+use super::disk::ReservedSpace;
+use super::fault::{FileFault, is_full};
+use super::file::{self, OpenFiles};
+use super::group::{CommitGroup, KEPT};
 use super::journal::Journal;
 use super::reader::Reader;
-use super::request::Request;
+use super::request::WriterRequest;
 use crate::error::{OpenError, StoreError};
 use crate::feed::Feed;
 use crate::health::{Condition, Health};
@@ -39,9 +39,9 @@ const GROUP_BYTES: usize = 4 << 20;
 /// The writer's side of the store. Dropped, it has let go of the file and the directory.
 #[derive(Debug)]
 pub(super) struct Writer {
-    pub(super) queue: mpsc::Receiver<Request>,
+    pub(super) queue: mpsc::Receiver<WriterRequest>,
     pub(super) journal: Journal,
-    pub(super) room: Room,
+    pub(super) room: ReservedSpace,
     pub(super) reader: Arc<Reader>,
     pub(super) leases: Arc<Leases>,
     pub(super) feed: Arc<Feed>,
@@ -70,7 +70,7 @@ impl Writer {
     }
 
     /// Waits for a request: a moment awake, as whoever was just answered often asks again, then asleep.
-    fn next(&mut self) -> Option<Request> {
+    fn next(&mut self) -> Option<WriterRequest> {
         for _ in 0..LOOKS {
             match self.queue.try_recv() {
                 Ok(request) => return Some(request),
@@ -82,7 +82,7 @@ impl Writer {
     }
 
     /// Takes what is waiting behind `first` and writes it.
-    fn work(&mut self, first: Request) -> bool {
+    fn work(&mut self, first: WriterRequest) -> bool {
         let mut bytes = first.size();
         let mut requests = vec![first];
         while requests.len() < GROUP_REQUESTS && bytes < GROUP_BYTES {
@@ -90,14 +90,14 @@ impl Writer {
             bytes = bytes.saturating_add(request.size());
             requests.push(request);
         }
-        if requests.iter().any(|request| matches!(request, Request::Stop)) {
+        if requests.iter().any(|request| matches!(request, WriterRequest::Stop)) {
             self.queue.close();
         }
         self.write(requests)
     }
 
     /// Makes `requests` durable and answers them; whether the log waits to be trimmed further.
-    fn write(&mut self, requests: Vec<Request>) -> bool {
+    fn write(&mut self, requests: Vec<WriterRequest>) -> bool {
         if let Some(broken) = &self.broken {
             return self.refuse(requests, broken);
         }
@@ -105,9 +105,9 @@ impl Writer {
             self.make_durable();
         }
         if self.journal.is_due() {
-            return self.refuse(requests, &Fault::NoRoom.tell(&self.directory.file()));
+            return self.refuse(requests, &FileFault::NoRoom.tell(&self.directory.file()));
         }
-        let mut group = Group::new(KEPT);
+        let mut group = CommitGroup::new(KEPT);
         let (reader, journal, leases) = (&self.reader, &mut self.journal, &self.leases);
         let written = calmly(reader, |database| group.write(database, journal, leases, &requests));
         match written {
@@ -128,7 +128,7 @@ impl Writer {
     }
 
     /// Answers everybody with the same error, and shows that nothing is written.
-    fn refuse(&self, requests: Vec<Request>, error: &StoreError) -> bool {
+    fn refuse(&self, requests: Vec<WriterRequest>, error: &StoreError) -> bool {
         self.show(|before| before.read_only(format!("could not {error}")));
         requests.into_iter().for_each(|request| request.refuse(error.clone()));
         false
@@ -154,9 +154,9 @@ impl Writer {
     }
 
     /// Shows watchers and callers what is durable.
-    fn finish(&self, requests: Vec<Request>, group: Group) -> bool {
+    fn finish(&self, requests: Vec<WriterRequest>, group: CommitGroup) -> bool {
         if group.durable {
-            fail::pass(Point::GroupShown);
+            fail::pass(FailPoint::GroupShown);
         }
         if !requests.is_empty() {
             self.show(|_| Condition::Writable);
@@ -172,7 +172,7 @@ impl Writer {
             request.settle(answer);
         }
         if group.durable {
-            fail::pass(Point::GroupAcknowledged);
+            fail::pass(FailPoint::GroupAcknowledged);
         }
         group.untrimmed
     }
@@ -194,16 +194,16 @@ impl Writer {
     }
 
     /// After a fault: opens the database again if that can help, and gives what callers are told.
-    fn recover(&mut self, fault: &Fault) -> StoreError {
+    fn recover(&mut self, fault: &FileFault) -> StoreError {
         let error = fault.tell(&self.directory.file());
         match fault {
-            Fault::NoRoom => return error,
-            Fault::Full | Fault::Panicked(_) => {
+            FileFault::NoRoom => return error,
+            FileFault::Full | FileFault::Panicked(_) => {
                 if let Err(again) = self.reopen() {
                     tracing::error!("could not {again}");
                 }
             }
-            Fault::Broken(_) => self.broken = Some(error.clone()),
+            FileFault::Broken(_) => self.broken = Some(error.clone()),
         }
         tracing::error!("could not {error}");
         error
@@ -216,7 +216,7 @@ impl Writer {
         // A library that panicked may panic again in letting go.
         drop(catch_unwind(AssertUnwindSafe(|| drop(old))));
         match file::open(&self.directory) {
-            Ok(Opened { database, journal, room }) => {
+            Ok(OpenFiles { database, journal, room }) => {
                 *slot = Ok(database);
                 (self.journal, self.room) = (journal, room);
                 Ok(())
@@ -233,16 +233,16 @@ impl Writer {
 /// Works on the database; a panic becomes a fault.
 fn calmly(
     reader: &Reader,
-    work: impl FnOnce(&Database) -> Result<(), Fault>,
-) -> Result<Result<(), Fault>, StoreError> {
+    work: impl FnOnce(&Database) -> Result<(), FileFault>,
+) -> Result<Result<(), FileFault>, StoreError> {
     let worked = catch_unwind(AssertUnwindSafe(|| reader.with_database(work)));
-    worked.unwrap_or_else(|panic| Ok(Err(Fault::panicked(&*panic))))
+    worked.unwrap_or_else(|panic| Ok(Err(FileFault::panicked(&*panic))))
 }
 
 /// What callers are told of a file that does not open again.
 fn told(error: &OpenError) -> StoreError {
     match error {
-        OpenError::Io { path, source } if is_full(source) => Fault::Full.tell(path),
+        OpenError::Io { path, source } if is_full(source) => FileFault::Full.tell(path),
         OpenError::Io { .. }
         | OpenError::Locked { .. }
         | OpenError::Corrupt { .. }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::fault::Fault;
+use super::fault::CallFault;
 use super::generated::compare::{CompareResult, CompareTarget, TargetUnion};
 use super::generated::request_op::Request;
 use super::generated::response_op::Response;
@@ -15,23 +15,23 @@ use super::generated::{
 use super::keyspace::{to_etcd, told};
 use super::read::misread;
 use super::settings::{COMPACTION_KEY, Compaction};
-use super::shared::{Shared, kv};
+use super::shared::{EtcdClient, kv};
 use crate::entry::Revision;
 use crate::error::StoreError;
 
 /// Forgets history below `before`. What was compacted already is no fault.
-pub(super) async fn compact(shared: &Shared, before: Revision) -> Result<(), StoreError> {
+pub(super) async fn compact(shared: &EtcdClient, before: Revision) -> Result<(), StoreError> {
     let request = CompactionRequest { revision: to_etcd(before), physical: false };
     let answer = shared.endpoints.repeat(|channel| async move { kv(channel).compact(request).await });
     match answer.await {
-        Ok(_) | Err(Fault::Compacted) => Ok(()),
+        Ok(_) | Err(CallFault::Compacted) => Ok(()),
         Err(fault) => Err(misread(shared, fault).await),
     }
 }
 
 /// Cuts history by the schedule until the store is closed. Every server runs this; at each turn one of them, the first
 /// to count the key up from what it knew, cuts.
-pub(super) async fn run(shared: std::sync::Arc<Shared>, schedule: Compaction) {
+pub(super) async fn run(shared: std::sync::Arc<EtcdClient>, schedule: Compaction) {
     let mut known = 0;
     let mut past: VecDeque<(Instant, Revision)> = VecDeque::new();
     loop {
@@ -48,7 +48,7 @@ pub(super) async fn run(shared: std::sync::Arc<Shared>, schedule: Compaction) {
                 turn.is_ours
             }
             // Without space nobody can count up, and cutting, which does no harm when many do it, is what frees some.
-            Err(Fault::NoSpace) => true,
+            Err(CallFault::NoSpace) => true,
             Err(fault) => {
                 tracing::warn!("could not agree on who compacts etcd: {}", fault.reason());
                 false
@@ -73,7 +73,7 @@ fn target(past: &mut VecDeque<(Instant, Revision)>, schedule: Compaction) -> Opt
 }
 
 /// What came of asking for a turn.
-struct Turn {
+struct CompactionTurn {
     is_ours: bool,
     /// How often the key was counted up.
     count: i64,
@@ -81,7 +81,11 @@ struct Turn {
     revision: Revision,
 }
 
-async fn take_turn(shared: &Shared, known: i64, target: Option<Revision>) -> Result<Turn, Fault> {
+async fn take_turn(
+    shared: &EtcdClient,
+    known: i64,
+    target: Option<Revision>,
+) -> Result<CompactionTurn, CallFault> {
     let key = Bytes::from_static(COMPACTION_KEY.as_bytes());
     let value = target.unwrap_or_default().to_string().into();
     let put = Request::RequestPut(PutRequest { key: key.clone(), value, lease: 0 });
@@ -101,7 +105,7 @@ async fn take_turn(shared: &Shared, known: i64, target: Option<Revision>) -> Res
     let revision = told(answer.header);
     let is_ours = answer.succeeded;
     let count = if is_ours { known.saturating_add(1) } else { version(answer) };
-    Ok(Turn { is_ours, count, revision })
+    Ok(CompactionTurn { is_ours, count, revision })
 }
 
 /// How often the key was counted up, as the answer tells.

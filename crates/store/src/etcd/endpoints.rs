@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
-use super::fault::Fault;
+use super::fault::CallFault;
 use super::settings::EtcdSettings;
 use crate::error::OpenError;
 
@@ -29,7 +29,7 @@ const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 
 /// One member, over two connections: large pages do not hold up what is watched.
 #[derive(Debug, Clone)]
-pub(super) struct Member {
+pub(super) struct EtcdMember {
     /// Its URL.
     pub(super) address: String,
     pub(super) calls: Channel,
@@ -39,7 +39,7 @@ pub(super) struct Member {
 /// The members, one of them the current.
 #[derive(Debug)]
 pub(super) struct Endpoints {
-    members: Vec<Member>,
+    members: Vec<EtcdMember>,
     current: AtomicUsize,
     deadline: Duration,
 }
@@ -74,7 +74,7 @@ impl Endpoints {
                 endpoint = endpoint.tls_config(tls.clone()).map_err(refuse)?;
             }
             let (calls, streams) = (endpoint.connect_lazy(), endpoint.connect_lazy());
-            members.push(Member { address: address.clone(), calls, streams });
+            members.push(EtcdMember { address: address.clone(), calls, streams });
         }
         Ok(Self { members, current: AtomicUsize::new(0), deadline: settings.deadline })
     }
@@ -85,12 +85,12 @@ impl Endpoints {
     }
 
     /// All of them.
-    pub(super) fn members(&self) -> &[Member] {
+    pub(super) fn members(&self) -> &[EtcdMember] {
         &self.members
     }
 
     /// The one to ask, and its place.
-    pub(super) fn current(&self) -> (usize, &Member) {
+    pub(super) fn current(&self) -> (usize, &EtcdMember) {
         let place = self.current.load(Ordering::Relaxed);
         match self.members.get(place) {
             Some(member) => (place, member),
@@ -116,7 +116,7 @@ impl Endpoints {
 
     /// Makes a call that does no harm when it is made twice: to one member after the other until the deadline, each
     /// for half of it.
-    pub(super) async fn repeat<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, Fault>
+    pub(super) async fn repeat<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, CallFault>
     where
         F: Future<Output = Result<T, Status>>,
     {
@@ -128,29 +128,29 @@ impl Endpoints {
         &self,
         most: Duration,
         call: impl Fn(Channel) -> F,
-    ) -> Result<T, Fault>
+    ) -> Result<T, CallFault>
     where
         F: Future<Output = Result<T, Status>>,
     {
         let until = Instant::now() + self.deadline;
         let (mut lost, mut is_there) = (None, false);
         loop {
-            let mut last = Fault::NotBegun("nothing was asked".to_owned());
+            let mut last = CallFault::NotBegun("nothing was asked".to_owned());
             for _ in &self.members {
                 let (place, member) = self.current();
                 let left = until.saturating_duration_since(Instant::now());
                 let answer = tokio::time::timeout(most.min(left), call(member.calls.clone()));
                 last = match answer.await {
                     Ok(Ok(answer)) => return Ok(answer),
-                    Ok(Err(status)) => Fault::from(status).at(&member.address),
-                    Err(_) => Fault::silent(most).at(&member.address),
+                    Ok(Err(status)) => CallFault::from(status).at(&member.address),
+                    Err(_) => CallFault::silent(most).at(&member.address),
                 };
                 if !last.may_pass() {
                     return Err(last);
                 }
                 self.move_on(place);
-                is_there |= !matches!(last, Fault::NotBegun(_));
-                if matches!(last, Fault::Lost(_)) {
+                is_there |= !matches!(last, CallFault::NotBegun(_));
+                if matches!(last, CallFault::Lost(_)) {
                     lost = Some(last.clone());
                 }
                 if Instant::now() >= until {
@@ -166,19 +166,19 @@ impl Endpoints {
     }
 
     /// Makes a call that must not be made twice: to another member only if the one before certainly did not begin it.
-    pub(super) async fn once<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, Fault>
+    pub(super) async fn once<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, CallFault>
     where
         F: Future<Output = Result<T, Status>>,
     {
         let until = Instant::now() + self.deadline;
         loop {
-            let (mut last, mut is_there) = (Fault::NotBegun("nothing was asked".to_owned()), false);
+            let (mut last, mut is_there) = (CallFault::NotBegun("nothing was asked".to_owned()), false);
             for _ in &self.members {
                 let (place, member) = self.current();
                 last = match tokio::time::timeout_at(until, call(member.calls.clone())).await {
                     Ok(Ok(answer)) => return Ok(answer),
-                    Ok(Err(status)) => Fault::from(status).at(&member.address),
-                    Err(_) => Fault::silent(self.deadline).at(&member.address),
+                    Ok(Err(status)) => CallFault::from(status).at(&member.address),
+                    Err(_) => CallFault::silent(self.deadline).at(&member.address),
                 };
                 if last.may_pass() {
                     self.move_on(place);
@@ -186,7 +186,7 @@ impl Endpoints {
                 if !last.is_unbegun() {
                     return Err(last);
                 }
-                is_there |= last == Fault::NoLeader;
+                is_there |= last == CallFault::NoLeader;
             }
             // Nobody is there, or the time is up. Otherwise a new leader is under way.
             if !is_there || Instant::now() + PAUSE >= until {

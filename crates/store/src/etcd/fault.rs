@@ -9,7 +9,7 @@ use crate::error::StoreError;
 
 /// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum CallFault {
     /// It did not reach etcd, or etcd turned it away before it began: nothing was made. Another member may take it.
     NotBegun(String),
     /// The member knows no leader, and turned it away before it began. Another may know one, or there will be one.
@@ -33,16 +33,16 @@ pub(super) enum Fault {
 }
 
 /// What etcd's refusals say, in all of its versions.
-const SAID: [(&str, Fault); 6] = [
-    ("etcdserver: no leader", Fault::NoLeader),
-    ("required revision has been compacted", Fault::Compacted),
-    ("required revision is a future revision", Fault::Future),
-    ("database space exceeded", Fault::NoSpace),
-    ("requested lease not found", Fault::LeaseGone),
-    ("request is too large", Fault::RequestTooLarge),
+const SAID: [(&str, CallFault); 6] = [
+    ("etcdserver: no leader", CallFault::NoLeader),
+    ("required revision has been compacted", CallFault::Compacted),
+    ("required revision is a future revision", CallFault::Future),
+    ("database space exceeded", CallFault::NoSpace),
+    ("requested lease not found", CallFault::LeaseGone),
+    ("request is too large", CallFault::RequestTooLarge),
 ];
 
-impl Fault {
+impl CallFault {
     /// The fault of a call that was not answered in time.
     pub(super) fn silent(after: Duration) -> Self {
         Self::Lost(format!("no answer within {after:?}"))
@@ -116,7 +116,7 @@ impl Fault {
     }
 }
 
-impl From<Status> for Fault {
+impl From<Status> for CallFault {
     fn from(status: Status) -> Self {
         if is_connecting(&status) {
             return Self::NotBegun(words(&status));

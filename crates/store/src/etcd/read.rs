@@ -2,14 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use super::fault::Fault;
+use super::fault::CallFault;
 use super::generated::{RangeRequest, RangeResponse};
 use super::keyspace::{to_etcd, told};
-use super::shared::Shared;
+use super::shared::EtcdClient;
 use super::watch::oldest;
+use crate::as_of::{MAX_PAGE, MAX_PAGE_BYTES};
 use crate::entry::{Keys, Page, Revision};
 use crate::error::StoreError;
-use crate::past::{MAX_PAGE, MAX_PAGE_BYTES};
 use crate::range::Range;
 
 /// The most entries of one call: larger ones hold up etcd's other work.
@@ -21,7 +21,7 @@ pub(super) const FITTING_AT_FIRST: usize = 128;
 
 /// Reads a page.
 pub(super) async fn list(
-    shared: &Shared,
+    shared: &EtcdClient,
     range: Range,
     at: Option<Revision>,
     limit: usize,
@@ -59,7 +59,7 @@ pub(super) async fn list(
 /// Reads a page of keys in one call: without values, the most that a page may hold are no more work for etcd than some
 /// entries. Fewer if that is more than fits an answer.
 pub(super) async fn keys(
-    shared: &Shared,
+    shared: &EtcdClient,
     range: Range,
     at: Option<Revision>,
     limit: usize,
@@ -85,7 +85,7 @@ pub(super) async fn keys(
                 let keys = found.map(|entry| (entry.key, entry.modified)).collect();
                 return Ok(Keys { keys, revision, more: answer.more });
             }
-            Err(Fault::AnswerTooLarge) if asked > 1 => asked = asked.div_ceil(4),
+            Err(CallFault::AnswerTooLarge) if asked > 1 => asked = asked.div_ceil(4),
             Err(fault) => return Err(misread(shared, fault).await),
         }
     }
@@ -93,7 +93,7 @@ pub(super) async fn keys(
 
 /// One call, of as many entries as fit an answer.
 async fn part(
-    shared: &Shared,
+    shared: &EtcdClient,
     range: &Range,
     at: Option<Revision>,
     limit: usize,
@@ -118,7 +118,7 @@ async fn part(
                 }
                 return Ok(answer);
             }
-            Err(Fault::AnswerTooLarge) if asked > 1 => {
+            Err(CallFault::AnswerTooLarge) if asked > 1 => {
                 shared.fitting.store(asked.div_ceil(4), Ordering::Relaxed);
             }
             Err(fault) => return Err(misread(shared, fault).await),
@@ -127,7 +127,7 @@ async fn part(
 }
 
 /// Whether a revision, or the present, can be read and watched from; and which it is.
-pub(super) async fn check_kept(shared: &Shared, at: Option<Revision>) -> Result<Revision, StoreError> {
+pub(super) async fn check_kept(shared: &EtcdClient, at: Option<Revision>) -> Result<Revision, StoreError> {
     let request = RangeRequest {
         key: shared.keys.key(&[]),
         revision: at.map_or(0, to_etcd),
@@ -141,13 +141,13 @@ pub(super) async fn check_kept(shared: &Shared, at: Option<Revision>) -> Result<
 }
 
 /// What the caller of a read is told: which revisions there are, if those were the trouble.
-pub(super) async fn misread(shared: &Shared, fault: Fault) -> StoreError {
+pub(super) async fn misread(shared: &EtcdClient, fault: CallFault) -> StoreError {
     match fault {
-        Fault::Compacted => match oldest(shared).await {
+        CallFault::Compacted => match oldest(shared).await {
             Ok(oldest) => StoreError::Compacted { oldest },
             Err(fault) => fault.unreachable(),
         },
-        Fault::Future => {
+        CallFault::Future => {
             let present =
                 RangeRequest { key: shared.keys.key(&[]), count_only: true, ..RangeRequest::default() };
             match shared.range(present).await {
@@ -155,13 +155,13 @@ pub(super) async fn misread(shared: &Shared, fault: Fault) -> StoreError {
                 Err(fault) => fault.unreachable(),
             }
         }
-        Fault::NotBegun(_)
-        | Fault::NoLeader
-        | Fault::Lost(_)
-        | Fault::NoSpace
-        | Fault::LeaseGone
-        | Fault::RequestTooLarge
-        | Fault::AnswerTooLarge
-        | Fault::Refused(_) => fault.unreachable(),
+        CallFault::NotBegun(_)
+        | CallFault::NoLeader
+        | CallFault::Lost(_)
+        | CallFault::NoSpace
+        | CallFault::LeaseGone
+        | CallFault::RequestTooLarge
+        | CallFault::AnswerTooLarge
+        | CallFault::Refused(_) => fault.unreachable(),
     }
 }

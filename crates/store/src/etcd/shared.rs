@@ -11,7 +11,7 @@ use tonic::transport::Channel;
 use tonic::{Request, Status};
 
 use super::endpoints::Endpoints;
-use super::fault::Fault;
+use super::fault::CallFault;
 use super::generated::kv_client::KvClient;
 use super::generated::{RangeRequest, RangeResponse, TxnRequest, TxnResponse};
 use super::keyspace::{Keyspace, told};
@@ -27,7 +27,7 @@ const MAX_ANSWER_BYTES: usize = 2 * crate::MAX_PAGE_BYTES;
 const MAX_OUTCOME_BYTES: usize = 256 << 20;
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct EtcdClient {
     pub(super) endpoints: Endpoints,
     pub(super) keys: Keyspace,
     pub(super) health: watch::Sender<Health>,
@@ -41,7 +41,7 @@ pub(super) struct Shared {
     made: AtomicU64,
 }
 
-impl Shared {
+impl EtcdClient {
     pub(super) async fn new(settings: &EtcdSettings, closed: CancellationToken) -> Result<Self, OpenError> {
         Ok(Self {
             endpoints: Endpoints::new(settings).await?,
@@ -59,7 +59,7 @@ impl Shared {
     }
 
     /// Asks for one range, linearizably.
-    pub(super) async fn range(&self, request: RangeRequest) -> Result<RangeResponse, Fault> {
+    pub(super) async fn range(&self, request: RangeRequest) -> Result<RangeResponse, CallFault> {
         let answer = self.endpoints.repeat(|channel| {
             let request = request.clone();
             async move { kv(channel).max_decoding_message_size(MAX_ANSWER_BYTES).range(request).await }
@@ -70,7 +70,7 @@ impl Shared {
     }
 
     /// Sends a transaction, once.
-    pub(super) async fn txn(&self, request: TxnRequest) -> Result<TxnResponse, Fault> {
+    pub(super) async fn txn(&self, request: TxnRequest) -> Result<TxnResponse, CallFault> {
         let answer = self.endpoints.once(|channel| {
             let request = request.clone();
             async move { kv(channel).txn(request).await }
@@ -118,7 +118,7 @@ impl Shared {
 pub(super) const FULL: &str = "etcd has reached its space quota (NOSPACE); compact and defragment it, then disarm the alarm with etcdctl";
 
 /// A way to a member that turns requests away at once while it knows no leader, instead of keeping them.
-pub(super) type Led = InterceptedService<Channel, fn(Request<()>) -> Result<Request<()>, Status>>;
+pub(super) type LeaderChannel = InterceptedService<Channel, fn(Request<()>) -> Result<Request<()>, Status>>;
 
 /// Asks for a leader, as etcd's own client does.
 fn require_leader(mut request: Request<()>) -> Result<Request<()>, Status> {
@@ -127,12 +127,12 @@ fn require_leader(mut request: Request<()>) -> Result<Request<()>, Status> {
 }
 
 /// The way to a member on which a leader is required.
-pub(super) fn led(channel: Channel) -> Led {
+pub(super) fn led(channel: Channel) -> LeaderChannel {
     InterceptedService::new(channel, require_leader)
 }
 
 /// The client of keys and values.
-pub(super) fn kv(channel: Channel) -> KvClient<Led> {
+pub(super) fn kv(channel: Channel) -> KvClient<LeaderChannel> {
     KvClient::new(led(channel))
         .max_decoding_message_size(MAX_OUTCOME_BYTES)
         .max_encoding_message_size(usize::MAX)

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::*;
 
-fn definition(text: &str) -> Definition {
+fn definition(text: &str) -> ServiceDefinition {
     toml::from_str(text).unwrap()
 }
 
@@ -40,14 +40,14 @@ fn a_whole_definition_reads() {
     ))
     .unwrap();
     assert_eq!((service.id.as_str(), service.port, service.tags.len()), ("web-blue", Some(8080), 2));
-    assert_eq!(service.at, At::Interface("eth1".parse().unwrap()));
+    assert_eq!(service.at, ServiceAddress::Interface("eth1".parse().unwrap()));
     let names: Vec<&str> = service.checks.keys().map(CheckName::as_str).collect();
     assert_eq!((names, service.listening.len()), (vec!["disk", "page", "port"], 1));
     let page = &service.checks[&"page".parse().unwrap()].probe;
     assert!(matches!(page, Probe::Http { status: None, .. }), "any success passes");
     let simple = Service::of(&definition("name = \"db\"\naddress = \"fd00::7\"")).unwrap();
     assert_eq!(simple.id.as_str(), "db");
-    assert!(matches!(simple.at, At::Address(_)));
+    assert!(matches!(simple.at, ServiceAddress::Address(_)));
 }
 
 #[test]

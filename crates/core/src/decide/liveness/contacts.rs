@@ -3,8 +3,8 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use super::{Finding, Watch};
-use crate::records::node::Contact;
+use super::{LivenessContext, PresenceFinding};
+use crate::records::node::PresenceState;
 use crate::words::name::{NodeName, ServerName};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
@@ -118,7 +118,7 @@ impl Contacts {
     /// that was heard from a short while ago is kept in view even if its session has ended: short sessions count too.
     ///
     /// A leader takes on the nodes of servers that are gone, counting from `now`; whoever does not lead leaves them to it.
-    pub fn settle(&mut self, fleet: &Fleet, watch: &Watch<'_>, now: Timestamp) {
+    pub fn settle(&mut self, fleet: &Fleet, watch: &LivenessContext<'_>, now: Timestamp) {
         self.take_on_orphans(fleet, watch, now);
         self.wake(now);
         for node in core::mem::take(&mut self.unsettled) {
@@ -126,11 +126,11 @@ impl Contacts {
                 continue;
             }
             match super::look(fleet, self, (&node, watch), now) {
-                Finding::Waits(due) => {
+                PresenceFinding::Waits(due) => {
                     self.due.insert((due, node.clone()));
                     self.waiting.insert(node, due);
                 }
-                Finding::Told | Finding::Changes(..) => {
+                PresenceFinding::Unchanged | PresenceFinding::Changes(..) => {
                     self.unsettled.insert(node);
                 }
             }
@@ -138,7 +138,13 @@ impl Contacts {
     }
 
     /// Whether a node is still to be looked at; forgets what was known of it, if not.
-    fn is_open(&mut self, fleet: &Fleet, node: &NodeName, watch: &Watch<'_>, now: Timestamp) -> bool {
+    fn is_open(
+        &mut self,
+        fleet: &Fleet,
+        node: &NodeName,
+        watch: &LivenessContext<'_>,
+        now: Timestamp,
+    ) -> bool {
         if fleet.active_node(node).is_none() {
             return false;
         }
@@ -146,16 +152,16 @@ impl Contacts {
         let heard = self.ended.get(node).is_some_and(|end| now.since(*end) < watch.limits.suspect);
         let kept = fleet.presences.get(node);
         let mine = kept.is_some_and(|kept| kept.value.server.as_ref() == Some(watch.me));
-        if mine && kept.is_some_and(|kept| kept.value.contact == Contact::Up) {
+        if mine && kept.is_some_and(|kept| kept.value.contact == PresenceState::Up) {
             self.untold.remove(node);
         }
         let orphan = self.orphans.contains_key(node);
         let elsewhere = !mine && !orphan && !connected && !heard;
         let open = !elsewhere
             && match kept.map(|kept| kept.value.contact) {
-                Some(Contact::Up) => !connected || self.untold.contains(node) || orphan,
-                Some(Contact::Suspect) => true,
-                Some(Contact::Unreachable | Contact::Never) | None => connected || heard,
+                Some(PresenceState::Up) => !connected || self.untold.contains(node) || orphan,
+                Some(PresenceState::Suspect) => true,
+                Some(PresenceState::Unreachable | PresenceState::Never) | None => connected || heard,
             };
         if !open && !connected && !heard {
             self.ended.remove(node);
@@ -164,13 +170,13 @@ impl Contacts {
     }
 
     /// Keeps the list of nodes that nobody holds in step with the world. Costs the number of servers while none is gone.
-    fn take_on_orphans(&mut self, fleet: &Fleet, watch: &Watch<'_>, now: Timestamp) {
+    fn take_on_orphans(&mut self, fleet: &Fleet, watch: &LivenessContext<'_>, now: Timestamp) {
         let gone = |server: &Option<ServerName>| server.as_ref().is_none_or(|name| !watch.lives(name));
         let is_orphan = |node: &NodeName| {
             watch.leads
                 && fleet.presences.get(node).is_some_and(|kept| match kept.value.contact {
-                    Contact::Up | Contact::Suspect => gone(&kept.value.server),
-                    Contact::Unreachable | Contact::Never => false,
+                    PresenceState::Up | PresenceState::Suspect => gone(&kept.value.server),
+                    PresenceState::Unreachable | PresenceState::Never => false,
                 })
         };
         let found: Vec<NodeName> =
@@ -220,7 +226,7 @@ impl Contacts {
     /// Since when a node without a session counts as quiet: since its session with this server ended; if it never had one,
     /// since its server was found gone, or since this server began, and the time to find a server again is given besides.
     #[must_use]
-    pub(super) fn quiet_since(&self, node: &NodeName, watch: &Watch<'_>) -> Timestamp {
+    pub(super) fn quiet_since(&self, node: &NodeName, watch: &LivenessContext<'_>) -> Timestamp {
         match (self.ended.get(node), self.orphans.get(node)) {
             (Some(ended), None) => *ended,
             (Some(ended), Some(found)) => (*ended).max(found.plus(watch.limits.reconnect)),

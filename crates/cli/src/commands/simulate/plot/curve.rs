@@ -1,6 +1,6 @@
 //! A policy's curve: its typical run as a line, all its runs as a band, and the marks on the line.
 
-use bellwether_core::rollout::rehearsal::timeline::{End, Sample, Timeline};
+use bellwether_core::rollout::simulation::timeline::{SimulationEnd, Timeline, TimelineSample};
 
 use super::scale::{Scale, float};
 use super::svg::{Svg, number, steps};
@@ -46,7 +46,7 @@ impl Curve {
         let nodes = f64::from(nodes);
         let typical = trials.typical();
         let points = |run: &Timeline| {
-            let point = |sample: &Sample| {
+            let point = |sample: &TimelineSample| {
                 let at = sample.at.since(run.began).as_millis();
                 Point { at, share: float(sample.running) / nodes * 100.0, failed: sample.failed }
             };
@@ -64,7 +64,7 @@ impl Curve {
             good: typical.and_then(|run| run.good_at.map(|at| since(run, at))),
             bad: typical.and_then(|run| run.blast.map(|blast| since(run, blast.stopped))),
             runs: if trials.runs.len() > 1 { trials.runs.iter().map(points).collect() } else { Vec::new() },
-            ends: typical.is_some_and(|run| matches!(run.end, End::Over(_))),
+            ends: typical.is_some_and(|run| matches!(run.end, SimulationEnd::Over(_))),
         }
     }
 
