@@ -11,7 +11,7 @@ use axum::body::Body;
 use bellwether_core::local::account::EntityAccount;
 use bellwether_core::local::memory::EntityMemory;
 use bellwether_core::records::order::Order;
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;

@@ -1,6 +1,6 @@
 //! What goes wrong, and when: drawn from the seed, each thing mended after a while.
 
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_store::testing::faulty::FaultInjection;
 
 /// One thing that goes wrong.

@@ -11,7 +11,8 @@ use bellwether_core::words::label::Label;
 use bellwether_core::words::name::{Actor, Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
-use bellwether_core::world::{Versioned, World};
+use bellwether_core::records::versioned::Versioned;
+use bellwether_core::world::World;
 
 use super::{OpError, cause, event, reason};
 use crate::pki::{IssuedCertificate, Pki};

@@ -8,7 +8,7 @@ use bellwether_core::records::token::{JoinToken, Token};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::time::Span;
-use bellwether_core::world::Versioned;
+use bellwether_core::records::versioned::Versioned;
 
 use super::{OpError, event};
 use crate::pki::Pki;
