@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_core::records::report as core;
-use bellwether_core::rollout::observation;
 use bellwether_core::words::counter::{AssignmentNumber, Generation};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
