@@ -24,7 +24,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Chore {
     /// Hold the walls between rooms, the sizes, the names and the map
-    Tidy,
+    Tidy(tidy::Shown),
     /// Install what the tests need and run all of them
     Test {
         /// Only tests whose name holds this
@@ -64,7 +64,7 @@ enum Chore {
 fn main() -> Result<()> {
     let root = root();
     match Args::parse().chore {
-        Chore::Tidy => tidy::run(&root),
+        Chore::Tidy(shown) => tidy::run_or_show(&root, &shown),
         Chore::Test { filter } => test::run(&root, filter.as_deref()),
         Chore::Ci => ci::run(&root),
         Chore::Codegen => codegen::run(&root),

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_core::records::report as core;
-use bellwether_core::rollout::observation;
 use bellwether_core::words::counter::{AssignmentNumber, Generation};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -64,7 +63,7 @@ pub struct EntityReport {
 
 /// What a node is doing about an assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "doing", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "activity", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TargetActivity {
     /// Nothing, or nothing more.
     #[default]
@@ -179,8 +178,12 @@ impl From<&bellwether_core::records::report::TargetActivity> for TargetActivity 
     fn from(from: &bellwether_core::records::report::TargetActivity) -> Self {
         match from {
             bellwether_core::records::report::TargetActivity::Nothing => Self::Nothing,
-            bellwether_core::records::report::TargetActivity::Applying { attempt } => Self::Applying { attempt: *attempt },
-            bellwether_core::records::report::TargetActivity::Waiting { reason } => Self::Waiting { reason: reason.to_string() },
+            bellwether_core::records::report::TargetActivity::Applying { attempt } => {
+                Self::Applying { attempt: *attempt }
+            }
+            bellwether_core::records::report::TargetActivity::Waiting { reason } => {
+                Self::Waiting { reason: reason.to_string() }
+            }
             bellwether_core::records::report::TargetActivity::Failed { attempts, evidence } => {
                 Self::Failed { attempts: *attempts, evidence: (&**evidence).into() }
             }
