@@ -1,5 +1,5 @@
-//! An agent: what it keeps on its disk, its hanging request, its reports, and what it does about each entity as the real
-//! agent's own plan says. Applying takes time, fails now and then, and always fails for versions that are bad.
+//! A simulated agent: its disk, its long poll, its reports, and what it does about each entity by the decisions of the real
+//! agent. Applying takes time, fails now and then, and always fails for bad versions.
 
 mod link;
 mod work;
@@ -8,30 +8,30 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Body;
-use bellwether_core::local::account::Account;
-use bellwether_core::local::memory::Memory;
+use bellwether_core::local::account::EntityAccount;
+use bellwether_core::local::memory::EntityMemory;
 use bellwether_core::records::order::Order;
-use bellwether_core::rollout::rehearsal::chance::Chance;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::gate::Gate;
+use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
-use bellwether_server::pki::Bearer;
+use bellwether_server::pki::CertificateIdentity;
 use http::Request;
 use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::network::Network;
 use crate::trace::Trace;
-use link::{Line, report, sync};
-use work::Work;
+use link::{AgentConnection, report, sync};
+use work::OrderWorker;
 
 /// What an agent's machine keeps.
 #[derive(Debug, Default)]
-struct Disk {
+struct AgentDisk {
     order: Option<Order>,
-    memories: BTreeMap<EntityName, Memory>,
+    memories: BTreeMap<EntityName, EntityMemory>,
     /// How often each run was begun.
     begun: BTreeMap<Version, u32>,
 }
@@ -41,35 +41,35 @@ struct Disk {
 pub struct Agent {
     /// Its node's name.
     pub name: String,
-    node: Node,
-    gate: Option<Gate>,
+    node: AgentNode,
+    gate: Option<TestGate>,
     still: bool,
     lives: u64,
 }
 
 /// What all of an agent's tasks share.
 #[derive(Debug, Clone)]
-struct Node {
+struct AgentNode {
     name: NodeName,
     network: Network,
     servers: usize,
     trace: Trace,
-    disk: Arc<Mutex<Disk>>,
+    disk: Arc<Mutex<AgentDisk>>,
     seed: u64,
 }
 
 /// What an agent has to say.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Board {
+struct AgentReport {
     generation: u64,
-    entities: BTreeMap<EntityName, Account>,
+    entities: BTreeMap<EntityName, EntityAccount>,
 }
 
 impl Agent {
     /// An agent that does not run yet.
     #[must_use]
     pub fn new(name: &str, servers: usize, network: &Network, trace: &Trace, seed: u64) -> Self {
-        let node = Node {
+        let node = AgentNode {
             name: name.parse().expect("the names of nodes are labels"),
             network: network.clone(),
             servers,
@@ -92,29 +92,29 @@ impl Agent {
             return;
         }
         self.node.trace.say(&format!("{} starts", self.name));
-        let gate = Gate::default();
+        let gate = TestGate::default();
         let tasks = Tasks::new().behind(&gate);
         self.lives += 1;
-        let (board, orders) = (watch::Sender::new(Board::default()), watch::Sender::new(0_u64));
+        let (board, orders) = (watch::Sender::new(AgentReport::default()), watch::Sender::new(0_u64));
         let asked = watch::Sender::new(0_u64);
         let turn = Arc::new(Mutex::new(usize::try_from(self.node.seed >> 40).unwrap_or_default()));
-        let line = Line { node: self.node.clone(), turn };
+        let line = AgentConnection { node: self.node.clone(), turn };
         let seed = self.node.seed ^ self.lives;
         tasks.spawn("sync", sync(line.clone(), orders.clone(), asked.clone(), seed));
         tasks.spawn("report", report(line, board.clone(), asked, clock.clone(), seed));
-        let work = Work {
+        let work = OrderWorker {
             node: self.node.clone(),
             clock: clock.clone(),
             board,
             orders,
             wellness: BTreeMap::new(),
-            chance: Chance::for_one(seed, &self.name, self.lives),
+            chance: RandomStream::for_one(seed, &self.name, self.lives),
         };
         tasks.spawn("work", work.run());
         self.gate = Some(gate);
     }
 
-    /// kill -9.
+    /// Kills the agent.
     pub fn kill(&mut self) {
         if let Some(gate) = self.gate.take() {
             self.node.trace.say(&format!("{} is killed", self.name));
@@ -123,7 +123,7 @@ impl Agent {
         }
     }
 
-    /// kill -STOP.
+    /// Pauses the agent.
     pub fn stand(&mut self) {
         if let Some(gate) = self.gate.as_ref().filter(|_| !self.still) {
             self.node.trace.say(&format!("{} stands still", self.name));
@@ -132,7 +132,7 @@ impl Agent {
         }
     }
 
-    /// kill -CONT.
+    /// Resumes the agent.
     pub fn go_on(&mut self) {
         if let Some(gate) = self.gate.as_ref().filter(|_| self.still) {
             self.node.trace.say(&format!("{} goes on", self.name));
@@ -141,7 +141,7 @@ impl Agent {
         }
     }
 
-    /// What it runs of each entity, and the runs that were begun more than once.
+    /// The version it runs of each entity, and the runs that were started more than once.
     #[must_use]
     pub fn runs(&self) -> (BTreeMap<EntityName, Version>, Vec<Version>) {
         let disk = self.node.disk();
@@ -152,16 +152,16 @@ impl Agent {
     }
 }
 
-impl Node {
-    fn disk(&self) -> MutexGuard<'_, Disk> {
+impl AgentNode {
+    fn disk(&self) -> MutexGuard<'_, AgentDisk> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whom a node's certificate names.
+/// The identity in a node's certificate.
 #[must_use]
-pub fn bearer(node: &NodeName) -> Bearer {
-    Bearer {
+pub fn bearer(node: &NodeName) -> CertificateIdentity {
+    CertificateIdentity {
         namespace: Namespace::parse("default").expect("plain letters are a label"),
         node: node.clone(),
         key_fingerprint: format!("key-of-{node}"),

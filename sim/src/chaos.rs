@@ -1,95 +1,104 @@
-//! What goes wrong, and when: drawn from the seed, each thing mended after a while.
+//! Faults and their times, drawn from the seed; each is repaired after a while.
 
-use bellwether_core::rollout::rehearsal::chance::Chance;
-use bellwether_store::testing::line::Trouble;
+use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_store::testing::faulty::FaultInjection;
 
-/// One thing that goes wrong.
+/// One fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Blow {
+pub enum Disruption {
     /// A server is killed.
     Kill(usize),
-    /// A server stands still.
+    /// A server is paused.
     Stand(usize),
-    /// A server is cut off from the store, not from agents.
+    /// A server cannot reach the store, while agents can reach it.
     Cut(usize),
-    /// A server's line to the store makes trouble.
-    Trouble(usize, Trouble),
-    /// An agent is cut off from one server.
+    /// A server's connection to the store misbehaves.
+    Trouble(usize, FaultInjection),
+    /// An agent cannot reach one server.
     Apart(usize, usize),
-    /// An agent is cut off from all servers.
+    /// An agent cannot reach any server.
     Alone(usize),
     /// An agent is killed.
     KillAgent(usize),
-    /// An agent stands still.
+    /// An agent is paused.
     StandAgent(usize),
-    /// Every server is killed.
+    /// All servers are killed.
     KillAll,
-    /// The store forgets its history.
+    /// The store compacts its history.
     Compact,
 }
 
-/// What may go wrong.
+/// Which faults may occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Mood {
-    /// Everything, etcd's known misbehaviours among it.
+pub enum FaultMix {
+    /// All faults, including etcd's known defects.
     Everything,
-    /// What every network and every machine does; the store keeps its word.
+    /// Faults of networks and machines; the store is correct.
     Honest,
-    /// Servers stand still for long while their lines to the store are slow.
+    /// Long pauses of servers while their connections to the store are slow.
     Standing,
-    /// Watches do not tell everything.
+    /// Watches that miss changes.
     Forgetful,
 }
 
-/// The next blow: how long until it falls, what it is, and how long it lasts, in milliseconds.
-pub fn next(chance: &mut Chance, servers: usize, agents: usize, mood: Mood) -> (u64, Blow, u64) {
+/// The next fault: the time until it starts, what it is, and how long it lasts, in milliseconds.
+pub fn next(
+    chance: &mut RandomStream,
+    servers: usize,
+    agents: usize,
+    mix: FaultMix,
+) -> (u64, Disruption, u64) {
     let pause = 500 + chance.below(9_000);
     let longest = if chance.below(3) == 0 { 30_000 } else { 4_000 };
     let lasts = 200 + chance.below(longest);
     let server = pick(chance, servers);
     let agent = pick(chance, agents);
-    let blow = match (mood, chance.below(20)) {
-        (Mood::Standing, 0..=9) => {
-            return (pause, Blow::Stand(server), 6_000 + chance.below(6_000));
+    let blow = match (mix, chance.below(20)) {
+        (FaultMix::Standing, 0..=9) => {
+            return (pause, Disruption::Stand(server), 6_000 + chance.below(6_000));
         }
-        (Mood::Standing, _) => Blow::Trouble(server, Trouble { slow_ms: 3_000, ..Trouble::default() }),
-        (Mood::Forgetful, 0..=14) => {
-            Blow::Trouble(server, Trouble { lost_commits: 200_000, ..Trouble::default() })
+        (FaultMix::Standing, _) => {
+            Disruption::Trouble(server, FaultInjection { slow_ms: 3_000, ..FaultInjection::default() })
         }
-        (Mood::Everything | Mood::Honest | Mood::Forgetful, of) => any(chance, mood, (server, agent), of),
+        (FaultMix::Forgetful, 0..=14) => {
+            Disruption::Trouble(server, FaultInjection { lost_commits: 200_000, ..FaultInjection::default() })
+        }
+        (FaultMix::Everything | FaultMix::Honest | FaultMix::Forgetful, of) => {
+            any(chance, mix, (server, agent), of)
+        }
     };
     (pause, blow, lasts)
 }
 
-fn any(chance: &mut Chance, mood: Mood, (server, agent): (usize, usize), of: u64) -> Blow {
+fn any(chance: &mut RandomStream, mix: FaultMix, (server, agent): (usize, usize), of: u64) -> Disruption {
     match of {
-        0..=3 => Blow::Kill(server),
-        4..=6 => Blow::Stand(server),
-        7..=8 => Blow::Cut(server),
-        9..=11 => Blow::Trouble(server, trouble(chance, mood)),
-        12..=13 => Blow::Apart(agent, server),
-        14 => Blow::Alone(agent),
-        15..=16 => Blow::KillAgent(agent),
-        17 => Blow::StandAgent(agent),
-        18 => Blow::KillAll,
-        _ => Blow::Compact,
+        0..=3 => Disruption::Kill(server),
+        4..=6 => Disruption::Stand(server),
+        7..=8 => Disruption::Cut(server),
+        9..=11 => Disruption::Trouble(server, trouble(chance, mix)),
+        12..=13 => Disruption::Apart(agent, server),
+        14 => Disruption::Alone(agent),
+        15..=16 => Disruption::KillAgent(agent),
+        17 => Disruption::StandAgent(agent),
+        18 => Disruption::KillAll,
+        _ => Disruption::Compact,
     }
 }
 
-fn pick(chance: &mut Chance, of: usize) -> usize {
+fn pick(chance: &mut RandomStream, of: usize) -> usize {
     usize::try_from(chance.below(u64::try_from(of).unwrap_or(1))).unwrap_or_default()
 }
 
-fn trouble(chance: &mut Chance, mood: Mood) -> Trouble {
+fn trouble(chance: &mut RandomStream, mix: FaultMix) -> FaultInjection {
     let mut share = |most: u64| u32::try_from(chance.below(most)).unwrap_or_default();
-    let mut trouble = Trouble {
+    let mut trouble = FaultInjection {
         slow_ms: u64::from(share(3_000)),
         refused: share(200_000),
         unanswered: share(200_000),
         repeated: share(300_000),
-        ..Trouble::default()
+        ..FaultInjection::default()
     };
-    if mood == Mood::Everything {
+    if mix == FaultMix::Everything {
         trouble.lost_deletes = share(800_000);
         trouble.lost_commits = share(30_000);
         trouble.stale = share(200_000);

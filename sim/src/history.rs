@@ -1,4 +1,4 @@
-//! One history: a seed's installation, its people and its blows; then peace, in which all must come to rest.
+//! One history: an installation with its users under faults drawn from a seed, then a quiet time in which it must converge.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,63 +6,63 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use bellwether_core::rollout::rehearsal::chance::Chance;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::gate::Gate;
+use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
+use bellwether_server::hook_rules::HookRules;
 use bellwether_server::pki::Pki;
-use bellwether_server::rules::Rules;
 use bellwether_store::Store;
-use bellwether_store::testing::line::Trouble;
+use bellwether_store::testing::faulty::FaultInjection;
 use tokio::runtime::{Builder, RngSeed};
 use tokio::time::Instant;
 
 use crate::agent::Agent;
-use crate::chaos::{self, Blow, Mood};
-use crate::law::{Laws, Seen, linearisable};
+use crate::cast::Stage;
+use crate::chaos::{self, Disruption, FaultMix};
+use crate::law::{LawSummary, Laws, linearisable};
 use crate::locker::one_at_a_time;
-use crate::machine::{Ground, Machine};
+use crate::machine::{Machine, ServerContext};
 use crate::network::Network;
-use crate::person::People;
+use crate::people::People;
 use crate::site::{self, BEGIN};
-use crate::stage::Stage;
 use crate::trace::Trace;
 
-/// How many servers there are.
+/// Number of servers.
 const SERVERS: usize = 3;
 
-/// How many agents.
+/// Number of agents.
 const AGENTS: usize = 8;
 
-/// How often the history looks at who can reach whom.
+/// Interval at which the history records who can reach whom.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How often servers list everything anew: sooner than real ones, as trouble comes sooner too.
+/// Interval at which servers compare their world with the store: shorter than in reality, as faults are more frequent, too.
 const RELIST_EVERY: Duration = Duration::from_secs(30);
 
-/// What a history is made with.
+/// Options of a history.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// For how long things go wrong, by the clocks of the history.
+    /// Duration of the faults, in simulated time.
     pub trouble: Duration,
-    /// For how long after that all may come to rest.
+    /// Longest time to converge after that.
     pub peace: Duration,
-    /// What may go wrong.
-    pub mood: Mood,
-    /// A rule that servers do without, to see that it is needed.
-    pub without: Option<Without>,
+    /// Which faults may occur.
+    pub mix: FaultMix,
+    /// A rule that servers ignore, to show that it is needed.
+    pub without: Option<DisabledRule>,
 }
 
-/// A rule that servers do without.
+/// A rule that servers can be told to ignore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Without {
-    /// Listing everything anew now and then.
+pub enum DisabledRule {
+    /// Comparing the world with the store from time to time.
     Relisting,
-    /// Dropping what a watch tells twice.
+    /// Dropping events that a watch delivers twice.
     DroppingRepeats,
-    /// Comparing the leadership in a decider's commit.
+    /// Comparing the leadership key in a decider's commit.
     Fencing,
 }
 
@@ -71,39 +71,39 @@ impl Default for Options {
         Self {
             trouble: Duration::from_secs(240),
             peace: Duration::from_secs(400),
-            mood: Mood::Everything,
+            mix: FaultMix::Everything,
             without: None,
         }
     }
 }
 
-/// What a history came to.
+/// The outcome of a history.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Its seed.
     pub seed: u64,
-    /// The sum of its trace, and how many lines there were.
+    /// The digest of its trace, and the number of its lines.
     pub sum: (String, u64),
-    /// How many commits the store took.
+    /// Number of the store's commits.
     pub commits: u64,
-    /// The laws that did not hold.
+    /// Laws that were broken.
     pub broken: Vec<String>,
-    /// Its last lines.
+    /// The last lines of its trace.
     pub lines: Vec<String>,
 }
 
-/// Makes the authority in `dir` that all histories share: it is no part of what they are about.
+/// Creates the certificate authority in `dir` that all histories share.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn authority(dir: &Path) -> anyhow::Result<()> {
     Pki::open(dir, &[], BEGIN).context("make an authority").map(drop)
 }
 
-/// Plays the history of a seed, with the authority in `dir`.
+/// Plays the history of a seed with the authority in `dir`.
 ///
 /// # Errors
-/// When it could not be played at all.
+/// If it could not be played at all; broken laws are part of the outcome.
 pub fn play(seed: u64, options: &Options, dir: &Path) -> anyhow::Result<Outcome> {
     let runtime = Builder::new_current_thread()
         .enable_time()
@@ -112,7 +112,7 @@ pub fn play(seed: u64, options: &Options, dir: &Path) -> anyhow::Result<Outcome>
         .build()
         .context("make a runtime")?;
     let outcome = runtime.block_on(History::new(seed, options, dir)?.play());
-    // What is still there of the simulated processes is dropped with the runtime.
+    // What remains of the simulated processes is dropped with the runtime.
     drop(runtime);
     outcome
 }
@@ -122,17 +122,17 @@ struct History {
     options: Options,
     config: Config,
     dir: std::path::PathBuf,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl History {
     fn new(seed: u64, options: &Options, dir: &Path) -> anyhow::Result<Self> {
         let mut config = Config::load(None)?;
         let without = |rule| options.without == Some(rule);
-        config.rules = Rules {
-            relist_every: (!without(Without::Relisting)).then_some(RELIST_EVERY),
-            drops_repeats: !without(Without::DroppingRepeats),
-            fences: !without(Without::Fencing),
+        config.rules = HookRules {
+            relist_every: (!without(DisabledRule::Relisting)).then_some(RELIST_EVERY),
+            drops_repeats: !without(DisabledRule::DroppingRepeats),
+            fences: !without(DisabledRule::Fencing),
         };
         config.etcd = Some(Etcd {
             endpoints: vec!["http://simulated:2379".to_owned()],
@@ -141,14 +141,14 @@ impl History {
             identity: None,
             call_timeout: None,
         });
-        let chance = Chance::for_one(seed, "blows", 0);
+        let chance = RandomStream::for_one(seed, "blows", 0);
         Ok(Self { seed, options: options.clone(), config, dir: dir.to_owned(), chance })
     }
 
     async fn play(mut self) -> anyhow::Result<Outcome> {
         let (tasks, trace) = (Tasks::new(), Trace::default());
         let mut stage = self.stage(&tasks, &trace).await?;
-        let seen: Arc<Mutex<Seen>> = Arc::default();
+        let seen: Arc<Mutex<LawSummary>> = Arc::default();
         let laws = Laws::new(&trace, &stage.able);
         tasks.spawn("laws", laws.watch(stage.store.clone(), seen.clone()));
         for number in 0..SERVERS {
@@ -158,11 +158,11 @@ impl History {
             agent.start(&stage.clock);
         }
         let people = People::new(&stage.network, &trace, SERVERS, self.seed);
-        let away = Gate::default();
+        let away = TestGate::default();
         people.start(&tasks.behind(&away));
 
         let end = Instant::now() + self.options.trouble;
-        let mut next = chaos::next(&mut self.chance, SERVERS, AGENTS, self.options.mood);
+        let mut next = chaos::next(&mut self.chance, SERVERS, AGENTS, self.options.mix);
         let mut falls = Instant::now() + Duration::from_millis(next.0);
         while Instant::now() < end && !trace.is_broken() {
             tokio::time::sleep(LOOK).await;
@@ -170,7 +170,7 @@ impl History {
             if Instant::now() >= falls {
                 let (_, blow, lasts) = next;
                 self.strike(&mut stage, blow, Duration::from_millis(lasts)).await;
-                next = chaos::next(&mut self.chance, SERVERS, AGENTS, self.options.mood);
+                next = chaos::next(&mut self.chance, SERVERS, AGENTS, self.options.mix);
                 falls = Instant::now() + Duration::from_millis(next.0);
             }
             stage.look();
@@ -180,7 +180,7 @@ impl History {
         self.make_peace(&mut stage);
         self.come_to_rest(&mut stage, &seen).await;
         let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        linearisable(&trace, &people.writes(), &seen.editions);
+        linearisable(&trace, &people.writes(), &seen.profile_revisions);
         one_at_a_time(&trace, &people.holdings());
         for agent in &stage.agents {
             for run in agent.runs().1 {
@@ -196,8 +196,8 @@ impl History {
         })
     }
 
-    /// Waits until nothing is left to be done.
-    async fn come_to_rest(&self, stage: &mut Stage, seen: &Mutex<Seen>) {
+    /// Waits until everything has converged.
+    async fn come_to_rest(&self, stage: &mut Stage, seen: &Mutex<LawSummary>) {
         let (trace, end) = (stage.trace.clone(), Instant::now() + self.options.peace);
         let mut restless = String::new();
         while Instant::now() < end && !trace.is_broken() {
@@ -222,7 +222,7 @@ impl History {
         site::furnish(&store, pki.ca_fingerprint(), &names).await?;
         let network = Network::new(self.seed);
         let draw = |name: &str, number: usize| {
-            Chance::for_one(self.seed, name, u64::try_from(number).unwrap_or_default()).draw()
+            RandomStream::for_one(self.seed, name, u64::try_from(number).unwrap_or_default()).draw()
         };
         let machines = (0..SERVERS).map(|number| Machine::new(number, draw("line", number)));
         let agents = names
@@ -243,38 +243,40 @@ impl History {
 
     fn start(&self, stage: &mut Stage, number: usize) {
         let Stage { store, network, trace, machines, clock, .. } = stage;
-        let ground = Ground { store, dir: &self.dir, config: &self.config, network, trace };
+        let context = ServerContext { store, dir: &self.dir, config: &self.config, network, trace };
         if let Some(machine) = machines.get_mut(number) {
-            machine.start(ground, clock.clone());
+            machine.start(context, clock.clone());
         }
     }
 
-    async fn strike(&self, stage: &mut Stage, blow: Blow, lasts: Duration) {
+    async fn strike(&self, stage: &mut Stage, blow: Disruption, lasts: Duration) {
         stage.trace.say(&format!("blow: {blow:?} for {} ms", lasts.as_millis()));
         let Stage { store, network, trace, machines, agents, .. } = stage;
         match &blow {
-            Blow::Kill(server) => {
+            Disruption::Kill(server) => {
                 machines.get_mut(*server).into_iter().for_each(|machine| machine.kill(network, trace));
             }
-            Blow::KillAll => machines.iter_mut().for_each(|machine| machine.kill(network, trace)),
-            Blow::Stand(server) => {
+            Disruption::KillAll => machines.iter_mut().for_each(|machine| machine.kill(network, trace)),
+            Disruption::Stand(server) => {
                 machines.get_mut(*server).into_iter().for_each(|machine| machine.stand(trace));
             }
-            Blow::Cut(server) => machines.get(*server).into_iter().for_each(|machine| machine.line.cut()),
-            Blow::Trouble(server, trouble) => {
+            Disruption::Cut(server) => {
+                machines.get(*server).into_iter().for_each(|machine| machine.line.cut())
+            }
+            Disruption::Trouble(server, trouble) => {
                 let machine = machines.get(*server).into_iter();
                 machine.for_each(|machine| machine.line.trouble(trouble.clone()));
             }
-            Blow::Apart(agent, server) => {
+            Disruption::Apart(agent, server) => {
                 agents.get(*agent).into_iter().for_each(|agent| network.cut(&agent.name, *server));
             }
-            Blow::Alone(agent) => {
+            Disruption::Alone(agent) => {
                 let agent = agents.get(*agent).into_iter();
                 agent.for_each(|agent| (0..SERVERS).for_each(|server| network.cut(&agent.name, server)));
             }
-            Blow::KillAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::kill),
-            Blow::StandAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::stand),
-            Blow::Compact => {
+            Disruption::KillAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::kill),
+            Disruption::StandAgent(agent) => agents.get_mut(*agent).into_iter().for_each(Agent::stand),
+            Disruption::Compact => {
                 let now = store.list(bellwether_store::Range::prefix("/"), None, 1).await;
                 if let Ok(page) = now {
                     let forgotten = store.compact(page.revision).await;
@@ -289,48 +291,48 @@ impl History {
         stage.mends.push((Instant::now() + lasts, blow));
     }
 
-    /// Mends what has gone wrong for long enough.
+    /// Repairs faults that have lasted long enough.
     fn mend(&self, stage: &mut Stage) {
         let now = Instant::now();
         let (due, later) = std::mem::take(&mut stage.mends).into_iter().partition(|(at, _)| *at <= now);
         stage.mends = later;
-        let due: Vec<(Instant, Blow)> = due;
+        let due: Vec<(Instant, Disruption)> = due;
         for (_, blow) in due {
             self.undo(stage, &blow);
         }
     }
 
-    fn undo(&self, stage: &mut Stage, blow: &Blow) {
+    fn undo(&self, stage: &mut Stage, blow: &Disruption) {
         match blow {
-            Blow::Kill(server) => self.start(stage, *server),
-            Blow::KillAll => (0..SERVERS).for_each(|server| self.start(stage, server)),
-            Blow::Stand(server) => {
+            Disruption::Kill(server) => self.start(stage, *server),
+            Disruption::KillAll => (0..SERVERS).for_each(|server| self.start(stage, server)),
+            Disruption::Stand(server) => {
                 let trace = stage.trace.clone();
                 stage.machines.get_mut(*server).into_iter().for_each(|machine| machine.go_on(&trace));
             }
-            Blow::Cut(server) => {
+            Disruption::Cut(server) => {
                 stage.machines.get(*server).into_iter().for_each(|machine| machine.line.heal())
             }
-            Blow::Trouble(server, _) => {
+            Disruption::Trouble(server, _) => {
                 let machine = stage.machines.get(*server).into_iter();
-                machine.for_each(|machine| machine.line.trouble(Trouble::default()));
+                machine.for_each(|machine| machine.line.trouble(FaultInjection::default()));
             }
-            Blow::Apart(agent, server) => {
+            Disruption::Apart(agent, server) => {
                 let agent = stage.agents.get(*agent).into_iter();
                 agent.for_each(|agent| stage.network.mend(&agent.name, *server));
             }
-            Blow::Alone(agent) => {
+            Disruption::Alone(agent) => {
                 let agent = stage.agents.get(*agent).into_iter();
                 agent.for_each(|agent| {
                     (0..SERVERS).for_each(|server| stage.network.mend(&agent.name, server))
                 });
             }
-            Blow::KillAgent(agent) => {
+            Disruption::KillAgent(agent) => {
                 let clock = stage.clock.clone();
                 stage.agents.get_mut(*agent).into_iter().for_each(|agent| agent.start(&clock));
             }
-            Blow::StandAgent(agent) => stage.agents.get_mut(*agent).into_iter().for_each(Agent::go_on),
-            Blow::Compact => {}
+            Disruption::StandAgent(agent) => stage.agents.get_mut(*agent).into_iter().for_each(Agent::go_on),
+            Disruption::Compact => {}
         }
     }
 
@@ -340,7 +342,7 @@ impl History {
         let (trace, clock) = (stage.trace.clone(), stage.clock.clone());
         for machine in &mut stage.machines {
             machine.line.heal();
-            machine.line.trouble(Trouble::default());
+            machine.line.trouble(FaultInjection::default());
             machine.go_on(&trace);
         }
         for agent in &mut stage.agents {

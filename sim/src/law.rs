@@ -1,80 +1,80 @@
-//! The laws, looked at after every commit of the store itself, and what must be true at the end. Sees what no server sees:
-//! the store without any line, and who could reach whom.
+//! The laws, checked after every commit of the store, and what must hold at the end. Sees what no server sees: the store
+//! itself, and who could reach whom.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::node::Contact;
+use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::order::Order;
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::{Namespace, NodeName, TargetName};
 use bellwether_core::world::World;
-use bellwether_server::records::keys::Place;
-use bellwether_server::records::{form, keys};
+use bellwether_server::records::key_text::KeyLocation;
+use bellwether_server::records::{encoding, key_text};
 use bellwether_store::{Batch, Change, Range, Store};
 use tokio::time::Instant;
 
-use crate::person::{Fate, Write, text_of};
+use crate::people::{Write, WriteOutcome, text_of};
 use crate::trace::Trace;
 
 /// Most targets of `web` in flight at once, of a batch and of a rollback.
 const MOST_WEB: usize = 3;
 
-/// Most targets of `kick`.
+/// Most targets of `kick` in flight at once.
 const MOST_KICK: usize = 4;
 
-/// A node that could reach some server for so long and is said to be unreachable was given up wrongly. The limits of the
-/// servers come to less: 5 s for a lost seat, 15 s to find another server, 15 s quiet.
+/// A node that could reach some server for this long must not be declared unreachable. The servers' limits add up to less:
+/// 5 s for a lost membership, 15 s to connect elsewhere, 15 s without a session.
 const ABLE: Duration = Duration::from_secs(60);
 
-/// Since when each node is able to reach some server; kept by the history.
-pub type Able = Arc<Mutex<BTreeMap<String, Option<Instant>>>>;
+/// Since when each node can reach some server; kept by the history.
+pub type Reachability = Arc<Mutex<BTreeMap<String, Option<Instant>>>>;
 
-/// Looks at every commit.
+/// Checks every commit.
 #[derive(Debug)]
 pub struct Laws {
     trace: Trace,
-    able: Able,
+    able: Reachability,
     world: World,
     orders: BTreeMap<NodeName, Order>,
-    flying: BTreeSet<(String, TargetName)>,
+    in_flight: BTreeSet<(String, TargetName)>,
     sequence: Sequence,
-    editions: BTreeMap<u64, String>,
-    contacts: BTreeMap<NodeName, Contact>,
+    profile_revisions: BTreeMap<u64, String>,
+    contacts: BTreeMap<NodeName, PresenceState>,
 }
 
-/// What the laws saw, for the end.
+/// What the laws have seen, for the checks at the end.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
-    /// The world as the store has it.
+pub struct LawSummary {
+    /// The world by the store's own commits.
     pub world: World,
-    /// The profile's revisions, each with what was written.
-    pub editions: BTreeMap<u64, String>,
-    /// How many commits there were.
+    /// The profile's revisions with the values written.
+    pub profile_revisions: BTreeMap<u64, String>,
+    /// Number of commits.
     pub commits: u64,
 }
 
 impl Laws {
     /// No commit seen yet.
     #[must_use]
-    pub fn new(trace: &Trace, able: &Able) -> Self {
+    pub fn new(trace: &Trace, able: &Reachability) -> Self {
         Self {
             trace: trace.clone(),
             able: able.clone(),
             world: World::default(),
             orders: BTreeMap::new(),
-            flying: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
             sequence: Sequence::ZERO,
-            editions: BTreeMap::new(),
+            profile_revisions: BTreeMap::new(),
             contacts: BTreeMap::new(),
         }
     }
 
-    /// Looks at every commit of the store from the first on.
-    pub async fn watch(mut self, store: Store, seen: Arc<Mutex<Seen>>) {
-        let Ok(mut watch) = store.watch(Range::prefix(keys::ROOT), bellwether_store::Revision(0)).await
+    /// Checks every commit of the store from the first.
+    pub async fn watch(mut self, store: Store, seen: Arc<Mutex<LawSummary>>) {
+        let Ok(mut watch) = store.watch(Range::prefix(key_text::ROOT), bellwether_store::Revision(0)).await
         else {
             return self.trace.breaks("the store's own history could not be watched");
         };
@@ -83,7 +83,11 @@ impl Laws {
             commits += 1;
             self.look(&batch);
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            *seen = Seen { world: self.world.clone(), editions: self.editions.clone(), commits };
+            *seen = LawSummary {
+                world: self.world.clone(),
+                profile_revisions: self.profile_revisions.clone(),
+                commits,
+            };
         }
     }
 
@@ -111,14 +115,14 @@ impl Laws {
         }
         self.events(&told, &contacts);
         for (entity, most) in [("web", MOST_WEB), ("kick", MOST_KICK)] {
-            let flying = self.flying.iter().filter(|(name, _)| name == entity).count();
-            if flying > most {
-                self.trace.breaks(&format!("{flying} targets of {entity} are in flight, {most} at once"));
+            let in_flight = self.in_flight.iter().filter(|(name, _)| name == entity).count();
+            if in_flight > most {
+                self.trace.breaks(&format!("{in_flight} targets of {entity} are in flight, {most} at once"));
             }
         }
     }
 
-    /// A record was written.
+    /// Checks one written record.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "laws about other records are nobody's yet, new ones among them"
@@ -129,19 +133,21 @@ impl Laws {
             Record::Target(entity, target, state) => {
                 let key = (entity.to_string(), target.clone());
                 if state.is_in_flight() {
-                    self.flying.insert(key);
+                    self.in_flight.insert(key);
                 } else {
-                    self.flying.remove(&key);
+                    self.in_flight.remove(&key);
                 }
             }
-            Record::Presence(node, presence) if presence.contact == Contact::Unreachable => {
+            Record::Presence(node, presence) if presence.contact == PresenceState::Unreachable => {
                 self.given_up(node)
             }
-            Record::Edition(edition) => {
-                let text = text_of(&edition.params).unwrap_or_default();
-                if let Some(before) = self.editions.insert(edition.number.get(), text) {
-                    self.trace
-                        .breaks(&format!("revision {} was written again over {before}", edition.number));
+            Record::ProfileRevision(profile_revision) => {
+                let text = text_of(&profile_revision.params).unwrap_or_default();
+                if let Some(before) = self.profile_revisions.insert(profile_revision.number.get(), text) {
+                    self.trace.breaks(&format!(
+                        "revision {} was written again over {before}",
+                        profile_revision.number
+                    ));
                 }
             }
             _ => {}
@@ -149,17 +155,17 @@ impl Laws {
     }
 
     fn gone(&mut self, change: &Change, revision: Revision) {
-        let Some(Place::Record(namespace, key)) = keys::read(&change.key) else { return };
+        let Some(KeyLocation::Record(namespace, key)) = key_text::read(&change.key) else { return };
         if change.entry.is_some() {
             return self.trace.breaks(&format!("a record does not parse: {key:?}"));
         }
         if let Key::Target(entity, target) = &key {
-            self.flying.remove(&(entity.to_string(), target.clone()));
+            self.in_flight.remove(&(entity.to_string(), target.clone()));
         }
         self.world.delete(namespace.as_ref(), &key, revision);
     }
 
-    /// Orders only move forward, and are written by whoever leads.
+    /// Orders only move forward, and only the leader writes them.
     fn order(&mut self, node: &NodeName, order: &Order) {
         let before = self.orders.insert(node.clone(), order.clone());
         let back = |before: &Order| order.generation <= before.generation || order.term < before.term;
@@ -175,8 +181,12 @@ impl Laws {
         }
     }
 
-    /// Events are numbered without a gap; a node's contact changes exactly when an event says so.
-    fn events(&mut self, told: &[bellwether_core::records::event::Event], contacts: &[(NodeName, Contact)]) {
+    /// Events are numbered without gaps; a node's presence changes exactly when an event says so.
+    fn events(
+        &mut self,
+        told: &[bellwether_core::records::event::Event],
+        contacts: &[(NodeName, PresenceState)],
+    ) {
         for event in told {
             if event.sequence != self.sequence.next() {
                 self.trace.breaks(&format!("event {} follows {}", event.sequence, self.sequence));
@@ -194,7 +204,7 @@ impl Laws {
         }
     }
 
-    /// A node that was able to call all the while is not given up.
+    /// A node that could reach a server all the time is not declared unreachable.
     fn given_up(&self, node: &NodeName) {
         let able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
         let since = able.get(node.as_str()).copied().flatten();
@@ -206,37 +216,38 @@ impl Laws {
 
 fn record(change: &Change) -> Option<(Option<Namespace>, Record)> {
     let entry = change.entry.as_ref()?;
-    let Some(Place::Record(namespace, key)) = keys::read(&change.key) else { return None };
-    form::read(&key, &entry.value).ok().map(|record| (namespace, record))
+    let Some(KeyLocation::Record(namespace, key)) = key_text::read(&change.key) else { return None };
+    encoding::read(&key, &entry.value).ok().map(|record| (namespace, record))
 }
 
-/// The writes of one profile are linearisable: each acknowledged one is the revision it was said to be and no other, what
-/// was refused is nowhere, revisions have no gaps, and one that ended before another began comes before it.
-pub fn linearisable(trace: &Trace, writes: &[Write], editions: &BTreeMap<u64, String>) {
-    for (place, number) in editions.keys().enumerate() {
+/// The writes of a profile are linearizable: each acknowledged one is the revision it was answered with, a refused one does
+/// not exist, revisions have no gaps, and a write that ended before another began precedes it.
+pub fn linearisable(trace: &Trace, writes: &[Write], profile_revisions: &BTreeMap<u64, String>) {
+    for (place, number) in profile_revisions.keys().enumerate() {
         if u64::try_from(place).unwrap_or(u64::MAX) + 1 != *number {
             trace.breaks(&format!("revisions have a gap before {number}"));
         }
     }
-    let made = |text: &str| editions.iter().find(|(_, found)| *found == text).map(|(number, _)| *number);
+    let made =
+        |text: &str| profile_revisions.iter().find(|(_, found)| *found == text).map(|(number, _)| *number);
     for write in writes {
-        match (write.fate, made(&write.text)) {
-            (Fate::Made(number), Some(found)) if number == found && number == write.follows + 1 => {}
-            (Fate::Made(number), found) => {
+        match (write.outcome, made(&write.text)) {
+            (WriteOutcome::Made(number), Some(found)) if number == found && number == write.follows + 1 => {}
+            (WriteOutcome::Made(number), found) => {
                 trace.breaks(&format!(
                     "{} was acknowledged as {number} over {}, and is {found:?}",
                     write.text, write.follows
                 ));
             }
-            (Fate::Refused, Some(found)) => {
+            (WriteOutcome::Refused, Some(found)) => {
                 trace.breaks(&format!("{} was refused, and is revision {found}", write.text));
             }
-            (Fate::Refused, None) | (Fate::Unknown, _) => {}
+            (WriteOutcome::Refused, None) | (WriteOutcome::Unknown, _) => {}
         }
     }
     for earlier in writes {
         for later in writes.iter().filter(|later| later.asked > earlier.ended) {
-            let Some((first, second)) = earlier.fate.made().zip(later.fate.made()) else { continue };
+            let Some((first, second)) = earlier.outcome.made().zip(later.outcome.made()) else { continue };
             if first >= second {
                 trace.breaks(&format!("revision {second} was written after {first} was acknowledged"));
             }

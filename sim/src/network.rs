@@ -1,4 +1,4 @@
-//! The network between agents and people on one side and servers on the other: how long a call takes, and what is cut.
+//! The network between agents and people on one side and servers on the other: latency and partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use bellwether_core::rollout::rehearsal::chance::Chance;
-use bellwether_rt::gate::Gate;
+use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use bytes::Bytes;
 use http::Request;
@@ -15,37 +15,37 @@ use http_body_util::BodyExt;
 use tokio::sync::oneshot;
 use tower::ServiceExt;
 
-/// How long a session lives on at a server whose peer vanished without a word: until its pings are not answered.
+/// How long a server keeps a session whose peer vanished: until its pings are not answered.
 const PINGED: Duration = Duration::from_secs(15);
 
-/// Longest way there or back, in milliseconds.
+/// Largest one-way latency, in milliseconds.
 const FAR: u64 = 8;
 
 /// Why a call has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
-    /// Nobody listens there: nothing was done.
+pub enum CallLoss {
+    /// Nothing listens there: nothing was done.
     Refused,
-    /// The connection broke, or nothing came in time: it may have been done.
+    /// The connection broke, or no answer came in time: it may have been done.
     Broken,
 }
 
-/// Who calls.
+/// Name of a caller.
 pub type Caller = String;
 
 /// The network. Clones are the same network.
 #[derive(Debug, Clone)]
 pub struct Network {
     state: Arc<Mutex<State>>,
-    /// What goes on by itself on the way.
+    /// Requests in flight.
     wires: Tasks,
 }
 
 #[derive(Debug)]
 struct State {
-    chance: Chance,
-    /// Servers that listen: what serves, and the gate of the process.
-    servers: BTreeMap<usize, (Router, Gate, Tasks)>,
+    chance: RandomStream,
+    /// Listening servers: router and process gate.
+    servers: BTreeMap<usize, (Router, TestGate, Tasks)>,
     cut: BTreeSet<(Caller, usize)>,
 }
 
@@ -53,37 +53,37 @@ impl Network {
     /// A network without servers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let chance = Chance::for_one(seed, "network", 0);
+        let chance = RandomStream::for_one(seed, "network", 0);
         let state = State { chance, servers: BTreeMap::new(), cut: BTreeSet::new() };
         Self { state: Arc::new(Mutex::new(state)), wires: Tasks::new() }
     }
 
-    /// A server listens.
-    pub fn listens(&self, server: usize, router: Router, gate: &Gate, tasks: &Tasks) {
+    /// Adds a listening server.
+    pub fn listens(&self, server: usize, router: Router, gate: &TestGate, tasks: &Tasks) {
         self.state().servers.insert(server, (router, gate.clone(), tasks.clone()));
     }
 
-    /// It listens no longer.
+    /// Removes a listening server.
     pub fn left(&self, server: usize) {
         self.state().servers.remove(&server);
     }
 
-    /// Nothing passes between these two any more.
+    /// Partitions these two.
     pub fn cut(&self, caller: &str, server: usize) {
         self.state().cut.insert((caller.to_owned(), server));
     }
 
-    /// Everything passes between these two again.
+    /// Heals the partition of these two.
     pub fn mend(&self, caller: &str, server: usize) {
         self.state().cut.remove(&(caller.to_owned(), server));
     }
 
-    /// Everything passes everywhere.
+    /// Heals all partitions.
     pub fn mend_all(&self) {
         self.state().cut.clear();
     }
 
-    /// Whether nothing passes between these two.
+    /// Whether these two are partitioned.
     #[must_use]
     pub fn is_cut(&self, caller: &str, server: usize) -> bool {
         self.state().cut.contains(&(caller.to_owned(), server))
@@ -98,24 +98,24 @@ impl Network {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
-    /// Calls a server and waits so long for its answer.
+    /// Calls a server and waits this long for its answer.
     ///
     /// # Errors
-    /// [`Lost`] when there is none.
+    /// [`CallLoss`] if there is none.
     pub async fn call(
         &self,
         (caller, server): (&str, usize),
         serve: impl FnOnce(Router) -> Router,
         request: Request<Body>,
         deadline: Duration,
-    ) -> Result<(u16, Bytes), Lost> {
+    ) -> Result<(u16, Bytes), CallLoss> {
         let asked = async {
             self.way().await;
             if self.is_cut(caller, server) {
                 std::future::pending::<()>().await;
             }
             let there = self.state().servers.get(&server).cloned();
-            let Some((router, gate, tasks)) = there else { return Err(Lost::Refused) };
+            let Some((router, gate, tasks)) = there else { return Err(CallLoss::Refused) };
             let (answer, answered) = oneshot::channel();
             let router = serve(router);
             let work = async move {
@@ -123,18 +123,18 @@ impl Network {
                 let status = response.status().as_u16();
                 let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes);
                 if let Ok(body) = body {
-                    // Whoever asked may have gone.
+                    // The caller may be gone.
                     drop(answer.send((status, body)));
                 }
             };
             let handle = tasks.spawn("request", gate.behind(work));
-            let hung = Hung {
+            let hung = PendingRequest {
                 network: self.clone(),
                 caller: caller.to_owned(),
                 server,
                 task: handle.abort_handle(),
             };
-            let answered = answered.await.map_err(|_| Lost::Broken)?;
+            let answered = answered.await.map_err(|_| CallLoss::Broken)?;
             if self.is_cut(caller, server) {
                 std::future::pending::<()>().await;
             }
@@ -142,19 +142,19 @@ impl Network {
             self.way().await;
             Ok(answered)
         };
-        tokio::time::timeout(deadline, asked).await.unwrap_or(Err(Lost::Broken))
+        tokio::time::timeout(deadline, asked).await.unwrap_or(Err(CallLoss::Broken))
     }
 }
 
-/// A request under way. When whoever asked goes, the server notices at once, or by its pings if the cable is cut.
-struct Hung {
+/// A request in flight. If its caller goes away, the server notices at once, or by pings if they are partitioned.
+struct PendingRequest {
     network: Network,
     caller: Caller,
     server: usize,
     task: tokio::task::AbortHandle,
 }
 
-impl Drop for Hung {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if self.task.is_finished() {
             return;

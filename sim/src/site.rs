@@ -1,4 +1,4 @@
-//! The place of a history: the store, what stands in it before anything begins, and the machines around it.
+//! The start of a history: the store, its first records, and the machines.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Role;
@@ -9,20 +9,20 @@ use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::{Actor, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_server::installation::Installation;
-use bellwether_server::records::{form, keys};
+use bellwether_server::records::{encoding, key_text};
 use bellwether_server::secret;
 use bellwether_store::{Op, Store, Txn};
 
 use crate::agent::bearer;
-use crate::person::TOKEN;
+use crate::people::TOKEN;
 
-/// When every history begins, by the clocks in it: some time in 2027.
+/// The simulated time at which every history starts, some time in 2027.
 pub const BEGIN: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
-/// Writes what `init` and joining would have: the installation, the people's token and the nodes.
+/// Writes what `init` and joining would: the installation, the users' token and the nodes.
 ///
 /// # Errors
-/// What could not be written.
+/// If a record cannot be written.
 pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) -> anyhow::Result<()> {
     let installation = Installation { id: "simulated".to_owned(), ..Installation::new(ca_fingerprint) };
     installation.write(store).await?;
@@ -56,5 +56,5 @@ pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) ->
 }
 
 fn put(home: &Namespace, record: &Record) -> Result<Op, ShapeError> {
-    Ok(Op::Put { key: keys::of(home, &record.key()), value: form::write(record)?, lease: None })
+    Ok(Op::Put { key: key_text::of(home, &record.key()), value: encoding::write(record)?, lease: None })
 }

@@ -44,7 +44,7 @@ fn is_ci() -> bool {
 /// The README's two commands, as they stand there, in this tree and with nothing else: the second passes every test, the
 /// first shows the main thing and exits 0 only if every expectation held.
 fn two_commands(root: &Path) -> Result<()> {
-    let readme = std::fs::read_to_string(root.join("README.md")).context("could not read README.md")?;
+    let readme = std::fs::read_to_string(root.join("README.md")).context("cannot read README.md")?;
     let blocks: Vec<&str> =
         readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let [first, second, ..] = blocks.as_slice() else { bail!("README.md has no two commands") };

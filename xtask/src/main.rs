@@ -24,7 +24,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Hold the walls between rooms, the sizes, the names and the map
+    /// Check walls, layers, circles, sizes, names, and the words and paths of all pages
     Tidy(tidy::Shown),
     /// Install what the tests need and run all of them
     Test {

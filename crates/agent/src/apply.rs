@@ -2,9 +2,9 @@
 
 pub(crate) mod exec;
 pub(crate) mod files;
-pub(crate) mod kept;
 pub(crate) mod leftover;
 pub(crate) mod log;
+pub(crate) mod log_store;
 pub(crate) mod output;
 pub(crate) mod part;
 pub(crate) mod process;
@@ -20,7 +20,7 @@ pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 
 /// What every command is told in its environment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Facts {
+pub(crate) struct CommandFacts {
     /// `BELLWETHER_VERSION`: the version to be brought about.
     pub(crate) version: String,
     /// `BELLWETHER_PREVIOUS`: the version validated before, or nothing.
@@ -33,7 +33,7 @@ pub(crate) struct Facts {
     pub(crate) run: String,
 }
 
-impl Facts {
+impl CommandFacts {
     /// Each with its name; the variable is `BELLWETHER_` and the name in capitals.
     pub(crate) fn all(&self) -> [(&'static str, &str); 5] {
         [

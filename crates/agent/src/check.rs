@@ -7,36 +7,36 @@ mod tcp;
 use std::collections::BTreeMap;
 
 use bellwether_core::local::delay;
-use bellwether_core::local::health::{Check as Folded, Verdict};
+use bellwether_core::local::health::{CheckHistory as Folded, CheckVerdict};
 use bellwether_core::words::name::CheckName;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
-use crate::apply::Facts;
-use crate::config::recipe::{Check, Probe};
+use crate::apply::CommandFacts;
+use crate::config::recipe::{CheckRecipe, Probe};
 
 /// Longest message of a failing check, in bytes.
 const MAX_MESSAGE_BYTES: usize = 256;
 
 /// The checks of one entity, being asked. Dropping it ends the asking.
 #[derive(Debug)]
-pub(crate) struct Checks {
+pub(crate) struct EntityChecks {
     folded: watch::Receiver<BTreeMap<CheckName, Folded>>,
     level: Tasks,
 }
 
-impl Drop for Checks {
+impl Drop for EntityChecks {
     fn drop(&mut self) {
         self.level.cancel();
     }
 }
 
-impl Checks {
+impl EntityChecks {
     /// Starts asking, from no verdict at all: results about another version never count for this one.
     pub(crate) fn start(
-        checks: &BTreeMap<CheckName, Check>,
-        facts: &Facts,
+        checks: &BTreeMap<CheckName, CheckRecipe>,
+        facts: &CommandFacts,
         clock: &Clock,
         tasks: &Tasks,
         seed: u64,
@@ -45,7 +45,7 @@ impl Checks {
         let first = checks.keys().map(|name| (name.clone(), Folded::new())).collect();
         let (sender, folded) = watch::channel(first);
         for (name, check) in checks {
-            let asking = Asking {
+            let asking = CheckTask {
                 name: name.clone(),
                 check: check.clone(),
                 facts: facts.clone(),
@@ -72,16 +72,16 @@ impl Checks {
     }
 }
 
-struct Asking {
+struct CheckTask {
     name: CheckName,
-    check: Check,
-    facts: Facts,
+    check: CheckRecipe,
+    facts: CommandFacts,
     clock: Clock,
     folded: watch::Sender<BTreeMap<CheckName, Folded>>,
     seed: u64,
 }
 
-impl Asking {
+impl CheckTask {
     async fn run(self, level: Tasks) {
         let token = level.token();
         for round in 0_u32.. {
@@ -136,15 +136,15 @@ impl Asking {
 
 fn turn(check: &Folded) -> u8 {
     match check.verdict() {
-        Verdict::Unknown => 0,
-        Verdict::Passing(_) => {
+        CheckVerdict::Unknown => 0,
+        CheckVerdict::Passing(_) => {
             if check.warning().is_some() {
                 3
             } else {
                 1
             }
         }
-        Verdict::Failing(_, _) => 2,
+        CheckVerdict::Failing(_, _) => 2,
     }
 }
 

@@ -3,58 +3,28 @@
 //!
 //! To add a path: its text in `bellwether_api::paths`, a handler in a file here, a line in [`routes`].
 
+mod api;
 mod consul;
-mod desk;
 mod listen;
 mod query;
 mod refusal;
-pub(crate) mod speak;
+pub(crate) mod serve;
+mod settings;
 mod targets;
-
-use std::net::SocketAddr;
-use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn;
 use axum::routing::get;
 use bellwether_api::paths;
-use bellwether_core::words::name::{Datacentre, Namespace, NodeName};
-use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
-use tokio::sync::watch;
 
-use crate::catalogue::Picture;
-use crate::link::contact::Contact;
-use desk::Desk;
-
-/// What discovery over HTTP is made of.
-#[derive(Debug, Clone)]
-pub struct Http {
-    /// Where it listens.
-    pub listen: Vec<SocketAddr>,
-    /// What the one datacentre there is is called.
-    pub datacentre: Datacentre,
-    /// The namespace whose catalogue it is.
-    pub namespace: Namespace,
-    /// This node.
-    pub node: NodeName,
-}
-
-/// What it is told of.
-#[derive(Debug)]
-pub(crate) struct Sources {
-    /// The catalogue as it is known here.
-    pub(crate) picture: watch::Receiver<Arc<Picture>>,
-    /// Whether a server answers.
-    pub(crate) contact: watch::Receiver<Contact>,
-    pub(crate) clock: Clock,
-    /// What waiting is spread by.
-    pub(crate) seed: u64,
-}
+use api::CatalogueApi;
+pub use settings::CatalogueHttp;
+pub(crate) use settings::HttpSources;
 
 /// Everything that is answered here.
-fn routes(desk: Desk) -> Router {
+fn routes(desk: CatalogueApi) -> Router {
     Router::new()
         .route(paths::CONSUL_SERVICES, get(consul::services))
         .route(paths::CONSUL_SERVICE, get(consul::service))
@@ -73,7 +43,7 @@ fn routes(desk: Desk) -> Router {
 }
 
 /// Answers until the level stops. A port that cannot be had is no reason not to run what is to run here.
-pub(crate) async fn serve(http: Http, sources: Sources, level: Tasks) {
+pub(crate) async fn serve(http: CatalogueHttp, sources: HttpSources, level: Tasks) {
     let mut listeners = Vec::new();
     for address in &http.listen {
         match tokio::net::TcpListener::bind(address).await {
@@ -82,7 +52,7 @@ pub(crate) async fn serve(http: Http, sources: Sources, level: Tasks) {
         }
     }
     tracing::info!(addresses = ?http.listen, "answering discovery over HTTP");
-    let desk = Desk::start(http, sources, &level);
+    let desk = CatalogueApi::start(http, sources, &level);
     for listener in listeners {
         level.spawn("http", listen::serve(listener, routes(desk.clone()), level.clone()));
     }

@@ -36,7 +36,7 @@ pub(crate) struct Identity {
 /// `identity.toml`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct IdentityFile {
     schema: u32,
     node: String,
     namespace: String,
@@ -74,7 +74,7 @@ impl Identity {
         let path = data_dir.join(FILE);
         let Some(text) = read(&path)? else { return Ok(None) };
         let damaged = |reason: String| IdentityError::Damaged { path: path.clone(), reason };
-        let file: File = toml::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        let file: IdentityFile = toml::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         if file.schema != 1 {
             return Err(damaged(format!("schema {} is newer than this agent", file.schema)));
         }
@@ -92,7 +92,7 @@ impl Identity {
 
     /// Writes it, each file whole.
     pub(crate) fn store(&self, data_dir: &Path) -> Result<(), IdentityError> {
-        let file = File {
+        let file = IdentityFile {
             schema: 1,
             node: self.node.to_string(),
             namespace: self.namespace.to_string(),

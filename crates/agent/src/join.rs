@@ -11,10 +11,10 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use rcgen::{CertificateParams, KeyPair};
 
-use crate::config::check;
+use crate::config::validate;
 use crate::disk;
 use crate::identity::{self, Identity, IdentityError};
-use crate::lock::{Lock, LockError};
+use crate::lock::{DirectoryLock, LockError};
 
 /// What a machine joins with.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub struct JoinRequest {
 
 /// A machine that has joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joined {
+pub struct JoinedNode {
     /// Its name.
     pub node: NodeName,
     /// Its namespace.
@@ -117,16 +117,16 @@ fn hint(source: &CallError) -> String {
 ///
 /// # Errors
 /// [`JoinError`]; a token that the server refused is named as the server named it.
-pub async fn join(request: JoinRequest) -> Result<Joined, JoinError> {
-    let server = check::server(&request.server).map_err(JoinError::Server)?;
+pub async fn join(request: JoinRequest) -> Result<JoinedNode, JoinError> {
+    let server = validate::server(&request.server).map_err(JoinError::Server)?;
     let node = NodeName::parse(&request.node)?;
     let namespace = Namespace::parse(&request.namespace)?;
     let dir = request.data_dir;
     disk::private_dir(&dir).map_err(|source| JoinError::Directory { dir: dir.clone(), source })?;
-    let _lock = Lock::take(&dir).await?;
+    let _lock = DirectoryLock::take(&dir).await?;
     if let Some(known) = Identity::load(&dir)? {
         if known.node == node && known.namespace == namespace {
-            return Ok(Joined { node, namespace, expires_at: known.expires_at, already: true });
+            return Ok(JoinedNode { node, namespace, expires_at: known.expires_at, already: true });
         }
         let known = format!("{}/{}", known.namespace, known.node);
         return Err(JoinError::Another { namespace, node, known, dir });
@@ -160,7 +160,7 @@ pub async fn join(request: JoinRequest) -> Result<Joined, JoinError> {
         key: secret,
     };
     identity.store(&dir)?;
-    Ok(Joined { node, namespace, expires_at, already: false })
+    Ok(JoinedNode { node, namespace, expires_at, already: false })
 }
 
 /// A request for a certificate on this key; the server decides what stands in it.

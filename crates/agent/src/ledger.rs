@@ -3,21 +3,20 @@
 //! One file for the order, one per entity, one for each other thing, each with one writer. A file that cannot be understood stops the agent from
 //! starting: to begin afresh would be to forget which services run here.
 
+mod entry;
 mod shape;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bellwether_api::v1::service::definition::Definition;
-use bellwether_core::catalogue::need::Need;
-use bellwether_core::local::memory::Memory;
-use bellwether_core::local::statuses::Statuses;
+use bellwether_core::local::statuses::LocalStatuses;
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::{EntityName, InstanceName, ServiceName};
+use bellwether_core::words::name::EntityName;
 use bellwether_rt::tasks::Tasks;
 
-use crate::apply::process::Mark;
+pub(crate) use entry::{EntityEntry, MetNeeds, RegisteredService};
+
 use crate::disk;
 
 /// Keeps what must survive a restart. Cheap to clone.
@@ -29,35 +28,12 @@ pub(crate) struct Ledger {
 
 /// Everything that was kept.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct LedgerContents {
     pub(crate) order: Option<Order>,
-    pub(crate) entities: BTreeMap<EntityName, Entry>,
-    pub(crate) statuses: Statuses,
-    pub(crate) services: Vec<Registered>,
-    pub(crate) met: Met,
-}
-
-/// The needs that were met, by the instance of a service that has them: it waits for them no more.
-pub(crate) type Met = BTreeMap<(ServiceName, InstanceName), Vec<Need>>;
-
-/// A service that a program registered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Registered {
-    pub(crate) definition: Definition,
-    /// The program, if it is known.
-    pub(crate) pid: Option<i32>,
-}
-
-/// What is kept of one entity.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Entry {
-    pub(crate) memory: Memory,
-    /// The supervised process, if one was started.
-    pub(crate) process: Option<Mark>,
-    /// The run that was begun and whose end was not seen: what carries this in its environment is a leftover.
-    pub(crate) run: Option<String>,
-    /// What the services that it follows were made of when its dynamic part last ran.
-    pub(crate) followed: Option<u64>,
+    pub(crate) entities: BTreeMap<EntityName, EntityEntry>,
+    pub(crate) statuses: LocalStatuses,
+    pub(crate) services: Vec<RegisteredService>,
+    pub(crate) met: MetNeeds,
 }
 
 /// Why the ledger cannot be used. Fits after "could not ".
@@ -88,11 +64,11 @@ pub enum LedgerError {
 
 impl Ledger {
     /// Opens the ledger of a data directory and reads everything in it.
-    pub(crate) fn open(data_dir: &Path, tasks: Tasks) -> Result<(Self, Kept), LedgerError> {
+    pub(crate) fn open(data_dir: &Path, tasks: Tasks) -> Result<(Self, LedgerContents), LedgerError> {
         let dir = data_dir.join("ledger");
         let entities = dir.join("entities");
         disk::private_dir(&entities).map_err(|source| file("make", &entities, source))?;
-        let mut kept = Kept::default();
+        let mut kept = LedgerContents::default();
         let order = dir.join("order.json");
         if let Some(text) = read(&order)? {
             kept.order = Some(shape::order(&text).map_err(|reason| damaged(&order, reason))?);
@@ -143,28 +119,32 @@ impl Ledger {
     }
 
     /// Keeps one entity's entry.
-    pub(crate) async fn keep_entity(&self, name: &EntityName, entry: &Entry) -> Result<(), LedgerError> {
+    pub(crate) async fn keep_entity(
+        &self,
+        name: &EntityName,
+        entry: &EntityEntry,
+    ) -> Result<(), LedgerError> {
         let path = self.dir.join("entities").join(format!("{name}.json"));
         let text = shape::entity_text(name, entry).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 
     /// Keeps what programs on this machine said.
-    pub(crate) async fn keep_statuses(&self, statuses: &Statuses) -> Result<(), LedgerError> {
+    pub(crate) async fn keep_statuses(&self, statuses: &LocalStatuses) -> Result<(), LedgerError> {
         let path = self.dir.join("statuses.json");
         let text = shape::statuses_text(statuses).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 
     /// Keeps what programs on this machine registered.
-    pub(crate) async fn keep_services(&self, services: &[Registered]) -> Result<(), LedgerError> {
+    pub(crate) async fn keep_services(&self, services: &[RegisteredService]) -> Result<(), LedgerError> {
         let path = self.dir.join("services.json");
         let text = shape::services_text(services).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 
     /// Keeps which needs of services were met.
-    pub(crate) async fn keep_met(&self, met: &Met) -> Result<(), LedgerError> {
+    pub(crate) async fn keep_met(&self, met: &MetNeeds) -> Result<(), LedgerError> {
         let path = self.dir.join("needs.json");
         let text = shape::met_text(met).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await

@@ -1,11 +1,10 @@
 //! Bellwether's node agent: the process on a machine, and the only thing that touches the host.
 //!
 //! Start reading at [`run`], which builds the parts: `link` talks to the servers, `ledger` keeps the order, `entity` does
-//! one entity's steps as `bellwether_core::local` plans them, `apply` and `check` touch the host, `board` holds what is
+//! one entity's steps as `bellwether_core::local` plans them, `apply` and `check` touch the host, `report_board` holds what is
 //! reported.
 
 mod apply;
-mod board;
 mod catalogue;
 mod check;
 pub mod config;
@@ -20,8 +19,9 @@ mod link;
 pub mod local;
 pub mod lock;
 mod names;
-mod params;
+mod param_cache;
 mod provision;
+mod report_board;
 pub mod run;
 mod service;
 pub mod status;

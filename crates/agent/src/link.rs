@@ -3,16 +3,16 @@
 //!
 //! It never decides that the agent ends: a server that is away is called again until it is back.
 
-mod again;
+mod connection;
 pub(crate) mod contact;
-pub(crate) mod known;
-mod line;
 mod logs;
-mod offers;
+mod order_poll;
+mod registrations;
 mod renew;
 mod report;
+mod retry;
+pub(crate) mod server_list;
 pub(crate) mod source;
-mod sync;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,31 +24,31 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
-use crate::apply::kept::Waiting;
-use crate::board::Board;
-use crate::catalogue::Picture;
+use crate::apply::log_store::UnsentLogs;
+use crate::catalogue::CatalogueSnapshot;
 use crate::identity::Identity;
 use crate::ledger::Ledger;
-use crate::service::{Addresses, Key, Shown};
-use contact::Contact;
-use known::Known;
-use line::Line;
-use source::Source;
+use crate::report_board::ReportBoard;
+use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
+use connection::Connection;
+use contact::ServerContact;
+use server_list::SavedServers;
+use source::ParamSource;
 
 /// What the link works with.
 #[derive(Debug)]
-pub(crate) struct Link {
-    pub(crate) source: Source,
+pub(crate) struct ServerLink {
+    pub(crate) source: ParamSource,
     pub(crate) node: NodeName,
     pub(crate) data_dir: std::path::PathBuf,
     pub(crate) ledger: Ledger,
     pub(crate) orders: watch::Sender<Option<Arc<Order>>>,
-    pub(crate) board: watch::Sender<Board>,
-    pub(crate) failed: watch::Sender<Waiting>,
-    pub(crate) services: watch::Receiver<BTreeMap<Key, Shown>>,
-    pub(crate) addresses: Addresses,
+    pub(crate) board: watch::Sender<ReportBoard>,
+    pub(crate) failed: watch::Sender<UnsentLogs>,
+    pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
+    pub(crate) addresses: LocalAddresses,
     /// The copy of the catalogue, and whether anybody here wants one.
-    pub(crate) picture: watch::Sender<Arc<Picture>>,
+    pub(crate) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
     pub(crate) wants_catalogue: watch::Receiver<bool>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
@@ -58,22 +58,22 @@ pub(crate) struct Link {
 /// of before.
 pub(crate) fn source(
     identity: Identity,
-    servers: (Vec<String>, Known),
-    contact: watch::Sender<Contact>,
+    servers: (Vec<String>, SavedServers),
+    contact: watch::Sender<ServerContact>,
     (seed, now): (u64, Timestamp),
-) -> Source {
+) -> ParamSource {
     let namespace = identity.namespace.clone();
-    Source { line: Line::new(identity, servers, contact, (seed, now)), namespace }
+    ParamSource { line: Connection::new(identity, servers, contact, (seed, now)), namespace }
 }
 
-impl Link {
+impl ServerLink {
     /// Starts the tasks of the link on `tasks`.
     pub(crate) fn start(self, tasks: &Tasks) {
-        let (node, Source { line, namespace }) = (self.node, self.source);
+        let (node, ParamSource { line, namespace }) = (self.node, self.source);
         // Counts how often the server asked for a report, and up to which ask one was delivered.
         let (asked, asks) = watch::channel(0_u64);
         let (delivered, deliveries) = watch::channel(0_u64);
-        let sync = sync::Sync {
+        let sync = order_poll::OrderPoll {
             line: line.clone(),
             node: node.clone(),
             namespace: namespace.clone(),
@@ -82,23 +82,23 @@ impl Link {
             board: self.board.clone(),
             asked,
             deliveries,
-            picture: self.picture,
+            snapshot: self.snapshot,
             wants_catalogue: self.wants_catalogue,
-            misread: sync::Refused::default(),
-            refused: sync::RefusedOrder::default(),
+            misread: order_poll::Refused::default(),
+            refused: order_poll::RefusedOrder::default(),
             data_dir: self.data_dir.clone(),
             level: tasks.clone(),
             clock: self.clock.clone(),
             seed: self.seed,
         };
-        let logs = logs::Logs {
+        let logs = logs::LogSender {
             line: line.clone(),
             node: node.clone(),
             namespace: namespace.clone(),
             waiting: self.failed,
             seed: self.seed,
         };
-        let offers = offers::Offers {
+        let registrations = registrations::RegistrationSender {
             line: line.clone(),
             node: node.clone(),
             namespace: namespace.clone(),
@@ -108,8 +108,8 @@ impl Link {
             asks: asks.clone(),
             seed: self.seed,
         };
-        tasks.spawn("offers", offers.run(tasks.clone()));
-        let report = report::Reports {
+        tasks.spawn("offers", registrations.run(tasks.clone()));
+        let report = report::ReportSender {
             line: line.clone(),
             node,
             namespace,
@@ -119,7 +119,8 @@ impl Link {
             clock: self.clock.clone(),
             seed: self.seed,
         };
-        let renew = renew::Renewal { line, data_dir: self.data_dir, clock: self.clock, seed: self.seed };
+        let renew =
+            renew::CertificateRenewal { line, data_dir: self.data_dir, clock: self.clock, seed: self.seed };
         tasks.spawn("sync", sync.run());
         tasks.spawn("logs", logs.run(tasks.clone()));
         tasks.spawn("report", report.run(tasks.clone()));

@@ -2,38 +2,30 @@
 //!
 //! Root and the agent's own user and group may ask; nobody else gets an answer. To add a noun: its paths in
 //! `bellwether_api::paths` below `/v1/agent/`, a file here with its handlers, a line in [`routes`], and what it needs in
-//! [`Local`].
+//! [`LocalApi`].
 
+mod api;
 mod catalogue;
 pub mod client;
 mod listen;
 mod problem;
 mod services;
+mod socket_path;
 mod status;
-pub(crate) mod statuses;
+pub(crate) mod status_sink;
+mod statuses;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{delete, get, put};
 use bellwether_api::paths;
-use bellwether_rt::clock::Clock;
-use tokio::sync::watch;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
-use crate::board::Board;
-use crate::catalogue::Picture;
-use crate::service::registry::Registry;
-use crate::service::{Key, Shown};
-use crate::status::Sources;
-use statuses::Desk;
-
-/// The socket's name in the data directory.
-const SOCKET: &str = "agent.sock";
+pub(crate) use api::LocalApi;
+pub use socket_path::socket;
 
 /// Largest body taken, in bytes: what programs say of themselves is short.
 const MAX_BODY_BYTES: usize = 64 << 10;
@@ -41,33 +33,8 @@ const MAX_BODY_BYTES: usize = 64 << 10;
 /// A body that takes longer to arrive is somebody holding a socket open.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// What handlers need. Cheap to clone.
-#[derive(Debug, Clone)]
-pub(crate) struct Local {
-    /// What the local status is made of.
-    pub(crate) sources: Sources,
-    /// Takes in statuses.
-    pub(crate) statuses: Desk,
-    /// Takes in services.
-    pub(crate) registry: Registry,
-    /// Whether each of them serves.
-    pub(crate) services: watch::Receiver<BTreeMap<Key, Shown>>,
-    /// How far entities are.
-    pub(crate) board: watch::Receiver<Board>,
-    /// The copy of the catalogue, and whether the agent keeps one up to date.
-    pub(crate) picture: watch::Receiver<Arc<Picture>>,
-    pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
-    pub(crate) clock: Clock,
-}
-
-/// Where the socket of a data directory is.
-#[must_use]
-pub fn socket(data_dir: &Path) -> PathBuf {
-    data_dir.join(SOCKET)
-}
-
 /// Everything that is answered here.
-fn routes(local: Local) -> Router {
+fn routes(local: LocalApi) -> Router {
     Router::new()
         .route(paths::AGENT_STATUS, get(status::get))
         .route(paths::AGENT_STATUSES, put(statuses::put))
@@ -84,7 +51,7 @@ fn routes(local: Local) -> Router {
 }
 
 /// Answers until the level stops. A socket that cannot be made is no reason not to run what is to run here.
-pub(crate) async fn serve(local: Local, data_dir: PathBuf, level: bellwether_rt::tasks::Tasks) {
+pub(crate) async fn serve(local: LocalApi, data_dir: PathBuf, level: bellwether_rt::tasks::Tasks) {
     let path = socket(&data_dir);
     match listen::bind(&path) {
         Ok(listener) => {

@@ -16,7 +16,7 @@ const BETWEEN: Duration = Duration::from_millis(20);
 
 /// Holds the data directory until dropped.
 #[derive(Debug)]
-pub(crate) struct Lock(File);
+pub(crate) struct DirectoryLock(File);
 
 /// Why the data directory is not ours. Fits after "could not ".
 #[derive(Debug, thiserror::Error)]
@@ -41,13 +41,13 @@ pub enum LockError {
     },
 }
 
-impl Drop for Lock {
+impl Drop for DirectoryLock {
     fn drop(&mut self) {
         unlock(&self.0);
     }
 }
 
-impl Lock {
+impl DirectoryLock {
     /// Takes the lock and leaves this process's number in it.
     pub(crate) async fn take(dir: &Path) -> Result<Self, LockError> {
         let path = dir.join(FILE);
@@ -107,15 +107,15 @@ mod tests {
     #[tokio::test]
     async fn a_second_lock_is_refused_and_names_the_holder() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(!Lock::is_held(dir.path()).unwrap());
-        let first = Lock::take(dir.path()).await.unwrap();
-        assert!(Lock::is_held(dir.path()).unwrap());
-        let error = Lock::take(dir.path()).await.unwrap_err().to_string();
+        assert!(!DirectoryLock::is_held(dir.path()).unwrap());
+        let first = DirectoryLock::take(dir.path()).await.unwrap();
+        assert!(DirectoryLock::is_held(dir.path()).unwrap());
+        let error = DirectoryLock::take(dir.path()).await.unwrap_err().to_string();
         assert!(
             error.contains(&format!("another agent (process {}) works on it", std::process::id())),
             "{error}"
         );
         drop(first);
-        Lock::take(dir.path()).await.unwrap();
+        DirectoryLock::take(dir.path()).await.unwrap();
     }
 }

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use bellwether_core::answer::zone::Zone;
-use bellwether_dns::setting::Names;
+use bellwether_core::dns::zone::Zone;
+use bellwether_dns::settings::DnsConfig;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
-use crate::catalogue::Picture;
-use crate::link::contact::Contact;
+use crate::catalogue::CatalogueSnapshot;
+use crate::link::contact::ServerContact;
 
 /// Answers until the level stops. A port that cannot be had is no reason not to run what is to run here.
 pub(crate) async fn serve(
-    names: Names,
-    mut picture: watch::Receiver<Arc<Picture>>,
-    mut contact: watch::Receiver<Contact>,
+    names: DnsConfig,
+    mut snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
+    mut contact: watch::Receiver<ServerContact>,
     level: Tasks,
 ) {
     let token = level.token();
-    let zone = watch::Sender::new(Arc::new(zone(&names, &mut picture, &mut contact)));
+    let zone = watch::Sender::new(Arc::new(zone(&names, &mut snapshot, &mut contact)));
     match bellwether_dns::serve::serve(names.config.clone(), zone.subscribe(), &level).await {
         Ok(serving) => tracing::info!(addresses = ?serving.addresses(), "answering DNS"),
         Err(error) => return tracing::error!("could not {error}"),
@@ -27,27 +27,27 @@ pub(crate) async fn serve(
         // All only wait; the values are looked at below.
         let open = tokio::select! {
             () = token.cancelled() => return,
-            changed = picture.changed() => changed.is_ok(),
+            changed = snapshot.changed() => changed.is_ok(),
             changed = contact.changed() => changed.is_ok(),
         };
         if !open {
             return;
         }
-        zone.send_replace(Arc::new(self::zone(&names, &mut picture, &mut contact)));
+        zone.send_replace(Arc::new(self::zone(&names, &mut snapshot, &mut contact)));
     }
 }
 
 fn zone(
-    names: &Names,
-    picture: &mut watch::Receiver<Arc<Picture>>,
-    contact: &mut watch::Receiver<Contact>,
+    names: &DnsConfig,
+    snapshot: &mut watch::Receiver<Arc<CatalogueSnapshot>>,
+    contact: &mut watch::Receiver<ServerContact>,
 ) -> Zone {
-    let (picture, contact) = (picture.borrow_and_update().clone(), contact.borrow_and_update().clone());
+    let (snapshot, contact) = (snapshot.borrow_and_update().clone(), contact.borrow_and_update().clone());
     Zone {
         origin: names.origin.clone(),
-        catalogue: picture.catalogue.clone(),
+        catalogue: snapshot.catalogue.clone(),
         // A serial number wraps by design.
-        serial: u32::try_from(picture.index & u64::from(u32::MAX)).unwrap_or_default(),
+        serial: u32::try_from(snapshot.index & u64::from(u32::MAX)).unwrap_or_default(),
         stale_since: match contact.connected_since {
             Some(_) => None,
             None => contact.last_contact,

@@ -13,8 +13,8 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use crate::apply;
-use crate::board::Board;
-use crate::config::recipe::{Command, Kind, Recipe, Runner};
+use crate::config::recipe::{Command, Recipe, RecipeKind, Runner};
+use crate::report_board::ReportBoard;
 
 /// How often one looks while something is missing: whoever installs it is waiting.
 const LOOK_FOR: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ const LOOK_AFTER: Duration = Duration::from_secs(60);
 
 /// What an entity begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum First {
+enum ProvisionStart {
     /// A program, the `PATH` it is looked up in, and where it runs.
     Program { name: String, path: String, workdir: PathBuf },
     /// A directory of programs.
@@ -34,11 +34,11 @@ enum First {
 /// Looks, puts what was found on the board, and goes on doing so on `tasks`.
 pub(crate) fn start(
     entities: &BTreeMap<EntityName, Recipe>,
-    board: watch::Sender<Board>,
+    board: watch::Sender<ReportBoard>,
     clock: Clock,
     tasks: &Tasks,
 ) {
-    let firsts: Vec<(EntityName, First)> =
+    let firsts: Vec<(EntityName, ProvisionStart)> =
         entities.iter().filter_map(|(name, recipe)| Some((name.clone(), first(recipe)?))).collect();
     let mut since = None;
     // Before anything is reported: a machine that was set up is not pending whenever its agent starts.
@@ -60,9 +60,9 @@ pub(crate) fn start(
 
 /// Looks once; `since` is when something was first missing.
 fn look(
-    firsts: &[(EntityName, First)],
+    firsts: &[(EntityName, ProvisionStart)],
     since: &mut Option<Timestamp>,
-    (board, now): (&watch::Sender<Board>, Timestamp),
+    (board, now): (&watch::Sender<ReportBoard>, Timestamp),
 ) {
     let missing = firsts.iter().find_map(|(entity, first)| Some(format!("{entity}: {}", first.missing()?)));
     *since = missing.as_ref().map(|_| since.unwrap_or(now));
@@ -75,44 +75,45 @@ fn look(
 }
 
 /// What an entity begins with; none if that is known only with its version.
-fn first(recipe: &Recipe) -> Option<First> {
+fn first(recipe: &Recipe) -> Option<ProvisionStart> {
     let parts = recipe.statics.iter().chain(&recipe.dynamics);
     let process = recipe.process.iter().map(|process| &process.command);
     match (&recipe.kind, parts.map(begins).next()) {
-        (Kind::Action(_, action), _) => Some(program(&action.command)),
-        (Kind::Versions, Some(first)) => Some(first),
+        (RecipeKind::Action(_, action), _) => Some(program(&action.command)),
+        (RecipeKind::Versions, Some(first)) => Some(first),
         // Its files come first, and anything else may be made of them.
-        (Kind::Files(_), _) if recipe.statics.is_empty() => None,
-        (Kind::Files(_), first) => first,
-        (Kind::Versions, None) => {
+        (RecipeKind::Files(_), _) if recipe.statics.is_empty() => None,
+        (RecipeKind::Files(_), first) => first,
+        (RecipeKind::Versions, None) => {
             let validation = recipe.validation.iter().map(begins);
             let first = process.map(program).chain(validation).next()?;
-            let by_version = matches!(&first, First::Program { name, .. } if name.contains("{version}"));
+            let by_version =
+                matches!(&first, ProvisionStart::Program { name, .. } if name.contains("{version}"));
             (!by_version).then_some(first)
         }
     }
 }
 
-fn begins(runner: &Runner) -> First {
+fn begins(runner: &Runner) -> ProvisionStart {
     match runner {
         Runner::Exec(command) | Runner::Puppet(command) => program(command),
         Runner::Systemd(unit) => {
             let path = unit.env.get("PATH").map_or(apply::PATH, String::as_str).to_owned();
-            First::Program { name: "systemctl".to_owned(), path, workdir: PathBuf::from("/") }
+            ProvisionStart::Program { name: "systemctl".to_owned(), path, workdir: PathBuf::from("/") }
         }
-        Runner::Directory(directory) => First::Directory(directory.path.clone()),
+        Runner::Directory(directory) => ProvisionStart::Directory(directory.path.clone()),
     }
 }
 
-fn program(command: &Command) -> First {
-    First::Program {
+fn program(command: &Command) -> ProvisionStart {
+    ProvisionStart::Program {
         name: command.argv.first().cloned().unwrap_or_default(),
         path: command.env.get("PATH").map_or(apply::PATH, String::as_str).to_owned(),
         workdir: command.workdir.clone(),
     }
 }
 
-impl First {
+impl ProvisionStart {
     /// What of it is not there.
     fn missing(&self) -> Option<String> {
         let (name, path, workdir) = match self {

@@ -13,27 +13,27 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::apply::kept;
-use crate::board::Board;
-use crate::catalogue::{self, Picture};
+use crate::apply::log_store;
+use crate::catalogue::{self, CatalogueSnapshot};
 use crate::config::Config;
 use crate::disk;
-use crate::entity::{Entity, Ground};
+use crate::entity::{EntityContext, EntityTask};
 use crate::files;
 use crate::http;
 use crate::identity::{Identity, IdentityError};
-use crate::ledger::{Entry, Kept, Ledger, LedgerError, Met, Registered};
-use crate::link::contact::Contact;
-use crate::link::known::Known;
-use crate::link::{self, Link};
-use crate::local::statuses::Desk;
-use crate::local::{self, Local};
-use crate::lock::{Lock, LockError};
+use crate::ledger::{EntityEntry, Ledger, LedgerContents, LedgerError, MetNeeds, RegisteredService};
+use crate::link::contact::ServerContact;
+use crate::link::server_list::SavedServers;
+use crate::link::{self, ServerLink};
+use crate::local::status_sink::StatusSink;
+use crate::local::{self, LocalApi};
+use crate::lock::{DirectoryLock, LockError};
 use crate::names;
-use crate::params::Shelf;
+use crate::param_cache::ParamCache;
 use crate::provision;
+use crate::report_board::ReportBoard;
 use crate::service::registry::{self, Registry};
-use crate::service::{Addresses, Key, Shown};
+use crate::service::{InstanceKey, LocalAddresses, PublishedInstance};
 use crate::status;
 
 /// Why an agent does not start. Fits after "could not ".
@@ -84,19 +84,19 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     for dir in [&config.data_dir, &logs] {
         disk::private_dir(dir).map_err(|source| RunError::Directory { dir: dir.clone(), source })?;
     }
-    let _lock = Lock::take(&config.data_dir).await?;
+    let _lock = DirectoryLock::take(&config.data_dir).await?;
     let identity = identity(&config)?;
     let level = tasks.child();
     let (ledger, kept) = Ledger::open(&config.data_dir, level.clone())?;
-    let Kept { order, entities, statuses, services: registered, met } = kept;
+    let LedgerContents { order, entities, statuses, services: registered, met } = kept;
     let generation = order.as_ref().map_or(Generation::ZERO, |order| order.generation);
     let (orders, order) = watch::channel(order.map(Arc::new));
-    let board = watch::Sender::new(Board { generation, ..Board::default() });
+    let board = watch::Sender::new(ReportBoard { generation, ..ReportBoard::default() });
     provision::start(&config.entities, board.clone(), clock.clone(), &level);
-    let contact = watch::Sender::new(Contact::default());
+    let contact = watch::Sender::new(ServerContact::default());
     let seed = RandomState::new().build_hasher().finish();
     tracing::info!(node = %identity.node, namespace = %identity.namespace, %generation, "the agent starts");
-    let sources = status::Sources {
+    let sources = status::StatusSources {
         identity: identity.clone(),
         orders: order.clone(),
         board: board.subscribe(),
@@ -104,38 +104,38 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
     };
     let contacts = contact.subscribe();
     let node = identity.node.clone();
-    let servers = (config.servers.clone(), Known::load(&config.data_dir));
+    let servers = (config.servers.clone(), SavedServers::load(&config.data_dir));
     let source = link::source(identity.clone(), servers, contact, (seed, clock.now()));
-    let failed = watch::Sender::new(kept::newest(&logs));
+    let failed = watch::Sender::new(log_store::newest(&logs));
     let (wants, wanted) = watch::channel(wants_catalogue(&config));
     let wants = Arc::new(wants);
     let kept = ((registered, met), ledger.clone(), wants.clone());
     let discovery = Discovery::start(&config, kept, (contacts.clone(), &clock, seed), &level);
-    let ground = Ground {
+    let context = EntityContext {
         node: node.clone(),
         namespace: identity.namespace,
-        shelf: Shelf::new(&config.data_dir, source.clone(), level.clone()),
+        shelf: ParamCache::new(&config.data_dir, source.clone(), level.clone()),
         ledger: ledger.clone(),
         logs,
         on_exit: config.services_on_exit,
         clock: clock.clone(),
         tasks: level.clone(),
         orders: order,
-        picture: discovery.picture.subscribe(),
+        snapshot: discovery.snapshot.subscribe(),
         board: board.clone(),
         failed: failed.clone(),
         seed,
     };
     let data_dir = config.data_dir.clone();
-    let desk = Desk::start(statuses, ledger.clone(), board.clone(), &level);
+    let desk = StatusSink::start(statuses, ledger.clone(), board.clone(), &level);
     files::start(
         config.files.clone(),
-        &files::Ground {
+        &files::FileContext {
             node: node.clone(),
-            namespace: ground.namespace.clone(),
+            namespace: context.namespace.clone(),
             journals: ledger.catalogue_files(),
             board: board.clone(),
-            picture: discovery.picture.subscribe(),
+            snapshot: discovery.snapshot.subscribe(),
             contact: contacts,
             addresses: discovery.addresses.clone(),
             clock: clock.clone(),
@@ -143,19 +143,19 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
             tasks: level.clone(),
         },
     );
-    let local = Local {
+    let local = LocalApi {
         sources: sources.clone(),
         statuses: desk,
         registry: discovery.registry,
         services: discovery.services.clone(),
         board: board.subscribe(),
-        picture: discovery.picture.subscribe(),
+        snapshot: discovery.snapshot.subscribe(),
         wants_catalogue: wants,
         clock: clock.clone(),
     };
     let answering = level.spawn("local", local::serve(local, data_dir.clone(), level.clone()));
     level.spawn("status", sources.run(data_dir.clone(), clock.clone(), level.clone()));
-    let link = Link {
+    let link = ServerLink {
         source,
         node,
         data_dir,
@@ -165,13 +165,13 @@ pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunE
         failed,
         services: discovery.services,
         addresses: discovery.addresses,
-        picture: discovery.picture,
+        snapshot: discovery.snapshot,
         wants_catalogue: wanted,
         clock,
         seed,
     };
     link.start(&level);
-    Crew { config, kept: entities, ground, working: BTreeMap::new() }.work().await;
+    EntityTasks { config, kept: entities, context, working: BTreeMap::new() }.work().await;
     // While the lock is held: the next agent's socket has the same name.
     if let Err(error) = answering.await {
         tracing::error!(%error, "could not wait for the local socket to close");
@@ -191,52 +191,53 @@ fn wants_catalogue(config: &Config) -> bool {
 /// What this machine offers, and what it knows of what others offer.
 struct Discovery {
     registry: Registry,
-    services: watch::Receiver<BTreeMap<Key, Shown>>,
-    addresses: Addresses,
-    picture: watch::Sender<Arc<Picture>>,
+    services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
+    addresses: LocalAddresses,
+    snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
 }
 
 impl Discovery {
     fn start(
         config: &Config,
         ((registered, met), ledger, wants_catalogue): (
-            (Vec<Registered>, Met),
+            (Vec<RegisteredService>, MetNeeds),
             Ledger,
             Arc<watch::Sender<bool>>,
         ),
-        (contact, clock, seed): (watch::Receiver<Contact>, &Clock, u64),
+        (contact, clock, seed): (watch::Receiver<ServerContact>, &Clock, u64),
         level: &Tasks,
     ) -> Self {
         // A copy that was not kept up to date is worth nothing: whoever asks for one later gets it whole.
         let kept_up = *wants_catalogue.borrow();
-        let picture = if kept_up { catalogue::load(&config.data_dir) } else { Picture::default() };
-        let picture = watch::Sender::new(Arc::new(picture));
+        let snapshot = if kept_up { catalogue::load(&config.data_dir) } else { CatalogueSnapshot::default() };
+        let snapshot = watch::Sender::new(Arc::new(snapshot));
         let services = watch::Sender::new(BTreeMap::new());
-        let registry = Registry::start(registry::Ground {
+        let registry = Registry::start(registry::RegistryContext {
             configured: config.services.clone(),
             registered,
             met,
             ledger,
             board: services.clone(),
-            picture: picture.subscribe(),
+            snapshot: snapshot.subscribe(),
             wants_catalogue,
             clock: clock.clone(),
             node: config.name.to_string(),
             seed,
             tasks: level.clone(),
         });
-        let kept = catalogue::keep(picture.subscribe(), config.data_dir.clone(), level.clone());
+        let kept = catalogue::keep(snapshot.subscribe(), config.data_dir.clone(), level.clone());
         level.spawn("catalogue", kept);
         if let Some(names) = config.names.clone() {
             let contact = contact.clone();
-            level.spawn("names", names::serve(names, picture.subscribe(), contact, level.clone()));
+            level.spawn("names", names::serve(names, snapshot.subscribe(), contact, level.clone()));
         }
         if let Some(http) = config.http.clone() {
-            let sources = http::Sources { picture: picture.subscribe(), contact, clock: clock.clone(), seed };
+            let sources =
+                http::HttpSources { snapshot: snapshot.subscribe(), contact, clock: clock.clone(), seed };
             level.spawn("http", http::serve(http, sources, level.clone()));
         }
-        let addresses = Addresses::watch(config.addresses.clone(), level);
-        Self { registry, services: services.subscribe(), addresses, picture }
+        let addresses = LocalAddresses::watch(config.addresses.clone(), level);
+        Self { registry, services: services.subscribe(), addresses, snapshot }
     }
 }
 
@@ -253,22 +254,22 @@ fn identity(config: &Config) -> Result<Identity, RunError> {
 }
 
 /// The entities at work: those with a recipe from the start, others once an order names them.
-struct Crew {
+struct EntityTasks {
     config: Config,
-    kept: BTreeMap<EntityName, Entry>,
-    ground: Ground,
+    kept: BTreeMap<EntityName, EntityEntry>,
+    context: EntityContext,
     working: BTreeMap<EntityName, JoinHandle<Option<()>>>,
 }
 
-impl Crew {
+impl EntityTasks {
     /// Keeps every entity at work until the level stops, and waits until each has left its process as configured.
     async fn work(mut self) {
-        let token = self.ground.tasks.token();
+        let token = self.context.tasks.token();
         let recipes: Vec<EntityName> = self.config.entities.keys().cloned().collect();
         for name in recipes {
             self.start(name);
         }
-        let mut orders = self.ground.orders.clone();
+        let mut orders = self.context.orders.clone();
         loop {
             let order: Option<Arc<Order>> = orders.borrow_and_update().clone();
             let named = order.iter().flat_map(|order| order.content.entities.keys());
@@ -295,7 +296,7 @@ impl Crew {
         }
         let recipe = self.config.entities.get(&name).cloned();
         let entry = self.kept.remove(&name).unwrap_or_default();
-        let entity = Entity::new(name.clone(), recipe, entry, self.ground.clone());
-        self.working.insert(name, self.ground.tasks.spawn("entity", entity.run()));
+        let entity = EntityTask::new(name.clone(), recipe, entry, self.context.clone());
+        self.working.insert(name, self.context.tasks.spawn("entity", entity.run()));
     }
 }

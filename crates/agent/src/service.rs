@@ -2,39 +2,11 @@
 //! which there are. What is offered to others is made of both, of the machine's addresses, and of how far entities are.
 
 mod addresses;
-pub(crate) mod instance;
-pub(crate) mod offered;
+mod instance;
+mod published;
+pub(crate) mod registered;
 pub(crate) mod registry;
+pub(crate) mod request;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use bellwether_core::records::offers::Serving;
-use bellwether_core::words::name::{InstanceName, ServiceName};
-use tokio::sync::watch;
-
-pub(crate) use addresses::Addresses;
-
-use crate::config::service::Service;
-
-/// Which instance of which service.
-pub(crate) type Key = (ServiceName, InstanceName);
-
-/// One instance and whether it serves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shown {
-    pub(crate) service: Arc<Service>,
-    pub(crate) serving: Serving,
-    /// What it waits for before it serves.
-    pub(crate) lacks: BTreeSet<ServiceName>,
-}
-
-/// Every instance there is now.
-pub(crate) type Board = watch::Sender<BTreeMap<Key, Shown>>;
-
-impl Service {
-    /// Which one it is.
-    pub(crate) fn key(&self) -> Key {
-        (self.name.clone(), self.id.clone())
-    }
-}
+pub(crate) use addresses::LocalAddresses;
+pub(crate) use published::{InstanceKey, PublishedInstance};

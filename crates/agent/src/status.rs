@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::local::account::Account;
+use bellwether_core::local::account::EntityAccount;
 use bellwether_core::records::order::Order;
-use bellwether_core::records::status::State;
+use bellwether_core::records::status::StatusState;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::board::Board;
 use crate::disk;
-use crate::files::Standing;
+use crate::files::state::FileState;
 use crate::identity::Identity;
-use crate::link::contact::Contact;
-use crate::lock::Lock;
+use crate::link::contact::ServerContact;
+use crate::lock::DirectoryLock;
+use crate::report_board::ReportBoard;
 
 const FILE: &str = "status.json";
 
@@ -28,7 +28,7 @@ const GATHER: Duration = Duration::from_millis(50);
 
 /// What the agent on this machine is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
+pub struct AgentStatus {
     /// The schema of this file.
     pub schema: u32,
     /// This node's name.
@@ -66,17 +66,17 @@ pub struct Status {
     pub paused: Option<String>,
     /// Whether this machine is set up; absent before it was looked.
     #[serde(default)]
-    pub provision: Option<Provision>,
+    pub provision: Option<ProvisionStatus>,
     /// By entity.
-    pub entities: BTreeMap<String, Entity>,
+    pub entities: BTreeMap<String, EntityStatus>,
     /// The files that are written from the catalogue, by path.
     #[serde(default)]
-    pub files: BTreeMap<String, File>,
+    pub files: BTreeMap<String, FileStatus>,
 }
 
 /// Whether a machine is set up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Provision {
+pub struct ProvisionStatus {
     /// `success`, `failed` or `pending`.
     pub state: String,
     /// What is missing.
@@ -85,7 +85,7 @@ pub struct Provision {
 
 /// How one file of the catalogue stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub struct FileStatus {
     /// `success`, `failed` or `pending`.
     pub state: String,
     /// Why it is not as it is to be.
@@ -98,7 +98,7 @@ pub struct File {
 
 /// Where one entity stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entity {
+pub struct EntityStatus {
     /// The last version that validation passed on.
     pub running: Option<String>,
     /// What it was told to be at.
@@ -137,26 +137,26 @@ pub enum StatusError {
 ///
 /// # Errors
 /// [`StatusError`].
-pub fn read(data_dir: &Path) -> Result<Status, StatusError> {
+pub fn read(data_dir: &Path) -> Result<AgentStatus, StatusError> {
     let path = data_dir.join(FILE);
     let failed = |reason: String| StatusError::File { path: path.clone(), reason };
     let text = disk::read(&path).map_err(|error| failed(error.to_string()))?;
     let text = text.ok_or_else(|| StatusError::None { dir: data_dir.to_owned() })?;
-    let mut status: Status = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
-    status.alive = Lock::is_held(data_dir).map_err(|error| failed(error.to_string()))?;
+    let mut status: AgentStatus = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+    status.alive = DirectoryLock::is_held(data_dir).map_err(|error| failed(error.to_string()))?;
     Ok(status)
 }
 
 /// What the status is made of. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Sources {
+pub(crate) struct StatusSources {
     pub(crate) identity: Identity,
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
-    pub(crate) board: watch::Receiver<Board>,
-    pub(crate) contact: watch::Receiver<Contact>,
+    pub(crate) board: watch::Receiver<ReportBoard>,
+    pub(crate) contact: watch::Receiver<ServerContact>,
 }
 
-impl Sources {
+impl StatusSources {
     /// Writes the file whenever something changed, until the level stops.
     pub(crate) async fn run(mut self, data_dir: PathBuf, clock: Clock, level: Tasks) {
         let token = level.token();
@@ -183,13 +183,13 @@ impl Sources {
     }
 
     /// What this agent is about now.
-    pub(crate) fn status(&mut self, now: Timestamp) -> Status {
+    pub(crate) fn status(&mut self, now: Timestamp) -> AgentStatus {
         let board = self.board.borrow_and_update().clone();
         let contact = self.contact.borrow_and_update().clone();
         let order = self.orders.borrow_and_update().clone();
         let entities = board.entities.iter().map(|(name, account)| {
-            let health: bellwether_api::v1::report::Health = (&account.health).into();
-            let entity = Entity {
+            let health: bellwether_api::v1::report::TargetHealth = (&account.health).into();
+            let entity = EntityStatus {
                 running: account.running.as_ref().map(ToString::to_string),
                 wanted: account.wanted.as_ref().map(ToString::to_string),
                 health: word(&health).to_owned(),
@@ -199,7 +199,7 @@ impl Sources {
             };
             (name.to_string(), entity)
         });
-        Status {
+        AgentStatus {
             schema: 1,
             node: self.identity.node.to_string(),
             namespace: self.identity.namespace.to_string(),
@@ -216,7 +216,7 @@ impl Sources {
             generation: order.as_ref().map_or(0, |order| order.generation.get()),
             term: order.as_ref().map_or(0, |order| order.term.get()),
             paused: order.as_ref().and_then(|order| order.content.paused.clone()),
-            provision: board.provision.as_ref().map(|standing| Provision {
+            provision: board.provision.as_ref().map(|standing| ProvisionStatus {
                 state: standing.state.as_str().to_owned(),
                 reason: standing.reason.clone(),
             }),
@@ -226,8 +226,8 @@ impl Sources {
     }
 }
 
-impl From<&Standing> for File {
-    fn from(from: &Standing) -> Self {
+impl From<&FileState> for FileStatus {
+    fn from(from: &FileState) -> Self {
         Self {
             state: from.state.as_str().to_owned(),
             reason: from.reason.clone(),
@@ -238,10 +238,10 @@ impl From<&Standing> for File {
 }
 
 /// What of an entity's configuration failed or waits, else of its validation. What is under way is no trouble.
-fn trouble(account: &Account) -> Option<String> {
+fn trouble(account: &EntityAccount) -> Option<String> {
     let bad = |state| match state {
-        State::Failed | State::Pending => true,
-        State::Success | State::Running => false,
+        StatusState::Failed | StatusState::Pending => true,
+        StatusState::Success | StatusState::Running => false,
     };
     let all = [("configure", &account.configure), ("validate", &account.validate)];
     let mut all = all.iter().filter_map(|(what, standing)| Some((what, standing.as_ref()?)));
@@ -250,15 +250,15 @@ fn trouble(account: &Account) -> Option<String> {
     Some(format!("{}: {reason}", found.state.as_str()))
 }
 
-fn word(health: &bellwether_api::v1::report::Health) -> &'static str {
+fn word(health: &bellwether_api::v1::report::TargetHealth) -> &'static str {
     match health {
-        bellwether_api::v1::report::Health::NoChecks => "no_checks",
-        bellwether_api::v1::report::Health::Healthy => "healthy",
-        bellwether_api::v1::report::Health::Failing { .. } => "failing",
+        bellwether_api::v1::report::TargetHealth::NoChecks => "no_checks",
+        bellwether_api::v1::report::TargetHealth::Healthy => "healthy",
+        bellwether_api::v1::report::TargetHealth::Failing { .. } => "failing",
     }
 }
 
-fn write(path: &Path, status: &Status) -> std::io::Result<()> {
+fn write(path: &Path, status: &AgentStatus) -> std::io::Result<()> {
     let text = serde_json::to_string_pretty(status).map_err(std::io::Error::other)?;
     disk::replace(path, &text)
 }

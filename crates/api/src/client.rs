@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 
 use crate::paths::CONSISTENCY;
 use crate::problem::{Code, Problem};
-pub use calls::Known;
+pub use calls::NodeKnowledge;
 use secret::Secret;
 
 /// Longest answer read, in bytes: a list page of a thousand large nodes fits many times over.

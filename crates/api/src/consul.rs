@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use bellwether_core::catalogue::Catalogue;
-use bellwether_core::catalogue::instance::{Addresses, Instance};
+use bellwether_core::catalogue::instance::Instance;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{Datacentre, NodeName, ServiceName, Tag};
 use serde::Serialize;
 
@@ -140,7 +141,7 @@ impl View<'_> {
     #[must_use]
     pub fn services(&self) -> BTreeMap<String, BTreeSet<String>> {
         let offered = self.catalogue.services().filter(|(_, service)| service.addressable() > 0);
-        let tags = |service: &bellwether_core::catalogue::Service| {
+        let tags = |service: &bellwether_core::catalogue::CatalogueService| {
             service.instances().flat_map(|instance| &instance.tags).map(ToString::to_string).collect()
         };
         offered.map(|(name, service)| (name.to_string(), tags(service))).collect()

@@ -1,8 +1,6 @@
 //! Shapes v1. A shape never changes its meaning; what breaks comes as `v2` beside it.
 
 pub mod access;
-pub mod answers;
-pub mod circle;
 pub mod entity;
 pub mod event;
 pub mod evidence;
@@ -10,11 +8,11 @@ pub mod external;
 pub mod failure;
 pub mod freeze;
 pub mod hook;
+pub mod hook_answers;
 pub mod http_sd;
 pub mod local;
 pub mod log;
 pub mod node;
-pub mod offers;
 pub mod order;
 pub mod overview;
 pub mod page;
@@ -23,6 +21,7 @@ pub mod plan;
 pub mod policy;
 pub mod profile;
 pub mod progress;
+pub mod registrations;
 pub mod report;
 pub mod rollout;
 pub mod server;
@@ -30,4 +29,5 @@ pub mod service;
 pub mod slot;
 pub mod status;
 pub mod target;
+pub mod wait_cycle;
 pub mod why;

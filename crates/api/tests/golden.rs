@@ -48,25 +48,25 @@ round_trip! {
     "entity_of_profile": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_of_action": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "entity_external": v1::entity::Entity => bellwether_core::records::entity::Entity;
-    "external": v1::external::ExternalTarget => bellwether_core::records::external::External;
+    "external": v1::external::ExternalTarget => bellwether_core::records::external::ExternalTarget;
     "controllers": v1::external::Controllers => bellwether_core::records::external::Controllers;
-    "circles": v1::circle::Circles => bellwether_core::records::circle::Circles;
-    "offers": v1::offers::Offers => bellwether_core::records::offers::Offers;
-    "known_service": v1::offers::KnownService => bellwether_core::records::offers::Service;
+    "wait_cycles": v1::wait_cycle::WaitCycles => bellwether_core::records::wait_cycle::WaitCycles;
+    "registrations": v1::registrations::ServiceRegistrations => bellwether_core::records::registrations::ServiceRegistrations;
+    "known_service": v1::registrations::KnownService => bellwether_core::records::registrations::KnownService;
     "order_of_every_means": v1::order::Order => bellwether_core::records::order::Order;
     "profile": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "profile_deleted": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "progress": v1::progress::Progress => bellwether_core::records::progress::Progress;
     "rollout": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
     "rollout_in_stages": v1::rollout::Rollout => bellwether_core::records::rollout::Rollout;
-    "answers": v1::answers::Answers => bellwether_core::records::answers::Answers;
+    "answers": v1::hook_answers::HookAnswers => bellwether_core::records::hook_answers::HookAnswers;
     "target": v1::target::TargetState => bellwether_core::records::target::TargetState;
     "event": v1::event::Event => bellwether_core::records::event::Event;
     "freeze": v1::freeze::Freeze => bellwether_core::records::freeze::Freeze;
     "presence_held": v1::node::Presence => bellwether_core::records::node::Presence;
     "server": v1::server::Server => bellwether_core::records::server::Server;
     "leader": v1::server::Leader => bellwether_core::records::server::Leader;
-    "pause": v1::pause::Pause => bellwether_core::records::pause::Pause;
+    "pause": v1::pause::Pause => bellwether_core::records::pause::NodePause;
     "slot_fenced": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "slot": v1::slot::Slot => bellwether_core::records::slot::Slot;
     "token": v1::access::StoredToken => bellwether_core::records::token::Token;
@@ -75,57 +75,58 @@ round_trip! {
 
 #[test]
 fn every_state_of_a_rollout_survives_its_domain_type() {
-    holds::<Vec<v1::rollout::State>>("rollout_states", |shapes| {
-        let there =
-            |shape| bellwether_core::records::rollout::State::try_from(shape).expect("the sample is valid");
-        shapes.into_iter().map(there).map(|state| v1::rollout::State::from(&state)).collect()
+    holds::<Vec<v1::rollout::RolloutState>>("rollout_states", |shapes| {
+        let there = |shape| {
+            bellwether_core::records::rollout::RolloutState::try_from(shape).expect("the sample is valid")
+        };
+        shapes.into_iter().map(there).map(|state| v1::rollout::RolloutState::from(&state)).collect()
     });
 }
 
 #[test]
 fn a_profiles_revision_survives_its_domain_type() {
-    holds::<v1::profile::Edition>("edition", |shape| {
+    holds::<v1::profile::ProfileRevision>("profile_revision", |shape| {
         let domain =
-            bellwether_core::records::profile::Edition::try_from(shape).expect("the sample is valid");
-        v1::profile::Edition::try_from(&domain).expect("what is kept is JSON")
+            bellwether_core::records::profile::ProfileRevision::try_from(shape).expect("the sample is valid");
+        v1::profile::ProfileRevision::try_from(&domain).expect("what is kept is JSON")
     });
 }
 
 #[test]
 fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
-    holds::<v1::node::Unaccounted>("unaccounted", |shape| shape);
+    holds::<v1::node::SilentNode>("unaccounted", |shape| shape);
     holds::<v1::log::NewLog>("new_log", |shape| shape);
     holds::<v1::local::NewStatus>("local_new_status", |shape| shape);
     holds::<v1::failure::Failures>("failures", |shape| shape);
-    holds::<v1::order::Sync>("sync", |shape| shape);
-    holds::<v1::order::Sync>("sync_with_servers", |shape| shape);
+    holds::<v1::order::OrderPoll>("sync", |shape| shape);
+    holds::<v1::order::OrderPoll>("sync_with_servers", |shape| shape);
     holds::<v1::access::Join>("join", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout_of_the_newest", |shape| shape);
-    holds::<v1::rollout::Started>("started", |shape| shape);
+    holds::<v1::rollout::StartedRollout>("started", |shape| shape);
     holds::<v1::entity::EntitySpec>("entity_spec", |shape| shape);
     holds::<v1::entity::EntitySpec>("entity_spec_of_profile", |shape| shape);
     holds::<v1::entity::EntitySpec>("entity_spec_external", |shape| shape);
-    holds::<v1::external::Reports>("reports", |shape| shape);
-    holds::<v1::external::Orchestrated>("orchestrated", |shape| shape);
+    holds::<v1::external::TargetReports>("reports", |shape| shape);
+    holds::<v1::external::ExpectedVersions>("orchestrated", |shape| shape);
     holds::<v1::http_sd::TargetGroup>("target_group", |shape| shape);
     holds::<v1::service::ServiceView>("service_view", |shape| shape);
     holds::<v1::service::ServiceSummary>("service_summary", |shape| shape);
     holds::<v1::service::CatalogueUpdate>("catalogue_update", |shape| shape);
-    holds::<v1::rollout::Act>("act", |shape| shape);
+    holds::<v1::rollout::RolloutOperation>("act", |shape| shape);
     holds::<v1::freeze::FreezeSpec>("freeze_spec", |shape| shape);
     holds::<v1::freeze::FreezeView>("freeze_view", |shape| shape);
-    holds::<v1::server::Time>("time", |shape| shape);
+    holds::<v1::server::ServerTime>("time", |shape| shape);
     holds::<v1::server::ControlPlane>("control_plane", |shape| shape);
-    holds::<v1::server::Store>("store_with_warnings", |shape| shape);
+    holds::<v1::server::StoreStatus>("store_with_warnings", |shape| shape);
     holds::<v1::slot::SlotSpec>("slot_spec", |shape| shape);
-    holds::<v1::slot::Force>("slot_force", |shape| shape);
+    holds::<v1::slot::ForceRelease>("slot_force", |shape| shape);
     holds::<v1::slot::SlotView>("slot_view", |shape| shape);
-    holds::<v1::slot::Acquire>("slot_acquire", |shape| shape);
-    holds::<v1::slot::Renew>("slot_renew", |shape| shape);
-    holds::<v1::slot::GiveBack>("slot_give_back", |shape| shape);
-    holds::<v1::slot::Grant>("slot_grant", |shape| shape);
+    holds::<v1::slot::AcquireSlot>("slot_acquire", |shape| shape);
+    holds::<v1::slot::RenewSlot>("slot_renew", |shape| shape);
+    holds::<v1::slot::ReleaseSlot>("slot_give_back", |shape| shape);
+    holds::<v1::slot::SlotGrant>("slot_grant", |shape| shape);
     holds::<v1::pause::PauseSpec>("pause_spec", |shape| shape);
     holds::<v1::pause::PauseView>("pause_view", |shape| shape);
     holds::<v1::pause::Resumed>("resumed", |shape| shape);
@@ -142,9 +143,9 @@ fn every_sent_shape_is_written_as_it_is_read() {
 
 #[test]
 fn every_state_of_a_rollout_reads_back_as_itself() {
-    use bellwether_core::records::rollout::State as Domain;
+    use bellwether_core::records::rollout::RolloutState as Domain;
     let states = [
-        r#"{"state":"running"}"#,
+        r#"{"state":"in_progress"}"#,
         r#"{"reason":"only_quiet","state":"waiting"}"#,
         r#"{"by":"kim","state":"paused_by_person","why":"lunch"}"#,
         r#"{"failed":2,"state":"paused_too_many_failed","tolerated":1}"#,
@@ -152,16 +153,17 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
         r#"{"state":"paused_too_many_unreachable","tolerated":1,"unreachable":2}"#,
         r#"{"state":"rolling_back"}"#,
         r#"{"state":"succeeded"}"#,
-        r#"{"failed":1,"state":"succeeded_partly"}"#,
+        r#"{"failed":1,"state":"partially_succeeded"}"#,
         r#"{"state":"rolled_back"}"#,
         r#"{"failed":1,"state":"rollback_failed"}"#,
         r#"{"by":"kim","state":"aborted","why":""}"#,
         r#"{"rollout":7,"state":"superseded"}"#,
     ];
     for text in states {
-        let shape: v1::rollout::State = serde_json::from_str(text).expect("a known state");
+        let shape: v1::rollout::RolloutState = serde_json::from_str(text).expect("a known state");
         let domain = Domain::try_from(shape).expect("a valid state");
-        let written = serde_json::to_value(v1::rollout::State::from(&domain)).expect("a state is JSON");
+        let written =
+            serde_json::to_value(v1::rollout::RolloutState::from(&domain)).expect("a state is JSON");
         assert_eq!(written.to_string(), text);
     }
 }
@@ -169,15 +171,15 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
 #[test]
 fn every_question_to_a_controller_and_its_answer_is_written_as_it_is_read() {
     holds::<v1::hook::Select>("hook_select", |shape| shape);
-    holds::<v1::hook::Selected>("hook_selected", |shape| shape);
+    holds::<v1::hook::HookSelected>("hook_selected", |shape| shape);
     holds::<v1::hook::Approve>("hook_approve", |shape| shape);
-    holds::<v1::hook::Approved>("hook_approved", |shape| shape);
+    holds::<v1::hook::HookApproved>("hook_approved", |shape| shape);
     holds::<v1::hook::Judge>("hook_judge", |shape| shape);
-    holds::<v1::hook::Judged>("hook_judged", |shape| shape);
+    holds::<v1::hook::HookJudged>("hook_judged", |shape| shape);
     holds::<v1::hook::Remove>("hook_remove", |shape| shape);
-    holds::<v1::hook::Removed>("hook_removed", |shape| shape);
+    holds::<v1::hook::HookRemoved>("hook_removed", |shape| shape);
     holds::<v1::hook::Watch>("hook_watch", |shape| shape);
-    holds::<v1::hook::Watched>("hook_watched", |shape| shape);
+    holds::<v1::hook::HookMonitored>("hook_watched", |shape| shape);
 }
 
 #[test]

@@ -17,14 +17,14 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub(crate) use fleet::{Fleet, Pending, SetStatus, Trigger, VerifyHosts};
-pub(crate) use freeze::{Covered, FreezeVerb, FromFile, StopEverything};
+pub(crate) use fleet::{FleetCommand, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts};
+pub(crate) use freeze::{FileFlags, FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
-pub(crate) use node::{NodeLogs, NodeVerb, Which};
+pub(crate) use node::{NodeChoice, NodeLogs, NodeVerb};
 pub(crate) use nouns::{
-    Act, AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, PlanRollout, RolloutVerb, ServerConfig,
-    ServerVerb, StartRollout, TokenVerb, Wait,
+    AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, OperationFlags, PlanRollout, RolloutVerb,
+    ServerConfig, ServerVerb, StartRollout, TokenVerb, WaitFlags,
 };
 pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
@@ -168,7 +168,7 @@ pub(crate) enum Command {
     /// Make the entities and freezes in a file what it says they are
     Apply {
         #[command(flatten)]
-        from: FromFile,
+        from: FileFlags,
         /// Only say what would change
         #[arg(long)]
         dry_run: bool,
@@ -176,7 +176,7 @@ pub(crate) enum Command {
     /// Show what `apply` would change, field by field; ends with 1 if anything
     Diff {
         #[command(flatten)]
-        from: FromFile,
+        from: FileFlags,
     },
     /// Try policies on a made-up fleet in virtual time: how long it takes, what a bad version does; asks no server
     Simulate(Box<Simulate>),
@@ -199,7 +199,7 @@ pub(crate) enum Command {
     /// What happened, in order
     Events(Events),
     #[command(flatten)]
-    Fleet(Fleet),
+    Fleet(FleetCommand),
     /// Print a completion script for a shell
     Completions {
         /// Which shell

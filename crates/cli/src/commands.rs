@@ -31,10 +31,10 @@ mod wait;
 
 use crate::args::{Args, Command, Global};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 
 /// Does what the command line says.
-pub(crate) async fn run(args: Args) -> Ended {
+pub(crate) async fn run(args: Args) -> CommandResult {
     let global = args.global;
     match args.command {
         Command::Demo(demo) => demo::run(&global, &demo).await,

@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     /// It waits for a person.
     NeedsPerson,
     /// Done in part.
-    Partly,
+    Partial,
     /// Somebody else changed it first.
     LostRace,
     /// Not allowed, or not in this state.
@@ -28,7 +28,7 @@ pub(crate) enum Exit {
     /// The control plane or its store cannot be reached.
     Unavailable,
     /// Our own fault.
-    Ours,
+    Internal,
     /// What a command that was run ended with; 128 and its number, if a signal ended it.
     Child(u8),
     /// `pending-update`: cannot tell, but a local version exists.
@@ -45,12 +45,12 @@ impl Exit {
             Self::CannotTellWithLocal => 2,
             Self::Timeout | Self::CannotTell => 3,
             Self::NeedsPerson => 4,
-            Self::Partly => 5,
+            Self::Partial => 5,
             Self::LostRace => 6,
             Self::Refused => 7,
             Self::Usage => 64,
             Self::Unavailable => 69,
-            Self::Ours => 70,
+            Self::Internal => 70,
             Self::Child(code) => code,
         }
     }
@@ -75,7 +75,7 @@ impl Failure {
     }
 
     pub(crate) fn ours(what: impl Into<String>) -> Self {
-        Self::new(Exit::Ours, what)
+        Self::new(Exit::Internal, what)
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -85,7 +85,7 @@ impl Failure {
 }
 
 /// What a command answers.
-pub(crate) type Ended = Result<Exit, Failure>;
+pub(crate) type CommandResult = Result<Exit, Failure>;
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
@@ -96,7 +96,7 @@ impl From<CallError> for Failure {
                 "is the server running, and is this its address? BELLWETHER_SERVER or --server names it",
             ),
             CallError::Timeout { .. } => Self::new(Exit::Timeout, what),
-            CallError::Garbled { .. } => Self::new(Exit::Ours, what),
+            CallError::Garbled { .. } => Self::new(Exit::Internal, what),
             CallError::Problem(problem) => {
                 let what = problem.detail.strip_prefix("could not ").unwrap_or(&problem.detail).to_owned();
                 Self { exit: of_problem(problem.code), what, hint: problem.hint }
@@ -113,12 +113,12 @@ const fn of_problem(code: Code) -> Exit {
         Code::Conflict => Exit::LostRace,
         Code::Timeout => Exit::Timeout,
         Code::Store | Code::Busy => Exit::Unavailable,
-        Code::Internal => Exit::Ours,
+        Code::Internal => Exit::Internal,
     }
 }
 
 /// The process's exit code; a failure is told on stderr.
-pub(crate) fn code(ended: Ended) -> ExitCode {
+pub(crate) fn code(ended: CommandResult) -> ExitCode {
     let exit = match ended {
         Ok(exit) => exit,
         Err(failure) => {

@@ -8,15 +8,17 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bellwether_core::decide::rollout::{Verdict, decide};
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::decide::rollout::verdict::RolloutVerdict;
 use bellwether_core::records::entity::Entity;
-use bellwether_core::records::policy::{Draft, Policy};
+use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::records::progress::Progress;
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::rollout::Rollout;
-use bellwether_core::rollout::around::Around;
 use bellwether_core::rollout::board::Board;
-use bellwether_core::rollout::operate::{self, Intent};
-use bellwether_core::rollout::sighting::{Contact, Doing, Health, Sighting};
+use bellwether_core::rollout::environment::RolloutEnvironment;
+use bellwether_core::rollout::observation::{Observation, PresenceState};
+use bellwether_core::rollout::operations::{self, Intent};
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
@@ -55,23 +57,23 @@ fn main() {
         }
         world.pass_time(60);
         let pass = median(|| {
-            let (time, verdict) = timed(|| decide(&world.board, &Around::default(), world.now));
+            let (time, verdict) = timed(|| decide(&world.board, &RolloutEnvironment::default(), world.now));
             assert_eq!(verdict.targets.len(), targets / 10, "a batch succeeds and a batch is told");
             time
         });
         print(targets, "full_pass", pass);
         let fresh = median(|| {
             let copied: Vec<_> = members(&world.board);
-            timed(|| decide(&build(&world, copied), &Around::default(), world.now)).0
+            timed(|| decide(&build(&world, copied), &RolloutEnvironment::default(), world.now)).0
         });
         print(targets, "build_and_full_pass", fresh);
-        let verdict = decide(&world.board, &Around::default(), world.now);
+        let verdict = decide(&world.board, &RolloutEnvironment::default(), world.now);
         world.apply(verdict);
         print(targets, "pass_after_one_report", one_report(&mut world, &names));
         print(
             targets,
             "idle_pass",
-            median(|| timed(|| decide(&world.board, &Around::default(), world.now)).0),
+            median(|| timed(|| decide(&world.board, &RolloutEnvironment::default(), world.now)).0),
         );
     }
 }
@@ -81,13 +83,14 @@ fn one_report(world: &mut World, names: &[TargetName]) -> Duration {
     let mut times = Vec::new();
     for step in 0..REPORTS {
         let name = &names[step * 7_919 % names.len()];
-        let mut sighting = world.board.target(name).and_then(|target| target.sighting).cloned().unwrap();
-        sighting.reported_at = world.now;
-        sighting.doing = Doing::Applying { attempt: 1 };
+        let mut observation =
+            world.board.target(name).and_then(|target| target.observation).cloned().unwrap();
+        observation.reported_at = world.now;
+        observation.activity = TargetActivity::Applying { attempt: 1 };
         let published = Arc::new(world.board.clone());
         let (time, verdict) = timed(|| {
-            world.board.fold_sighting(name, Some(sighting));
-            decide(&world.board, &Around::default(), world.now)
+            world.board.fold_sighting(name, Some(observation));
+            decide(&world.board, &RolloutEnvironment::default(), world.now)
         });
         times.push(time);
         world.apply(verdict);
@@ -98,17 +101,17 @@ fn one_report(world: &mut World, names: &[TargetName]) -> Duration {
 }
 
 impl World {
-    fn start(&mut self, version: &str) -> Verdict {
+    fn start(&mut self, version: &str) -> RolloutVerdict {
         let intent = Intent::of("bench".parse().unwrap(), self.now);
         let version: Version = version.parse().unwrap();
-        self.entity = operate::start(&self.entity, &self.progress, version, intent).unwrap();
+        self.entity = operations::start(&self.entity, &self.progress, version, intent).unwrap();
         self.board.fold_entity(Arc::new(self.entity.clone()));
-        let verdict = decide(&self.board, &Around::default(), self.now);
+        let verdict = decide(&self.board, &RolloutEnvironment::default(), self.now);
         self.apply(verdict.clone());
         verdict
     }
 
-    fn apply(&mut self, verdict: Verdict) {
+    fn apply(&mut self, verdict: RolloutVerdict) {
         self.progress = verdict.progress.unwrap_or_else(|| self.progress.clone());
         self.rollout = verdict.rollouts.into_iter().next_back().or(self.rollout.take());
         let active = self.rollout.clone().filter(|rollout| !rollout.is_over()).map(Arc::new);
@@ -120,11 +123,11 @@ impl World {
 
     fn comply(&mut self, name: &TargetName) {
         let target = self.board.target(name).unwrap();
-        let (state, mut sighting) = (target.state.unwrap(), target.sighting.unwrap().clone());
-        sighting.running = Some(state.version.clone());
-        sighting.answering = state.assignment;
-        sighting.healthy_since = Some(self.now);
-        self.board.fold_sighting(name, Some(sighting));
+        let (state, mut observation) = (target.state.unwrap(), target.observation.unwrap().clone());
+        observation.running = Some(state.version.clone());
+        observation.answering = state.assignment;
+        observation.healthy_since = Some(self.now);
+        self.board.fold_sighting(name, Some(observation));
     }
 
     fn pass_time(&mut self, seconds: u64) {
@@ -132,11 +135,11 @@ impl World {
     }
 }
 
-type Member = (TargetName, Option<Sighting>, Option<bellwether_core::records::target::TargetState>);
+type Member = (TargetName, Option<Observation>, Option<bellwether_core::records::target::TargetState>);
 
 fn members(board: &Board) -> Vec<Member> {
-    let copy = |target: bellwether_core::rollout::board::Target<'_>| {
-        (target.name.clone(), target.sighting.cloned(), target.state.cloned())
+    let copy = |target: bellwether_core::rollout::board::BoardTarget<'_>| {
+        (target.name.clone(), target.observation.cloned(), target.state.cloned())
     };
     board.targets().map(copy).collect()
 }
@@ -153,17 +156,17 @@ fn build(world: &World, members: Vec<Member>) -> Board {
 
 /// A fleet that runs v1, healthy for long, with v1 last known good.
 fn world(names: &[TargetName]) -> World {
-    let policy = Policy::new(Draft::default()).unwrap();
+    let policy = Policy::new(PolicyDraft::default()).unwrap();
     let entity = Entity::new("web".parse().unwrap(), Selector::all(), policy);
     let now = Timestamp::from_millis(1_800_000_000_000);
-    let sighting = Sighting {
+    let observation = Observation {
         running: "v1".parse().ok(),
         answering: AssignmentNumber::ZERO,
-        doing: Doing::Nothing,
-        health: Health::Healthy,
+        activity: TargetActivity::Nothing,
+        health: TargetHealth::Healthy,
         healthy_since: Some(now.minus(Span::from_secs(86_400))),
         reported_at: now,
-        contact: Contact::Up,
+        contact: PresenceState::Up,
         held: None,
         labels: Labels::default(),
         word: None,
@@ -172,7 +175,7 @@ fn world(names: &[TargetName]) -> World {
         Arc::new(entity.clone()),
         Arc::default(),
         None,
-        names.iter().map(|name| (name.clone(), Some(sighting.clone()), None)),
+        names.iter().map(|name| (name.clone(), Some(observation.clone()), None)),
     );
     let mut world = World { entity, progress: Progress::default(), rollout: None, board, now };
     let (time, verdict) = timed(|| world.start("v1"));

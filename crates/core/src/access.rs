@@ -19,7 +19,7 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// A person or program with a token.
-    Bearer {
+    Token {
         /// The token's name.
         name: Actor,
         /// The token's role.
@@ -33,7 +33,7 @@ pub enum Identity {
 
 /// What a route needs. A route cannot be registered without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+pub enum RequiredAccess {
     /// Nothing: it answers nobody's question about the fleet (liveness, the join that brings its own token).
     Open,
     /// To read.
@@ -95,7 +95,7 @@ impl fmt::Display for Role {
     }
 }
 
-impl Need {
+impl RequiredAccess {
     /// All needs, for tests of every route against every identity.
     pub const ALL: [Self; 8] = [
         Self::Open,
@@ -141,11 +141,11 @@ impl Need {
 ///
 /// # Errors
 /// [`Denied`], saying what would be needed.
-pub fn authorise(identity: &Identity, need: Need, node: Option<&NodeName>) -> Result<(), Denied> {
+pub fn authorise(identity: &Identity, need: RequiredAccess, node: Option<&NodeName>) -> Result<(), Denied> {
     let allowed = match identity {
-        _ if need == Need::Open => true,
+        _ if need == RequiredAccess::Open => true,
         Identity::Anonymous => return Err(Denied::Unknown),
-        Identity::Bearer { role, .. } => need.role().is_some_and(|needed| *role >= needed),
+        Identity::Token { role, .. } => need.role().is_some_and(|needed| *role >= needed),
         Identity::Node(own) => need.own_node() && node == Some(own),
     };
     if allowed { Ok(()) } else { Err(Denied::Forbidden { who: identity.actor(), needed: need.describe() }) }
@@ -167,7 +167,7 @@ impl Identity {
     #[must_use]
     pub fn actor(&self) -> Actor {
         let text = match self {
-            Self::Bearer { name, .. } => return name.clone(),
+            Self::Token { name, .. } => return name.clone(),
             Self::Node(node) => alloc::format!("{NODE_ACTOR}{node}"),
             Self::Anonymous => "anonymous".into(),
         };
@@ -180,17 +180,23 @@ mod tests {
     use super::*;
 
     fn bearer(role: Role) -> Identity {
-        Identity::Bearer { name: Actor::parse("kim").unwrap(), role }
+        Identity::Token { name: Actor::parse("kim").unwrap(), role }
     }
 
     #[test]
     fn roles_include_each_other_upwards_and_never_a_nodes_own() {
         let node = NodeName::parse("web-1").unwrap();
         for role in Role::ALL {
-            assert!(authorise(&bearer(role), Need::Read, None).is_ok());
-            assert_eq!(authorise(&bearer(role), Need::Operate, None).is_ok(), role >= Role::Operator);
-            assert_eq!(authorise(&bearer(role), Need::Administer, None).is_ok(), role == Role::Admin);
-            assert!(authorise(&bearer(role), Need::OwnNode, Some(&node)).is_err());
+            assert!(authorise(&bearer(role), RequiredAccess::Read, None).is_ok());
+            assert_eq!(
+                authorise(&bearer(role), RequiredAccess::Operate, None).is_ok(),
+                role >= Role::Operator
+            );
+            assert_eq!(
+                authorise(&bearer(role), RequiredAccess::Administer, None).is_ok(),
+                role == Role::Admin
+            );
+            assert!(authorise(&bearer(role), RequiredAccess::OwnNode, Some(&node)).is_err());
         }
     }
 
@@ -198,20 +204,20 @@ mod tests {
     fn a_node_reaches_its_own_path_and_no_other() {
         let (own, other) = (NodeName::parse("web-1").unwrap(), NodeName::parse("web-2").unwrap());
         let node = Identity::Node(own.clone());
-        assert!(authorise(&node, Need::OwnNode, Some(&own)).is_ok());
-        assert!(authorise(&node, Need::OwnNode, Some(&other)).is_err());
-        assert!(authorise(&node, Need::OwnNodeOrRead, Some(&other)).is_err());
-        assert!(authorise(&node, Need::NodeOrRead, Some(&own)).is_ok());
-        assert!(authorise(&node, Need::NodeOrRead, None).is_err());
-        for need in [Need::Read, Need::Operate, Need::Administer] {
+        assert!(authorise(&node, RequiredAccess::OwnNode, Some(&own)).is_ok());
+        assert!(authorise(&node, RequiredAccess::OwnNode, Some(&other)).is_err());
+        assert!(authorise(&node, RequiredAccess::OwnNodeOrRead, Some(&other)).is_err());
+        assert!(authorise(&node, RequiredAccess::NodeOrRead, Some(&own)).is_ok());
+        assert!(authorise(&node, RequiredAccess::NodeOrRead, None).is_err());
+        for need in [RequiredAccess::Read, RequiredAccess::Operate, RequiredAccess::Administer] {
             assert!(authorise(&node, need, Some(&own)).is_err());
         }
     }
 
     #[test]
     fn nobody_gets_nothing_but_what_is_open() {
-        for need in Need::ALL {
-            assert_eq!(authorise(&Identity::Anonymous, need, None).is_ok(), need == Need::Open);
+        for need in RequiredAccess::ALL {
+            assert_eq!(authorise(&Identity::Anonymous, need, None).is_ok(), need == RequiredAccess::Open);
         }
     }
 }

@@ -4,11 +4,11 @@
 //! A value that is cheap to copy. Servers fold it from what nodes offer and whether they are heard from, and send agents
 //! what changed; DNS, files, needs and discovery over HTTP read it, on servers and on agents alike.
 
+mod address_counts;
 mod digest;
 pub mod instance;
 pub mod log;
 pub mod need;
-mod offers;
 pub mod selection;
 
 #[cfg(test)]
@@ -19,24 +19,25 @@ use core::net::IpAddr;
 
 use rpds::RedBlackTreeSetSync;
 
+use crate::words::addresses::Addresses;
 use crate::words::digest::Digest;
+use crate::words::map::Map;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
-use crate::world::Map;
-use instance::{Addresses, Instance};
-use offers::Offers;
+use address_counts::AddressCounts;
+use instance::Instance;
 
 /// Who offers what, at which addresses, and whether it serves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Catalogue {
-    services: Map<ServiceName, Service>,
+    services: Map<ServiceName, CatalogueService>,
     hosts: Map<NodeName, Arc<Addresses>>,
     owners: Map<IpAddr, RedBlackTreeSetSync<NodeName>>,
-    offers: Offers,
+    registrations: AddressCounts,
 }
 
 /// One service: its instances, by node and name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Service {
+pub struct CatalogueService {
     instances: Map<(NodeName, InstanceName), Arc<Instance>>,
     functional: usize,
 }
@@ -44,12 +45,12 @@ pub struct Service {
 impl Catalogue {
     /// A service; also one that was heard of and that nobody offers now.
     #[must_use]
-    pub fn service(&self, name: &ServiceName) -> Option<&Service> {
+    pub fn service(&self, name: &ServiceName) -> Option<&CatalogueService> {
         self.services.get(name)
     }
 
     /// Every service that was heard of, in name order.
-    pub fn services(&self) -> impl Iterator<Item = (&ServiceName, &Service)> {
+    pub fn services(&self) -> impl Iterator<Item = (&ServiceName, &CatalogueService)> {
         self.services.iter()
     }
 
@@ -70,8 +71,8 @@ impl Catalogue {
     }
 
     /// The services that have an instance at an address, in name order.
-    pub fn offers(&self, address: IpAddr) -> impl Iterator<Item = &ServiceName> {
-        self.offers.at(address)
+    pub fn registrations(&self, address: IpAddr) -> impl Iterator<Item = &ServiceName> {
+        self.registrations.at(address)
     }
 
     /// Remembers a node's addresses in place of those it had; `None` forgets the node, not what it offers.
@@ -103,7 +104,7 @@ impl Catalogue {
         let Some(service) = self.services.get_mut(name) else { return };
         let key = (instance.node.clone(), instance.name.clone());
         let old = service.forget(&key);
-        self.offers.change(name, old.as_deref(), Some(&instance));
+        self.registrations.change(name, old.as_deref(), Some(&instance));
         service.functional += usize::from(instance.level.serves());
         service.instances.insert_mut(key, Arc::new(instance));
     }
@@ -112,7 +113,7 @@ impl Catalogue {
     pub fn remove(&mut self, name: &ServiceName, node: &NodeName, instance: &InstanceName) {
         if let Some(service) = self.services.get_mut(name) {
             let old = service.forget(&(node.clone(), instance.clone()));
-            self.offers.change(name, old.as_deref(), None);
+            self.registrations.change(name, old.as_deref(), None);
         }
     }
 
@@ -122,7 +123,7 @@ impl Catalogue {
         let mut digest = Digest::default();
         for name in services {
             digest.add(name.as_str().as_bytes());
-            let instances = self.service(name).into_iter().flat_map(Service::instances);
+            let instances = self.service(name).into_iter().flat_map(CatalogueService::instances);
             instances
                 .filter(|instance| instance.level.serves())
                 .for_each(|instance| digest.instance(instance));
@@ -133,12 +134,12 @@ impl Catalogue {
     /// Makes a service's name known, whether or not somebody offers it.
     pub fn hear_of(&mut self, name: &ServiceName) {
         if !self.services.contains_key(name) {
-            self.services.insert_mut(name.clone(), Service::default());
+            self.services.insert_mut(name.clone(), CatalogueService::default());
         }
     }
 }
 
-impl Service {
+impl CatalogueService {
     /// All instances, whether or not they serve, by node and name.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
         self.instances.values().map(|instance| &**instance)

@@ -3,13 +3,13 @@
 //! Every decider takes the whole picture and `now`, never what woke it, and deciding again after its verdict was
 //! committed writes nothing.
 
-pub mod circles;
 pub mod external;
 pub mod liveness;
-pub mod offers;
 pub mod order;
+pub mod registrations;
 pub mod report;
 pub mod retention;
 pub mod rollout;
 pub mod silence;
 pub mod slots;
+pub mod wait_cycles;

@@ -1,16 +1,16 @@
 //! Bellwether's thinking: what is remembered, what follows from it, and why.
 //!
 //! Reading order: [`words`], [`records`], [`rollout`], [`decide`], [`catalogue`], [`world`], [`local`],
-//! [`answer`], [`access`]. Nothing here reads a clock, a file, a socket or a random source; `now` and seeds come as
+//! [`dns`], [`access`]. Nothing here reads a clock, a file, a socket or a random source; `now` and seeds come as
 //! arguments, and the crate is `no_std`, so the compiler holds that wall.
 //!
 //! # The rollout engine as a library
 //!
-//! No server is needed to roll something out: [`rollout::engine::Engine`] keeps a fleet in memory.
+//! No server is needed to roll something out: [`trial::engine::Engine`] keeps a fleet in memory.
 //!
 //! ```
 //! use bellwether_core::records::policy::{Draft, Policy};
-//! use bellwether_core::rollout::engine::{Engine, Report};
+//! use bellwether_core::trial::engine::{Engine, Report};
 //! use bellwether_core::rollout::operate::Intent;
 //! use bellwether_core::words::time::{Span, Timestamp};
 //!
@@ -62,12 +62,13 @@ extern crate alloc;
 extern crate std;
 
 pub mod access;
-pub mod answer;
 pub mod catalogue;
 pub mod decide;
+pub mod dns;
 pub mod local;
 pub mod records;
 pub mod rollout;
+pub mod trial;
 pub mod verdict;
 pub mod words;
 pub mod world;

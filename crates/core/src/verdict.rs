@@ -3,28 +3,26 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::decide::rollout;
-use crate::records::event::Draft;
+use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
-use crate::words::name::EntityName;
 use crate::words::time::Timestamp;
 
 /// What a decider wants done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// In order; each is committed whole, and every prefix of them is safe alone.
-    pub atoms: Vec<Atom>,
+    pub changesets: Vec<Changeset>,
     /// When to look again even if nothing changes.
     pub wake: Option<Timestamp>,
 }
 
 /// Writes and the events that tell of them: one commit, or none of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Atom {
+pub struct Changeset {
     /// What changes.
     pub writes: Vec<Write>,
     /// What is told about it.
-    pub events: Vec<Draft>,
+    pub events: Vec<EventDraft>,
 }
 
 /// One change of one record.
@@ -57,28 +55,8 @@ impl Verdict {
     /// Both verdicts, this one's atoms first; the earlier wake counts.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        self.atoms.extend(other.atoms);
+        self.changesets.extend(other.changesets);
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
         self
     }
-}
-
-/// A rollout decider's verdict about `entity` as atoms: the rollout's own records and events first, then each target's.
-#[must_use]
-pub fn of_rollout(entity: &EntityName, verdict: rollout::Verdict) -> Verdict {
-    let mut head = Atom { writes: Vec::new(), events: verdict.events };
-    head.writes.extend(
-        verdict.rollouts.into_iter().map(|rollout| Write::put(Record::Rollout(entity.clone(), rollout))),
-    );
-    head.writes
-        .extend(verdict.progress.map(|progress| Write::put(Record::Progress(entity.clone(), progress))));
-    let targets = verdict.targets.into_iter().map(|change| {
-        let write = match change.state {
-            Some(state) => Write::put(Record::Target(entity.clone(), change.target, state)),
-            None => Write::Delete(Key::Target(entity.clone(), change.target)),
-        };
-        Atom { writes: alloc::vec![write], events: change.events }
-    });
-    let head = (!head.writes.is_empty()).then_some(head);
-    Verdict { atoms: head.into_iter().chain(targets).collect(), wake: verdict.wake }
 }

@@ -5,33 +5,22 @@
 pub mod fleet;
 pub(crate) mod fold;
 pub mod tally;
+pub mod version_resolution;
 pub mod waits;
 
 use alloc::string::String;
-use alloc::sync::Arc;
 
-use rpds::RedBlackTreeMapSync;
+use fleet::Fleet;
 
 use crate::records::freeze::Freeze;
 use crate::records::key::Key;
 use crate::records::server::{Leader, Server};
 use crate::records::token::{JoinToken, Token};
-use crate::rollout::around::Around;
+use crate::records::versioned::Versioned;
+use crate::rollout::environment::RolloutEnvironment;
 use crate::words::counter::Revision;
+use crate::words::map::Map;
 use crate::words::name::{EntityName, FreezeName, Namespace, ServerName, ServiceName};
-use fleet::Fleet;
-
-/// An ordered map that shares what did not change between its copies.
-pub type Map<K, V> = RedBlackTreeMapSync<K, V>;
-
-/// A record, and the revision of its last write: what a change of it is compared with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept<T> {
-    /// The record.
-    pub value: Arc<T>,
-    /// The store revision of its last write.
-    pub revision: Revision,
-}
 
 /// Everything remembered, at one revision.
 #[derive(Debug, Clone, Default)]
@@ -41,20 +30,20 @@ pub struct World {
     /// By namespace.
     pub fleets: Map<Namespace, Fleet>,
     /// What is not to be changed in any namespace.
-    pub freezes: Map<FreezeName, Kept<Freeze>>,
+    pub freezes: Map<FreezeName, Versioned<Freeze>>,
     /// The servers that have their place now.
-    pub servers: Map<ServerName, Kept<Server>>,
+    pub servers: Map<ServerName, Versioned<Server>>,
     /// Which of them leads.
-    pub leader: Option<Kept<Leader>>,
+    pub leader: Option<Versioned<Leader>>,
     /// By the secret's hash.
-    pub tokens: Map<String, Kept<Token>>,
+    pub tokens: Map<String, Versioned<Token>>,
     /// By the secret's hash.
-    pub join_tokens: Map<String, Kept<JoinToken>>,
+    pub join_tokens: Map<String, Versioned<JoinToken>>,
 }
 
 /// The revision of an optional record: zero when there is none.
 #[must_use]
-fn revision_of<T>(kept: Option<&Kept<T>>) -> Revision {
+fn revision_of<T>(kept: Option<&Versioned<T>>) -> Revision {
     kept.map_or(Revision::ZERO, |kept| kept.revision)
 }
 
@@ -89,8 +78,8 @@ impl World {
 
     /// What a decision about an entity takes into account besides its board.
     #[must_use]
-    pub fn around(&self, namespace: &Namespace, entity: &EntityName) -> Around {
-        let Some(fleet) = self.fleets.get(namespace) else { return Around::default() };
+    pub fn environment(&self, namespace: &Namespace, entity: &EntityName) -> RolloutEnvironment {
+        let Some(fleet) = self.fleets.get(namespace) else { return RolloutEnvironment::default() };
         let policy = fleet.entities.get(entity).map(|kept| &kept.value.policy);
         let needs = policy.into_iter().flat_map(|policy| &policy.needs);
         // What is in the catalogue is counted there; what is not is the targets of the entity of that name.
@@ -101,7 +90,7 @@ impl World {
             Some((service.clone(), count.or_else(|| Some(fleet.boards.get(service)?.functional()))?))
         };
         let freezes = self.freezes.values().chain(fleet.freezes.values());
-        Around {
+        RolloutEnvironment {
             freezes: freezes.map(|kept| kept.value.clone()).collect(),
             services: needs.filter_map(|need| offered(&need.service)).collect(),
             answers: fleet.answers.get(entity).map(|kept| kept.value.clone()).unwrap_or_default(),
@@ -116,7 +105,7 @@ impl Fleet {
             self.presences.size(),
             self.expected.size(),
             self.reports.size(),
-            self.offers.size(),
+            self.registrations.size(),
             self.orders.size(),
             self.logs.size(),
         ];
@@ -131,12 +120,12 @@ impl Fleet {
         ];
         let others = [
             self.services.size(),
-            self.circles.iter().count(),
+            self.wait_cycles.iter().count(),
             self.freezes.size(),
             self.pauses.size(),
             self.slots.size(),
             self.profiles.size(),
-            self.editions.size(),
+            self.profile_revisions.size(),
         ];
         [of_nodes, of_entities, others].into_iter().flatten().sum()
     }
@@ -147,9 +136,9 @@ impl Fleet {
             Key::Presence(name) => revision_of(self.presences.get(name)),
             Key::Expected(name) => revision_of(self.expected.get(name)),
             Key::Report(name) => revision_of(self.reports.get(name)),
-            Key::Offers(name) => revision_of(self.offers.get(name)),
+            Key::Registrations(name) => revision_of(self.registrations.get(name)),
             Key::Service(name) => revision_of(self.services.get(name)),
-            Key::Circles => revision_of(self.circles.as_ref()),
+            Key::WaitCycles => revision_of(self.wait_cycles.as_ref()),
             Key::Order(name) => revision_of(self.orders.get(name)),
             Key::Log(node, category, entity) => {
                 revision_of(self.logs.get(&(node.clone(), category.clone(), entity.clone())))
@@ -160,16 +149,18 @@ impl Fleet {
             Key::Target(entity, target) => {
                 self.targets.get(&(entity.clone(), target.clone())).copied().unwrap_or_default()
             }
-            Key::External(entity, target) => {
+            Key::ExternalTarget(entity, target) => {
                 revision_of(self.externals.get(&(entity.clone(), target.clone())))
             }
             Key::Controllers(name) => revision_of(self.controllers.get(name)),
-            Key::Answers(name) => revision_of(self.answers.get(name)),
+            Key::HookAnswers(name) => revision_of(self.answers.get(name)),
             Key::Freeze(name) => revision_of(self.freezes.get(name)),
             Key::Pause(name) => revision_of(self.pauses.get(name)),
             Key::Slot(name) => revision_of(self.slots.get(name)),
             Key::Profile(name) => revision_of(self.profiles.get(name)),
-            Key::Edition(name, number) => revision_of(self.editions.get(&(name.clone(), *number))),
+            Key::ProfileRevision(name, number) => {
+                revision_of(self.profile_revisions.get(&(name.clone(), *number)))
+            }
             Key::Event(_)
             | Key::Token(_)
             | Key::JoinToken(_)

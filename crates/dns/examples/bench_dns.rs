@@ -15,9 +15,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::answer::zone::{Origin, Settings, Zone};
 use bellwether_core::catalogue::Catalogue;
-use bellwether_core::catalogue::instance::{Addresses, Instance, Level};
+use bellwether_core::catalogue::instance::{Instance, InstanceState};
+use bellwether_core::dns::zone::{Zone, ZoneOrigin, ZoneSettings};
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::time::Timestamp;
 use bellwether_dns::config::Config;
 use bellwether_dns::serve::serve;
@@ -93,13 +94,13 @@ fn zone() -> Result<Zone> {
                 port: Some(8_080),
                 tags: ["blue".parse()?].into(),
                 meta: BTreeMap::new(),
-                level: Level::Passing,
+                level: InstanceState::Passing,
                 since: Timestamp::EPOCH,
             };
             catalogue.put(&format!("service-{service}").parse()?, instance);
         }
     }
-    let origin = Arc::new(Origin::new(Settings::new("dc1".parse()?, "node-1-1".parse()?))?);
+    let origin = Arc::new(ZoneOrigin::new(ZoneSettings::new("dc1".parse()?, "node-1-1".parse()?))?);
     Ok(Zone { origin, catalogue, serial: 1, stale_since: None })
 }
 
@@ -160,7 +161,7 @@ struct Figure {
 
 /// For A and for SRV: how we did, and how unbound did.
 fn measure(dir: &Path, ours: &Peer, theirs: &Peer) -> Result<Vec<(&'static str, [Figure; 2])>> {
-    let mut figures = Vec::new();
+    let mut counts = Vec::new();
     for (name, kind) in [("a", "A"), ("srv", "SRV")] {
         let path = dir.join(name);
         let mut questions = String::new();
@@ -182,9 +183,9 @@ fn measure(dir: &Path, ours: &Peer, theirs: &Peer) -> Result<Vec<(&'static str, 
             mine.push(one);
             peer.push(other);
         }
-        figures.push((name, [median(&mine), median(&peer)]));
+        counts.push((name, [median(&mine), median(&peer)]));
     }
-    Ok(figures)
+    Ok(counts)
 }
 
 fn figure(peer: &Peer, questions: &Path) -> Result<Figure> {
@@ -221,9 +222,9 @@ fn dnsperf(at: SocketAddr, questions: &Path) -> Result<(f64, f64)> {
     Ok((value("Queries per second:").ok_or("dnsperf says no rate")?.parse()?, answers.parse()?))
 }
 
-fn median(figures: &[Figure]) -> Figure {
+fn median(counts: &[Figure]) -> Figure {
     let middle = |value: fn(&Figure) -> f64| {
-        let mut values: Vec<f64> = figures.iter().map(value).collect();
+        let mut values: Vec<f64> = counts.iter().map(value).collect();
         values.sort_by(f64::total_cmp);
         values.get(values.len() / 2).copied().unwrap_or_default()
     };

@@ -9,14 +9,14 @@ pub struct Config {
     /// Where it listens, each over UDP and TCP. Port 0 is a free one, the same for both.
     pub listen: Vec<SocketAddr>,
     /// Whom it asks about names that are not of its zone; without, they are refused.
-    pub forward: Option<Forward>,
+    pub forward: Option<ForwardConfig>,
     /// How much it takes on.
-    pub limits: Limits,
+    pub limits: DnsLimits,
 }
 
 /// Who is asked about other zones.
 #[derive(Debug, Clone)]
-pub struct Forward {
+pub struct ForwardConfig {
     /// Recursive resolvers, the preferred one first.
     pub upstreams: Vec<SocketAddr>,
     /// How long one of them may take before the next is asked.
@@ -29,7 +29,7 @@ pub struct Forward {
 
 /// How much a DNS server takes on.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct DnsLimits {
     /// Connections over TCP at once; one more is closed at once.
     pub connections: usize,
     /// How long a connection may be without a whole question, or take to accept an answer, before it is closed.
@@ -41,11 +41,11 @@ pub struct Limits {
 impl Config {
     /// Listens there, with the usual limits, and refuses other zones.
     pub fn on(listen: impl IntoIterator<Item = SocketAddr>) -> Self {
-        Self { listen: listen.into_iter().collect(), forward: None, limits: Limits::default() }
+        Self { listen: listen.into_iter().collect(), forward: None, limits: DnsLimits::default() }
     }
 }
 
-impl Forward {
+impl ForwardConfig {
     /// Asks these, with the usual limits: 1 s each, 4 s in all (clients try again after 5), 1,000 at once.
     pub fn to(upstreams: impl IntoIterator<Item = SocketAddr>) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Forward {
     }
 }
 
-impl Default for Limits {
+impl Default for DnsLimits {
     /// 256 connections, 10 s, 10,000 questions: enough for clients that come back after truncation, little to hold.
     fn default() -> Self {
         Self { connections: 256, idle: Duration::from_secs(10), questions_per_connection: 10_000 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bellwether_core::words::time::Timestamp;
 
-use crate::wire::code::Code;
+use crate::wire::code::ResponseCode;
 
 /// What a DNS server did since it started, as plain numbers for whoever shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -62,16 +62,16 @@ pub(crate) struct Counters {
 
 impl Counters {
     /// One answer more with this code.
-    pub(crate) fn answered(&self, code: Code) {
+    pub(crate) fn answered(&self, code: ResponseCode) {
         let [no_error, form_err, serv_fail, nx_domain, not_imp, refused, bad_vers] = &self.codes;
         let counter = match code {
-            Code::NoError => no_error,
-            Code::FormErr => form_err,
-            Code::ServFail => serv_fail,
-            Code::NxDomain => nx_domain,
-            Code::NotImp => not_imp,
-            Code::Refused => refused,
-            Code::BadVers => bad_vers,
+            ResponseCode::NoError => no_error,
+            ResponseCode::FormErr => form_err,
+            ResponseCode::ServFail => serv_fail,
+            ResponseCode::NxDomain => nx_domain,
+            ResponseCode::NotImp => not_imp,
+            ResponseCode::Refused => refused,
+            ResponseCode::BadVers => bad_vers,
         };
         add(counter);
     }

@@ -9,7 +9,7 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::config::Forward;
+use crate::config::ForwardConfig;
 use crate::wire::code::TYPE_OPT;
 use crate::wire::query::Query;
 use crate::wire::{HEAD_BYTES, MAX_TCP_BYTES, MAX_UDP_BYTES};
@@ -20,23 +20,25 @@ const ROUNDS: usize = 2;
 /// Whom to ask, and how many are being asked.
 #[derive(Debug)]
 pub(crate) struct Forwarder {
-    config: Forward,
+    config: ForwardConfig,
     slots: Arc<Semaphore>,
 }
 
 /// A place among the questions that are under way.
 #[derive(Debug)]
-pub(crate) struct Slot(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
+pub(crate) struct ForwardPermit(
+    #[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit,
+);
 
 impl Forwarder {
-    pub(crate) fn new(config: Forward) -> Self {
+    pub(crate) fn new(config: ForwardConfig) -> Self {
         let slots = Arc::new(Semaphore::new(config.at_once));
         Self { config, slots }
     }
 
     /// A place among the questions that are under way, if there is one.
-    pub(crate) fn slot(&self) -> Option<Slot> {
-        self.slots.clone().try_acquire_owned().ok().map(Slot)
+    pub(crate) fn slot(&self) -> Option<ForwardPermit> {
+        self.slots.clone().try_acquire_owned().ok().map(ForwardPermit)
     }
 
     /// Asks, and gives what was answered with the client's own number; of at most `limit` bytes.

@@ -1,6 +1,6 @@
 //! DNS over UDP and TCP, answered from a snapshot of the catalogue.
 //!
-//! Which names there are and what they have is decided in [`bellwether_core::answer`]; here are bytes, sockets and limits,
+//! Which names there are and what they have is decided in [`bellwether_core::dns`]; here are bytes, sockets and limits,
 //! and nothing is ever decided about the fleet. Reading order: [`serve`], [`config`], [`counts`].
 //!
 //! ```
@@ -31,11 +31,11 @@
 
 pub mod config;
 pub mod counts;
-mod desk;
 mod forward;
+mod record_cache;
+mod resolver;
 pub mod serve;
-pub mod setting;
-mod shelf;
+pub mod settings;
 mod tcp;
 mod udp;
 mod wire;

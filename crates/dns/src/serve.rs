@@ -4,15 +4,15 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bellwether_core::answer::zone::Zone;
+use bellwether_core::dns::zone::Zone;
 use bellwether_rt::tasks::Tasks;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::{Semaphore, watch};
 
 use crate::config::Config;
 use crate::counts::{Counters, Counts};
-use crate::desk::Desk;
 use crate::forward::Forwarder;
+use crate::resolver::Resolver;
 use crate::{tcp, udp};
 
 /// How often a free port is looked for that both UDP and TCP have.
@@ -23,7 +23,7 @@ const MAX_READERS: usize = 4;
 
 /// A DNS server that is running. Dropping it stops nothing: its tasks end with the level they were started on.
 #[derive(Debug, Clone)]
-pub struct Serving {
+pub struct DnsServer {
     addresses: Vec<SocketAddr>,
     counters: Arc<Counters>,
     zone: watch::Receiver<Arc<Zone>>,
@@ -52,7 +52,7 @@ pub enum ServeError {
     NoUpstream,
 }
 
-impl Serving {
+impl DnsServer {
     /// Where it listens, in the order of the configuration; free ports are filled in.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
@@ -76,7 +76,7 @@ pub async fn serve(
     config: Config,
     zone: watch::Receiver<Arc<Zone>>,
     tasks: &Tasks,
-) -> Result<Serving, ServeError> {
+) -> Result<DnsServer, ServeError> {
     let mut sockets = Vec::new();
     for address in &config.listen {
         sockets.push(open(*address).await?);
@@ -92,17 +92,18 @@ pub async fn serve(
         }
     });
     let counters = Arc::<Counters>::default();
-    let desk = Desk { zone: zone.clone(), counters: counters.clone(), forwarder: forwarder.transpose()? };
-    let (desk, slots) = (Arc::new(desk), Arc::new(Semaphore::new(config.limits.connections)));
+    let resolver =
+        Resolver { zone: zone.clone(), counters: counters.clone(), forwarder: forwarder.transpose()? };
+    let (resolver, slots) = (Arc::new(resolver), Arc::new(Semaphore::new(config.limits.connections)));
     for (_, port, listener) in sockets {
         let port = Arc::new(port);
         for _ in 0..readers() {
-            tasks.spawn("dns-udp", udp::serve(desk.clone(), port.clone(), tasks.clone()));
+            tasks.spawn("dns-udp", udp::serve(resolver.clone(), port.clone(), tasks.clone()));
         }
         let limits = (config.limits.clone(), slots.clone());
-        tasks.spawn("dns-tcp", tcp::serve(desk.clone(), listener, limits, tasks.clone()));
+        tasks.spawn("dns-tcp", tcp::serve(resolver.clone(), listener, limits, tasks.clone()));
     }
-    Ok(Serving { addresses, counters, zone })
+    Ok(DnsServer { addresses, counters, zone })
 }
 
 /// How many tasks take packets from a socket: one for each core, as long as that makes a difference. What a socket gives is
@@ -112,14 +113,14 @@ fn readers() -> usize {
 }
 
 /// Both sockets of an address; the same free port for both if none is asked for.
-async fn open(address: SocketAddr) -> Result<(SocketAddr, udp::Port, TcpListener), ServeError> {
+async fn open(address: SocketAddr) -> Result<(SocketAddr, udp::UdpSocketPort, TcpListener), ServeError> {
     let mut tries = if address.port() == 0 { PORT_TRIES } else { 1 };
     loop {
         tries -= 1;
         let refused = |transport| move |source| bind_error(address, transport, source);
         let listener = TcpListener::bind(address).await.map_err(refused("tcp"))?;
         let bound = listener.local_addr().map_err(refused("tcp"))?;
-        match UdpSocket::bind(bound).await.and_then(udp::Port::new) {
+        match UdpSocket::bind(bound).await.and_then(udp::UdpSocketPort::new) {
             Ok(port) => return Ok((bound, port, listener)),
             Err(error) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
             Err(error) => return Err(bind_error(address, "udp", error)),

@@ -10,20 +10,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::config::Limits;
+use crate::config::DnsLimits;
 use crate::counts::add;
-use crate::desk::{Desk, Next, Seeds, Way};
+use crate::resolver::{AnswerLimits, MessageAction, Resolver, ShuffleSeeds};
 use crate::wire::MAX_TCP_BYTES;
-use crate::wire::code::Code;
+use crate::wire::code::ResponseCode;
 
 /// Pause after a connection could not be accepted, as when there are no file descriptors left.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
 /// Takes connections until it is stopped.
 pub(crate) async fn serve(
-    desk: Arc<Desk>,
+    resolver: Arc<Resolver>,
     listener: TcpListener,
-    (limits, slots): (Limits, Arc<Semaphore>),
+    (limits, slots): (DnsLimits, Arc<Semaphore>),
     tasks: Tasks,
 ) {
     let token = tasks.token();
@@ -43,15 +43,15 @@ pub(crate) async fn serve(
             }
         };
         let Ok(slot) = slots.clone().try_acquire_owned() else {
-            add(&desk.counters.connections_refused);
+            add(&resolver.counters.connections_refused);
             continue;
         };
-        let (desk, limits, token) = (desk.clone(), limits.clone(), token.clone());
+        let (resolver, limits, token) = (resolver.clone(), limits.clone(), token.clone());
         tasks.spawn("dns-connection", async move {
             // The first arm only waits; what the second leaves undone when all is stopped, its client asks again.
             tokio::select! {
                 () = token.cancelled() => {}
-                ended = converse(&desk, stream, &limits) => {
+                ended = converse(&resolver, stream, &limits) => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "a DNS connection ended");
                     }
@@ -63,25 +63,25 @@ pub(crate) async fn serve(
 }
 
 /// One connection: question, answer, question.
-async fn converse(desk: &Desk, stream: TcpStream, limits: &Limits) -> std::io::Result<()> {
+async fn converse(resolver: &Resolver, stream: TcpStream, limits: &DnsLimits) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
-    let (mut seeds, mut message, mut out, mut frame) = (Seeds::new(), vec![], vec![], vec![]);
+    let (mut seeds, mut message, mut out, mut frame) = (ShuffleSeeds::new(), vec![], vec![], vec![]);
     // Too many connections for each to keep anything.
-    let mut shelf = desk.shelf(0);
+    let mut cache = resolver.cache(0);
     for _ in 0..limits.questions_per_connection {
         timeout(limits.idle, receive(&mut stream, &mut message)).await??;
-        shelf.renew(&desk.zone.borrow());
-        let way = Way { limit: Some(MAX_TCP_BYTES), seed: seeds.next() };
-        match desk.respond(&mut shelf, &message, way, &mut out) {
-            Next::Send => {}
+        cache.renew(&resolver.zone.borrow());
+        let way = AnswerLimits { limit: Some(MAX_TCP_BYTES), seed: seeds.next() };
+        match resolver.respond(&mut cache, &message, way, &mut out) {
+            MessageAction::Send => {}
             // Whoever sends noise over a connection has lost the thread.
-            Next::Drop => return Ok(()),
-            Next::Forward(query, forwarder) => {
+            MessageAction::Drop => return Ok(()),
+            MessageAction::Forward(query, forwarder) => {
                 if let Some(_slot) = forwarder.slot() {
-                    out = desk.ask_elsewhere(&forwarder, &query, MAX_TCP_BYTES).await;
+                    out = resolver.ask_elsewhere(&forwarder, &query, MAX_TCP_BYTES).await;
                 } else {
-                    desk.fail(&query, Code::ServFail, &mut out);
+                    resolver.fail(&query, ResponseCode::ServFail, &mut out);
                 }
             }
         }

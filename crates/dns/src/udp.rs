@@ -11,10 +11,10 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use crate::counts::add;
-use crate::desk::{Desk, Next, Seeds, Way};
 use crate::forward::Forwarder;
-use crate::shelf::MAX_BYTES;
-use crate::wire::code::Code;
+use crate::record_cache::MAX_BYTES;
+use crate::resolver::{AnswerLimits, MessageAction, Resolver, ShuffleSeeds};
+use crate::wire::code::ResponseCode;
 use crate::wire::query::Query;
 
 /// Longest datagram there is. The kernel may hand over several small ones joined, up to this; pages that it never writes
@@ -29,19 +29,19 @@ const ERROR_PAUSE: Duration = Duration::from_millis(10);
 
 /// A socket that questions come in by.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub(crate) struct UdpSocketPort {
     socket: UdpSocket,
     state: UdpSocketState,
 }
 
 /// Whom an answer goes to, and from which of our addresses.
 #[derive(Debug, Clone, Copy)]
-struct Return {
+struct ReplyAddress {
     to: SocketAddr,
     from: Option<IpAddr>,
 }
 
-impl Port {
+impl UdpSocketPort {
     pub(crate) fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         // Only more than the usual is of use; what the kernel does not give is not missed.
@@ -64,7 +64,7 @@ impl Port {
     }
 
     /// Sends an answer. One that cannot be sent is lost, as packets are: the client asks again.
-    async fn send(&self, contents: &[u8], back: Return) {
+    async fn send(&self, contents: &[u8], back: ReplyAddress) {
         let packet =
             Transmit { destination: back.to, ecn: None, contents, segment_size: None, src_ip: back.from };
         let write = || self.state.try_send((&self.socket).into(), &packet);
@@ -75,10 +75,10 @@ impl Port {
 }
 
 /// Answers what comes in until it is stopped.
-pub(crate) async fn serve(desk: Arc<Desk>, port: Arc<Port>, tasks: Tasks) {
-    let (token, mut seeds, mut out) = (tasks.token(), Seeds::new(), Vec::new());
+pub(crate) async fn serve(resolver: Arc<Resolver>, port: Arc<UdpSocketPort>, tasks: Tasks) {
+    let (token, mut seeds, mut out) = (tasks.token(), ShuffleSeeds::new(), Vec::new());
     let mut memory = vec![0; DATAGRAM_BYTES * BATCH_SIZE];
-    let mut shelf = desk.shelf(MAX_BYTES);
+    let mut cache = resolver.cache(MAX_BYTES);
     let mut metas = [RecvMeta::default(); BATCH_SIZE];
     let mut stopped = std::pin::pin!(token.cancelled());
     loop {
@@ -97,20 +97,20 @@ pub(crate) async fn serve(desk: Arc<Desk>, port: Arc<Port>, tasks: Tasks) {
                 continue;
             }
         };
-        shelf.renew(&desk.zone.borrow());
+        cache.renew(&resolver.zone.borrow());
         for (meta, buffer) in metas.iter().zip(&buffers).take(count) {
-            let back = Return { to: meta.addr, from: meta.dst_ip };
+            let back = ReplyAddress { to: meta.addr, from: meta.dst_ip };
             let joined = buffer.get(..meta.len).unwrap_or_default();
             if joined.is_empty() {
-                add(&desk.counters.dropped);
+                add(&resolver.counters.dropped);
             }
             for packet in joined.chunks(meta.stride.max(1)) {
-                let way = Way { limit: None, seed: seeds.next() };
-                match desk.respond(&mut shelf, packet, way, &mut out) {
-                    Next::Send => port.send(&out, back).await,
-                    Next::Drop => {}
-                    Next::Forward(query, forwarder) => {
-                        forward(&desk, &port, (query, forwarder, back), &tasks).await;
+                let way = AnswerLimits { limit: None, seed: seeds.next() };
+                match resolver.respond(&mut cache, packet, way, &mut out) {
+                    MessageAction::Send => port.send(&out, back).await,
+                    MessageAction::Drop => {}
+                    MessageAction::Forward(query, forwarder) => {
+                        forward(&resolver, &port, (query, forwarder, back), &tasks).await;
                     }
                 }
             }
@@ -120,22 +120,22 @@ pub(crate) async fn serve(desk: Arc<Desk>, port: Arc<Port>, tasks: Tasks) {
 
 /// Asks elsewhere beside the other questions.
 async fn forward(
-    desk: &Arc<Desk>,
-    port: &Arc<Port>,
-    (query, forwarder, back): (Box<Query>, Arc<Forwarder>, Return),
+    resolver: &Arc<Resolver>,
+    port: &Arc<UdpSocketPort>,
+    (query, forwarder, back): (Box<Query>, Arc<Forwarder>, ReplyAddress),
     tasks: &Tasks,
 ) {
     let Some(slot) = forwarder.slot() else {
         let mut out = Vec::new();
-        desk.fail(&query, Code::ServFail, &mut out);
+        resolver.fail(&query, ResponseCode::ServFail, &mut out);
         return port.send(&out, back).await;
     };
-    let (desk, port, token) = (desk.clone(), port.clone(), tasks.token());
+    let (resolver, port, token) = (resolver.clone(), port.clone(), tasks.token());
     tasks.spawn("dns-forward", async move {
         // The first arm only waits; the second gives up its question, whose client asks another server.
         tokio::select! {
             () = token.cancelled() => {}
-            out = desk.ask_elsewhere(&forwarder, &query, query.udp_limit()) => port.send(&out, back).await,
+            out = resolver.ask_elsewhere(&forwarder, &query, query.udp_limit()) => port.send(&out, back).await,
         }
         drop(slot);
     });

@@ -11,10 +11,10 @@ use bellwether_core::words::time::{Span, Timestamp};
 /// The system clock reads the wall once, at start, and then adds what the monotonic clock counted since:
 /// moving the host's wall clock neither ends a soak early nor stretches a deadline.
 #[derive(Debug, Clone)]
-pub struct Clock(Arc<Source>);
+pub struct Clock(Arc<ClockSource>);
 
 #[derive(Debug)]
-enum Source {
+enum ClockSource {
     System {
         wall_at_start: Timestamp,
         started: Instant,
@@ -40,30 +40,32 @@ impl Clock {
     /// A clock that reads `at` now.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
     fn anchored(at: Timestamp) -> Self {
-        Self(Arc::new(Source::System { wall_at_start: at, started: Instant::now() }))
+        Self(Arc::new(ClockSource::System { wall_at_start: at, started: Instant::now() }))
     }
 
     /// A clock that only moves when [`Clock::advance`] is called.
     #[must_use]
     pub fn manual(start: Timestamp) -> Self {
-        Self(Arc::new(Source::Manual(AtomicU64::new(start.as_millis()))))
+        Self(Arc::new(ClockSource::Manual(AtomicU64::new(start.as_millis()))))
     }
 
     /// A clock that goes with the runtime's time, which tests may pause, and reads `at` now.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn of_runtime(at: Timestamp) -> Self {
-        Self(Arc::new(Source::Runtime { at_start: at, started: tokio::time::Instant::now() }))
+        Self(Arc::new(ClockSource::Runtime { at_start: at, started: tokio::time::Instant::now() }))
     }
 
     /// A clock of the same kind that reads `at` now.
     #[must_use]
     pub fn set_to(&self, at: Timestamp) -> Self {
         let source = match &*self.0 {
-            Source::System { .. } => return Self::anchored(at),
+            ClockSource::System { .. } => return Self::anchored(at),
             #[cfg(any(test, feature = "testing"))]
-            Source::Runtime { .. } => Source::Runtime { at_start: at, started: tokio::time::Instant::now() },
-            Source::Manual(_) => Source::Manual(AtomicU64::new(at.as_millis())),
+            ClockSource::Runtime { .. } => {
+                ClockSource::Runtime { at_start: at, started: tokio::time::Instant::now() }
+            }
+            ClockSource::Manual(_) => ClockSource::Manual(AtomicU64::new(at.as_millis())),
         };
         Self(Arc::new(source))
     }
@@ -72,22 +74,22 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &*self.0 {
-            Source::System { wall_at_start, started } => {
+            ClockSource::System { wall_at_start, started } => {
                 let since = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                 wall_at_start.plus(Span::from_millis(since))
             }
             #[cfg(any(test, feature = "testing"))]
-            Source::Runtime { at_start, started } => {
+            ClockSource::Runtime { at_start, started } => {
                 let since = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                 at_start.plus(Span::from_millis(since))
             }
-            Source::Manual(millis) => Timestamp::from_millis(millis.load(Ordering::SeqCst)),
+            ClockSource::Manual(millis) => Timestamp::from_millis(millis.load(Ordering::SeqCst)),
         }
     }
 
     /// Moves a manual clock forward. The system clock moves by itself; advancing it does nothing.
     pub fn advance(&self, by: Span) {
-        if let Source::Manual(millis) = &*self.0 {
+        if let ClockSource::Manual(millis) = &*self.0 {
             millis.fetch_add(by.as_millis(), Ordering::SeqCst);
         }
     }

@@ -10,11 +10,11 @@ macro_rules! points {
         /// The first word of its name says who dies there: the leading server (`rollout`), a server that writes to its
         /// store (`commit.etcd`, `commit.embedded`), an agent (`apply`).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Point {
+        pub enum FailPoint {
             $($(#[doc = $text])+ $point,)+
         }
 
-        impl Point {
+        impl FailPoint {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$point,)+];
 
@@ -84,16 +84,16 @@ points! {
 /// Passes a point: the process dies here if it was told to. SIGKILL ends it where it stands, so that nothing is finished,
 /// flushed or said any more.
 #[cfg(feature = "failpoints")]
-pub fn pass(point: Point) {
+pub fn pass(point: FailPoint) {
     ::fail::fail_point!(point.name(), |_| die(point));
 }
 
 /// Passes a point, which is nothing in what users build.
 #[cfg(not(feature = "failpoints"))]
-pub const fn pass(_: Point) {}
+pub const fn pass(_: FailPoint) {}
 
 #[cfg(feature = "failpoints")]
-fn die(point: Point) {
+fn die(point: FailPoint) {
     use rustix::process::{Signal, getpid, kill_process};
     tracing::warn!(point = point.name(), "dies at a fail point");
     kill_process(getpid(), Signal::KILL).expect("a process may send itself every signal");
@@ -104,7 +104,7 @@ fn die(point: Point) {
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
     /// A part of the text names no point.
-    #[error("die at {0:?}: there is no such fail point; bellwether_rt::fail::Point has them all")]
+    #[error("die at {0:?}: there is no such fail point; bellwether_rt::fail::FailPoint has them all")]
     Unknown(String),
     /// A part of the text does not say when.
     #[error("die at {name}: {reason}; write {name}=return, or {name}=3*off->return for the fourth passing")]
@@ -124,7 +124,7 @@ pub enum ArmError {
 pub fn arm(text: &str) -> Result<(), ArmError> {
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, actions) = part.split_once('=').unwrap_or((part, ""));
-        if !Point::ALL.iter().any(|point| point.name() == name) {
+        if !FailPoint::ALL.iter().any(|point| point.name() == name) {
             return Err(ArmError::Unknown(name.to_owned()));
         }
         ::fail::cfg(name, actions).map_err(|reason| ArmError::Action { name: name.to_owned(), reason })?;
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn every_point_has_a_name_of_its_own_that_says_who_dies() {
-        let names: BTreeSet<&str> = Point::ALL.iter().map(|point| point.name()).collect();
-        assert_eq!(names.len(), Point::ALL.len());
+        let names: BTreeSet<&str> = FailPoint::ALL.iter().map(|point| point.name()).collect();
+        assert_eq!(names.len(), FailPoint::ALL.len());
         let areas = ["rollout.", "commit.etcd.", "commit.embedded.", "apply."];
         for name in names {
             assert!(areas.iter().any(|area| name.starts_with(area)), "{name} is in none of {areas:?}");

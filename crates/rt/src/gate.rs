@@ -9,52 +9,52 @@ use std::task::{Context, Poll, Waker};
 
 /// A gate. Clones are the same gate.
 #[derive(Debug, Clone, Default)]
-pub struct Gate(Arc<Mutex<State>>);
+pub struct TestGate(Arc<Mutex<GateState>>);
 
 #[derive(Debug, Default)]
-struct State {
-    position: Position,
+struct GateState {
+    position: GatePosition,
     next: u64,
     /// Who is behind it, in the order in which they came.
     waiting: BTreeMap<u64, Waker>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Position {
+enum GatePosition {
     #[default]
     Open,
     Shut,
     Broken,
 }
 
-impl Gate {
+impl TestGate {
     /// Lets nobody get any further.
     pub fn shut(&self) {
-        self.set(Position::Shut);
+        self.set(GatePosition::Shut);
     }
 
     /// Lets everybody go on.
     pub fn open(&self) {
-        self.set(Position::Open);
+        self.set(GatePosition::Open);
     }
 
     /// Ends everybody where they are, and whoever comes later; for good.
     pub fn broken(&self) {
-        self.set(Position::Broken);
+        self.set(GatePosition::Broken);
     }
 
     /// Puts `work` behind the gate. It answers `None` if the gate is broken before it has ended.
-    pub fn behind<F: Future>(&self, work: F) -> Behind<F> {
+    pub fn behind<F: Future>(&self, work: F) -> Gated<F> {
         let mut state = self.state();
         state.next += 1;
         let number = state.next;
         drop(state);
-        Behind { gate: self.clone(), number, work: Some(Box::pin(work)) }
+        Gated { gate: self.clone(), number, work: Some(Box::pin(work)) }
     }
 
-    fn set(&self, position: Position) {
+    fn set(&self, position: GatePosition) {
         let mut state = self.state();
-        if state.position == Position::Broken {
+        if state.position == GatePosition::Broken {
             return;
         }
         state.position = position;
@@ -65,37 +65,37 @@ impl Gate {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GateState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Something behind a gate.
 #[derive(Debug)]
-pub struct Behind<F> {
-    gate: Gate,
+pub struct Gated<F> {
+    gate: TestGate,
     number: u64,
     work: Option<Pin<Box<F>>>,
 }
 
-impl<F: Future> Future for Behind<F> {
+impl<F: Future> Future for Gated<F> {
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let number = self.number;
         let mut state = self.gate.state();
         let position = state.position;
-        if position != Position::Broken {
+        if position != GatePosition::Broken {
             state.waiting.insert(number, context.waker().clone());
         }
         drop(state);
         match position {
-            Position::Shut => return Poll::Pending,
-            Position::Broken => {
+            GatePosition::Shut => return Poll::Pending,
+            GatePosition::Broken => {
                 self.work = None;
                 return Poll::Ready(None);
             }
-            Position::Open => {}
+            GatePosition::Open => {}
         }
         let Some(work) = self.work.as_mut() else { return Poll::Ready(None) };
         let ended = std::task::ready!(work.as_mut().poll(context));
@@ -104,7 +104,7 @@ impl<F: Future> Future for Behind<F> {
     }
 }
 
-impl<F> Drop for Behind<F> {
+impl<F> Drop for Gated<F> {
     fn drop(&mut self) {
         self.gate.state().waiting.remove(&self.number);
     }
@@ -137,7 +137,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn behind_a_shut_gate_nothing_moves_and_time_goes_on() {
-        let gate = Gate::default();
+        let gate = TestGate::default();
         let count = counting(&Tasks::new().behind(&gate).child());
         later().await;
         gate.shut();
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_broken_gate_ends_what_is_behind_it_and_is_not_mended() {
-        let gate = Gate::default();
+        let gate = TestGate::default();
         let tasks = Tasks::new().behind(&gate);
         let count = counting(&tasks);
         later().await;

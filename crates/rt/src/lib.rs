@@ -4,8 +4,8 @@
 //! This crate knows nothing of the domain. It is the only place that starts a task, reads the wall clock
 //! or listens for signals; everything else is handed what it needs.
 
+pub mod acceptor;
 pub mod clock;
-pub mod doorway;
 pub mod fail;
 #[cfg(any(test, feature = "testing"))]
 pub mod gate;

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signal that asked this process to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopSignal {
     /// Ctrl-C at a terminal (SIGINT).
     Interrupt,
     /// A service manager's or a person's request (SIGTERM).
@@ -18,13 +18,13 @@ pub enum Stop {
 
 /// Listens for stop signals from the moment it is made: one that comes while nobody waits is not lost.
 #[derive(Debug)]
-pub struct Stops {
+pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
-impl Stops {
+impl StopSignals {
     /// Begins to listen. From now on the signals no longer end the process by themselves.
     ///
     /// # Errors
@@ -38,12 +38,12 @@ impl Stops {
     }
 
     /// Waits for the first of SIGINT, SIGTERM and SIGHUP. Cancel safe.
-    pub async fn requested(&mut self) -> Stop {
+    pub async fn requested(&mut self) -> StopSignal {
         // Each arm only waits; dropping one loses nothing.
         tokio::select! {
-            _ = self.interrupt.recv() => Stop::Interrupt,
-            _ = self.terminate.recv() => Stop::Terminate,
-            _ = self.hang_up.recv() => Stop::HangUp,
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
+            _ = self.hang_up.recv() => StopSignal::HangUp,
         }
     }
 }
@@ -52,16 +52,16 @@ impl Stops {
 ///
 /// # Errors
 /// When the process may not install signal handlers.
-pub async fn stop_requested() -> std::io::Result<Stop> {
-    Ok(Stops::listen()?.requested().await)
+pub async fn stop_requested() -> std::io::Result<StopSignal> {
+    Ok(StopSignals::listen()?.requested().await)
 }
 
 /// Signals that are meant for somebody else: whoever stands between a person and a program listens for them and passes them
 /// on.
 #[derive(Debug)]
-pub struct Passing(Vec<(i32, Signal)>);
+pub struct ForwardedSignals(Vec<(i32, Signal)>);
 
-impl Passing {
+impl ForwardedSignals {
     /// Begins to listen for SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2. From now on they do nothing by themselves.
     ///
     /// # Errors

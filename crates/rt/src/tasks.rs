@@ -21,7 +21,7 @@ pub struct Tasks {
     token: CancellationToken,
     broken: Arc<OnceLock<String>>,
     #[cfg(any(test, feature = "testing"))]
-    gate: Option<crate::gate::Gate>,
+    gate: Option<crate::gate::TestGate>,
 }
 
 /// What ended badly on a level.
@@ -71,7 +71,7 @@ impl Tasks {
     /// The same level with everything that is started on it, or below it, from now on behind a gate.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
-    pub fn behind(&self, gate: &crate::gate::Gate) -> Self {
+    pub fn behind(&self, gate: &crate::gate::TestGate) -> Self {
         Self { gate: Some(gate.clone()), ..self.clone() }
     }
 

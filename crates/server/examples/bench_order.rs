@@ -18,8 +18,8 @@ use axum::extract::{Query, State};
 use axum::routing::{get, put};
 use axum::{Json, Router};
 use bellwether_api::client::{Access, Client, Identity};
-use bellwether_api::v1::order::{Assignment, Order, Sync};
-use bellwether_api::v1::report::{EntityReport, Health, Report};
+use bellwether_api::v1::order::{Assignment, Order, OrderPoll};
+use bellwether_api::v1::report::{EntityReport, Report, TargetHealth};
 use bellwether_core::local::delay;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
@@ -84,13 +84,13 @@ async fn serve() -> Result<()> {
 async fn sync(
     State(told): State<watch::Sender<u64>>,
     Query(asked): Query<BTreeMap<String, String>>,
-) -> Json<Sync> {
+) -> Json<OrderPoll> {
     let known: u64 = asked.get("generation").and_then(|known| known.parse().ok()).unwrap_or_default();
     let mut told = told.subscribe();
     let newer = told.wait_for(|generation| *generation > known);
     let newer = tokio::time::timeout(WAIT.to_duration(), newer).await;
     let order = newer.ok().and_then(std::result::Result::ok).map(|generation| order(*generation));
-    Json(Sync { order, wants_report: false, catalogue: None, servers: None })
+    Json(OrderPoll { order, wants_report: false, catalogue: None, servers: None })
 }
 
 /// One entity at a version: what `bench fleet` tells.
@@ -122,7 +122,7 @@ async fn measure() -> Result<()> {
         identity: Identity::Nobody,
     };
     let client = Client::new(&access)?;
-    let (mut figures, mut told) = (Vec::new(), 0);
+    let (mut counts, mut told) = (Vec::new(), 0);
     for reports in [false, true] {
         println!(
             "connecting {AGENTS} agents, which {} what they did",
@@ -133,11 +133,11 @@ async fn measure() -> Result<()> {
             writeln!(tell, "tell")?;
             Ok(told)
         };
-        figures.push((reports, rounds(&client, reports, tell).await?));
+        counts.push((reports, rounds(&client, reports, tell).await?));
     }
     drop(tell);
     ensure!(child.wait()?.success(), "the server ended badly");
-    for (reports, (half, most)) in figures {
+    for (reports, (half, most)) in counts {
         let name = if reports { "told-and-reported" } else { "told" };
         println!("{name}-half {:.3} s", half.as_secs_f64());
         println!("{name}-p99 {:.3} s", most.as_secs_f64());
@@ -209,7 +209,7 @@ fn report(name: &str, order: &Order) -> Report {
         let report = EntityReport {
             running: Some(assignment.version.clone()),
             answering: assignment.number,
-            health: Health::Healthy,
+            health: TargetHealth::Healthy,
             healthy_for_ms: Some(0),
             ..EntityReport::default()
         };

@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use bellwether_core::decide::liveness::Limits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::decide::retention::EVENTS_KEPT;
 use bellwether_core::words::name::{Actor, ServerName};
 use bellwether_core::words::time::Span;
 use etcd::Etcd;
 use serde::Deserialize;
 
+use crate::hook_rules::HookRules;
 use crate::hooks;
-use crate::http::Widths;
-use crate::names::{self, Names};
-use crate::reconcile::Settings;
-use crate::rules::Rules;
+use crate::http::ConcurrencyLimits;
+use crate::names::{self, ServerDns};
+use crate::reconcile::DeciderSettings;
 
 /// Where the server listens when nothing else is said.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
@@ -37,21 +37,21 @@ pub struct Config {
     /// Names and addresses that the server's certificate is good for.
     pub names: Vec<String>,
     /// How long a node may be quiet, and how many events are kept.
-    pub settings: Settings,
+    pub settings: DeciderSettings,
     /// Tokens and trust for the hooks of policies.
-    pub hooks: hooks::Settings,
+    pub hooks: hooks::HookSettings,
     /// DNS on this server, if it answers any.
-    pub dns: Option<Names>,
+    pub dns: Option<ServerDns>,
     /// This server's name among the others.
     pub name: ServerName,
     /// Where agents, people and the other servers call it, if that is not where it listens.
     pub address: Option<String>,
     /// What it holds to because of the store.
-    pub rules: Rules,
+    pub rules: HookRules,
     /// The etcd that several servers share; none for a store of this server's own, in its data directory.
     pub etcd: Option<Etcd>,
     /// How many requests of a kind are under way at most.
-    pub lanes: Widths,
+    pub classes: ConcurrencyLimits,
 }
 
 /// The file as written.
@@ -66,7 +66,7 @@ struct File {
     events_kept: Option<u64>,
     hooks: Option<HooksTable>,
     hook_tokens: Option<BTreeMap<String, PathBuf>>,
-    dns: Option<names::Table>,
+    dns: Option<names::DnsTable>,
     name: Option<String>,
     address: Option<String>,
     reconnect_within: Option<String>,
@@ -131,8 +131,8 @@ impl Config {
         let listen: SocketAddr = listen
             .parse()
             .map_err(|error| value("listen", format!("{listen:?} is no ADDRESS:PORT: {error}")))?;
-        let defaults = Limits::default();
-        let limits = Limits {
+        let defaults = PresenceLimits::default();
+        let limits = PresenceLimits {
             suspect: span("suspect_after", file.suspect_after)?.unwrap_or(defaults.suspect),
             unreachable: span("unreachable_after", file.unreachable_after)?.unwrap_or(defaults.unreachable),
             reconnect: span("reconnect_within", file.reconnect_within)?.unwrap_or(defaults.reconnect),
@@ -154,16 +154,16 @@ impl Config {
         let config = Self {
             name: own_name(file.name, etcd.is_some())?,
             address: file.address.map(address).transpose()?,
-            rules: Rules::of(etcd.is_some()),
+            rules: HookRules::of(etcd.is_some()),
             etcd,
-            lanes: Widths::default(),
+            classes: ConcurrencyLimits::default(),
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
             listen,
             plain_listen: None,
             names: file.names.unwrap_or_else(local),
-            settings: Settings { limits, events_kept },
+            settings: DeciderSettings { limits, events_kept },
             dns: dns.transpose()?,
-            hooks: hooks::Settings {
+            hooks: hooks::HookSettings {
                 tokens: hook_tokens(file.hook_tokens.unwrap_or_default())?,
                 ca_file: file.hooks.and_then(|hooks| hooks.ca_file),
             },

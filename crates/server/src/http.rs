@@ -3,6 +3,7 @@
 mod access;
 mod admission;
 mod auth;
+mod consistency;
 mod entities;
 mod events;
 mod expected;
@@ -10,19 +11,18 @@ mod external;
 mod failures;
 mod fleet_lock;
 mod freezes;
+mod handshakes;
+mod idle;
 mod input;
-mod lanes;
 mod listen;
 mod logs;
 mod nodes;
 mod overview;
 mod pauses;
 mod plan;
-mod present;
 mod probes;
 mod problem;
 mod profiles;
-mod quiet;
 mod reports;
 mod rollouts;
 mod routes;
@@ -48,18 +48,18 @@ use tokio_util::sync::CancellationToken;
 use tower::util::MapResponseLayer;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
-use crate::desk::Desk;
 use crate::installation::Installation;
+use crate::leadership::Memberships;
 use crate::metrics::Metrics;
 use crate::pki::Pki;
-use crate::seats::Seats;
 use crate::sessions::Sessions;
-use crate::world::Lister;
+use crate::transactor::Transactor;
+use crate::world::RelistHandle;
 
-pub use admission::{Admission, Lane, Refused, Width, Widths};
+pub use admission::{Admission, ConcurrencyLimit, ConcurrencyLimits, RefusedRequests, RequestClass};
 pub use listen::to_peer;
-pub(crate) use listen::{Speech, serve};
-pub use table::{Listed, openapi, table};
+pub(crate) use listen::{Transport, serve};
+pub use table::{ListedRoute, openapi, table};
 
 /// Largest body taken, in bytes: a report of 256 entities with evidence fits.
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
@@ -72,15 +72,15 @@ pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Everything handlers need. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct App(Arc<Parts>);
+pub struct AppState(Arc<AppParts>);
 
-/// What an [`App`] is made of.
+/// What an [`AppState`] is made of.
 #[derive(Debug)]
-pub struct Parts {
+pub struct AppParts {
     /// Where operations are done.
-    pub desk: Desk,
+    pub transactor: Transactor,
     /// Makes sure of what the world shows.
-    pub lister: Lister,
+    pub lister: RelistHandle,
     /// Agents' sessions.
     pub sessions: Sessions,
     /// The authority.
@@ -98,21 +98,21 @@ pub struct Parts {
     /// What the store belongs to.
     pub installation: Installation,
     /// What this server holds.
-    pub seats: Seats,
+    pub seats: Memberships,
     /// Cancelled when the server stops: hanging requests answer at once.
     pub stop: CancellationToken,
 }
 
-impl App {
+impl AppState {
     /// An app of these parts.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: AppParts) -> Self {
         Self(Arc::new(parts))
     }
 
     /// The world as it is known now.
     pub(crate) fn world(&self) -> Arc<World> {
-        self.0.desk.world()
+        self.0.transactor.world()
     }
 
     /// A namespace that exists: `default`, or one with records in it.
@@ -121,15 +121,15 @@ impl App {
     }
 }
 
-impl std::ops::Deref for App {
-    type Target = Parts;
-    fn deref(&self) -> &Parts {
+impl std::ops::Deref for AppState {
+    type Target = AppParts;
+    fn deref(&self) -> &AppParts {
         &self.0
     }
 }
 
 /// The whole router. What lies around every route is one layer: each is a box for every request, for as long as it hangs.
-pub fn router(app: &App) -> Router {
+pub fn router(app: &AppState) -> Router {
     let table = table::all(app.clone()).finish();
     let counting = app.clone();
     let document = serde_json::to_string_pretty(&table.api).unwrap_or_default();

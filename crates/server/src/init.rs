@@ -7,7 +7,7 @@ use bellwether_api::client::secret::Secret;
 use bellwether_core::access::Role;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::token::Token;
-use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
@@ -16,20 +16,20 @@ use bellwether_store::Store;
 use prometheus_client::metrics::counter::Counter;
 
 use crate::config::Config;
-use crate::desk::{By, Desk};
+use crate::hook_rules::HookRules;
 use crate::installation::Installation;
 use crate::pki::{self, Pki};
-use crate::published::Publisher;
 use crate::records::commit::{Committer, Fence};
-use crate::rules::Rules;
 use crate::run::{RunError, open_store};
 use crate::secret;
 use crate::sessions::Sessions;
-use crate::world::{self, Follower, Lister};
+use crate::transactor::{CommitContext, Transactor};
+use crate::world::{self, RelistHandle, WorldFollower};
+use crate::world_view::WorldPublisher;
 
 /// What `init` made.
 #[derive(Debug)]
-pub struct Installed {
+pub struct InitialisedInstallation {
     /// The first admin token; also in `token_file`.
     pub token: Secret,
     /// Where the token was written, mode 0600.
@@ -45,7 +45,7 @@ pub struct Installed {
 ///
 /// # Errors
 /// [`RunError`]; an installation that is there already is left as it is.
-pub async fn init(config: &Config) -> Result<Installed, RunError> {
+pub async fn init(config: &Config) -> Result<InitialisedInstallation, RunError> {
     private_dir(&config.data_dir)?;
     let tasks = Tasks::new();
     let store = open_store(config, &tasks).await?;
@@ -55,7 +55,7 @@ pub async fn init(config: &Config) -> Result<Installed, RunError> {
     made
 }
 
-async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Installed, RunError> {
+async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<InitialisedInstallation, RunError> {
     let (dir, clock) = (config.data_dir.clone(), Clock::system());
     Installation::room_for_one(store).await?;
     let authority = Pki::open(&dir.join("pki"), &config.names, clock.now())?;
@@ -71,7 +71,7 @@ async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Instal
     pki::write_private(&token_file, token.expose()).map_err(write)?;
     // Last, because its presence says that everything is there.
     Installation::new(authority.ca_fingerprint()).write(store).await?;
-    Ok(Installed {
+    Ok(InitialisedInstallation {
         token,
         token_file,
         ca_file: dir.join("pki/ca.pem"),
@@ -95,19 +95,27 @@ async fn first_token(
         created_at: clock.now(),
         expires_at: None,
     });
-    let (publisher, published) = Publisher::new(Arc::new(world.clone()));
-    let (_, asked) = Lister::new();
+    let (publisher, published) = WorldPublisher::new(Arc::new(world.clone()));
+    let (_, asked) = RelistHandle::new();
     let sessions = Sessions::new(clock.clone());
     let lists = Counter::default();
-    let follower =
-        Follower { store: store.clone(), publisher, sessions, asked, rules: Rules::of(false), lists };
+    let follower = WorldFollower {
+        store: store.clone(),
+        publisher,
+        sessions,
+        asked,
+        rules: HookRules::of(false),
+        lists,
+    };
     tasks.spawn("world", follower.run(world.clone(), tasks.token()));
     let committer = Committer::start(store.clone(), clock.clone(), Fence::default(), tasks);
-    let desk = Desk::new(published, committer, clock.clone());
+    let transactor = Transactor::new(published, committer, clock.clone());
     let mut writes: Vec<Write> =
         world.tokens.keys().map(|hash| Write::Delete(Key::Token(hash.clone()))).collect();
     writes.push(Write::put(record));
-    desk.commit(world, &home, By::person(name), vec![Atom { writes, events: vec![] }]).await?;
+    transactor
+        .commit(world, &home, CommitContext::person(name), vec![Changeset { writes, events: vec![] }])
+        .await?;
     Ok(())
 }
 

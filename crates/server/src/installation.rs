@@ -2,12 +2,12 @@
 //! another's, or that a newer release wrote.
 
 use bellwether_core::words::counter::{Revision, Term};
-use bellwether_store::{Compare, Op, Outcome, Range, Store, StoreError, Txn};
+use bellwether_store::{CommitOutcome, Compare, Op, Range, Store, StoreError, Txn};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::records::keys;
+use crate::records::key_text;
 
 /// The layout of the store that this release reads and writes.
 pub const FORMAT: u32 = 1;
@@ -104,11 +104,11 @@ impl Installation {
     /// # Errors
     /// [`InstallationError`] when that cannot be read, or is newer.
     pub async fn read(store: &Store) -> Result<Option<Self>, InstallationError> {
-        let Some(entry) = store.get(keys::META.into()).await? else { return Ok(None) };
+        let Some(entry) = store.get(key_text::META.into()).await? else { return Ok(None) };
         let unreadable =
             |error: serde_json::Error| InstallationError::Unreadable { reason: error.to_string() };
         // The format first: a newer one may have other fields.
-        let format: Format = serde_json::from_slice(&entry.value).map_err(unreadable)?;
+        let format: StoreFormat = serde_json::from_slice(&entry.value).map_err(unreadable)?;
         if format.format > FORMAT {
             return Err(InstallationError::Newer { found: format.format });
         }
@@ -120,11 +120,13 @@ impl Installation {
     /// # Errors
     /// [`InstallationError::Present`] when somebody was faster.
     pub async fn write(&self, store: &Store) -> Result<(), InstallationError> {
-        let put = Op::Put { key: keys::META.into(), value: self.to_bytes()?, lease: None };
-        let txn = Txn { compares: vec![Compare::Absent { key: keys::META.into() }], ops: vec![put] };
+        let put = Op::Put { key: key_text::META.into(), value: self.to_bytes()?, lease: None };
+        let txn = Txn { compares: vec![Compare::Absent { key: key_text::META.into() }], ops: vec![put] };
         match store.commit(txn).await? {
-            Outcome::Committed(_) => Ok(()),
-            Outcome::Conflict { .. } => Err(InstallationError::Present { id: "made just now".to_owned() }),
+            CommitOutcome::Committed(_) => Ok(()),
+            CommitOutcome::Conflict { .. } => {
+                Err(InstallationError::Present { id: "made just now".to_owned() })
+            }
         }
     }
 
@@ -145,8 +147,8 @@ impl Installation {
         if let Some(there) = Self::read(store).await? {
             return Err(InstallationError::Present { id: there.id });
         }
-        let page = store.list(Range::prefix(keys::ROOT), None, 64).await?;
-        let own = |key: &[u8]| matches!(keys::read(key), Some(place) if place.is_of_init());
+        let page = store.list(Range::prefix(key_text::ROOT), None, 64).await?;
+        let own = |key: &[u8]| matches!(key_text::read(key), Some(place) if place.is_of_init());
         match page.entries.iter().find(|entry| !own(&entry.key)) {
             Some(entry) => {
                 Err(InstallationError::Foreign { key: String::from_utf8_lossy(&entry.key).into_owned() })
@@ -182,6 +184,6 @@ impl Installation {
 }
 
 #[derive(Deserialize)]
-struct Format {
+struct StoreFormat {
     format: u32,
 }

@@ -7,12 +7,13 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use bellwether_core::records::answers::Asked;
+use bellwether_core::records::hook_answers::HookPurpose;
+use bellwether_core::words::map::Set;
 use bellwether_core::world::World;
-use bellwether_core::world::fleet::{Fleet, Set};
+use bellwether_core::world::fleet::Fleet;
 use bellwether_store::{Condition, Health};
 
-use crate::http::Refused;
+use crate::http::RefusedRequests;
 
 /// Counters that other parts increment. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +29,7 @@ pub struct Metrics {
     /// Reconcile passes.
     pub passes: Counter,
     /// Requests that were told to come again, as too many were under way.
-    pub refused: Family<Refused, Counter>,
+    pub refused: Family<RefusedRequests, Counter>,
     /// Answers of hooks, and failures to answer.
     pub hook_calls: Family<HookCall, Counter>,
 }
@@ -43,14 +44,14 @@ pub struct HookCall {
 impl HookCall {
     /// A call of that hook which was `answered`, or came to `trouble`.
     #[must_use]
-    pub const fn of(asked: Asked, result: &'static str) -> Self {
+    pub const fn of(asked: HookPurpose, result: &'static str) -> Self {
         Self { hook: asked.as_str(), result }
     }
 }
 
 /// What is true of this server right now.
 #[derive(Debug, Clone)]
-pub struct Now {
+pub struct ServerGauges {
     /// Agents connected to it.
     pub sessions: usize,
     /// Whether it leads.
@@ -61,7 +62,7 @@ pub struct Now {
 
 /// The page that Prometheus reads.
 #[must_use]
-pub fn page(metrics: &Metrics, world: &World, now: &Now) -> String {
+pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     let mut registry = Registry::with_prefix("bellwether");
     registry.register("http_requests", "HTTP requests answered", metrics.requests.clone());
     registry.register("http_errors", "HTTP requests answered with a server error", metrics.errors.clone());

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use bellwether_core::answer::zone::Zone;
+use bellwether_core::dns::zone::Zone;
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
 use bellwether_dns::serve::{ServeError, serve};
-use bellwether_dns::setting::{Setting, Wrong};
+use bellwether_dns::settings::{DnsSettings, SettingError};
 use bellwether_rt::tasks::Tasks;
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -20,7 +20,7 @@ const NAME_SERVER: &str = "server";
 /// The table `dns`, as written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Table {
+pub(crate) struct DnsTable {
     listen: Option<Vec<String>>,
     namespace: Option<String>,
     domain: Option<String>,
@@ -33,29 +33,29 @@ pub(crate) struct Table {
 
 /// DNS on this server.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub struct ServerDns {
     /// Whose names.
     namespace: Namespace,
-    inner: bellwether_dns::setting::Names,
+    inner: bellwether_dns::settings::DnsConfig,
 }
 
-impl Table {
+impl DnsTable {
     /// Checks every value.
-    pub(crate) fn check(self) -> Result<Names, Wrong> {
+    pub(crate) fn check(self) -> Result<ServerDns, SettingError> {
         let namespace = self.namespace.as_deref().unwrap_or("default");
         let namespace = Namespace::parse(namespace)
-            .map_err(|error| Wrong { key: "namespace", reason: error.to_string() })?;
+            .map_err(|error| SettingError { key: "namespace", reason: error.to_string() })?;
         let node = NodeName::parse(NAME_SERVER)
-            .map_err(|error| Wrong { key: "domain", reason: error.to_string() })?;
+            .map_err(|error| SettingError { key: "domain", reason: error.to_string() })?;
         let Self { listen, domain, datacentre, ttl, negative_ttl, forward, .. } = self;
-        let setting = Setting { listen, domain, datacentre, ttl, negative_ttl, forward };
-        Ok(Names { inner: setting.check(namespace.as_str(), node)?, namespace })
+        let setting = DnsSettings { listen, domain, datacentre, ttl, negative_ttl, forward };
+        Ok(ServerDns { inner: setting.check(namespace.as_str(), node)?, namespace })
     }
 }
 
 /// Begins to answer, from whatever the world says at the moment of each question, until `tasks` is stopped.
 pub(crate) async fn start(
-    names: Names,
+    names: ServerDns,
     (worlds, sessions): (watch::Receiver<Arc<World>>, &Sessions),
     tasks: &Tasks,
 ) -> Result<(), ServeError> {
@@ -68,7 +68,7 @@ pub(crate) async fn start(
 }
 
 async fn follow(
-    names: Names,
+    names: ServerDns,
     (worlds, mut bell): (watch::Receiver<Arc<World>>, watch::Receiver<u64>),
     sender: watch::Sender<Arc<Zone>>,
     stop: CancellationToken,
@@ -84,7 +84,7 @@ async fn follow(
     }
 }
 
-fn zone(names: &Names, world: &World) -> Zone {
+fn zone(names: &ServerDns, world: &World) -> Zone {
     let fleet = world.fleets.get(&names.namespace);
     let index = fleet.map_or(0, |fleet| fleet.catalogue_log.last().get());
     Zone {

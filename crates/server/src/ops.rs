@@ -7,17 +7,17 @@ pub mod external;
 pub mod freeze;
 pub mod log;
 pub mod node;
-pub mod offers;
 pub mod pause;
 pub mod plan;
 pub mod profile;
+pub mod registrations;
 pub mod report;
 pub mod rollout;
 pub mod slot;
 pub mod token;
 
 use bellwether_api::shape::{ShapeError, reason};
-use bellwether_core::records::event::Draft;
+use bellwether_core::records::event::EventDraft;
 
 use crate::records::commit::CommitError;
 
@@ -69,8 +69,8 @@ pub enum OpError {
 }
 
 /// An event without before and after.
-fn event(kind: &'static str, subject: String, cause: impl Into<String>) -> Draft {
-    Draft { kind, subject, before: None, after: None, cause: cause.into() }
+fn event(kind: &'static str, subject: String, cause: impl Into<String>) -> EventDraft {
+    EventDraft { kind, subject, before: None, after: None, cause: cause.into() }
 }
 
 /// A reason as an event's cause.

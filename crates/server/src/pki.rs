@@ -72,7 +72,7 @@ pub struct Pki {
 
 /// A certificate made for a node.
 #[derive(Debug, Clone)]
-pub struct Issued {
+pub struct IssuedCertificate {
     /// The certificate, PEM.
     pub pem: String,
     /// SHA-256 of the public key, lower-case hex.
@@ -83,7 +83,7 @@ pub struct Issued {
 
 /// Who a verified client certificate belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bearer {
+pub struct CertificateIdentity {
     /// The namespace in the certificate.
     pub namespace: Namespace,
     /// The node in the certificate.
@@ -159,7 +159,7 @@ impl Pki {
         node: &NodeName,
         request_pem: &str,
         now: Timestamp,
-    ) -> Result<Issued, PkiError> {
+    ) -> Result<IssuedCertificate, PkiError> {
         let mut request = CertificateSigningRequestParams::from_pem(request_pem)
             .map_err(|error| refuse("the certificate request", error))?;
         let expires_at = now.plus(NODE_LIFE);
@@ -174,7 +174,7 @@ impl Pki {
         let key_fingerprint = secret::hash(&request.public_key.subject_public_key_info());
         let certificate =
             request.signed_by(&self.issuer).map_err(|error| refuse("the certificate request", error))?;
-        Ok(Issued { pem: certificate.pem(), key_fingerprint, expires_at })
+        Ok(IssuedCertificate { pem: certificate.pem(), key_fingerprint, expires_at })
     }
 }
 
@@ -182,7 +182,7 @@ impl Pki {
 ///
 /// # Errors
 /// [`PkiError::Certificate`] when it is not one of ours for a node.
-pub fn bearer(der: &CertificateDer<'_>) -> Result<Bearer, PkiError> {
+pub fn bearer(der: &CertificateDer<'_>) -> Result<CertificateIdentity, PkiError> {
     let what = "the client certificate";
     let (_, parsed) = x509_parser::parse_x509_certificate(der).map_err(|error| refuse(what, error))?;
     let subject = parsed.subject();
@@ -191,7 +191,7 @@ pub fn bearer(der: &CertificateDer<'_>) -> Result<Bearer, PkiError> {
     let (Some(namespace), Some(node)) = (namespace, node) else {
         return Err(refuse(what, "it names no namespace and node"));
     };
-    Ok(Bearer {
+    Ok(CertificateIdentity {
         namespace: Namespace::parse(namespace).map_err(|error| refuse(what, error))?,
         node: NodeName::parse(node).map_err(|error| refuse(what, error))?,
         key_fingerprint: secret::hash(parsed.public_key().raw),

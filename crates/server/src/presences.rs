@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use bellwether_core::decide::liveness::{self, Limits, Watch};
+use bellwether_core::decide::liveness;
+use bellwether_core::decide::liveness::context::{LivenessContext, PresenceLimits};
 use bellwether_core::records::key::Key;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Namespace, ServerName};
@@ -12,10 +13,10 @@ use bellwether_core::world::World;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::{By, Desk};
 use crate::reconcile::{LOOK_AGAIN, sleep_or_never, slices};
 use crate::records::commit::CommitError;
 use crate::sessions::Sessions;
+use crate::transactor::{CommitContext, Transactor};
 
 /// Sessions that open and end within this are looked at, and written down, together.
 const GATHER: Duration = Duration::from_millis(25);
@@ -24,7 +25,7 @@ const GATHER: Duration = Duration::from_millis(25);
 #[derive(Debug)]
 pub struct Presences {
     /// Where verdicts are committed.
-    pub desk: Desk,
+    pub transactor: Transactor,
     /// Who is connected.
     pub sessions: Sessions,
     /// Which server this is.
@@ -34,7 +35,7 @@ pub struct Presences {
     /// The leadership, while this server has it.
     pub term: watch::Receiver<Option<Term>>,
     /// How long a node may be quiet.
-    pub limits: Limits,
+    pub limits: PresenceLimits,
 }
 
 impl Presences {
@@ -50,8 +51,8 @@ impl Presences {
                 },
             };
             let Some(place) = place else { continue };
-            self.desk.shown(place).await;
-            self.sessions.begin(&self.desk.world(), &self.me);
+            self.transactor.shown(place).await;
+            self.sessions.begin(&self.transactor.world(), &self.me);
             self.watch(place, &stop).await;
             if stop.is_cancelled() {
                 return;
@@ -61,13 +62,13 @@ impl Presences {
 
     /// Looks while this server has its place.
     async fn watch(&mut self, place: Revision, stop: &CancellationToken) {
-        let mut worlds = self.desk.follow();
+        let mut worlds = self.transactor.follow();
         let mut sessions = self.sessions.changes();
         while self.place.borrow().is_some_and(|held| held == place) {
             worlds.borrow_and_update();
             sessions.borrow_and_update();
             let sleep = match self.pass(place).await {
-                Ok(wake) => wake.map(|at| at.since(self.desk.now()).to_duration()),
+                Ok(wake) => wake.map(|at| at.since(self.transactor.now()).to_duration()),
                 Err(CommitError::Closed) => return,
                 Err(CommitError::Conflict | CommitError::LostTerm) => Some(LOOK_AGAIN),
                 Err(error) => {
@@ -90,7 +91,7 @@ impl Presences {
     /// One look at every namespace. Answers when to look again.
     async fn pass(&self, place: Revision) -> Result<Option<Timestamp>, CommitError> {
         let mut wake: Option<Timestamp> = None;
-        let world = self.desk.world();
+        let world = self.transactor.world();
         let seated = Key::Server(self.me.clone());
         for namespace in world.fleets.keys() {
             // A server whose place the world does not show, or no longer, writes nothing.
@@ -100,9 +101,9 @@ impl Presences {
             let term = *self.term.borrow();
             let Some(verdict) = self.look(&world, namespace, term.is_some()) else { continue };
             wake = [wake, verdict.wake].into_iter().flatten().min();
-            if !verdict.atoms.is_empty() {
-                let by = By { term, seen: Some(seated.clone()), ..By::decider() };
-                self.desk.commit_in_line(&world, namespace, by, slices(verdict.atoms)).await?;
+            if !verdict.changesets.is_empty() {
+                let by = CommitContext { term, seen: Some(seated.clone()), ..CommitContext::decider() };
+                self.transactor.commit_in_line(&world, namespace, by, slices(verdict.changesets)).await?;
             }
         }
         Ok(wake)
@@ -115,8 +116,8 @@ impl Presences {
         leads: bool,
     ) -> Option<bellwether_core::verdict::Verdict> {
         let fleet = world.fleets.get(namespace)?;
-        let watch = Watch { me: &self.me, servers: &world.servers, leads, limits: self.limits };
-        let now = self.desk.now();
+        let watch = LivenessContext { me: &self.me, servers: &world.servers, leads, limits: self.limits };
+        let now = self.transactor.now();
         Some(self.sessions.with(namespace, |contacts| {
             contacts.settle(fleet, &watch, now);
             liveness::decide(fleet, contacts, &watch, now)

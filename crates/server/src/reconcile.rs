@@ -6,21 +6,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::decide::{circles, external, liveness, order, retention, rollout, silence, slots};
+use bellwether_core::decide::{external, order, retention, rollout, silence, slots, wait_cycles};
 use bellwether_core::records::key::Key;
-use bellwether_core::verdict::{Atom, Verdict, of_rollout};
+use bellwether_core::verdict::{Changeset, Verdict};
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
-use bellwether_rt::fail::{self, Point};
+use bellwether_rt::fail::{self, FailPoint};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::{By, Desk};
 use crate::metrics::Metrics;
 use crate::records::commit::CommitError;
-use crate::world::Lister;
+use crate::transactor::{CommitContext, Transactor};
+use crate::world::RelistHandle;
 
 /// Operations per slice: below the store's 128, leaving room for the guards of leadership and event numbers.
 const SLICE_OPS: usize = 100;
@@ -30,9 +30,9 @@ pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What deciders are told besides the world.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct DeciderSettings {
     /// How long a node may be quiet.
-    pub limits: liveness::Limits,
+    pub limits: bellwether_core::decide::liveness::context::PresenceLimits,
     /// Events kept per namespace.
     pub events_kept: u64,
 }
@@ -41,13 +41,13 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Reconciler {
     /// Where verdicts are committed.
-    pub desk: Desk,
+    pub transactor: Transactor,
     /// Makes sure of what the world shows.
-    pub lister: Lister,
+    pub lister: RelistHandle,
     /// The leadership.
     pub term: watch::Receiver<Option<Term>>,
     /// What deciders are told besides the world.
-    pub settings: Settings,
+    pub settings: DeciderSettings,
     /// What is counted.
     pub metrics: Metrics,
 }
@@ -56,7 +56,7 @@ impl Reconciler {
     /// Runs until asked to stop.
     pub async fn run(mut self, stop: CancellationToken) {
         while let Some(term) = self.next_term(&stop).await {
-            fail::pass(Point::SeatWon);
+            fail::pass(FailPoint::SeatWon);
             // A new leader has seen everything that was written before it led: it asks the store, as a watch may have missed
             // something.
             if self.lister.make_sure(&stop).await {
@@ -84,16 +84,16 @@ impl Reconciler {
     }
 
     async fn lead(&mut self, term: Term, stop: &CancellationToken) {
-        let mut worlds = self.desk.follow();
-        let since = self.desk.now();
+        let mut worlds = self.transactor.follow();
+        let since = self.transactor.now();
         while *self.term.borrow() == Some(term) {
             let world = worlds.borrow_and_update().clone();
-            let now = self.desk.now();
+            let now = self.transactor.now();
             let pass = self.pass(&world, term, (since, now)).await;
             self.metrics.passes.inc();
             let sleep = match pass {
-                Ok(Pass { wrote: true, .. }) => continue,
-                Ok(Pass { wake, .. }) => wake.map(|at| at.since(now).to_duration()),
+                Ok(PassResult { wrote: true, .. }) => continue,
+                Ok(PassResult { wake, .. }) => wake.map(|at| at.since(now).to_duration()),
                 Err(CommitError::LostTerm | CommitError::Closed) => return,
                 Err(CommitError::Conflict) => Some(LOOK_AGAIN),
                 Err(error) => {
@@ -117,13 +117,13 @@ impl Reconciler {
         world: &Arc<World>,
         term: Term,
         (since, now): (Timestamp, Timestamp),
-    ) -> Result<Pass, CommitError> {
-        let mut pass = Pass::default();
+    ) -> Result<PassResult, CommitError> {
+        let mut pass = PassResult::default();
         for namespace in world.fleets.keys() {
             // Each decider sees what the ones before it brought about.
             pass.add(self.external(namespace, term, (since, now)).await?);
             pass.add(self.silence(namespace, term, now).await?);
-            pass.add(self.circles(namespace, term, now).await?);
+            pass.add(self.wait_cycles(namespace, term, now).await?);
             pass.add(self.slots(namespace, term, now).await?);
             pass.add(self.rollouts(namespace, term, now).await?);
             pass.add(self.orders(namespace, term).await?);
@@ -137,55 +137,75 @@ impl Reconciler {
         namespace: &Namespace,
         term: Term,
         (since, now): (Timestamp, Timestamp),
-    ) -> Result<Pass, CommitError> {
-        let world = self.desk.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+    ) -> Result<PassResult, CommitError> {
+        let world = self.transactor.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
         self.commit(&world, namespace, decider(term), external::decide(fleet, since, now)).await
     }
 
-    async fn silence(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
-        let world = self.desk.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+    async fn silence(
+        &self,
+        namespace: &Namespace,
+        term: Term,
+        now: Timestamp,
+    ) -> Result<PassResult, CommitError> {
+        let world = self.transactor.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
         self.commit(&world, namespace, decider(term), silence::decide(fleet, now)).await
     }
 
-    async fn circles(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
-        let world = self.desk.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
-        self.commit(&world, namespace, decider(term), circles::decide(fleet, now)).await
+    async fn wait_cycles(
+        &self,
+        namespace: &Namespace,
+        term: Term,
+        now: Timestamp,
+    ) -> Result<PassResult, CommitError> {
+        let world = self.transactor.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
+        self.commit(&world, namespace, decider(term), wait_cycles::decide(fleet, now)).await
     }
 
-    async fn slots(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
-        let world = self.desk.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+    async fn slots(
+        &self,
+        namespace: &Namespace,
+        term: Term,
+        now: Timestamp,
+    ) -> Result<PassResult, CommitError> {
+        let world = self.transactor.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
         self.commit(&world, namespace, decider(term), slots::decide(fleet, now)).await
     }
 
-    async fn rollouts(&self, namespace: &Namespace, term: Term, now: Timestamp) -> Result<Pass, CommitError> {
-        let mut pass = Pass::default();
-        let world = self.desk.world();
+    async fn rollouts(
+        &self,
+        namespace: &Namespace,
+        term: Term,
+        now: Timestamp,
+    ) -> Result<PassResult, CommitError> {
+        let mut pass = PassResult::default();
+        let world = self.transactor.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
         for (name, board) in &fleet.boards {
-            let verdict = of_rollout(name, rollout::decide(board, &world.around(namespace, name), now));
+            let verdict = rollout::decide(board, &world.environment(namespace, name), now).into_verdict(name);
             // A person who pauses, aborts or deletes in the middle of a long verdict stops the rest of it.
-            let by = By { seen: Some(Key::Entity(name.clone())), ..decider(term) };
-            let points = [Point::VerdictReached, Point::VerdictCommitted];
+            let by = CommitContext { seen: Some(Key::Entity(name.clone())), ..decider(term) };
+            let points = [FailPoint::VerdictReached, FailPoint::VerdictCommitted];
             pass.add(self.commit_between(points, &world, namespace, (by, verdict)).await?);
         }
         Ok(pass)
     }
 
-    async fn orders(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {
-        let world = self.desk.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+    async fn orders(&self, namespace: &Namespace, term: Term) -> Result<PassResult, CommitError> {
+        let world = self.transactor.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
         let verdict = order::decide(fleet, term);
-        let points = [Point::OrdersDecided, Point::OrdersCommitted];
+        let points = [FailPoint::OrdersDecided, FailPoint::OrdersCommitted];
         self.commit_between(points, &world, namespace, (decider(term), verdict)).await
     }
 
-    async fn retention(&self, namespace: &Namespace, term: Term) -> Result<Pass, CommitError> {
-        let world = self.desk.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(Pass::default()) };
+    async fn retention(&self, namespace: &Namespace, term: Term) -> Result<PassResult, CommitError> {
+        let world = self.transactor.world();
+        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
         let verdict = retention::decide(fleet, self.settings.events_kept);
         self.commit(&world, namespace, decider(term), verdict).await
     }
@@ -193,12 +213,12 @@ impl Reconciler {
     /// Commits a verdict; if it changes anything, passes these points before and after.
     async fn commit_between(
         &self,
-        [before, after]: [Point; 2],
+        [before, after]: [FailPoint; 2],
         world: &World,
         namespace: &Namespace,
-        (by, verdict): (By, Verdict),
-    ) -> Result<Pass, CommitError> {
-        if !verdict.atoms.is_empty() {
+        (by, verdict): (CommitContext, Verdict),
+    ) -> Result<PassResult, CommitError> {
+        if !verdict.changesets.is_empty() {
             fail::pass(before);
         }
         let pass = self.commit(world, namespace, by, verdict).await?;
@@ -212,25 +232,25 @@ impl Reconciler {
         &self,
         world: &World,
         namespace: &Namespace,
-        by: By,
+        by: CommitContext,
         verdict: Verdict,
-    ) -> Result<Pass, CommitError> {
-        if verdict.atoms.is_empty() {
-            return Ok(Pass { wrote: false, wake: verdict.wake });
+    ) -> Result<PassResult, CommitError> {
+        if verdict.changesets.is_empty() {
+            return Ok(PassResult { wrote: false, wake: verdict.wake });
         }
-        self.desk.commit_in_line(world, namespace, by, slices(verdict.atoms)).await?;
-        Ok(Pass { wrote: true, wake: verdict.wake })
+        self.transactor.commit_in_line(world, namespace, by, slices(verdict.changesets)).await?;
+        Ok(PassResult { wrote: true, wake: verdict.wake })
     }
 }
 
 /// What a pass came to.
 #[derive(Debug, Default)]
-struct Pass {
+struct PassResult {
     wrote: bool,
     wake: Option<Timestamp>,
 }
 
-impl Pass {
+impl PassResult {
     fn add(&mut self, other: Self) {
         self.wrote |= other.wrote;
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
@@ -238,19 +258,19 @@ impl Pass {
 }
 
 /// Atoms in as few slices as fit, in order.
-pub(crate) fn slices(atoms: Vec<Atom>) -> Vec<Vec<Atom>> {
-    let mut slices: Vec<Vec<Atom>> = Vec::new();
+pub(crate) fn slices(changesets: Vec<Changeset>) -> Vec<Vec<Changeset>> {
+    let mut slices: Vec<Vec<Changeset>> = Vec::new();
     let mut room = 0;
-    for atom in atoms {
-        let size = atom.writes.len() + atom.events.len();
+    for changeset in changesets {
+        let size = changeset.writes.len() + changeset.events.len();
         match slices.last_mut() {
             Some(slice) if size <= room => {
                 room -= size;
-                slice.push(atom);
+                slice.push(changeset);
             }
             Some(_) | None => {
                 room = SLICE_OPS.saturating_sub(size);
-                slices.push(vec![atom]);
+                slices.push(vec![changeset]);
             }
         }
     }
@@ -258,8 +278,8 @@ pub(crate) fn slices(atoms: Vec<Atom>) -> Vec<Vec<Atom>> {
 }
 
 /// A decider under this leadership.
-pub(crate) fn decider(term: Term) -> By {
-    By { term: Some(term), ..By::decider() }
+pub(crate) fn decider(term: Term) -> CommitContext {
+    CommitContext { term: Some(term), ..CommitContext::decider() }
 }
 
 /// Sleeps so long; for ever when there is nothing to wake up for.
@@ -279,14 +299,16 @@ mod tests {
 
     #[test]
     fn slices_keep_order_and_stay_within_a_transaction() {
-        let atom = |writes: usize| {
+        let changeset = |writes: usize| {
             let key = Key::Token("x".to_owned());
-            Atom { writes: vec![Write::Delete(key); writes], events: vec![] }
+            Changeset { writes: vec![Write::Delete(key); writes], events: vec![] }
         };
         let sizes = [60, 40, 1, 99, 1, 120, 1];
-        let slices = slices(sizes.into_iter().map(atom).collect());
-        let lengths: Vec<Vec<usize>> =
-            slices.iter().map(|slice| slice.iter().map(|atom| atom.writes.len()).collect()).collect();
+        let slices = slices(sizes.into_iter().map(changeset).collect());
+        let lengths: Vec<Vec<usize>> = slices
+            .iter()
+            .map(|slice| slice.iter().map(|changeset| changeset.writes.len()).collect())
+            .collect();
         assert_eq!(lengths, vec![vec![60, 40], vec![1, 99], vec![1], vec![120], vec![1]]);
     }
 }

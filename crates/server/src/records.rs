@@ -1,5 +1,5 @@
 //! Records ↔ bytes, and the one place that commits them.
 
 pub mod commit;
-pub mod form;
-pub mod keys;
+pub mod encoding;
+pub mod key_text;

@@ -13,23 +13,23 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::Config;
-use crate::desk::Desk;
-use crate::hooks::Asker;
-use crate::http::{self, Admission, App, Parts};
-pub use crate::init::{Installed, init};
+use crate::hooks::HookCaller;
+use crate::http::{self, Admission, AppParts, AppState};
+pub use crate::init::{InitialisedInstallation, init};
 use crate::installation::{Installation, InstallationError};
+use crate::leadership::Memberships;
 use crate::metrics::Metrics;
 use crate::names;
 use crate::pki::{Pki, PkiError};
 use crate::presences::Presences;
-use crate::published::Publisher;
 use crate::reconcile::Reconciler;
 use crate::records::commit::{CommitError, Committer, Fence};
-use crate::seats::Seats;
 use crate::secret;
 use crate::sessions::Sessions;
 use crate::timing;
-use crate::world::{self, Follower, Lister, WorldError};
+use crate::transactor::Transactor;
+use crate::world::{self, RelistHandle, WorldError, WorldFollower};
+use crate::world_view::WorldPublisher;
 
 /// How long requests in flight may take when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
@@ -110,7 +110,7 @@ pub struct Server {
     pub plain_address: Option<SocketAddr>,
     /// The CA's certificate (PEM).
     pub ca_pem: String,
-    app: App,
+    app: AppState,
     tasks: Tasks,
     store: Store,
     /// What requests in flight and deciders still need when the listeners have stopped: the world and the committer.
@@ -170,10 +170,10 @@ impl Server {
             }
         };
         let router = http::router(&app);
-        let speech = http::Speech { tls: Some(acceptor), clock: app.clock.clone() };
+        let speech = http::Transport { tls: Some(acceptor), clock: app.clock.clone() };
         tasks.spawn("https", http::serve(listener, speech.clone(), router.clone(), tasks.child()));
         if let Some(plain) = plain {
-            let speech = http::Speech { tls: None, ..speech };
+            let speech = http::Transport { tls: None, ..speech };
             tasks.spawn("http", http::serve(plain, speech, router, tasks.child()));
         }
         Ok(Self { address, plain_address, ca_pem, app, tasks, store, inner_tasks, store_tasks })
@@ -181,7 +181,7 @@ impl Server {
 
     /// Every route it serves, and what each needs.
     #[must_use]
-    pub fn routes(&self) -> Vec<http::Listed> {
+    pub fn routes(&self) -> Vec<http::ListedRoute> {
         http::table(&self.app)
     }
 
@@ -194,7 +194,7 @@ impl Server {
         let asked = SocketAddr::new(self.address.ip(), 0);
         let listener = listen(asked)?;
         let address = local(&listener, asked);
-        let speech = http::Speech { tls: Some(acceptor), clock: self.app.clock.clone() };
+        let speech = http::Transport { tls: Some(acceptor), clock: self.app.clock.clone() };
         tasks.spawn("beside", http::serve(listener, speech, router, tasks.child()));
         Ok(address)
     }
@@ -213,7 +213,7 @@ impl Server {
     /// # Errors
     /// [`StopError`] when something did not end in time or had broken.
     pub async fn stop(self) -> Result<(), StopError> {
-        self.app.seats.hand_over(self.app.desk.follow()).await;
+        self.app.seats.hand_over(self.app.transactor.follow()).await;
         let stopped = self.tasks.stop(GRACE).await;
         let settled = self.inner_tasks.stop(GRACE).await;
         self.store.close().await;
@@ -232,15 +232,15 @@ pub async fn build(
     (store, listens): (&Store, SocketAddr),
     (tasks, inner): (&Tasks, &Tasks),
     (clock, pki): (Clock, Pki),
-) -> Result<App, RunError> {
+) -> Result<AppState, RunError> {
     let installation = installation(config, store, &pki).await?;
     let first = world::load(store, &World::default()).await?;
     let clock = timing::not_behind(&first, clock);
-    let (publisher, published) = Publisher::new(Arc::new(first.clone()));
+    let (publisher, published) = WorldPublisher::new(Arc::new(first.clone()));
     let sessions = Sessions::new(clock.clone());
-    let (lister, asked) = Lister::new();
+    let (lister, asked) = RelistHandle::new();
     let metrics = Metrics::default();
-    let follower = Follower {
+    let follower = WorldFollower {
         store: store.clone(),
         publisher,
         sessions: sessions.clone(),
@@ -254,14 +254,14 @@ pub async fn build(
     if let Some(names) = config.dns.clone() {
         names::start(names, (published.follow(), &sessions), tasks).await?;
     }
-    let desk = Desk::new(published, committer, clock.clone());
-    let seats = Seats::take(config, (store, listens), (tasks, inner), (&clock, installation.clone()));
-    start_work(config, (&desk, &sessions), (&lister, &metrics), &seats, tasks);
-    let admission = Admission::new(config.lanes, metrics.refused.clone());
+    let transactor = Transactor::new(published, committer, clock.clone());
+    let seats = Memberships::take(config, (store, listens), (tasks, inner), (&clock, installation.clone()));
+    start_work(config, (&transactor, &sessions), (&lister, &metrics), &seats, tasks);
+    let admission = Admission::new(config.classes, metrics.refused.clone());
     let (stop, me) = (tasks.token(), config.name.clone());
     let store = store.clone();
-    Ok(App::new(Parts {
-        desk,
+    Ok(AppState::new(AppParts {
+        transactor,
         lister,
         sessions,
         pki,
@@ -279,13 +279,13 @@ pub async fn build(
 /// Starts what looks at the world by itself: who is there, what is decided, who is asked.
 fn start_work(
     config: &Config,
-    (desk, sessions): (&Desk, &Sessions),
-    (lister, metrics): (&Lister, &Metrics),
-    seats: &Seats,
+    (transactor, sessions): (&Transactor, &Sessions),
+    (lister, metrics): (&RelistHandle, &Metrics),
+    seats: &Memberships,
     tasks: &Tasks,
 ) {
     let presences = Presences {
-        desk: desk.clone(),
+        transactor: transactor.clone(),
         sessions: sessions.clone(),
         me: config.name.clone(),
         place: seats.place.clone(),
@@ -294,15 +294,15 @@ fn start_work(
     };
     tasks.spawn("presences", presences.run(tasks.token()));
     let reconciler = Reconciler {
-        desk: desk.clone(),
+        transactor: transactor.clone(),
         lister: lister.clone(),
         term: seats.term.clone(),
         settings: config.settings,
         metrics: metrics.clone(),
     };
     tasks.spawn("reconcile", reconciler.run(tasks.token()));
-    let asker = Asker {
-        desk: desk.clone(),
+    let asker = HookCaller {
+        transactor: transactor.clone(),
         term: seats.term.clone(),
         tasks: tasks.clone(),
         settings: Arc::new(config.hooks.clone()),

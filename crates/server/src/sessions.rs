@@ -20,7 +20,7 @@ struct Shared {
     // A std mutex: held for a map update, never across an await.
     contacts: Mutex<BTreeMap<Namespace, Contacts>>,
     // Who hangs for which node's order: a new order wakes those, and nobody else.
-    bells: Mutex<BTreeMap<(Namespace, NodeName), Arc<Bell>>>,
+    bells: Mutex<BTreeMap<(Namespace, NodeName), Arc<NodeNotify>>>,
     // Who waits for a change of a namespace's catalogue.
     catalogues: Mutex<BTreeMap<Namespace, watch::Sender<u64>>>,
     changes: watch::Sender<u64>,
@@ -28,7 +28,7 @@ struct Shared {
 
 /// A node's bell. There are as many as agents: a watch channel would be five times as large.
 #[derive(Debug, Default)]
-struct Bell {
+struct NodeNotify {
     rings: AtomicU64,
     rung: Notify,
 }
@@ -36,7 +36,7 @@ struct Bell {
 /// One open session; dropping it ends it.
 #[derive(Debug)]
 pub struct Session {
-    bell: Arc<Bell>,
+    bell: Arc<NodeNotify>,
     /// How many rings were heard.
     heard: u64,
     sessions: Sessions,
@@ -132,7 +132,7 @@ impl Sessions {
     }
 }
 
-impl Bell {
+impl NodeNotify {
     fn ring(&self) {
         self.rings.fetch_add(1, Ordering::Release);
         self.rung.notify_waiters();

@@ -12,8 +12,8 @@ use bellwether_rt::clock::Clock;
 use bellwether_store::{Range, Store, StoreError};
 use futures_util::future::join_all;
 
-use crate::records::form;
-use crate::records::keys::{self, Place};
+use crate::records::encoding;
+use crate::records::key_text::{self, KeyLocation};
 
 /// How long the others are waited for: one that is gone keeps its place for a few seconds.
 const WITHIN: Duration = Duration::from_secs(2);
@@ -57,10 +57,10 @@ pub fn not_behind(world: &World, clock: Clock) -> Clock {
 
 /// Where the other servers in place are called.
 async fn others(store: &Store, me: &ServerName) -> Result<Vec<String>, StoreError> {
-    let page = store.list(Range::prefix(keys::SERVERS), None, 64).await?;
+    let page = store.list(Range::prefix(key_text::SERVERS), None, 64).await?;
     let server = |key: &[u8], value: &[u8]| {
-        let Some(Place::Record(_, key)) = keys::read(key) else { return None };
-        match form::read(&key, value) {
+        let Some(KeyLocation::Record(_, key)) = key_text::read(key) else { return None };
+        match encoding::read(&key, value) {
             Ok(Record::Server(server)) => Some(server),
             Ok(_) | Err(_) => None,
         }

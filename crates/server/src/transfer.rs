@@ -2,18 +2,18 @@
 //! is there already is never written over, and terms go on growing afterwards.
 
 pub mod backup;
+pub mod location;
 pub mod migrate;
-pub mod place;
 
 use bellwether_api::shape::ShapeError;
 use bellwether_store::{
-    Compare, MAX_OPS, MAX_TXN_BYTES, Op, Outcome, Page, Range, Revision, Store, StoreError, Txn,
+    CommitOutcome, Compare, MAX_OPS, MAX_TXN_BYTES, Op, Page, Range, Revision, Store, StoreError, Txn,
 };
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::installation::{Installation, InstallationError};
-use crate::records::keys;
+use crate::records::key_text;
 use crate::run::RunError;
 
 /// Entries read at once.
@@ -85,12 +85,12 @@ pub enum TransferError {
 
 /// The number and the sum of records, in the order of their keys.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RecordTally {
     count: u64,
     sum: Sha256,
 }
 
-impl Tally {
+impl RecordTally {
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
         self.count += 1;
         for part in [key, value] {
@@ -107,19 +107,19 @@ impl Tally {
 /// Records of an installation as they were at one revision, page by page. What is bound to a server's life, and what says
 /// whose the store is, is not among them.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct RecordReader<'a> {
     store: &'a Store,
     range: Range,
     pub(crate) at: Revision,
     more: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RecordReader<'a> {
     /// Everything after a key, at the present revision.
     pub(crate) async fn start(store: &'a Store, after: Option<&[u8]>) -> Result<Self, TransferError> {
-        let all = Range::prefix(keys::ROOT);
+        let all = Range::prefix(key_text::ROOT);
         let range = after.map_or(all.clone(), |key| all.after(&Bytes::copy_from_slice(key)));
-        let at = store.list(Range::one(keys::META), None, 1).await?.revision;
+        let at = store.list(Range::one(key_text::META), None, 1).await?.revision;
         Ok(Self { store, range, at, more: true })
     }
 
@@ -142,14 +142,14 @@ impl<'a> Reader<'a> {
 
 /// Whether a key is carried over.
 fn is_carried(key: &[u8]) -> bool {
-    let aside = [keys::META, keys::LEADER, keys::MOVING];
-    !aside.iter().any(|one| one.as_bytes() == key) && !key.starts_with(keys::SERVERS.as_bytes())
+    let aside = [key_text::META, key_text::LEADER, key_text::MOVING];
+    !aside.iter().any(|one| one.as_bytes() == key) && !key.starts_with(key_text::SERVERS.as_bytes())
 }
 
 /// Counts and sums everything that is carried over.
-pub(crate) async fn tally(store: &Store) -> Result<Tally, TransferError> {
-    let mut reader = Reader::start(store, None).await?;
-    let mut tally = Tally::default();
+pub(crate) async fn tally(store: &Store) -> Result<RecordTally, TransferError> {
+    let mut reader = RecordReader::start(store, None).await?;
+    let mut tally = RecordTally::default();
     while let Some(records) = reader.next().await? {
         for (key, value) in records {
             tally.add(&key, &value);
@@ -174,8 +174,8 @@ pub(crate) async fn write(store: &Store, records: Vec<(Bytes, Bytes)>) -> Result
 
 async fn commit(store: &Store, txn: Txn) -> Result<(), TransferError> {
     match store.commit(txn).await? {
-        Outcome::Committed(_) => Ok(()),
-        Outcome::Conflict { .. } => Err(TransferError::Disturbed),
+        CommitOutcome::Committed(_) => Ok(()),
+        CommitOutcome::Conflict { .. } => Err(TransferError::Disturbed),
     }
 }
 
@@ -185,36 +185,37 @@ pub(crate) async fn begin(to: &Store, installation: &Installation) -> Result<boo
         return Err(InstallationError::Present { id: there.id }.into());
     }
     let mark = installation.id.clone().into_bytes();
-    if let Some(entry) = to.get(keys::MOVING.into()).await? {
+    if let Some(entry) = to.get(key_text::MOVING.into()).await? {
         if entry.value == mark {
             return Ok(true);
         }
         let id = String::from_utf8_lossy(&entry.value).into_owned();
         return Err(InstallationError::Present { id }.into());
     }
-    let page = to.list(Range::prefix(keys::ROOT), None, 1).await?;
+    let page = to.list(Range::prefix(key_text::ROOT), None, 1).await?;
     if let Some(entry) = page.entries.first() {
         let key = String::from_utf8_lossy(&entry.key).into_owned();
         return Err(InstallationError::Foreign { key }.into());
     }
-    let put = Op::Put { key: keys::MOVING.into(), value: mark.into(), lease: None };
-    commit(to, Txn { compares: vec![Compare::Absent { key: keys::MOVING.into() }], ops: vec![put] }).await?;
+    let put = Op::Put { key: key_text::MOVING.into(), value: mark.into(), lease: None };
+    commit(to, Txn { compares: vec![Compare::Absent { key: key_text::MOVING.into() }], ops: vec![put] })
+        .await?;
     Ok(false)
 }
 
 /// Says whose the store is, now that everything is in it.
 pub(crate) async fn finish_in(to: &Store, meta: Bytes) -> Result<(), TransferError> {
-    let compares = vec![Compare::Absent { key: keys::META.into() }];
+    let compares = vec![Compare::Absent { key: key_text::META.into() }];
     let ops = vec![
-        Op::Put { key: keys::META.into(), value: meta, lease: None },
-        Op::Delete { key: keys::MOVING.into() },
+        Op::Put { key: key_text::META.into(), value: meta, lease: None },
+        Op::Delete { key: key_text::MOVING.into() },
     ];
     commit(to, Txn { compares, ops }).await
 }
 
 /// Forgets what an interrupted attempt has left.
 pub(crate) async fn clear(to: &Store) -> Result<(), TransferError> {
-    let mut reader = Reader::start(to, None).await?;
+    let mut reader = RecordReader::start(to, None).await?;
     while let Some(records) = reader.next().await? {
         for keys in records.chunks(MAX_OPS) {
             let ops = keys.iter().map(|(key, _)| Op::Delete { key: key.clone() }).collect();
@@ -230,9 +231,9 @@ pub(crate) async fn unused(store: &Store) -> Result<(), TransferError> {
     if store.health().borrow().engine != "etcd" {
         return Ok(());
     }
-    let page = store.list(Range::prefix(keys::SERVERS), None, 16).await?;
+    let page = store.list(Range::prefix(key_text::SERVERS), None, 16).await?;
     let names = page.entries.iter().map(|entry| {
-        String::from_utf8_lossy(entry.key.get(keys::SERVERS.len()..).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(entry.key.get(key_text::SERVERS.len()..).unwrap_or_default()).into_owned()
     });
     let servers = names.collect::<Vec<_>>().join(", ");
     if servers.is_empty() { Ok(()) } else { Err(TransferError::InUse { servers }) }

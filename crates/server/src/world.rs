@@ -16,11 +16,11 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::published::Publisher;
+use crate::hook_rules::HookRules;
 use crate::reconcile::sleep_or_never;
-use crate::records::keys::{self, Place};
-use crate::rules::Rules;
+use crate::records::key_text::{self, KeyLocation};
 use crate::sessions::Sessions;
+use crate::world_view::WorldPublisher;
 
 mod check;
 mod load;
@@ -43,15 +43,15 @@ const CATCH_UP_WITHIN: Duration = Duration::from_secs(2);
 
 /// Has a follower make sure of what it shows. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Lister(mpsc::Sender<oneshot::Sender<()>>);
+pub struct RelistHandle(mpsc::Sender<oneshot::Sender<()>>);
 
 /// A follower's side of it.
-pub type Asked = mpsc::Receiver<oneshot::Sender<()>>;
+pub type RelistRequests = mpsc::Receiver<oneshot::Sender<()>>;
 
-impl Lister {
+impl RelistHandle {
     /// A lister, and what the follower listens to.
     #[must_use]
-    pub fn new() -> (Self, Asked) {
+    pub fn new() -> (Self, RelistRequests) {
         let (sender, asked) = mpsc::channel(ASKED);
         (Self(sender), asked)
     }
@@ -71,29 +71,29 @@ impl Lister {
 
 /// A follower's parts.
 #[derive(Debug)]
-pub struct Follower {
+pub struct WorldFollower {
     /// The store.
     pub store: Store,
     /// Where the newest world goes.
-    pub publisher: Publisher,
+    pub publisher: WorldPublisher,
     /// Whom changes wake.
     pub sessions: Sessions,
     /// Who wants to be sure of what is shown.
-    pub asked: Asked,
+    pub asked: RelistRequests,
     /// What it holds to because of the store.
-    pub rules: Rules,
+    pub rules: HookRules,
     /// How often it read everything anew.
     pub lists: Counter,
 }
 
 /// What is shown of the world, and whom that wakes.
-struct Shown {
-    publisher: Publisher,
+struct ShownWorld {
+    publisher: WorldPublisher,
     sessions: Sessions,
-    rules: Rules,
+    rules: HookRules,
 }
 
-impl Follower {
+impl WorldFollower {
     /// Follows the store from `world` on, publishing a snapshot after each stretch of changes, until asked to stop.
     pub async fn run(self, world: World, stop: CancellationToken) {
         // Nothing is lost when the following is dropped.
@@ -105,7 +105,7 @@ impl Follower {
 
     async fn follow(self, mut world: World) {
         let Self { store, publisher, sessions, mut asked, rules, lists } = self;
-        let shown = Shown { publisher, sessions, rules };
+        let shown = ShownWorld { publisher, sessions, rules };
         let mut watch = open(&store, &world).await;
         loop {
             let mut waiting = Vec::new();
@@ -134,7 +134,7 @@ impl Follower {
     }
 }
 
-impl Shown {
+impl ShownWorld {
     /// Takes in what a watch tells until it ends, and says why it did. Waits only in [`Watch::next`], which is cancel safe.
     async fn follow(&self, watch: &mut Watch, world: &mut World) -> WatchError {
         loop {
@@ -185,7 +185,7 @@ impl Shown {
     async fn list(
         &self,
         store: &Store,
-        asked: &mut Asked,
+        asked: &mut RelistRequests,
         (world, mut watch): (&mut World, Option<Watch>),
         mut waiting: Vec<oneshot::Sender<()>>,
     ) -> Option<Watch> {
@@ -307,7 +307,7 @@ fn told(waiting: &mut Vec<oneshot::Sender<()>>) {
 /// A watch from where a world is on; none if there is none to be had now.
 async fn open(store: &Store, world: &World) -> Option<Watch> {
     let after = bellwether_store::Revision(world.revision.get());
-    match store.watch(Range::prefix(keys::ROOT), after).await {
+    match store.watch(Range::prefix(key_text::ROOT), after).await {
         Ok(watch) => Some(watch),
         Err(error) => {
             tracing::warn!(%error, "could not watch the store; listing everything again");
@@ -323,13 +323,13 @@ fn catalogues(world: &World) -> Vec<(Namespace, Revision)> {
 }
 
 /// Folds a batch, and collects the nodes whose order was written in it.
-fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)>, rules: Rules) {
+fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)>, rules: HookRules) {
     let revision = Revision::new(batch.revision.0);
     if revision <= world.revision && rules.drops_repeats {
         return;
     }
     for change in batch.changes {
-        if let Some(Place::Record(Some(namespace), Key::Order(node))) = keys::read(&change.key) {
+        if let Some(KeyLocation::Record(Some(namespace), Key::Order(node))) = key_text::read(&change.key) {
             ordered.push((namespace, node));
         }
         if let Err(error) = fold_change(world, &change, revision) {
@@ -340,14 +340,14 @@ fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)
 }
 
 fn fold_change(world: &mut World, change: &Change, revision: Revision) -> Result<(), WorldError> {
-    match (&change.entry, keys::read(&change.key)) {
+    match (&change.entry, key_text::read(&change.key)) {
         (Some(entry), _) => {
             if let Some((namespace, record)) = parse(&change.key, &entry.value)? {
                 world.put(namespace.as_ref(), record, revision);
             }
         }
-        (None, Some(Place::Record(namespace, key))) => world.delete(namespace.as_ref(), &key, revision),
-        (None, Some(Place::Aside) | None) => {}
+        (None, Some(KeyLocation::Record(namespace, key))) => world.delete(namespace.as_ref(), &key, revision),
+        (None, Some(KeyLocation::Aside) | None) => {}
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a back end owes [`crate::Store`]. Requests arrive checked against the limits of the contract.
+//! What a back end must provide for [`crate::Store`]. Requests arrive checked against the contract's limits.
 //!
 //! A new back end implements [`Backend`] in a module of its own and adds a constructor to `Store`.
 
@@ -13,7 +13,7 @@ use crate::entry::{Keys, LeaseId, Page, Revision};
 use crate::error::StoreError;
 use crate::health::Health;
 use crate::range::Range;
-use crate::txn::{Outcome, Txn};
+use crate::txn::{CommitOutcome, Txn};
 use crate::watch::Watch;
 
 /// The answer to one call.
@@ -27,7 +27,7 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug {
         let page = self.list(range, at, limit);
         async move { page.await.map(Keys::from) }.boxed()
     }
-    fn commit(&self, txn: Txn) -> Answer<'_, Outcome>;
+    fn commit(&self, txn: Txn) -> Answer<'_, CommitOutcome>;
     fn watch(&self, range: Range, after: Revision) -> Answer<'_, Watch>;
     fn grant(&self, ttl: Duration) -> Answer<'_, LeaseId>;
     fn keep_alive(&self, lease: LeaseId) -> Answer<'_, ()>;

@@ -31,37 +31,37 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::directory::Directory;
-use self::file::Opened;
-use self::reader::{Past, Reader, off_runtime};
-use self::request::{Reply, Request};
+use self::file::OpenFiles;
+use self::reader::{DiskHistory, Reader, off_runtime};
+use self::request::{Reply, WriterRequest};
 use self::writer::{QUEUE, Writer};
 use crate::backend::{Answer, Backend};
 use crate::entry::{LeaseId, Page, Revision};
 use crate::error::{OpenError, StoreError};
-use crate::feed::{Feed, Follower};
+use crate::feed::{Feed, FeedFollower};
 use crate::health::Health;
 use crate::history::History;
 use crate::lease::{self, Leases};
 use crate::range::Range;
-use crate::txn::{Outcome, Txn};
+use crate::txn::{CommitOutcome, Txn};
 use crate::watch::Watch;
 
-/// The commits kept in memory so that live watchers need no disk; one that is further behind reads the log.
+/// Number of commits kept in memory so that live watchers need no disk; one that is further behind reads the log.
 const RECENT_COMMITS: usize = 8_192;
 
-/// The bytes of such commits: 16 MiB.
+/// Size of these commits, in bytes: 16 MiB.
 const RECENT_BYTES: u64 = 16 << 20;
 
 /// The embedded back end.
 #[derive(Debug)]
 pub(crate) struct Embedded {
-    queue: mpsc::Sender<Request>,
+    queue: mpsc::Sender<WriterRequest>,
     reader: Arc<Reader>,
     leases: Arc<Leases>,
     feed: Arc<Feed>,
     health: watch::Receiver<Health>,
     level: Tasks,
-    /// Cancelled when the file and the directory are let go.
+    /// Cancelled when the file and the directory have been released.
     released: CancellationToken,
     _close_on_drop: DropGuard,
 }
@@ -70,8 +70,8 @@ impl Embedded {
     /// Opens the store in `dir` and starts its writer and its lease keeper.
     pub(crate) fn start(dir: &Path, tasks: &Tasks) -> Result<Arc<Self>, OpenError> {
         let directory = Directory::lock(dir)?;
-        let Opened { database, journal, room } = file::open(&directory)?;
-        let corrupt = |fault: fault::Fault| {
+        let OpenFiles { database, journal, room } = file::open(&directory)?;
+        let corrupt = |fault: fault::FileFault| {
             let reason = fault.tell(&directory.file()).to_string();
             OpenError::Corrupt { file: directory.file(), reason }
         };
@@ -109,15 +109,15 @@ impl Embedded {
         if self.level.token().is_cancelled() { Err(StoreError::Closed) } else { Ok(()) }
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, StoreError> {
+    async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> WriterRequest) -> Result<T, StoreError> {
         self.check_open()?;
         ask(&self.queue, request).await
     }
 }
 
 async fn ask<T>(
-    queue: &mpsc::Sender<Request>,
-    request: impl FnOnce(Reply<T>) -> Request,
+    queue: &mpsc::Sender<WriterRequest>,
+    request: impl FnOnce(Reply<T>) -> WriterRequest,
 ) -> Result<T, StoreError> {
     let (reply, answer) = oneshot::channel();
     queue.send(request(reply)).await.map_err(|_| StoreError::Closed)?;
@@ -125,21 +125,21 @@ async fn ask<T>(
     answer.await.map_err(lost)?
 }
 
-/// Ends leases as they run out and, at last, tells the writer to stop. Holds no store and no place in the
-/// queue, so that the last holder can let go.
-async fn keep_time(leases: Arc<Leases>, queue: mpsc::WeakSender<Request>, stop: CancellationToken) {
+/// Ends leases as they run out and finally stops the writer. Holds neither a store nor a place in the
+/// queue, so that dropping the last store closes it.
+async fn keep_time(leases: Arc<Leases>, queue: mpsc::WeakSender<WriterRequest>, stop: CancellationToken) {
     let end = |lease| {
         let queue = queue.clone();
         async move {
             let queue = queue.upgrade().ok_or(StoreError::Closed)?;
-            ask(&queue, |reply| Request::Revoke { lease, reply }).await
+            ask(&queue, |reply| WriterRequest::Revoke { lease, reply }).await
         }
         .boxed()
     };
     lease::keep_time(&leases, &stop, end).await;
     if let Some(queue) = queue.upgrade() {
         // A closed queue means that the writer has stopped already.
-        drop(queue.send(Request::Stop).await);
+        drop(queue.send(WriterRequest::Stop).await);
     }
 }
 
@@ -153,8 +153,8 @@ impl Backend for Embedded {
         .boxed()
     }
 
-    fn commit(&self, txn: Txn) -> Answer<'_, Outcome> {
-        self.ask(move |reply| Request::Commit { txn, reply }).boxed()
+    fn commit(&self, txn: Txn) -> Answer<'_, CommitOutcome> {
+        self.ask(move |reply| WriterRequest::Commit { txn, reply }).boxed()
     }
 
     fn watch(&self, range: Range, after: Revision) -> Answer<'_, Watch> {
@@ -162,14 +162,14 @@ impl Backend for Embedded {
         async move {
             self.check_open()?;
             off_runtime(&self.level, move || reader.view(|view| Ok(view.check_kept(after)))).await?;
-            let past = Past { reader: self.reader.clone(), tasks: self.level.clone() };
-            Ok(Watch::new(Follower::new(&self.feed, Arc::new(past), range, after)))
+            let past = DiskHistory { reader: self.reader.clone(), tasks: self.level.clone() };
+            Ok(Watch::new(FeedFollower::new(&self.feed, Arc::new(past), range, after)))
         }
         .boxed()
     }
 
     fn grant(&self, ttl: Duration) -> Answer<'_, LeaseId> {
-        self.ask(move |reply| Request::Grant { ttl, reply }).boxed()
+        self.ask(move |reply| WriterRequest::Grant { ttl, reply }).boxed()
     }
 
     fn keep_alive(&self, lease: LeaseId) -> Answer<'_, ()> {
@@ -181,11 +181,11 @@ impl Backend for Embedded {
     }
 
     fn revoke(&self, lease: LeaseId) -> Answer<'_, ()> {
-        self.ask(move |reply| Request::Revoke { lease, reply }).boxed()
+        self.ask(move |reply| WriterRequest::Revoke { lease, reply }).boxed()
     }
 
     fn compact(&self, before: Revision) -> Answer<'_, ()> {
-        self.ask(move |reply| Request::Compact { before, reply }).boxed()
+        self.ask(move |reply| WriterRequest::Compact { before, reply }).boxed()
     }
 
     fn health(&self) -> watch::Receiver<Health> {

@@ -1,12 +1,12 @@
-//! The verdict on a transaction: a pure function of the transaction and the state it meets.
+//! Evaluating a transaction: a pure function of the transaction and the state it meets.
 
 use crate::entry::{Entry, LeaseId, Revision};
 use crate::history::Edit;
 use crate::txn::{Compare, Op, Txn};
 
-/// What is to become of a transaction.
+/// The outcome of evaluating a transaction.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum TxnVerdict {
     /// Every compare holds; these keys change, at least one.
     Change(Vec<Edit>),
     /// Every compare holds and there is nothing to change.
@@ -18,7 +18,7 @@ pub(crate) enum Verdict {
 }
 
 /// The state a transaction meets.
-pub(crate) trait State {
+pub(crate) trait TxnState {
     type Error;
     /// The entry under `key`, pending commits included.
     fn entry(&self, key: &[u8]) -> Result<Option<Entry>, Self::Error>;
@@ -26,8 +26,8 @@ pub(crate) trait State {
     fn is_alive(&self, lease: LeaseId) -> Result<bool, Self::Error>;
 }
 
-/// Judges `txn` as the commit that would be `revision`.
-pub(crate) fn judge<S: State>(txn: &Txn, revision: Revision, state: &S) -> Result<Verdict, S::Error> {
+/// Evaluates `txn` as the commit that would be `revision`.
+pub(crate) fn judge<S: TxnState>(txn: &Txn, revision: Revision, state: &S) -> Result<TxnVerdict, S::Error> {
     let mut failed = Vec::new();
     for (index, compare) in txn.compares.iter().enumerate() {
         if !holds(compare, state.entry(compare.key())?.as_ref()) {
@@ -35,21 +35,21 @@ pub(crate) fn judge<S: State>(txn: &Txn, revision: Revision, state: &S) -> Resul
         }
     }
     if !failed.is_empty() {
-        return Ok(Verdict::Conflict(failed));
+        return Ok(TxnVerdict::Conflict(failed));
     }
     let mut edits = Vec::with_capacity(txn.ops.len());
     for op in &txn.ops {
         if let Op::Put { lease: Some(lease), .. } = op
             && !state.is_alive(*lease)?
         {
-            return Ok(Verdict::LeaseGone);
+            return Ok(TxnVerdict::LeaseGone);
         }
         edits.extend(edit(op, state.entry(op.key())?, revision));
     }
-    Ok(if edits.is_empty() { Verdict::Nothing } else { Verdict::Change(edits) })
+    Ok(if edits.is_empty() { TxnVerdict::Nothing } else { TxnVerdict::Change(edits) })
 }
 
-/// Whether `compare` holds for what is under its key.
+/// Whether `compare` holds for the entry under its key.
 pub(crate) fn holds(compare: &Compare, entry: Option<&Entry>) -> bool {
     match compare {
         Compare::Absent { .. } => entry.is_none(),

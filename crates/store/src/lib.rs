@@ -9,6 +9,7 @@
 //! ([`Store::embedded`]), and etcd, which several servers share ([`Store::etcd`]). The contract asks for nothing
 //! that etcd 3.4 does not give, and the suite in `conformance` (feature `testing`) holds every back end to it.
 
+mod as_of;
 mod backend;
 #[cfg(feature = "testing")]
 pub mod conformance;
@@ -22,7 +23,6 @@ mod history;
 mod judge;
 mod lease;
 mod memory;
-mod past;
 mod range;
 mod store;
 #[cfg(feature = "testing")]
@@ -30,14 +30,14 @@ pub mod testing;
 mod txn;
 mod watch;
 
+pub use as_of::{MAX_PAGE, MAX_PAGE_BYTES};
 pub use entry::{Entry, Keys, LeaseId, Page, Revision};
 pub use error::{Limit, OpenError, Refusal, StoreError};
 pub use etcd::{Compaction, EtcdIdentity, EtcdSettings};
 pub use health::{Condition, Health};
 pub use history::{RETAINED_BYTES, RETAINED_COMMITS};
 pub use lease::{MAX_TTL, MIN_TTL};
-pub use past::{MAX_PAGE, MAX_PAGE_BYTES};
 pub use range::Range;
 pub use store::Store;
-pub use txn::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Outcome, Txn};
+pub use txn::{CommitOutcome, Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
 pub use watch::{Batch, Change, Watch, WatchError};

@@ -13,33 +13,33 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::as_of::{self, RevertedKeys};
 use crate::backend::{Answer, Backend};
 use crate::entry::{Entry, LeaseId, Page, Revision};
 use crate::error::StoreError;
-use crate::feed::{Feed, Follower, Replay};
+use crate::feed::{Feed, FeedFollower, Replay};
 use crate::health::Health;
 use crate::history::{Commit, Edit, History, RETAINED_BYTES, RETAINED_COMMITS};
-use crate::judge::{self, Verdict, judge};
+use crate::judge::{self, TxnVerdict, judge};
 use crate::lease::{self, Leases};
-use crate::past::{self, Undone};
 use crate::range::Range;
-use crate::txn::{Outcome, Txn};
+use crate::txn::{CommitOutcome, Txn};
 use crate::watch::{Batch, Watch};
 
 /// The memory back end.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
     leases: Arc<Leases>,
     feed: Arc<Feed>,
     health: watch::Sender<Health>,
-    /// Cancelled when the store is closed, its level stops, or its last holder lets go.
+    /// Cancelled when the store is closed, its tasks are stopped, or the last store is dropped.
     closed: CancellationToken,
     _close_on_drop: DropGuard,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     revision: Revision,
     entries: BTreeMap<Bytes, Entry>,
     bound: BTreeMap<LeaseId, BTreeSet<Bytes>>,
@@ -66,7 +66,7 @@ impl Memory {
     }
 
     /// The state, unless the store is closed.
-    fn open(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+    fn open(&self) -> Result<MutexGuard<'_, MemoryState>, StoreError> {
         if self.closed.is_cancelled() {
             return Err(StoreError::Closed);
         }
@@ -76,31 +76,33 @@ impl Memory {
     fn list_now(&self, range: &Range, at: Option<Revision>, limit: usize) -> Result<Page, StoreError> {
         let state = self.open()?;
         let revision = at.unwrap_or(state.revision);
-        let mut undone = Undone::default();
+        let mut undone = RevertedKeys::default();
         if at.is_some() {
             let history = self.feed.history();
-            past::check_kept(revision, history.floor(), state.revision)?;
+            as_of::check_kept(revision, history.floor(), state.revision)?;
             history.above(revision).into_iter().flatten().for_each(|commit| undone.undo(range, commit));
         }
         let today = within(&state.entries, range).map(|entry| Ok::<_, Infallible>(entry.clone()));
-        match past::page(today, undone, revision, limit) {
+        match as_of::page(today, undone, revision, limit) {
             Ok(page) => Ok(page),
             Err(never) => match never {},
         }
     }
 
-    fn commit_now(&self, txn: &Txn) -> Result<Outcome, StoreError> {
+    fn commit_now(&self, txn: &Txn) -> Result<CommitOutcome, StoreError> {
         let mut state = self.open()?;
         let revision = state.revision.next();
-        let verdict = judge(txn, revision, &Judged { state: &state, leases: &self.leases });
+        let verdict = judge(txn, revision, &JudgedTxn { state: &state, leases: &self.leases });
         match verdict {
-            Ok(Verdict::Change(edits)) => {
+            Ok(TxnVerdict::Change(edits)) => {
                 self.apply(&mut state, edits);
-                Ok(Outcome::Committed(revision))
+                Ok(CommitOutcome::Committed(revision))
             }
-            Ok(Verdict::Nothing) => Ok(Outcome::Committed(state.revision)),
-            Ok(Verdict::Conflict(failed)) => Ok(Outcome::Conflict { revision: state.revision, failed }),
-            Ok(Verdict::LeaseGone) => Err(StoreError::LeaseGone),
+            Ok(TxnVerdict::Nothing) => Ok(CommitOutcome::Committed(state.revision)),
+            Ok(TxnVerdict::Conflict(failed)) => {
+                Ok(CommitOutcome::Conflict { revision: state.revision, failed })
+            }
+            Ok(TxnVerdict::LeaseGone) => Err(StoreError::LeaseGone),
             Err(never) => match never {},
         }
     }
@@ -122,7 +124,7 @@ impl Memory {
     }
 
     /// Makes edits the next commit and shows it to watchers, in one step under the state's lock.
-    fn apply(&self, state: &mut State, edits: Vec<Edit>) {
+    fn apply(&self, state: &mut MemoryState, edits: Vec<Edit>) {
         state.revision = state.revision.next();
         for Edit { key, before, after } in &edits {
             if let Some(bound) = before.as_ref().and_then(|entry| state.bound.get_mut(&entry.lease?)) {
@@ -141,9 +143,9 @@ impl Memory {
 
     fn watch_now(&self, range: Range, after: Revision) -> Result<Watch, StoreError> {
         let state = self.open()?;
-        past::check_kept(after, self.feed.history().floor(), state.revision)?;
-        let past: Arc<dyn Replay> = Arc::new(Past(self.feed.clone()));
-        Ok(Watch::new(Follower::new(&self.feed, past, range, after)))
+        as_of::check_kept(after, self.feed.history().floor(), state.revision)?;
+        let past: Arc<dyn Replay> = Arc::new(NoHistory(self.feed.clone()));
+        Ok(Watch::new(FeedFollower::new(&self.feed, past, range, after)))
     }
 
     fn grant_now(&self, ttl: Duration) -> Result<LeaseId, StoreError> {
@@ -171,7 +173,7 @@ fn within<'a>(entries: &'a BTreeMap<Bytes, Entry>, range: &Range) -> impl Iterat
     found.into_iter().flatten().map(|(_, entry)| entry)
 }
 
-/// Ends leases as they run out and, at last, the watches. Holds no store, so that the last holder can let go.
+/// Ends leases as they run out and finally the watches. Holds no store, so that dropping the last one closes it.
 async fn keep_time(memory: Weak<Memory>, leases: Arc<Leases>, feed: Arc<Feed>, stop: CancellationToken) {
     let end = |lease| {
         let memory = memory.clone();
@@ -181,11 +183,11 @@ async fn keep_time(memory: Weak<Memory>, leases: Arc<Leases>, feed: Arc<Feed>, s
     feed.close();
 }
 
-/// The past behind the feed: none, as the feed holds all that memory keeps.
+/// The history behind the feed: none, as the feed holds all that memory keeps.
 #[derive(Debug)]
-struct Past(Arc<Feed>);
+struct NoHistory(Arc<Feed>);
 
-impl Replay for Past {
+impl Replay for NoHistory {
     fn replay(&self, _: Range, _: Revision) -> Answer<'_, (VecDeque<Batch>, Revision)> {
         let oldest = self.0.history().floor();
         async move { Err(StoreError::Compacted { oldest }) }.boxed()
@@ -197,7 +199,7 @@ impl Backend for Memory {
         async move { self.list_now(&range, at, limit) }.boxed()
     }
 
-    fn commit(&self, txn: Txn) -> Answer<'_, Outcome> {
+    fn commit(&self, txn: Txn) -> Answer<'_, CommitOutcome> {
         async move { self.commit_now(&txn) }.boxed()
     }
 
@@ -236,12 +238,12 @@ impl Backend for Memory {
     }
 }
 
-struct Judged<'a> {
-    state: &'a State,
+struct JudgedTxn<'a> {
+    state: &'a MemoryState,
     leases: &'a Leases,
 }
 
-impl judge::State for Judged<'_> {
+impl judge::TxnState for JudgedTxn<'_> {
     type Error = Infallible;
 
     fn entry(&self, key: &[u8]) -> Result<Option<Entry>, Infallible> {

@@ -1,4 +1,4 @@
-//! An agent's link: which server it calls, its hanging request, its reports.
+//! The connection of a simulated agent: which server it calls, its long poll, its reports.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,26 +17,26 @@ use http::Request;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::{Board, Node, bare, bearer, json};
-use crate::network::Lost;
+use super::{AgentNode, AgentReport, bare, bearer, json};
+use crate::network::CallLoss;
 
-/// How long a sync asks to hang.
+/// Duration of a long poll.
 const WAIT: Duration = Duration::from_secs(55);
 
-/// How long a call may take besides.
+/// Time a call may take besides.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A hanging request over a cut cable is given up after this: its pings are not answered.
+/// A long poll to an unreachable server is given up after this, as its pings are not answered.
 const PINGED: Duration = Duration::from_secs(15);
 
-/// Which server is called now. Shared by the tasks of one life.
+/// The server in use. Shared by the tasks of one life.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
-    pub(super) node: Node,
+pub(super) struct AgentConnection {
+    pub(super) node: AgentNode,
     pub(super) turn: Arc<Mutex<usize>>,
 }
 
-impl Line {
+impl AgentConnection {
     fn server(&self) -> usize {
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) % self.node.servers
     }
@@ -50,7 +50,7 @@ impl Line {
         &self,
         request: Request<Body>,
         deadline: Duration,
-    ) -> Result<Option<T>, Lost> {
+    ) -> Result<Option<T>, CallLoss> {
         let caller = self.node.name.to_string();
         let bearer = bearer(&self.node.name);
         let as_node = |router: Router| to_peer(router, Some(bearer));
@@ -59,12 +59,17 @@ impl Line {
         match status {
             204 => Ok(None),
             200..300 => Ok(serde_json::from_slice(&body).ok()),
-            _ => Err(Lost::Refused),
+            _ => Err(CallLoss::Refused),
         }
     }
 }
 
-pub(super) async fn sync(line: Line, orders: watch::Sender<u64>, asked: watch::Sender<u64>, seed: u64) {
+pub(super) async fn sync(
+    line: AgentConnection,
+    orders: watch::Sender<u64>,
+    asked: watch::Sender<u64>,
+    seed: u64,
+) {
     let (mut failed, mut round) = (0_u32, 0_u32);
     loop {
         round = round.wrapping_add(1);
@@ -77,13 +82,14 @@ pub(super) async fn sync(line: Line, orders: watch::Sender<u64>, asked: watch::S
         };
         let path = fill(paths::NODE_SYNC, &["default", line.node.name.as_str()]);
         let query = format!("{path}?generation={known}&wait={}ms", wait.as_millis());
-        // A cut cable is noticed by pings, whatever was asked for.
+        // A partition is noticed by pings, whatever was asked for.
         let deadline = if line.node.network.is_cut(line.node.name.as_str(), line.server()) {
             PINGED
         } else {
             WAIT + DEADLINE
         };
-        let answer: Result<Option<v1::order::Sync>, Lost> = line.call(bare("GET", &query), deadline).await;
+        let answer: Result<Option<v1::order::OrderPoll>, CallLoss> =
+            line.call(bare("GET", &query), deadline).await;
         match answer {
             Ok(answer) => {
                 if failed > 0 {
@@ -103,8 +109,13 @@ pub(super) async fn sync(line: Line, orders: watch::Sender<u64>, asked: watch::S
     }
 }
 
-/// Takes in an order, as the real agent does: onto the disk first, and never an older one.
-fn take(node: &Node, answer: v1::order::Sync, orders: &watch::Sender<u64>, asked: &watch::Sender<u64>) {
+/// Accepts an order as the real agent does: onto the disk first, and never an older one.
+fn take(
+    node: &AgentNode,
+    answer: v1::order::OrderPoll,
+    orders: &watch::Sender<u64>,
+    asked: &watch::Sender<u64>,
+) {
     if answer.wants_report {
         asked.send_modify(|asked| *asked += 1);
     }
@@ -121,14 +132,14 @@ fn take(node: &Node, answer: v1::order::Sync, orders: &watch::Sender<u64>, asked
 }
 
 pub(super) async fn report(
-    line: Line,
-    board: watch::Sender<Board>,
+    line: AgentConnection,
+    board: watch::Sender<AgentReport>,
     asked: watch::Sender<u64>,
     clock: Clock,
     seed: u64,
 ) {
     let (mut boards, mut asks) = (board.subscribe(), asked.subscribe());
-    let mut last: Option<Board> = None;
+    let mut last: Option<AgentReport> = None;
     let mut failed = 0_u32;
     loop {
         let now = boards.borrow_and_update().clone();
@@ -154,13 +165,13 @@ pub(super) async fn report(
     }
 }
 
-fn shape(node: &Node, board: &Board, clock: &Clock) -> v1::report::Report {
+fn shape(node: &AgentNode, board: &AgentReport, clock: &Clock) -> v1::report::Report {
     let now = clock.now();
     let entities = board.entities.iter().map(|(name, account)| {
         let shape = v1::report::EntityReport {
             running: account.running.as_ref().map(ToString::to_string),
             answering: account.answering.get(),
-            doing: (&account.doing).into(),
+            activity: (&account.activity).into(),
             health: (&account.health).into(),
             healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
             ..v1::report::EntityReport::default()

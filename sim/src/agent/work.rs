@@ -1,35 +1,35 @@
-//! What an agent does about its orders, one entity after the other, as the real agent's plan says.
+//! What a simulated agent does about its orders, one entity after the other, by the real agent's plan.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bellwether_core::local::account::{Account, Busy};
+use bellwether_core::local::account::{AgentActivity, EntityAccount};
 use bellwether_core::local::action;
-use bellwether_core::local::memory::{Fate, Memory, Outcome, Progress};
-use bellwether_core::local::plan::{self, Seen, Step};
-use bellwether_core::local::wellness::{Vital, Wellness};
+use bellwether_core::local::health_tracker::{CheckSummary, HealthTracker};
+use bellwether_core::local::memory::{ApplyProgress, EntityMemory, RunOutcome, StepOutcome};
+use bellwether_core::local::plan::{self, ApplyStep, LocalObservation};
 use bellwether_core::records::evidence::Evidence;
-use bellwether_core::records::order::Means;
-use bellwether_core::rollout::rehearsal::chance::Chance;
+use bellwether_core::records::order::ApplyMethod;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 
-use super::{Board, Node};
+use super::{AgentNode, AgentReport};
 
-/// The one task that does something about orders.
-pub(super) struct Work {
-    pub(super) node: Node,
+/// The task that works on orders.
+pub(super) struct OrderWorker {
+    pub(super) node: AgentNode,
     pub(super) clock: Clock,
-    pub(super) board: watch::Sender<Board>,
+    pub(super) board: watch::Sender<AgentReport>,
     pub(super) orders: watch::Sender<u64>,
-    pub(super) wellness: BTreeMap<EntityName, Wellness>,
-    pub(super) chance: Chance,
+    pub(super) wellness: BTreeMap<EntityName, HealthTracker>,
+    pub(super) chance: RandomStream,
 }
 
-impl Work {
+impl OrderWorker {
     pub(super) async fn run(mut self) {
         self.wake();
         let mut orders = self.orders.subscribe();
@@ -40,8 +40,8 @@ impl Work {
             let mut worked = false;
             for name in names {
                 match self.turn(&name).await {
-                    Turn::Worked => worked = true,
-                    Turn::Rests(at) => until = [until, at].into_iter().flatten().min(),
+                    WorkTurn::Worked => worked = true,
+                    WorkTurn::Rests(at) => until = [until, at].into_iter().flatten().min(),
                 }
             }
             if worked {
@@ -62,20 +62,20 @@ impl Work {
         }
     }
 
-    /// A run that was under way when the agent before this one died has failed: nobody knows how it ended.
+    /// A run that was in progress when the previous agent died has failed: nobody knows how it ended.
     fn wake(&mut self) {
         let (now, seed) = (self.clock.now(), self.chance.draw());
         let mut disk = self.node.disk();
         for memory in disk.memories.values_mut() {
             memory.restarted(now);
-            let begun = memory.ran.as_ref().is_some_and(|ran| ran.fate == Fate::Begun);
+            let begun = memory.ran.as_ref().is_some_and(|ran| ran.outcome == RunOutcome::Begun);
             if begun {
                 memory.cut_short(false, now, seed);
             }
         }
     }
 
-    /// Takes in what the order says.
+    /// Takes over the order's assignments.
     fn look(&mut self) {
         let mut disk = self.node.disk();
         let Some(order) = disk.order.clone() else { return };
@@ -84,7 +84,7 @@ impl Work {
         }
         drop(disk);
         for name in self.names() {
-            self.say(&name, &Busy::No);
+            self.say(&name, &AgentActivity::Idle);
         }
         self.board.send_if_modified(|board| {
             let newer = board.generation != order.generation.get();
@@ -97,82 +97,84 @@ impl Work {
         self.node.disk().memories.keys().cloned().collect()
     }
 
-    fn memory(&self, name: &EntityName) -> Memory {
+    fn memory(&self, name: &EntityName) -> EntityMemory {
         self.node.disk().memories.get(name).cloned().unwrap_or_default()
     }
 
-    fn change(&self, name: &EntityName, change: impl FnOnce(&mut Memory)) {
+    fn change(&self, name: &EntityName, change: impl FnOnce(&mut EntityMemory)) {
         change(self.node.disk().memories.entry(name.clone()).or_default());
     }
 
-    async fn turn(&mut self, name: &EntityName) -> Turn {
+    async fn turn(&mut self, name: &EntityName) -> WorkTurn {
         let memory = self.memory(name);
         let paused = self.node.disk().order.as_ref().is_some_and(|order| order.content.paused.is_some());
         match memory.wanted.as_ref().map(|wanted| wanted.means) {
-            Some(Means::Run | Means::Acknowledge) => return self.act(name, &memory, paused).await,
-            Some(Means::Apply | Means::Render) | None => {}
+            Some(ApplyMethod::Run | ApplyMethod::Acknowledge) => {
+                return self.act(name, &memory, paused).await;
+            }
+            Some(ApplyMethod::Apply | ApplyMethod::Render) | None => {}
         }
-        let seen = Seen { paused, unwell: false, validate_at: None, follow_at: None };
+        let seen = LocalObservation { paused, unhealthy: false, validate_at: None, follow_at: None };
         match plan::next(&memory, seen, self.clock.now()) {
-            Step::Static(version) => {
+            ApplyStep::Static(version) => {
                 self.change(name, |memory| memory.begins(&version));
-                self.step(name, Progress::Static, &version).await
+                self.step(name, ApplyProgress::Static, &version).await
             }
-            Step::Dynamic(version) => self.step(name, Progress::Dynamic, &version).await,
-            Step::Validate(version) => self.step(name, Progress::Validated, &version).await,
-            Step::Rest(_, until) => {
-                self.say(name, &Busy::No);
-                Turn::Rests(until)
+            ApplyStep::Dynamic(version) => self.step(name, ApplyProgress::Dynamic, &version).await,
+            ApplyStep::Validate(version) => self.step(name, ApplyProgress::Validated, &version).await,
+            ApplyStep::Rest(_, until) => {
+                self.say(name, &AgentActivity::Idle);
+                WorkTurn::Rests(until)
             }
-            Step::Refresh(_) | Step::Revalidate(_) => Turn::Rests(None),
+            ApplyStep::Refresh(_) | ApplyStep::Revalidate(_) => WorkTurn::Rests(None),
         }
     }
 
-    async fn step(&mut self, name: &EntityName, aim: Progress, version: &Version) -> Turn {
-        self.say(name, &Busy::Step(aim));
+    async fn step(&mut self, name: &EntityName, aim: ApplyProgress, version: &Version) -> WorkTurn {
+        self.say(name, &AgentActivity::Step(aim));
         tokio::time::sleep(Duration::from_millis(50 + self.chance.below(1_000))).await;
-        let bad = aim == Progress::Validated && version.to_string().starts_with("bad");
+        let bad = aim == ApplyProgress::Validated && version.to_string().starts_with("bad");
         let outcome = if bad || self.chance.happens(20_000) {
             let summary = format!("{aim:?} of {version} failed");
-            Outcome::Failed(Evidence { summary, ..Evidence::default() })
+            StepOutcome::Failed(Evidence { summary, ..Evidence::default() })
         } else {
-            Outcome::Done
+            StepOutcome::Done
         };
         let (now, seed) = (self.clock.now(), self.chance.draw());
         self.change(name, |memory| memory.ended(aim, outcome, now, seed));
-        self.say(name, &Busy::No);
-        Turn::Worked
+        self.say(name, &AgentActivity::Idle);
+        WorkTurn::Worked
     }
 
-    async fn act(&mut self, name: &EntityName, memory: &Memory, paused: bool) -> Turn {
+    async fn act(&mut self, name: &EntityName, memory: &EntityMemory, paused: bool) -> WorkTurn {
         match action::next(memory, paused) {
-            action::Step::Run(version) => {
+            action::ActionStep::Run(version) => {
                 self.change(name, |memory| memory.runs(&version));
                 *self.node.disk().begun.entry(version.clone()).or_insert(0) += 1;
                 self.node.trace.say(&format!("{} runs {version}", self.node.name));
-                self.say(name, &Busy::Step(Progress::Dynamic));
+                self.say(name, &AgentActivity::Step(ApplyProgress::Dynamic));
                 tokio::time::sleep(Duration::from_millis(50 + self.chance.below(1_000))).await;
                 let (now, seed) = (self.clock.now(), self.chance.draw());
-                self.change(name, |memory| memory.finished(Outcome::Done, now, seed));
-                Turn::Worked
+                self.change(name, |memory| memory.finished(StepOutcome::Done, now, seed));
+                WorkTurn::Worked
             }
-            action::Step::Acknowledge(version) => {
+            action::ActionStep::Acknowledge(version) => {
                 self.change(name, |memory| memory.acknowledges(&version));
-                Turn::Worked
+                WorkTurn::Worked
             }
-            action::Step::Rest(_) => {
-                self.say(name, &Busy::No);
-                Turn::Rests(None)
+            action::ActionStep::Rest(_) => {
+                self.say(name, &AgentActivity::Idle);
+                WorkTurn::Rests(None)
             }
         }
     }
 
-    /// Puts on the board where an entity stands.
-    fn say(&mut self, name: &EntityName, busy: &Busy) {
+    /// Reports the state of an entity.
+    fn say(&mut self, name: &EntityName, busy: &AgentActivity) {
         let memory = self.memory(name);
         let wellness = self.wellness.entry(name.clone()).or_default();
-        wellness.observe(memory.settled(), &Vital::NoChecks, self.clock.now());
-        let account = Account::of(&memory, busy, &Vital::NoChecks, wellness.since());
+        wellness.observe(memory.settled(), &CheckSummary::NoChecks, self.clock.now());
+        let account = EntityAccount::of(&memory, busy, &CheckSummary::NoChecks, wellness.since());
         self.board.send_if_modified(|board| {
             let same = board.entities.get(name) == Some(&account);
             if !same {
@@ -183,8 +185,8 @@ impl Work {
     }
 }
 
-/// What came of looking at one entity.
-enum Turn {
+/// The outcome of one look at an entity.
+enum WorkTurn {
     Worked,
     Rests(Option<Timestamp>),
 }

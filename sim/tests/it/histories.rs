@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bellwether_sim::chaos::Mood;
-use bellwether_sim::history::{Options, Outcome, Without, authority, play};
+use bellwether_sim::chaos::FaultMix;
+use bellwether_sim::history::{DisabledRule, Options, Outcome, authority, play};
 
 fn with_authority<T>(work: impl FnOnce(&Path) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
@@ -12,8 +12,8 @@ fn with_authority<T>(work: impl FnOnce(&Path) -> T) -> T {
     work(dir.path())
 }
 
-fn hold(mood: Mood, seeds: impl IntoIterator<Item = u64>) {
-    let options = Options { mood, ..Options::default() };
+fn hold(mix: FaultMix, seeds: impl IntoIterator<Item = u64>) {
+    let options = Options { mix, ..Options::default() };
     with_authority(|dir| {
         for seed in seeds {
             let Outcome { broken, lines, .. } = play(seed, &options, dir).unwrap();
@@ -23,9 +23,9 @@ fn hold(mood: Mood, seeds: impl IntoIterator<Item = u64>) {
 }
 
 /// Whether some law breaks within so many histories of servers that do without a rule.
-fn breaks(mood: Mood, without: Without, histories: u64) -> bool {
+fn breaks(mix: FaultMix, without: DisabledRule, histories: u64) -> bool {
     let (trouble, peace) = (Duration::from_secs(240), Duration::from_secs(200));
-    let options = Options { mood, without: Some(without), trouble, peace };
+    let options = Options { mix, without: Some(without), trouble, peace };
     with_authority(|dir| (1..=histories).any(|seed| !play(seed, &options, dir).unwrap().broken.is_empty()))
 }
 
@@ -42,30 +42,30 @@ fn the_same_seed_gives_the_same_history_and_another_one_another() {
 
 #[test]
 fn whatever_goes_wrong_the_laws_hold_and_all_comes_to_rest() {
-    hold(Mood::Everything, 1..=10);
+    hold(FaultMix::Everything, 1..=10);
 }
 
 #[test]
 fn on_a_store_that_keeps_its_word_the_laws_hold() {
-    hold(Mood::Honest, 11..=16);
+    hold(FaultMix::Honest, 11..=16);
 }
 
 #[test]
 fn servers_that_stand_still_for_long_write_nothing_when_they_wake() {
-    hold(Mood::Standing, 17..=22);
+    hold(FaultMix::Standing, 17..=22);
 }
 
 #[test]
 fn what_a_watch_did_not_tell_is_found_by_listing() {
-    hold(Mood::Forgetful, 23..=28);
+    hold(FaultMix::Forgetful, 23..=28);
 }
 
 #[test]
 fn without_comparing_the_leadership_one_that_lost_it_writes() {
-    assert!(breaks(Mood::Standing, Without::Fencing, 40));
+    assert!(breaks(FaultMix::Standing, DisabledRule::Fencing, 40));
 }
 
 #[test]
 fn without_listing_anew_what_was_not_told_is_never_known() {
-    assert!(breaks(Mood::Forgetful, Without::Relisting, 40));
+    assert!(breaks(FaultMix::Forgetful, DisabledRule::Relisting, 40));
 }

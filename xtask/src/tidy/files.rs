@@ -27,7 +27,7 @@ const ONE_PLACE: [(&str, &[&str]); 5] = [
         ],
     ),
     ("\"/v1/", &["crates/api/src/paths.rs"]),
-    ("\"/bw/", &["crates/server/src/records/keys.rs"]),
+    ("\"/bw/", &["crates/server/src/records/key_text.rs"]),
 ];
 
 pub(super) fn check(root: &Path, sources: &[String]) -> Result<Vec<String>> {

@@ -5,13 +5,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use bellwether_rt::fail::{self, Point};
+use bellwether_rt::fail::{self, FailPoint};
 use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-use super::Facts;
-use super::log::Log;
-use super::output::{Tail, drain};
+use super::CommandFacts;
+use super::log::EntityLog;
+use super::output::OutputTail;
 use crate::config::recipe::Command;
 
 /// The exit code that says "not yet" (`EX_TEMPFAIL`).
@@ -22,17 +23,17 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ended {
-    pub(crate) exit: Exit,
+pub(crate) struct CommandResult {
+    pub(crate) exit: CommandExit,
     /// The last bytes of its output.
     pub(crate) tail: String,
 }
 
 /// How a command ended, in one word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum CommandExit {
     /// Exit code 0.
-    Done,
+    Success,
     /// Exit code 75.
     NotYet,
     /// Any other exit code.
@@ -45,10 +46,10 @@ pub(crate) enum Exit {
     NotStarted(String),
 }
 
-impl std::fmt::Display for Exit {
+impl std::fmt::Display for CommandExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Done => f.write_str("exit code 0"),
+            Self::Success => f.write_str("exit code 0"),
             Self::NotYet => write!(f, "exit code {NOT_YET}, not yet"),
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Signal(number) => write!(f, "ended by signal {number}"),
@@ -58,11 +59,11 @@ impl std::fmt::Display for Exit {
     }
 }
 
-impl Exit {
+impl CommandExit {
     /// The exit code, if it ran to its end.
     pub(crate) fn code(&self) -> Option<i32> {
         match self {
-            Self::Done => Some(0),
+            Self::Success => Some(0),
             Self::NotYet => Some(NOT_YET),
             Self::Code(code) => Some(*code),
             Self::Signal(_) | Self::TimedOut(_) | Self::NotStarted(_) => None,
@@ -71,7 +72,7 @@ impl Exit {
 
     pub(crate) fn of(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
-            (Some(0), _) => Self::Done,
+            (Some(0), _) => Self::Success,
             (Some(NOT_YET), _) => Self::NotYet,
             (Some(code), _) => Self::Code(code),
             (None, signal) => Self::Signal(signal.unwrap_or_default()),
@@ -80,9 +81,9 @@ impl Exit {
 }
 
 /// Kills a command's whole group when dropped before the command ended.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     fn kill(&mut self) {
         let Some(pid) = self.0.take() else { return };
         match kill_process_group(pid, Signal::KILL) {
@@ -94,7 +95,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }
@@ -103,17 +104,17 @@ impl Drop for Group {
 /// Runs `command` to its end, or kills its group after `deadline`, or when this is dropped.
 pub(crate) async fn run(
     command: &Command,
-    facts: &Facts,
+    facts: &CommandFacts,
     deadline: Duration,
-    mut log: Option<&mut Log>,
-) -> Ended {
-    let mut tail = Tail::default();
+    mut log: Option<&mut EntityLog>,
+) -> CommandResult {
+    let mut tail = OutputTail::default();
     let not_started = |error: std::io::Error| {
         let reason = match command.argv.first() {
             Some(program) => format!("{program}: {error}"),
             None => error.to_string(),
         };
-        Ended { exit: Exit::NotStarted(reason), tail: String::new() }
+        CommandResult { exit: CommandExit::NotStarted(reason), tail: String::new() }
     };
     if let Some(log) = &mut log {
         log.write(format!("--- {} {:?}\n", facts.run, command.argv).as_bytes());
@@ -122,9 +123,9 @@ pub(crate) async fn run(
         Ok(started) => started,
         Err(error) => return not_started(error),
     };
-    fail::pass(Point::ProgramStarted);
+    fail::pass(FailPoint::ProgramStarted);
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let mut group = Group(pid);
+    let mut group = ProcessGroup(pid);
     let ends = async {
         // Both go on until the child has ended; a pipe that closes early only ends the reading.
         tokio::select! {
@@ -137,7 +138,7 @@ pub(crate) async fn run(
         Ok(Ok(status)) => {
             // It has ended and was reaped: its number may be another's soon.
             group.0 = None;
-            Exit::of(status)
+            CommandExit::of(status)
         }
         Ok(Err(error)) => return not_started(error),
         Err(_) => {
@@ -145,7 +146,7 @@ pub(crate) async fn run(
             if let Err(error) = child.wait().await {
                 tracing::warn!(%error, "could not wait for a killed command");
             }
-            Exit::TimedOut(deadline)
+            CommandExit::TimedOut(deadline)
         }
     };
     let rest = drain(&mut output, &mut tail, log.as_deref_mut());
@@ -156,11 +157,14 @@ pub(crate) async fn run(
     if let Some(log) = &mut log {
         log.write(format!("--- {exit}\n").as_bytes());
     }
-    fail::pass(Point::ProgramEnded);
-    Ended { exit, tail: tail.text() }
+    fail::pass(FailPoint::ProgramEnded);
+    CommandResult { exit, tail: tail.text() }
 }
 
-fn start(command: &Command, facts: &Facts) -> std::io::Result<(tokio::process::Child, pipe::Receiver)> {
+fn start(
+    command: &Command,
+    facts: &CommandFacts,
+) -> std::io::Result<(tokio::process::Child, pipe::Receiver)> {
     let (program, arguments) =
         command.argv.split_first().ok_or_else(|| std::io::Error::other("no program"))?;
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
@@ -179,6 +183,25 @@ fn start(command: &Command, facts: &Facts) -> std::io::Result<(tokio::process::C
     Ok((child, pipe::Receiver::from_owned_fd(reader)?))
 }
 
+/// Reads the pipe into the tail and the log until its last writer is gone. Cancel safe: what was read is in both.
+async fn drain(output: &mut pipe::Receiver, tail: &mut OutputTail, log: Option<&mut EntityLog>) {
+    let mut log = log;
+    let mut buffer = vec![0_u8; 8_192];
+    loop {
+        match output.read(&mut buffer).await {
+            Ok(0) => return,
+            Ok(count) => {
+                let read = buffer.get(..count).unwrap_or_default();
+                tail.add(read);
+                if let Some(log) = &mut log {
+                    log.write(read);
+                }
+            }
+            Err(error) => return tracing::warn!(%error, "could not read a command's output"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,8 +211,8 @@ mod tests {
         Command { argv, workdir: "/".into(), env: [("EXTRA".to_owned(), "1".to_owned())].into() }
     }
 
-    async fn end(script: &str, deadline: Duration) -> Ended {
-        let facts = Facts { version: "v1".into(), ..Facts::default() };
+    async fn end(script: &str, deadline: Duration) -> CommandResult {
+        let facts = CommandFacts { version: "v1".into(), ..CommandFacts::default() };
         run(&shell(script), &facts, deadline, None).await
     }
 
@@ -197,13 +220,13 @@ mod tests {
 
     #[tokio::test]
     async fn exit_codes_signals_and_missing_programs_are_told_apart() {
-        assert_eq!(end("exit 0", LONG).await.exit, Exit::Done);
-        assert_eq!(end("exit 75", LONG).await.exit, Exit::NotYet);
-        assert_eq!(end("echo out; echo err >&2; exit 3", LONG).await.exit, Exit::Code(3));
-        assert_eq!(end("kill -9 $$", LONG).await.exit, Exit::Signal(9));
+        assert_eq!(end("exit 0", LONG).await.exit, CommandExit::Success);
+        assert_eq!(end("exit 75", LONG).await.exit, CommandExit::NotYet);
+        assert_eq!(end("echo out; echo err >&2; exit 3", LONG).await.exit, CommandExit::Code(3));
+        assert_eq!(end("kill -9 $$", LONG).await.exit, CommandExit::Signal(9));
         let missing = Command { argv: vec!["/no/such".into()], workdir: "/".into(), env: Default::default() };
-        let ended = run(&missing, &Facts::default(), LONG, None).await;
-        assert!(matches!(ended.exit, Exit::NotStarted(reason) if reason.starts_with("/no/such: ")));
+        let ended = run(&missing, &CommandFacts::default(), LONG, None).await;
+        assert!(matches!(ended.exit, CommandExit::NotStarted(reason) if reason.starts_with("/no/such: ")));
     }
 
     #[tokio::test]
@@ -222,7 +245,7 @@ mod tests {
     #[tokio::test]
     async fn a_hanging_command_dies_with_its_children_at_the_deadline() {
         let ended = end("sleep 600 & echo $!; wait", Duration::from_millis(300)).await;
-        assert_eq!(ended.exit, Exit::TimedOut(Duration::from_millis(300)));
+        assert_eq!(ended.exit, CommandExit::TimedOut(Duration::from_millis(300)));
         let child: i32 = ended.tail.trim().parse().unwrap();
         let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).ok();
         let gone = || state().is_none_or(|stat| stat.contains(") Z "));
@@ -238,7 +261,7 @@ mod tests {
     #[tokio::test]
     async fn a_flood_of_output_is_read_and_only_its_end_kept() {
         let ended = end("yes flood | head -c 20000000; echo; echo end", LONG).await;
-        assert_eq!(ended.exit, Exit::Done);
+        assert_eq!(ended.exit, CommandExit::Success);
         assert!(ended.tail.len() <= 2_048 && ended.tail.ends_with("end\n"));
     }
 
@@ -246,7 +269,7 @@ mod tests {
     async fn a_program_left_behind_does_not_hold_the_command_open() {
         let started = std::pin::pin!(end("sleep 600 & echo $!", LONG));
         let ended = tokio::time::timeout(Duration::from_secs(10), started).await.unwrap();
-        assert_eq!(ended.exit, Exit::Done);
+        assert_eq!(ended.exit, CommandExit::Success);
         let pid = Pid::from_raw(ended.tail.trim().parse().unwrap()).unwrap();
         rustix::process::kill_process(pid, Signal::KILL).unwrap();
     }

@@ -12,15 +12,15 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-pub(crate) use journal::{Journal, Phase};
-use write::{Looks, sync_dir, write_new};
+pub(crate) use journal::{FileJournal, JournalPhase};
+use write::{FileMode, sync_dir, write_new};
 
 /// Mode of a file that is new and has none said.
 const NEW_MODE: u32 = 0o644;
 
 /// A file that is written beside the place it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Staged {
+pub(crate) struct StagedFile {
     /// Where it is to be.
     pub(crate) path: PathBuf,
     /// Where it is.
@@ -31,7 +31,7 @@ pub(crate) struct Staged {
 ///
 /// # Errors
 /// One line with the file and the reason; nothing is left beside then.
-pub(crate) fn stage((path, mode): (&Path, Option<u32>), text: &str) -> Result<Option<Staged>, String> {
+pub(crate) fn stage((path, mode): (&Path, Option<u32>), text: &str) -> Result<Option<StagedFile>, String> {
     let old = look(path)?;
     if let Some(old) = &old
         && mode.is_none_or(|mode| mode == old.mode)
@@ -43,11 +43,11 @@ pub(crate) fn stage((path, mode): (&Path, Option<u32>), text: &str) -> Result<Op
     }
     let beside = beside(path, "new");
     let looks = match old {
-        Some(old) => Looks { mode: mode.unwrap_or(old.mode), ..old },
-        None => Looks { mode: mode.unwrap_or(NEW_MODE), owner: None },
+        Some(old) => FileMode { mode: mode.unwrap_or(old.mode), ..old },
+        None => FileMode { mode: mode.unwrap_or(NEW_MODE), owner: None },
     };
     match write_new(&beside, text.as_bytes(), &looks) {
-        Ok(()) => Ok(Some(Staged { path: path.to_owned(), beside })),
+        Ok(()) => Ok(Some(StagedFile { path: path.to_owned(), beside })),
         Err(error) => {
             let reason = said("write", &beside, &error);
             drop(fs::remove_file(&beside));
@@ -57,7 +57,7 @@ pub(crate) fn stage((path, mode): (&Path, Option<u32>), text: &str) -> Result<Op
 }
 
 /// Forgets what is beside.
-pub(crate) fn unstage(staged: &[Staged]) {
+pub(crate) fn unstage(staged: &[StagedFile]) {
     for each in staged {
         match fs::remove_file(&each.beside) {
             Ok(()) => {}
@@ -72,7 +72,7 @@ pub(crate) fn unstage(staged: &[Staged]) {
 ///
 /// # Errors
 /// One line with the file and the reason; everything is as it was last read then.
-pub(crate) fn place(journal: &mut Journal, staged: &[Staged]) -> Result<(), String> {
+pub(crate) fn place(journal: &mut FileJournal, staged: &[StagedFile]) -> Result<(), String> {
     let all_read = journal.is_empty();
     for each in staged.iter().filter(|each| !journal.names(&each.path)).collect::<Vec<_>>() {
         let existed = copy_aside(&each.path).inspect_err(|_| unstage(staged))?;
@@ -81,13 +81,13 @@ pub(crate) fn place(journal: &mut Journal, staged: &[Staged]) -> Result<(), Stri
     if journal.is_empty() {
         return Ok(());
     }
-    journal.write(Phase::Placed).inspect_err(|_| unstage(staged))?;
+    journal.write(JournalPhase::Placed).inspect_err(|_| unstage(staged))?;
     for each in staged {
         if let Err(error) = fs::rename(&each.beside, &each.path).and_then(|()| sync_dir(&each.path)) {
             let reason = said("replace", &each.path, &error);
             unstage(staged);
             // What was not read before is still to be read.
-            let settle = |journal: &mut Journal| if all_read { settle(journal) } else { Ok(()) };
+            let settle = |journal: &mut FileJournal| if all_read { settle(journal) } else { Ok(()) };
             return match put_back(journal).and_then(|()| settle(journal)) {
                 Ok(()) => Err(reason),
                 Err(worse) => Err(format!("{reason}; and {worse}")),
@@ -112,8 +112,8 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<bool, String> {
 ///
 /// # Errors
 /// One line with the file and the reason.
-pub(crate) fn put_back(journal: &mut Journal) -> Result<(), String> {
-    journal.write(Phase::Returning)?;
+pub(crate) fn put_back(journal: &mut FileJournal) -> Result<(), String> {
+    journal.write(JournalPhase::Returning)?;
     for (path, existed) in journal.files() {
         let done = if existed {
             let (copy, beside) = (beside(path, "old"), beside(path, "new"));
@@ -133,7 +133,7 @@ pub(crate) fn put_back(journal: &mut Journal) -> Result<(), String> {
 ///
 /// # Errors
 /// One line with the file and the reason.
-pub(crate) fn settle(journal: &mut Journal) -> Result<(), String> {
+pub(crate) fn settle(journal: &mut FileJournal) -> Result<(), String> {
     let copies: Vec<PathBuf> = journal.files().map(|(path, _)| beside(path, "old")).collect();
     journal.clear()?;
     for copy in copies {
@@ -155,12 +155,13 @@ fn copy_aside(path: &Path) -> Result<bool, String> {
 
 fn duplicate(from: &Path, to: &Path) -> io::Result<()> {
     let about = fs::metadata(from)?;
-    let looks = Looks { mode: about.permissions().mode() & 0o7777, owner: Some((about.uid(), about.gid())) };
+    let looks =
+        FileMode { mode: about.permissions().mode() & 0o7777, owner: Some((about.uid(), about.gid())) };
     write_new(to, &fs::read(from)?, &looks)
 }
 
 /// How the file at `path` looks, or none if there is none and its directory is there.
-fn look(path: &Path) -> Result<Option<Looks>, String> {
+fn look(path: &Path) -> Result<Option<FileMode>, String> {
     let about = match fs::symlink_metadata(path) {
         Ok(about) => about,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -182,7 +183,7 @@ fn look(path: &Path) -> Result<Option<Looks>, String> {
         return Err(format!("could not write {}: there is something that is no file", path.display()));
     }
     let owner = Some((about.uid(), about.gid()));
-    Ok(Some(Looks { mode: about.permissions().mode() & 0o7777, owner }))
+    Ok(Some(FileMode { mode: about.permissions().mode() & 0o7777, owner }))
 }
 
 fn is_same(path: &Path, text: &str) -> io::Result<bool> {

@@ -8,38 +8,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::records::evidence::MAX_TAIL_BYTES;
 
-use super::output::{Tail, visible};
+use super::output::{OutputTail, visible};
 
 /// A log is turned over at this size: with the older one, 16 MiB per entity at most.
 const MAX_LOG_BYTES: u64 = 8 << 20;
 
-/// The end of what is written through one [`Log`] that is remembered: what is kept and sent of a run that fails.
+/// The end of what is written through one [`EntityLog`] that is remembered: what is kept and sent of a run that fails.
 pub(crate) const RECENT_BYTES: usize = 64 << 10;
 
 /// An entity's log, open for appending. A log that cannot be written is no reason to stop: it says so once.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct EntityLog {
     path: PathBuf,
     file: Option<File>,
     bytes: u64,
-    recent: Recent,
+    recent: RunOutput,
 }
 
 /// The end of what one run said, through however many logs. Cheap to clone; all clones are the same.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Recent(Arc<Mutex<Said>>);
+pub(crate) struct RunOutput(Arc<Mutex<RunOutputState>>);
 
 #[derive(Debug, Default)]
-struct Said {
+struct RunOutputState {
     /// At most twice [`RECENT_BYTES`].
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl Recent {
+impl RunOutput {
     /// Begins anew.
     pub(crate) fn clear(&self) {
-        *self.said() = Said::default();
+        *self.said() = RunOutputState::default();
     }
 
     /// How many bytes were said.
@@ -65,15 +65,15 @@ impl Recent {
         }
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
+    fn said(&self) -> MutexGuard<'_, RunOutputState> {
         // What is behind it is whole after every change, so a panic elsewhere is no reason not to look.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Log {
+impl EntityLog {
     /// Opens `path` for appending; what is written is remembered in `recent` too.
-    pub(crate) fn open(path: &Path, recent: Recent) -> Self {
+    pub(crate) fn open(path: &Path, recent: RunOutput) -> Self {
         let mut log = Self { path: path.to_owned(), file: None, bytes: 0, recent };
         match append(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
             Ok((bytes, file)) => (log.bytes, log.file) = (bytes, Some(file)),
@@ -85,7 +85,7 @@ impl Log {
     }
 
     /// What the run said so far.
-    pub(crate) fn recent(&self) -> &Recent {
+    pub(crate) fn recent(&self) -> &RunOutput {
         &self.recent
     }
 
@@ -150,7 +150,7 @@ pub(crate) fn tail(path: &Path, from: u64) -> String {
         file.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    let mut tail = Tail::default();
+    let mut tail = OutputTail::default();
     match read() {
         Ok(bytes) => tail.add(&bytes),
         Err(error) => tracing::debug!(path = %path.display(), %error, "could not read a log"),
@@ -172,7 +172,7 @@ mod tests {
     fn a_log_stays_within_its_size_with_one_older() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("web.log");
-        let mut log = Log::open(&path, Recent::default());
+        let mut log = EntityLog::open(&path, RunOutput::default());
         for _ in 0..40 {
             log.write(&vec![b'x'; 1 << 20]);
         }
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn the_end_of_what_was_written_is_remembered() {
         let dir = tempfile::tempdir().unwrap();
-        let recent = Recent::default();
-        let mut log = Log::open(&dir.path().join("web.log"), recent.clone());
+        let recent = RunOutput::default();
+        let mut log = EntityLog::open(&dir.path().join("web.log"), recent.clone());
         log.write(b"one\n");
         let begin = recent.written();
         log.write(b"two\n");

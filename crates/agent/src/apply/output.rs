@@ -1,16 +1,12 @@
 //! A command's output: all of it read, little of it kept.
 
 use bellwether_core::records::evidence::MAX_TAIL_BYTES;
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe::Receiver;
-
-use super::log::Log;
 
 /// The last bytes of an output.
 #[derive(Debug, Default)]
-pub(crate) struct Tail(Vec<u8>);
+pub(crate) struct OutputTail(Vec<u8>);
 
-impl Tail {
+impl OutputTail {
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
         let over = self.0.len().saturating_sub(MAX_TAIL_BYTES);
@@ -32,37 +28,18 @@ pub(crate) fn visible(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(shown).collect()
 }
 
-/// Reads the pipe into the tail and the log until its last writer is gone. Cancel safe: what was read is in both.
-pub(crate) async fn drain(pipe: &mut Receiver, tail: &mut Tail, log: Option<&mut Log>) {
-    let mut log = log;
-    let mut buffer = vec![0_u8; 8_192];
-    loop {
-        match pipe.read(&mut buffer).await {
-            Ok(0) => return,
-            Ok(count) => {
-                let read = buffer.get(..count).unwrap_or_default();
-                tail.add(read);
-                if let Some(log) = &mut log {
-                    log.write(read);
-                }
-            }
-            Err(error) => return tracing::warn!(%error, "could not read a command's output"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn only_the_end_is_kept_and_it_is_text() {
-        let mut tail = Tail::default();
+        let mut tail = OutputTail::default();
         tail.add(&[b'a'; 5_000]);
         tail.add("é\u{1b}[1m end\n".as_bytes());
         let text = tail.text();
         assert!(text.len() <= MAX_TAIL_BYTES && text.ends_with("é\u{fffd}[1m end\n"), "{text}");
-        let mut tail = Tail::default();
+        let mut tail = OutputTail::default();
         tail.add(&[0xff; 3_000]);
         assert!(tail.text().len() <= MAX_TAIL_BYTES);
     }

@@ -1,76 +1,20 @@
 //! One part of an apply: its runners one after the other, within one deadline, and what came of them.
 
+mod context;
 mod directory;
 mod puppet;
 mod systemd;
 
-use std::time::Duration;
+use bellwether_core::local::memory::StepOutcome;
 
-use bellwether_core::local::memory::Outcome;
-use bellwether_core::records::evidence::Evidence;
-use bellwether_rt::tasks::Tasks;
-use tokio::time::Instant;
+pub(crate) use context::PartContext;
 
-use super::Facts;
-use super::exec::{self, Ended, Exit};
-use super::log::Log;
-use crate::config::recipe::{Command, Runner};
-
-/// What the runners of a part share.
-#[derive(Debug)]
-pub(crate) struct Job<'a> {
-    pub(crate) facts: &'a Facts,
-    pub(crate) log: &'a mut Log,
-    tasks: &'a Tasks,
-    limit: Duration,
-    ends: Instant,
-}
-
-impl<'a> Job<'a> {
-    /// A job that may take as long as `limit`, from now on.
-    pub(crate) fn new(facts: &'a Facts, limit: Duration, log: &'a mut Log, tasks: &'a Tasks) -> Self {
-        Self { facts, log, tasks, limit, ends: Instant::now() + limit }
-    }
-
-    fn left(&self) -> Duration {
-        self.ends.saturating_duration_since(Instant::now())
-    }
-
-    async fn run(&mut self, command: &Command) -> Ended {
-        let left = self.left();
-        exec::run(command, self.facts, left, Some(self.log)).await
-    }
-
-    /// How a command ended, in words. The limit is the part's, not what was left of it for this command.
-    fn words(&self, exit: &Exit) -> String {
-        match exit {
-            Exit::TimedOut(_) => format!("killed, because the part took longer than {:?}", self.limit),
-            Exit::Done | Exit::NotYet | Exit::Code(_) | Exit::Signal(_) | Exit::NotStarted(_) => {
-                exit.to_string()
-            }
-        }
-    }
-
-    /// Runs one command: exit code 0 is done, 75 not yet, anything else failed.
-    async fn exec(&mut self, which: &str, command: &Command) -> Outcome {
-        let ended = self.run(command).await;
-        let summary = format!("{which}: {}", self.words(&ended.exit));
-        let evidence =
-            Evidence { summary, exit_code: ended.exit.code(), tail: ended.tail, failing_checks: Vec::new() };
-        match ended.exit {
-            Exit::Done => Outcome::Done,
-            Exit::NotYet => Outcome::NotYet(evidence),
-            Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut(_) | Exit::NotStarted(_) => {
-                Outcome::Failed(evidence)
-            }
-        }
-    }
-}
+use crate::config::recipe::Runner;
 
 /// Runs `runners` in order until one does not succeed. `what` names the part in evidence.
 ///
 /// Dropping this kills the command that runs.
-pub(crate) async fn run_all(what: &str, runners: &[Runner], job: &mut Job<'_>) -> Outcome {
+pub(crate) async fn run_all(what: &str, runners: &[Runner], job: &mut PartContext<'_>) -> StepOutcome {
     for (number, runner) in (1_usize..).zip(runners) {
         let which = if runners.len() == 1 { what.to_owned() } else { format!("{what}, command {number}") };
         let outcome = match runner {
@@ -79,9 +23,9 @@ pub(crate) async fn run_all(what: &str, runners: &[Runner], job: &mut Job<'_>) -
             Runner::Systemd(unit) => systemd::run(what, unit, job).await,
             Runner::Directory(directory) => directory::run(what, directory, job).await,
         };
-        if outcome != Outcome::Done {
+        if outcome != StepOutcome::Done {
             return outcome;
         }
     }
-    Outcome::Done
+    StepOutcome::Done
 }

@@ -15,8 +15,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use super::Facts;
-use super::exec::Exit;
+use super::CommandFacts;
+use super::exec::CommandExit;
 use super::log;
 use crate::config::recipe::Command;
 
@@ -25,7 +25,7 @@ const LOG_PERIOD: Duration = Duration::from_secs(5);
 
 /// What tells a process from every other that ever had its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct ProcessMark {
     /// Its number, which is its group's too.
     pub(crate) pid: i32,
     /// When it started, in clock ticks since boot: field 22 of `/proc/PID/stat`.
@@ -36,23 +36,28 @@ pub(crate) struct Mark {
 
 /// A process that is watched. Dropping it stops the watching, not the process.
 #[derive(Debug)]
-pub(crate) struct Process {
-    mark: Mark,
+pub(crate) struct SupervisedProcess {
+    mark: ProcessMark,
     pid: Pid,
     ended: watch::Receiver<Option<Evidence>>,
 }
 
 /// A process's group, where it writes, and from which byte on that is its own.
 #[derive(Debug, Clone)]
-struct Output {
+struct ProcessOutput {
     group: Pid,
     path: PathBuf,
     from: u64,
 }
 
-impl Process {
+impl SupervisedProcess {
     /// Starts `command`, its output appended to the log at `path`.
-    pub(crate) fn start(command: &Command, facts: &Facts, path: &Path, tasks: &Tasks) -> io::Result<Self> {
+    pub(crate) fn start(
+        command: &Command,
+        facts: &CommandFacts,
+        path: &Path,
+        tasks: &Tasks,
+    ) -> io::Result<Self> {
         let (program, arguments) =
             command.argv.split_first().ok_or_else(|| io::Error::other("no program"))?;
         let fill = |text: &String| text.replace("{version}", &facts.version);
@@ -74,15 +79,15 @@ impl Process {
         let pid = Pid::from_raw(number).ok_or_else(|| io::Error::other("it has no number"))?;
         // It is not reaped yet, so even one that has ended still has its start time.
         let (_, started_ticks) = stat(number)?;
-        let mark = Mark { pid: number, started_ticks, boot_id: boot_id()? };
+        let mark = ProcessMark { pid: number, started_ticks, boot_id: boot_id()? };
         let (sender, ended) = watch::channel(None);
-        let output = Output { group: pid, path: path.to_owned(), from };
+        let output = ProcessOutput { group: pid, path: path.to_owned(), from };
         tasks.spawn("process", watch_own(child, sender, output, tasks.clone()));
         Ok(Self { mark, pid, ended })
     }
 
     /// Takes over a process that an earlier agent started; `None` when it is gone.
-    pub(crate) fn adopt(mark: &Mark, path: &Path, tasks: &Tasks) -> io::Result<Option<Self>> {
+    pub(crate) fn adopt(mark: &ProcessMark, path: &Path, tasks: &Tasks) -> io::Result<Option<Self>> {
         let Some(pid) = Pid::from_raw(mark.pid) else { return Ok(None) };
         if mark.before_boot()? {
             return Ok(None);
@@ -100,13 +105,13 @@ impl Process {
             Err(error) => return Err(error),
         }
         let (sender, ended) = watch::channel(None);
-        let output = Output { group: pid, path: path.to_owned(), from: 0 };
+        let output = ProcessOutput { group: pid, path: path.to_owned(), from: 0 };
         tasks.spawn("process", watch_adopted(waitable(handle)?, sender, output, tasks.clone()));
         Ok(Some(Self { mark: mark.clone(), pid, ended }))
     }
 
     /// What goes into the ledger.
-    pub(crate) fn mark(&self) -> &Mark {
+    pub(crate) fn mark(&self) -> &ProcessMark {
         &self.mark
     }
 
@@ -154,12 +159,12 @@ fn waitable(handle: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 async fn watch_own(
     mut child: tokio::process::Child,
     ended: watch::Sender<Option<Evidence>>,
-    output: Output,
+    output: ProcessOutput,
     tasks: Tasks,
 ) {
     let exit = tokio::select! {
         // wait is cancel safe; a child that outlives its watcher is reaped by the runtime.
-        status = child.wait() => status.map_or_else(|error| Exit::NotStarted(error.to_string()), Exit::of),
+        status = child.wait() => status.map_or_else(|error| CommandExit::NotStarted(error.to_string()), CommandExit::of),
         () = keep_log(&output, &tasks, &ended) => return,
     };
     // It takes its group along: what it left running would hold the ports of the one that comes next.
@@ -176,7 +181,7 @@ async fn watch_own(
 async fn watch_adopted(
     handle: AsyncFd<OwnedFd>,
     ended: watch::Sender<Option<Evidence>>,
-    output: Output,
+    output: ProcessOutput,
     tasks: Tasks,
 ) {
     tokio::select! {
@@ -199,7 +204,7 @@ async fn watch_adopted(
 
 /// Keeps the log within its size until nobody watches any more. That, and not the agent's end, ends the watching: a process
 /// that is stopped with the agent is watched until it is gone.
-async fn keep_log(output: &Output, tasks: &Tasks, ended: &watch::Sender<Option<Evidence>>) {
+async fn keep_log(output: &ProcessOutput, tasks: &Tasks, ended: &watch::Sender<Option<Evidence>>) {
     loop {
         let path = output.path.clone();
         tokio::select! {
@@ -213,7 +218,7 @@ async fn keep_log(output: &Output, tasks: &Tasks, ended: &watch::Sender<Option<E
     }
 }
 
-impl Mark {
+impl ProcessMark {
     /// Whether the machine has been started anew since.
     pub(crate) fn before_boot(&self) -> io::Result<bool> {
         Ok(boot_id()? != self.boot_id)

@@ -22,7 +22,7 @@ const MAX_STEPS: u64 = 2_000_000;
 
 /// What a template can speak of.
 #[derive(Debug, Clone)]
-pub(crate) struct Scene {
+pub(crate) struct RenderContext {
     pub(crate) params: Params,
     pub(crate) node: String,
     pub(crate) namespace: String,
@@ -35,13 +35,13 @@ pub(crate) struct Scene {
 ///
 /// # Errors
 /// One line with the template, the line in it, and the reason.
-pub(crate) fn render(name: &str, source: &str, scene: &Scene) -> Result<String, String> {
+pub(crate) fn render(name: &str, source: &str, context: &RenderContext) -> Result<String, String> {
     let context = minijinja::context! {
-        params => Value::from(Serde(&scene.params)),
-        node => minijinja::context! { name => &*scene.node, namespace => &*scene.namespace },
-        entity => &*scene.entity,
-        version => &*scene.version,
-        revision => scene.revision,
+        params => Value::from(Serde(&context.params)),
+        node => minijinja::context! { name => &*context.node, namespace => &*context.namespace },
+        entity => &*context.entity,
+        version => &*context.version,
+        revision => context.revision,
     };
     draw((name, source), context, "the profile has no such param at this revision")
 }
@@ -60,7 +60,7 @@ pub(crate) fn draw((name, source): (&str, &str), context: Value, undefined: &str
     let worded = |error| worded((name, source), &error, undefined);
     let environment = environment().map_err(worded)?;
     let template = environment.template_from_named_str(name, source).map_err(worded)?;
-    let mut text = Capped(Vec::new());
+    let mut text = CappedText(Vec::new());
     template.render_captured_to(context, &mut text).map_err(worded)?;
     String::from_utf8(text.0).map_err(|_| format!("{name}: what it renders to is not text"))
 }
@@ -148,9 +148,9 @@ fn plain(error: &minijinja::Error) -> String {
 }
 
 /// Text that does not grow past its limit.
-struct Capped(Vec<u8>);
+struct CappedText(Vec<u8>);
 
-impl Write for Capped {
+impl Write for CappedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MAX_TEXT_BYTES {
             return Err(io::Error::other("too long"));

@@ -2,25 +2,29 @@
 
 use std::time::Duration;
 
-use crate::apply::Facts;
-use crate::apply::exec::{Exit, run};
+use crate::apply::CommandFacts;
+use crate::apply::exec::{CommandExit, run};
 use crate::config::recipe::Command;
 
 /// Runs the command, killing its group at the limit.
 pub(super) async fn ask(
     command: &Command,
     warning: Option<i32>,
-    facts: &Facts,
+    facts: &CommandFacts,
     limit: Duration,
 ) -> Result<Option<String>, String> {
     let ended = run(command, facts, limit, None).await;
     let last = ended.tail.lines().next_back().unwrap_or_default();
     match ended.exit {
-        Exit::Done => Ok(None),
-        Exit::Code(code) if Some(code) == warning => {
+        CommandExit::Success => Ok(None),
+        CommandExit::Code(code) if Some(code) == warning => {
             Ok(Some(if last.is_empty() { format!("exit code {code}") } else { last.to_owned() }))
         }
-        exit @ (Exit::NotYet | Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut(_) | Exit::NotStarted(_)) => {
+        exit @ (CommandExit::NotYet
+        | CommandExit::Code(_)
+        | CommandExit::Signal(_)
+        | CommandExit::TimedOut(_)
+        | CommandExit::NotStarted(_)) => {
             Err(if last.is_empty() { exit.to_string() } else { format!("{exit}: {last}") })
         }
     }

@@ -10,16 +10,17 @@ use crate::config::recipe::Command;
 
 const LONG: Duration = Duration::from_secs(20);
 
-fn check(probe: Probe) -> BTreeMap<CheckName, Check> {
+fn check(probe: Probe) -> BTreeMap<CheckName, CheckRecipe> {
     let hysteresis = Hysteresis { fall: 2, rise: 1 };
     let (interval, timeout) = (Span::from_millis(10), Span::from_millis(300));
-    [(CheckName::parse("it").unwrap(), Check { probe, interval, timeout, hysteresis })].into()
+    [(CheckName::parse("it").unwrap(), CheckRecipe { probe, interval, timeout, hysteresis })].into()
 }
 
 /// The first verdict.
-async fn verdict(probe: Probe) -> Verdict {
+async fn verdict(probe: Probe) -> CheckVerdict {
     let tasks = Tasks::new();
-    let mut checks = Checks::start(&check(probe), &Facts::default(), &Clock::system(), &tasks, 1);
+    let mut checks =
+        EntityChecks::start(&check(probe), &CommandFacts::default(), &Clock::system(), &tasks, 1);
     tokio::time::timeout(LONG, checks.turned()).await.unwrap();
     let now = checks.now();
     now.values().next().unwrap().verdict().clone()
@@ -46,13 +47,13 @@ async fn answering(status: &'static str) -> String {
     address
 }
 
-fn failing(verdict: &Verdict, with: &str) -> bool {
-    matches!(verdict, Verdict::Failing(_, message) if message.contains(with))
+fn failing(verdict: &CheckVerdict, with: &str) -> bool {
+    matches!(verdict, CheckVerdict::Failing(_, message) if message.contains(with))
 }
 
 #[tokio::test]
 async fn a_command_passes_with_exit_code_0_alone() {
-    assert!(matches!(verdict(shell("exit 0")).await, Verdict::Passing(_)));
+    assert!(matches!(verdict(shell("exit 0")).await, CheckVerdict::Passing(_)));
     assert!(failing(&verdict(shell("echo why; exit 2")).await, "exit code 2: why"));
 }
 
@@ -60,19 +61,19 @@ async fn a_command_passes_with_exit_code_0_alone() {
 async fn a_hanging_or_flooding_command_is_bounded() {
     assert!(failing(&verdict(shell("sleep 600")).await, "took longer than 300ms"));
     let flood = verdict(shell("yes flood | tr -d '\\n'")).await;
-    assert!(matches!(flood, Verdict::Failing(_, message) if message.len() <= MAX_MESSAGE_BYTES));
+    assert!(matches!(flood, CheckVerdict::Failing(_, message) if message.len() <= MAX_MESSAGE_BYTES));
 }
 
 #[tokio::test]
 async fn http_wants_its_status_and_tcp_a_listener() {
     let http =
         |authority: &str| Probe::Http { authority: authority.into(), path: "/".into(), status: Some(200) };
-    assert!(matches!(verdict(http(&answering("200 OK").await)).await, Verdict::Passing(_)));
+    assert!(matches!(verdict(http(&answering("200 OK").await)).await, CheckVerdict::Passing(_)));
     assert!(failing(&verdict(http(&answering("500 No").await)).await, "status 500, not 200"));
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap().to_string();
     assert!(failing(&verdict(http(&address)).await, "no answer within 300ms"));
-    assert!(matches!(verdict(Probe::Tcp { authority: address.clone() }).await, Verdict::Passing(_)));
+    assert!(matches!(verdict(Probe::Tcp { authority: address.clone() }).await, CheckVerdict::Passing(_)));
     drop(silent);
     assert!(failing(&verdict(Probe::Tcp { authority: address }).await, "connect to"));
 }

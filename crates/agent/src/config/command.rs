@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 use super::recipe::Command;
 
 /// What commands have unless they say otherwise.
 #[derive(Debug, Clone)]
-pub(super) struct Setting {
+pub(super) struct CommandDefaults {
     pub(super) workdir: PathBuf,
     pub(super) env: BTreeMap<String, String>,
 }
@@ -16,7 +18,7 @@ pub(super) struct Setting {
 pub(super) const FORM: &str = "write an array of strings like [\"/usr/bin/install\", \"-D\"], a table that names a runner, or an array of those; there is no shell";
 
 /// A command with these arguments.
-pub(super) fn command(argv: &[String], setting: &Setting) -> Result<Command, String> {
+pub(super) fn command(argv: &[String], setting: &CommandDefaults) -> Result<Command, String> {
     let program = argv.first().ok_or("a command needs a program")?;
     if program.is_empty() {
         return Err("the program's name is empty".to_owned());
@@ -31,7 +33,7 @@ pub(super) fn command(argv: &[String], setting: &Setting) -> Result<Command, Str
 }
 
 /// The command of a table with `argv`.
-pub(super) fn from_table(table: &toml::Table, setting: &Setting) -> Result<Command, String> {
+pub(super) fn from_table(table: &toml::Table, setting: &CommandDefaults) -> Result<Command, String> {
     let mut setting = setting.clone();
     let mut argv = None;
     for (key, value) in table {
@@ -70,4 +72,27 @@ pub(super) fn variable(name: &str) -> Result<String, String> {
 /// Strings, and nothing else.
 pub(super) fn strings(items: &[toml::Value]) -> Result<Vec<String>, String> {
     items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| FORM.to_owned())).collect()
+}
+
+/// The defaults of the commands of one table, on top of those of the table around it.
+pub(super) fn setting(
+    place: &ConfigPath,
+    env: &BTreeMap<String, String>,
+    workdir: Option<&Path>,
+    outer: Option<&CommandDefaults>,
+) -> Result<CommandDefaults, ConfigError> {
+    let mut setting = outer
+        .cloned()
+        .unwrap_or_else(|| CommandDefaults { workdir: PathBuf::from("/"), env: BTreeMap::new() });
+    for (name, value) in env {
+        let name = variable(name).map_err(|reason| place.at("env").refuse(reason))?;
+        if value.contains('\0') {
+            return Err(place.at("env").refuse(format!("{name} has a zero byte")));
+        }
+        setting.env.insert(name, value.clone());
+    }
+    if let Some(workdir) = workdir {
+        setting.workdir = directory(workdir).map_err(|reason| place.at("workdir").refuse(reason))?;
+    }
+    Ok(setting)
 }

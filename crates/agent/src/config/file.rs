@@ -4,32 +4,32 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use bellwether_api::v1::service::definition::Definition;
+use bellwether_api::v1::service::definition::ServiceDefinition;
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 /// One file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    agent: Option<Agent>,
+struct ConfigFile {
+    agent: Option<AgentTable>,
     #[serde(default)]
-    entity: BTreeMap<String, Entity>,
+    entity: BTreeMap<String, EntityTable>,
     #[serde(default)]
-    action: BTreeMap<String, Action>,
+    action: BTreeMap<String, ActionTable>,
     #[serde(default)]
-    service: Vec<Definition>,
+    service: Vec<ServiceDefinition>,
     #[serde(default)]
-    file: Vec<CatalogueFile>,
-    dns: Option<Dns>,
-    http: Option<Http>,
+    file: Vec<CatalogueFileTable>,
+    dns: Option<DnsTable>,
+    http: Option<HttpTable>,
 }
 
 /// `[agent]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Agent {
+pub(super) struct AgentTable {
     pub(super) name: Option<String>,
     pub(super) namespace: Option<String>,
     pub(super) server: Option<toml::Value>,
@@ -42,7 +42,7 @@ pub(super) struct Agent {
 /// `[dns]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Dns {
+pub(super) struct DnsTable {
     pub(super) listen: Option<Vec<String>>,
     pub(super) domain: Option<String>,
     pub(super) datacentre: Option<String>,
@@ -55,7 +55,7 @@ pub(super) struct Dns {
 /// `[http]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Http {
+pub(super) struct HttpTable {
     pub(super) listen: Option<Vec<String>>,
     #[serde(default)]
     pub(super) allow_remote: bool,
@@ -65,7 +65,7 @@ pub(super) struct Http {
 /// `[entity.NAME]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entity {
+pub(super) struct EntityTable {
     pub(super) r#static: Option<toml::Value>,
     pub(super) dynamic: Option<toml::Value>,
     pub(super) validate: Option<toml::Value>,
@@ -78,18 +78,18 @@ pub(super) struct Entity {
     pub(super) workdir: Option<PathBuf>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
-    pub(super) process: Option<Process>,
+    pub(super) process: Option<ProcessTable>,
     #[serde(default)]
-    pub(super) check: Vec<Check>,
+    pub(super) check: Vec<CheckTable>,
     #[serde(default)]
-    pub(super) file: Vec<Managed>,
+    pub(super) file: Vec<ManagedFileTable>,
     pub(super) action: Option<String>,
 }
 
 /// `[[entity.NAME.file]]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Managed {
+pub(super) struct ManagedFileTable {
     pub(super) path: PathBuf,
     pub(super) template: Option<PathBuf>,
     pub(super) text: Option<String>,
@@ -101,7 +101,7 @@ pub(super) struct Managed {
 /// `[[file]]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CatalogueFile {
+pub(super) struct CatalogueFileTable {
     pub(super) path: PathBuf,
     pub(super) format: Option<String>,
     pub(super) template: Option<PathBuf>,
@@ -123,7 +123,7 @@ pub(super) struct CatalogueFile {
 /// `[action.NAME]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Action {
+pub(super) struct ActionTable {
     pub(super) run: Vec<String>,
     pub(super) timeout: Option<String>,
     pub(super) workdir: Option<PathBuf>,
@@ -136,7 +136,7 @@ pub(super) struct Action {
 /// `[entity.NAME.process]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Process {
+pub(super) struct ProcessTable {
     pub(super) argv: Vec<String>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
@@ -147,7 +147,7 @@ pub(super) struct Process {
 /// `[[entity.NAME.check]]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Check {
+pub(super) struct CheckTable {
     pub(super) name: String,
     pub(super) exec: Option<Vec<String>>,
     pub(super) http: Option<String>,
@@ -161,17 +161,17 @@ pub(super) struct Check {
 
 /// All files together, each section with the file it stands in.
 #[derive(Debug, Default)]
-pub(super) struct Whole {
-    pub(super) agent: Option<(PathBuf, Agent)>,
-    pub(super) entities: BTreeMap<String, (PathBuf, Entity)>,
-    pub(super) actions: BTreeMap<String, (PathBuf, Action)>,
-    pub(super) services: Vec<(PathBuf, Definition)>,
-    pub(super) files: Vec<(PathBuf, CatalogueFile)>,
-    pub(super) dns: Option<(PathBuf, Dns)>,
-    pub(super) http: Option<(PathBuf, Http)>,
+pub(super) struct ConfigTables {
+    pub(super) agent: Option<(PathBuf, AgentTable)>,
+    pub(super) entities: BTreeMap<String, (PathBuf, EntityTable)>,
+    pub(super) actions: BTreeMap<String, (PathBuf, ActionTable)>,
+    pub(super) services: Vec<(PathBuf, ServiceDefinition)>,
+    pub(super) files: Vec<(PathBuf, CatalogueFileTable)>,
+    pub(super) dns: Option<(PathBuf, DnsTable)>,
+    pub(super) http: Option<(PathBuf, HttpTable)>,
 }
 
-impl Whole {
+impl ConfigTables {
     /// Adds one file's sections.
     pub(super) fn add(&mut self, path: &Path) -> Result<(), ConfigError> {
         let read = |source| ConfigError::Read { path: path.to_owned(), source };
@@ -180,7 +180,7 @@ impl Whole {
             path: path.to_owned(),
             reason: error.to_string().trim_end().to_owned(),
         };
-        let file: File = toml::from_str(&text).map_err(parse)?;
+        let file: ConfigFile = toml::from_str(&text).map_err(parse)?;
         let twice = |key: String, other: &Path| ConfigError::Value {
             path: path.to_owned(),
             key,

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use bellwether_core::catalogue::need::{Need, Wanted};
-use bellwether_core::catalogue::selection::Selection;
+use bellwether_core::catalogue::need::{Need, RequiredState};
+use bellwether_core::catalogue::selection::CatalogueSelection;
 use bellwether_core::words::name::{EntityName, ServiceName};
 use bellwether_core::words::time::Span;
 
-use super::ConfigError;
-use super::check::Place;
-use super::command::{Setting, command};
+use super::command::{CommandDefaults, command};
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 use super::file;
 use super::kinds::{alone, mode, plain, template};
 use super::recipe::{Command, Recipe, Template};
@@ -33,9 +33,9 @@ pub struct CatalogueFile {
     /// Where it is. Never a link; its directory must be there.
     pub path: PathBuf,
     /// What it says.
-    pub form: Form,
+    pub form: FileForm,
     /// What it is made of.
-    pub selection: Selection,
+    pub selection: CatalogueSelection,
     /// Its mode; if none is said, what it had, or 0644 for a new one.
     pub mode: Option<u32>,
     /// Says whether the new file may take the old one's place; `{path}` in an argument stands for the new one's.
@@ -52,7 +52,7 @@ pub struct CatalogueFile {
 
 /// What a file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum FileForm {
     /// A format that others know.
     Known(Format),
     /// What a template makes of the catalogue.
@@ -87,23 +87,23 @@ impl Format {
     /// Which instances are written when nothing else is said: whoever configures itself by hiera needs the addresses of
     /// those that wait for it, too.
     #[must_use]
-    pub const fn level(self) -> Wanted {
+    pub const fn level(self) -> RequiredState {
         match self {
-            Self::Hiera => Wanted::Addressable,
-            Self::Json | Self::Env => Wanted::Functional,
+            Self::Hiera => RequiredState::Addressable,
+            Self::Json | Self::Env => RequiredState::Functional,
         }
     }
 }
 
 /// Every file, checked; `known` are the files that something else writes.
 pub(super) fn all(
-    written: &[(PathBuf, file::CatalogueFile)],
+    written: &[(PathBuf, file::CatalogueFileTable)],
     entities: &BTreeMap<EntityName, Recipe>,
     known: &mut BTreeMap<PathBuf, String>,
 ) -> Result<Vec<CatalogueFile>, ConfigError> {
     let mut files = Vec::new();
     for (from, file) in written {
-        let place = Place::new(from, format!("file.{}", file.path.display()));
+        let place = ConfigPath::new(from, format!("file.{}", file.path.display()));
         let file = one(&place, file, entities)?;
         alone(&place, &file.path, known)?;
         files.push(file);
@@ -115,18 +115,18 @@ pub(super) fn all(
 }
 
 fn one(
-    place: &Place,
-    file: &file::CatalogueFile,
+    place: &ConfigPath,
+    file: &file::CatalogueFileTable,
     entities: &BTreeMap<EntityName, Recipe>,
 ) -> Result<CatalogueFile, ConfigError> {
     let path = plain(&file.path).map_err(|reason| place.at("path").refuse(reason))?;
     let form = form(place, file)?;
     let level = match (&file.level, &form) {
-        (Some(text), _) => Wanted::parse(text).ok_or_else(|| {
+        (Some(text), _) => RequiredState::parse(text).ok_or_else(|| {
             place.at("level").refuse(format!("{text:?} is neither \"functional\" nor \"addressable\""))
         })?,
-        (None, Form::Known(format)) => format.level(),
-        (None, Form::Template(_)) => Wanted::Functional,
+        (None, FileForm::Known(format)) => format.level(),
+        (None, FileForm::Template(_)) => RequiredState::Functional,
     };
     let names = |key: &str, texts: &[String]| {
         let place = place.at(key);
@@ -138,7 +138,7 @@ fn one(
         Ok(Need { at: level, ..need })
     });
     let required = required.collect::<Result<Vec<_>, ConfigError>>()?;
-    let setting = Setting { workdir: PathBuf::from("/"), env: BTreeMap::new() };
+    let setting = CommandDefaults { workdir: PathBuf::from("/"), env: BTreeMap::new() };
     let argv = |key: &str, argv: Option<&Vec<String>>| {
         let read = argv.map(|argv| command(argv, &setting)).transpose();
         read.map_err(|reason| place.at(key).refuse(reason))
@@ -147,7 +147,7 @@ fn one(
     Ok(CatalogueFile {
         path,
         form,
-        selection: Selection { services, level, required },
+        selection: CatalogueSelection { services, level, required },
         mode: mode.map_err(|reason| place.at("mode").refuse(reason))?,
         check: argv("check", file.check.as_ref())?,
         reload: argv("reload", file.reload.as_ref())?,
@@ -157,25 +157,25 @@ fn one(
     })
 }
 
-fn form(place: &Place, file: &file::CatalogueFile) -> Result<Form, ConfigError> {
+fn form(place: &ConfigPath, file: &file::CatalogueFileTable) -> Result<FileForm, ConfigError> {
     match (&file.format, template(place, file.template.as_deref(), file.text.as_deref())?) {
         (Some(format), None) => {
             let format = Format::parse(format).map_err(|reason| place.at("format").refuse(reason))?;
-            Ok(Form::Known(format))
+            Ok(FileForm::Known(format))
         }
-        (None, Some(template)) => Ok(Form::Template(template)),
+        (None, Some(template)) => Ok(FileForm::Template(template)),
         (None, None) => Err(place.refuse("say what to write: format, template or text")),
         (Some(_), Some(_)) => Err(place.refuse("write one thing: format, template or text")),
     }
 }
 
-fn debounce(place: &Place, text: Option<&str>) -> Result<Span, ConfigError> {
+fn debounce(place: &ConfigPath, text: Option<&str>) -> Result<Span, ConfigError> {
     let span = text.map_or(Ok(DEFAULT_DEBOUNCE), |text| place.read::<Span>(text))?;
     if span > LONGEST_DEBOUNCE { Err(place.refuse("it is longer than an hour")) } else { Ok(span) }
 }
 
 fn before(
-    place: &Place,
+    place: &ConfigPath,
     names: &[String],
     entities: &BTreeMap<EntityName, Recipe>,
 ) -> Result<BTreeSet<EntityName>, ConfigError> {

@@ -4,20 +4,20 @@ use std::net::SocketAddr;
 
 use bellwether_core::words::name::{Datacentre, Namespace, NodeName};
 
-use super::ConfigError;
-use super::check::Place;
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 use super::file;
-use crate::http::Http;
+use crate::http::CatalogueHttp;
 
 /// Where it is asked when nothing else is said: Consul's own port, for whoever is on this machine.
 const DEFAULT_LISTEN: &str = "127.0.0.1:8500";
 
 /// What discovery over HTTP on this machine is made of.
 pub(super) fn http(
-    place: &Place,
-    http: &file::Http,
+    place: &ConfigPath,
+    http: &file::HttpTable,
     (namespace, node): (&Namespace, &NodeName),
-) -> Result<Http, ConfigError> {
+) -> Result<CatalogueHttp, ConfigError> {
     let at = place.at("listen");
     let default = [DEFAULT_LISTEN.to_owned()];
     let texts = http.listen.as_deref().unwrap_or(&default);
@@ -34,5 +34,5 @@ pub(super) fn http(
     }
     let datacentre = http.datacentre.as_deref().unwrap_or(namespace.as_str());
     let datacentre: Datacentre = place.at("datacentre").read(datacentre)?;
-    Ok(Http { listen, datacentre, namespace: namespace.clone(), node: node.clone() })
+    Ok(CatalogueHttp { listen, datacentre, namespace: namespace.clone(), node: node.clone() })
 }

@@ -5,30 +5,30 @@ use std::path::{Component, Path, PathBuf};
 
 use bellwether_core::words::name::ActionName;
 
-use super::ConfigError;
-use super::check::{Place, setting};
-use super::command::{Setting, command, directory};
+use super::command::{CommandDefaults, command, directory, setting};
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 use super::file;
-use super::recipe::{Action, DEFAULT_TIMEOUT, Kind, Managed, Template};
+use super::recipe::{ActionRecipe, DEFAULT_TIMEOUT, ManagedFile, RecipeKind, Template};
 
 /// Most files of one entity: beyond this a directory is managed, not files.
 const MAX_FILES: usize = 256;
 
 /// What an entity's versions are.
 pub(super) fn kind(
-    place: &Place,
-    entity: &file::Entity,
-    actions: &BTreeMap<ActionName, Action>,
-    setting: &Setting,
-) -> Result<Kind, ConfigError> {
+    place: &ConfigPath,
+    entity: &file::EntityTable,
+    actions: &BTreeMap<ActionName, ActionRecipe>,
+    setting: &CommandDefaults,
+) -> Result<RecipeKind, ConfigError> {
     match (&entity.action, entity.file.as_slice()) {
-        (None, []) => Ok(Kind::Versions),
+        (None, []) => Ok(RecipeKind::Versions),
         (None, files) if files.len() > MAX_FILES => {
             Err(place.at("file").refuse(format!("more than {MAX_FILES} files")))
         }
         (None, files) => {
             let files = files.iter().map(|file| managed(&place.at("file"), file, setting));
-            Ok(Kind::Files(files.collect::<Result<_, _>>()?))
+            Ok(RecipeKind::Files(files.collect::<Result<_, _>>()?))
         }
         (Some(name), _) => {
             let place = place.at("action");
@@ -43,12 +43,12 @@ pub(super) fn kind(
                 place.refuse(format!("there is no [action.{name}]; there are: {}", known.join(", ")))
             };
             let action = actions.get(&name).cloned().ok_or_else(missing)?;
-            Ok(Kind::Action(name, action))
+            Ok(RecipeKind::Action(name, action))
         }
     }
 }
 
-fn has_parts(entity: &file::Entity) -> bool {
+fn has_parts(entity: &file::EntityTable) -> bool {
     let parts = [&entity.r#static, &entity.dynamic, &entity.validate].into_iter().any(Option::is_some);
     let more = entity.process.is_some() || !entity.check.is_empty() || !entity.file.is_empty();
     parts
@@ -59,7 +59,11 @@ fn has_parts(entity: &file::Entity) -> bool {
         || !entity.env.is_empty()
 }
 
-fn managed(place: &Place, file: &file::Managed, setting: &Setting) -> Result<Managed, ConfigError> {
+fn managed(
+    place: &ConfigPath,
+    file: &file::ManagedFileTable,
+    setting: &CommandDefaults,
+) -> Result<ManagedFile, ConfigError> {
     let place = place.at(&file.path.display().to_string());
     let path = plain(&file.path).map_err(|reason| place.at("path").refuse(reason))?;
     let template = template(&place, file.template.as_deref(), file.text.as_deref())?
@@ -69,7 +73,7 @@ fn managed(place: &Place, file: &file::Managed, setting: &Setting) -> Result<Man
         let read = argv.map(|argv| command(argv, setting)).transpose();
         read.map_err(|reason| place.at(key).refuse(reason))
     };
-    Ok(Managed {
+    Ok(ManagedFile {
         path,
         template,
         mode: mode.map_err(|reason| place.at("mode").refuse(reason))?,
@@ -80,7 +84,7 @@ fn managed(place: &Place, file: &file::Managed, setting: &Setting) -> Result<Man
 
 /// Where a template comes from, if one is said.
 pub(super) fn template(
-    place: &Place,
+    place: &ConfigPath,
     file: Option<&Path>,
     text: Option<&str>,
 ) -> Result<Option<Template>, ConfigError> {
@@ -113,11 +117,11 @@ pub(super) fn mode(text: &str) -> Result<u32, String> {
 
 /// Refuses a file that another entity's recipe, or the same one, names already.
 pub(super) fn apart(
-    place: &Place,
-    kind: &Kind,
+    place: &ConfigPath,
+    kind: &RecipeKind,
     known: &mut BTreeMap<PathBuf, String>,
 ) -> Result<(), ConfigError> {
-    let Kind::Files(files) = kind else { return Ok(()) };
+    let RecipeKind::Files(files) = kind else { return Ok(()) };
     for file in files {
         let place = place.at("file").at(&file.path.display().to_string());
         alone(&place, &file.path, known)?;
@@ -127,7 +131,7 @@ pub(super) fn apart(
 
 /// Refuses a file that something else writes already.
 pub(super) fn alone(
-    place: &Place,
+    place: &ConfigPath,
     path: &Path,
     known: &mut BTreeMap<PathBuf, String>,
 ) -> Result<(), ConfigError> {
@@ -138,9 +142,9 @@ pub(super) fn alone(
 }
 
 /// An action of the catalogue.
-pub(super) fn action(place: &Place, action: &file::Action) -> Result<Action, ConfigError> {
+pub(super) fn action(place: &ConfigPath, action: &file::ActionTable) -> Result<ActionRecipe, ConfigError> {
     let setting = setting(place, &action.env, action.workdir.as_deref(), None)?;
     let command = command(&action.run, &setting).map_err(|reason| place.at("run").refuse(reason))?;
     let timeout = place.at("timeout").span(action.timeout.as_deref(), DEFAULT_TIMEOUT)?;
-    Ok(Action { command, timeout, idempotent: action.idempotent })
+    Ok(ActionRecipe { command, timeout, idempotent: action.idempotent })
 }

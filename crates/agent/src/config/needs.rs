@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_core::catalogue::need::{Need, OnTimeout, Wanted};
+use bellwether_core::catalogue::need::{Need, OnTimeout, RequiredState};
 use serde::Deserialize;
 
-use super::ConfigError;
-use super::check::Place;
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 
 /// Most needs of one entity.
 const MOST: usize = 64;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct NeedsTable {
     service: String,
     count: Option<u32>,
     level: Option<String>,
@@ -22,7 +22,7 @@ struct Table {
 }
 
 /// Reads all of them; a service is named once.
-pub(super) fn needs(place: &Place, values: &[toml::Value]) -> Result<Vec<Need>, ConfigError> {
+pub(super) fn needs(place: &ConfigPath, values: &[toml::Value]) -> Result<Vec<Need>, ConfigError> {
     if values.len() > MOST {
         return Err(place.refuse(format!("there are more than {MOST}")));
     }
@@ -31,7 +31,7 @@ pub(super) fn needs(place: &Place, values: &[toml::Value]) -> Result<Vec<Need>, 
         let need = match value {
             toml::Value::String(text) => place.read(text)?,
             toml::Value::Table(table) => {
-                let table: Result<Table, _> = table.clone().try_into();
+                let table: Result<NeedsTable, _> = table.clone().try_into();
                 of_table(place, &table.map_err(|error| place.refuse(error.message()))?)?
             }
             toml::Value::Integer(_)
@@ -50,14 +50,14 @@ pub(super) fn needs(place: &Place, values: &[toml::Value]) -> Result<Vec<Need>, 
     Ok(needs)
 }
 
-fn of_table(place: &Place, table: &Table) -> Result<Need, ConfigError> {
+fn of_table(place: &ConfigPath, table: &NeedsTable) -> Result<Need, ConfigError> {
     let service = place.at("service").read(&table.service)?;
     let count = table.count.unwrap_or(1);
     if count == 0 {
         return Err(place.at("count").refuse("nothing of it is needed"));
     }
     let level = table.level.as_deref().map(|text| {
-        let known = Wanted::parse(text);
+        let known = RequiredState::parse(text);
         known.ok_or_else(|| place.at("level").refuse(format!("{text:?} is not functional or addressable")))
     });
     let on_timeout = match table.on_timeout.as_deref() {

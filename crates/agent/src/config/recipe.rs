@@ -27,7 +27,7 @@ pub const DEFAULT_VALIDATE_EVERY: Span = Span::from_secs(600);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
     /// What its versions are, here.
-    pub kind: Kind,
+    pub kind: RecipeKind,
     /// Depends on nothing outside the node.
     pub statics: Vec<Runner>,
     /// What must be there before the dynamic part runs.
@@ -43,25 +43,25 @@ pub struct Recipe {
     /// How long each of the three parts may take as a whole.
     pub timeout: Span,
     /// The program that is kept running, if there is one.
-    pub process: Option<Process>,
+    pub process: Option<ProcessRecipe>,
     /// What is asked all the time.
-    pub checks: BTreeMap<CheckName, Check>,
+    pub checks: BTreeMap<CheckName, CheckRecipe>,
 }
 
 /// What an entity's versions are on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum RecipeKind {
     /// Whatever its parts make of them.
     Versions,
     /// Revisions of a profile, and these files rendered from them; at least one.
-    Files(Vec<Managed>),
+    Files(Vec<ManagedFile>),
     /// Runs of this action; its other parts are empty.
-    Action(ActionName, Action),
+    Action(ActionName, ActionRecipe),
 }
 
 /// A file that is rendered from a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Managed {
+pub struct ManagedFile {
     /// Where it is. Never a link; its directory must be there.
     pub path: PathBuf,
     /// What it is rendered from.
@@ -85,7 +85,7 @@ pub enum Template {
 
 /// Something this machine can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Action {
+pub struct ActionRecipe {
     /// What runs.
     pub command: Command,
     /// How long it may take.
@@ -122,14 +122,14 @@ pub enum Runner {
     /// `puppet apply --detailed-exitcodes`: exit codes 0 and 2 are done, anything else failed.
     Puppet(Command),
     /// Something done to a systemd unit.
-    Systemd(Unit),
+    Systemd(SystemdUnit),
     /// Every executable in a directory, in name order, as by `Exec`.
-    Directory(Directory),
+    Directory(ScriptDirectory),
 }
 
 /// Something done to a systemd unit, and waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unit {
+pub struct SystemdUnit {
     /// Its name, with or without its kind; never begins with `-`.
     pub name: String,
     /// What is done.
@@ -172,7 +172,7 @@ impl UnitAction {
 
 /// A directory of executables.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Directory {
+pub struct ScriptDirectory {
     /// The directory; must exist when it is its turn.
     pub path: PathBuf,
     /// Where they run.
@@ -183,7 +183,7 @@ pub struct Directory {
 
 /// A program that is kept running.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
+pub struct ProcessRecipe {
     /// What runs; `{version}` in an argument stands for the version.
     pub command: Command,
     /// How long it has to end after SIGTERM.
@@ -192,7 +192,7 @@ pub struct Process {
 
 /// One thing that is asked all the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct CheckRecipe {
     /// What is asked.
     pub probe: Probe,
     /// How often.

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::command::{FORM, Setting, command, directory, from_table, strings, variable};
-use super::recipe::{Command, Directory, Runner, Unit, UnitAction};
+use super::command::{CommandDefaults, FORM, command, directory, from_table, strings, variable};
+use super::recipe::{Command, Runner, ScriptDirectory, SystemdUnit, UnitAction};
 
 /// Longest name of a unit that systemd takes.
 const MAX_UNIT_BYTES: usize = 255;
 
 /// Reads one step or several.
-pub(super) fn runners(value: &toml::Value, setting: &Setting) -> Result<Vec<Runner>, String> {
+pub(super) fn runners(value: &toml::Value, setting: &CommandDefaults) -> Result<Vec<Runner>, String> {
     match value {
         toml::Value::Array(items) if items.iter().all(toml::Value::is_str) => {
             Ok(vec![Runner::Exec(command(&strings(items)?, setting)?)])
@@ -25,7 +25,7 @@ pub(super) fn runners(value: &toml::Value, setting: &Setting) -> Result<Vec<Runn
 }
 
 /// Reads the steps of a validation, where a string is a directory.
-pub(super) fn validation(value: &toml::Value, setting: &Setting) -> Result<Vec<Runner>, String> {
+pub(super) fn validation(value: &toml::Value, setting: &CommandDefaults) -> Result<Vec<Runner>, String> {
     match value {
         toml::Value::String(path) => Ok(vec![Runner::Directory(executables(path, setting.clone())?)]),
         toml::Value::Array(_)
@@ -37,7 +37,7 @@ pub(super) fn validation(value: &toml::Value, setting: &Setting) -> Result<Vec<R
     }
 }
 
-fn one(value: &toml::Value, setting: &Setting) -> Result<Runner, String> {
+fn one(value: &toml::Value, setting: &CommandDefaults) -> Result<Runner, String> {
     match value {
         toml::Value::Array(items) => Ok(Runner::Exec(command(&strings(items)?, setting)?)),
         toml::Value::Table(table) if table.contains_key("argv") => {
@@ -63,7 +63,7 @@ fn one(value: &toml::Value, setting: &Setting) -> Result<Runner, String> {
     }
 }
 
-fn puppet(table: &toml::Table, mut setting: Setting) -> Result<Command, String> {
+fn puppet(table: &toml::Table, mut setting: CommandDefaults) -> Result<Command, String> {
     let mut argv = ["puppet", "apply", "--detailed-exitcodes", "--color=false"].map(str::to_owned).to_vec();
     let (mut manifest, mut options) = (String::new(), Vec::new());
     let (mut modules, mut hiera, mut noop) = (None, None, None);
@@ -78,7 +78,7 @@ fn puppet(table: &toml::Table, mut setting: Setting) -> Result<Command, String> 
             ("puppet" | "modulepath" | "hiera_config" | "noop" | "options", _) => {
                 return Err(format!("{key} has the wrong type"));
             }
-            _ => around(key, value, &mut setting).map_err(|error| {
+            _ => environment(key, value, &mut setting).map_err(|error| {
                 error.unwrap_or_else(|| {
                     format!(
                         "unknown key {key:?}; puppet has modulepath, hiera_config, noop, options, workdir and env"
@@ -103,7 +103,7 @@ fn module_dirs(dirs: &[String]) -> Result<String, String> {
     Ok(dirs.join(":"))
 }
 
-fn systemd(table: &toml::Table, mut setting: Setting) -> Result<Unit, String> {
+fn systemd(table: &toml::Table, mut setting: CommandDefaults) -> Result<SystemdUnit, String> {
     let (mut name, mut action) = (String::new(), None);
     for (key, value) in table {
         match (key.as_str(), value) {
@@ -113,13 +113,13 @@ fn systemd(table: &toml::Table, mut setting: Setting) -> Result<Unit, String> {
                 action = Some(found.ok_or_else(|| format!("{word:?} is none of {}", actions()))?);
             }
             ("systemd" | "action", _) => return Err(format!("{key} has the wrong type")),
-            ("env", _) => around(key, value, &mut setting).map_err(Option::unwrap_or_default)?,
+            ("env", _) => environment(key, value, &mut setting).map_err(Option::unwrap_or_default)?,
             _ => return Err(format!("unknown key {key:?}; systemd has action and env")),
         }
     }
     let action =
         action.ok_or_else(|| format!("say what to do with {name}: action is one of {}", actions()))?;
-    Ok(Unit { name, action, env: setting.env })
+    Ok(SystemdUnit { name, action, env: setting.env })
 }
 
 fn actions() -> String {
@@ -135,13 +135,13 @@ fn unit(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn listed(table: &toml::Table, mut setting: Setting) -> Result<Directory, String> {
+fn listed(table: &toml::Table, mut setting: CommandDefaults) -> Result<ScriptDirectory, String> {
     let mut path = "";
     for (key, value) in table {
         match (key.as_str(), value) {
             ("directory", toml::Value::String(text)) => path = text,
             ("directory", _) => return Err("directory has the wrong type".to_owned()),
-            _ => around(key, value, &mut setting).map_err(|error| {
+            _ => environment(key, value, &mut setting).map_err(|error| {
                 error.unwrap_or_else(|| format!("unknown key {key:?}; a directory has workdir and env"))
             })?,
         }
@@ -149,12 +149,12 @@ fn listed(table: &toml::Table, mut setting: Setting) -> Result<Directory, String
     executables(path, setting)
 }
 
-fn executables(path: &str, setting: Setting) -> Result<Directory, String> {
-    Ok(Directory { path: directory(Path::new(path))?, workdir: setting.workdir, env: setting.env })
+fn executables(path: &str, setting: CommandDefaults) -> Result<ScriptDirectory, String> {
+    Ok(ScriptDirectory { path: directory(Path::new(path))?, workdir: setting.workdir, env: setting.env })
 }
 
 /// What every runner may be given: where it runs, and its environment. Refused without a reason if it is neither.
-fn around(key: &str, value: &toml::Value, setting: &mut Setting) -> Result<(), Option<String>> {
+fn environment(key: &str, value: &toml::Value, setting: &mut CommandDefaults) -> Result<(), Option<String>> {
     match (key, value) {
         ("workdir", toml::Value::String(path)) => setting.workdir = directory(Path::new(path))?,
         ("env", toml::Value::Table(table)) => {

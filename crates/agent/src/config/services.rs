@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bellwether_api::v1::service::definition::Definition;
-use bellwether_core::records::offers::MAX_INSTANCES;
+use bellwether_api::v1::service::definition::ServiceDefinition;
+use bellwether_core::records::registrations::MAX_INSTANCES;
 
-use super::ConfigError;
+use super::error::ConfigError;
 use super::service::{Service, consul};
 
 /// A service with its definition, and where that stands.
-pub type Defined = (Definition, Service, String);
+pub type DefinedService = (ServiceDefinition, Service, String);
 
 /// Checks all of them together: an id is one instance's on this machine.
 pub(super) fn all(
-    written: Vec<(PathBuf, Definition)>,
+    written: Vec<(PathBuf, ServiceDefinition)>,
     directory: Option<&Path>,
-) -> Result<Vec<Defined>, ConfigError> {
-    let mut definitions: Vec<(PathBuf, Definition)> = written;
+) -> Result<Vec<DefinedService>, ConfigError> {
+    let mut definitions: Vec<(PathBuf, ServiceDefinition)> = written;
     if let Some(directory) = directory {
         for path in json(directory)? {
             let text = std::fs::read_to_string(&path);

@@ -1,4 +1,4 @@
-use super::files::Form;
+use super::files::FileForm;
 use super::recipe::{Probe, Runner, UnitAction};
 use super::*;
 
@@ -63,11 +63,11 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("[entity.web]\ndynamic = [[\"./run\"]]", "relative path"),
         ("[entity.web]\ndynamic = [{ argv = [\"a\"], cwd = \"/\" }]", "unknown key \"cwd\""),
         ("[entity.web]\ntimeout = \"5\"", "use entity.web.timeout in"),
-        ("[entity.web]\ntimeout = \"0\"", "longer than nothing"),
+        ("[entity.web]\ntimeout = \"0\"", "longer than zero"),
         ("[entity.web]\nvalidate_every = \"1m\"", "no validate to repeat"),
         ("[entity.web]\nenv = { BELLWETHER_NODE = \"x\" }", "set by the agent itself"),
-        ("[[entity.web.check]]\nname = \"a\"", "say what to ask"),
-        ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x:1\"\nexec = [\"x\"]", "ask one thing"),
+        ("[[entity.web.check]]\nname = \"a\"", "name one of exec, http or tcp"),
+        ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x:1\"\nexec = [\"x\"]", "name only one of"),
         ("[[entity.web.check]]\nname = \"a\"\nhttp = \"https://x/\"", "without TLS"),
         ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x\"", "is not host:port"),
         ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x:1\"\nfall = 0", "is not from 1 to 100"),
@@ -167,16 +167,19 @@ fn conf_d_adds_sections_and_a_section_in_two_files_is_refused() {
 
 #[test]
 fn a_file_of_the_catalogue_says_one_thing_and_has_its_defaults() {
-    use bellwether_core::catalogue::need::Wanted;
+    use bellwether_core::catalogue::need::RequiredState;
     use files::Format;
     let file = |more: &str| load(&format!("{AGENT}[entity.web]\n[[file]]\npath = \"/a/b\"\n{more}"));
     let hiera = file("format = \"hiera\"\nrequired = [\"db\"]").unwrap().files.remove(0);
-    assert_eq!((hiera.form, hiera.selection.level), (Form::Known(Format::Hiera), Wanted::Addressable));
+    assert_eq!(
+        (hiera.form, hiera.selection.level),
+        (FileForm::Known(Format::Hiera), RequiredState::Addressable)
+    );
     assert_eq!((hiera.debounce, hiera.mode), (files::DEFAULT_DEBOUNCE, None));
     let text = file("text = \"a\"\nmode = \"0640\"\ndebounce = \"0\"").unwrap().files.remove(0);
     assert_eq!(
         (text.selection.level, text.mode, text.debounce.as_millis()),
-        (Wanted::Functional, Some(0o640), 0)
+        (RequiredState::Functional, Some(0o640), 0)
     );
     for (more, reason) in [
         ("", "say what to write: format, template or text"),
@@ -215,7 +218,7 @@ fn needs_read_as_texts_and_as_tables_and_each_service_once() {
         ("[7]", "write texts like"),
         ("[\"db\", \"2 of db\"]", "db is there twice"),
         ("[{ service = \"db\", level = \"up\" }]", "\"up\" is not functional or addressable"),
-        ("[{ service = \"db\", timeout = \"0s\" }]", "longer than nothing"),
+        ("[{ service = \"db\", timeout = \"0s\" }]", "longer than zero"),
         ("[{ service = \"db\", on_timeout = \"wait\" }]", "say a timeout too"),
         ("[{ service = \"db\", on_timeout = \"panic\", timeout = \"1s\" }]", "is not fail or wait"),
         ("[{ servise = \"db\" }]", "servise"),

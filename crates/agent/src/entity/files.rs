@@ -5,58 +5,58 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::local::memory::Outcome;
+use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
-use bellwether_core::words::counter::EditionNumber;
+use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::name::ProfileName;
 use bellwether_core::words::version::Version;
 use tokio::time::Instant;
 
-use super::Entity;
-use crate::apply::Facts;
-use crate::apply::files::{self, Journal, Phase, Staged};
-use crate::apply::part::{Job, run_all};
-use crate::apply::render::{Scene, render};
+use super::task::EntityTask;
+use crate::apply::CommandFacts;
+use crate::apply::files::{self, FileJournal, JournalPhase, StagedFile};
+use crate::apply::part::{PartContext, run_all};
+use crate::apply::render::{RenderContext, render};
 use crate::apply::template;
-use crate::config::recipe::{Managed, Recipe, Runner};
-use crate::link::source::Missing;
+use crate::config::recipe::{ManagedFile, Recipe, Runner};
+use crate::link::source::MissingParams;
 
 /// Why files are not in place; what was there is there still.
-enum Stop {
+enum FilesStop {
     Failed(String),
-    Ended(Outcome),
+    Ended(StepOutcome),
 }
 
-impl From<String> for Stop {
+impl From<String> for FilesStop {
     fn from(reason: String) -> Self {
         Self::Failed(reason)
     }
 }
 
-impl Entity {
+impl EntityTask {
     /// Renders every file of a version, checks them, and puts them in place: all of them, or none.
     pub(super) async fn install(
         &self,
         recipe: &Recipe,
-        managed: &[Managed],
-        (version, facts): (&Version, &Facts),
-    ) -> Outcome {
+        managed: &[ManagedFile],
+        (version, facts): (&Version, &CommandFacts),
+    ) -> StepOutcome {
         match self.put_in_place(recipe, managed, (version, facts)).await {
-            Ok(()) => Outcome::Done,
-            Err(Stop::Ended(outcome)) => outcome,
-            Err(Stop::Failed(reason)) => failed(format!("static: {reason}")),
+            Ok(()) => StepOutcome::Done,
+            Err(FilesStop::Ended(outcome)) => outcome,
+            Err(FilesStop::Failed(reason)) => failed(format!("static: {reason}")),
         }
     }
 
     async fn put_in_place(
         &self,
         recipe: &Recipe,
-        managed: &[Managed],
-        (version, facts): (&Version, &Facts),
-    ) -> Result<(), Stop> {
-        let scene = self.scene(version).await?;
+        managed: &[ManagedFile],
+        (version, facts): (&Version, &CommandFacts),
+    ) -> Result<(), FilesStop> {
+        let context = self.context(version).await?;
         let (all, at) = (managed.to_vec(), self.journal());
-        let staged = self.off(move || stage_all(&all, &scene)).await?;
+        let staged = self.off(move || stage_all(&all, &context)).await?;
         let ends = Instant::now() + recipe.timeout.to_duration();
         let checks = staged.iter().filter_map(|each| {
             let file = managed.iter().find(|file| file.path == each.path)?;
@@ -66,93 +66,100 @@ impl Entity {
             let what = format!("check of {}", file.path.display());
             let mut log = self.log();
             let left = ends.saturating_duration_since(Instant::now());
-            let mut job = Job::new(facts, left, &mut log, &self.ground.tasks);
+            let mut job = PartContext::new(facts, left, &mut log, &self.context.tasks);
             match run_all(&what, &[Runner::Exec(command)], &mut job).await {
-                Outcome::Done => {}
-                other @ (Outcome::NotYet(_) | Outcome::Failed(_)) => {
+                StepOutcome::Done => {}
+                other @ (StepOutcome::NotYet(_) | StepOutcome::Failed(_)) => {
                     self.off(move || {
                         files::unstage(&staged);
                         Ok(())
                     })
                     .await?;
-                    return Err(Stop::Ended(other));
+                    return Err(FilesStop::Ended(other));
                 }
             }
         }
-        self.off(move || files::place(&mut Journal::read(&at)?, &staged)).await?;
+        self.off(move || files::place(&mut FileJournal::read(&at)?, &staged)).await?;
         Ok(())
     }
 
-    async fn run_reloads(&self, runners: &[Runner], facts: &Facts, deadline: Duration) -> Outcome {
+    async fn run_reloads(&self, runners: &[Runner], facts: &CommandFacts, deadline: Duration) -> StepOutcome {
         let mut log = self.log();
-        run_all("reload", runners, &mut Job::new(facts, deadline, &mut log, &self.ground.tasks)).await
+        run_all("reload", runners, &mut PartContext::new(facts, deadline, &mut log, &self.context.tasks))
+            .await
     }
 
     /// Runs the reload of every file that was put in place and is not known to be read. If one does not succeed, all go
     /// back to what was read last.
-    pub(super) async fn reload(&self, recipe: &Recipe, managed: &[Managed], facts: &Facts) -> Outcome {
+    pub(super) async fn reload(
+        &self,
+        recipe: &Recipe,
+        managed: &[ManagedFile],
+        facts: &CommandFacts,
+    ) -> StepOutcome {
         let at = self.journal();
-        let journal = match self.off(move || Journal::read(&at)).await {
+        let journal = match self.off(move || FileJournal::read(&at)).await {
             Ok(journal) => journal,
             Err(reason) => return failed(format!("reload: {reason}")),
         };
         if journal.is_empty() {
-            return Outcome::Done;
+            return StepOutcome::Done;
         }
         let commands = reloads(managed, &journal);
         let deadline = recipe.timeout.to_duration();
         let outcome = match journal.phase() {
-            Phase::Placed => self.run_reloads(&commands, facts, deadline).await,
-            Phase::Returning => failed("reload: it failed before the agent was stopped".to_owned()),
+            JournalPhase::Placed => self.run_reloads(&commands, facts, deadline).await,
+            JournalPhase::Returning => failed("reload: it failed before the agent was stopped".to_owned()),
         };
         let mut evidence = match outcome {
-            Outcome::Done => {
+            StepOutcome::Done => {
                 let settled = self.off(move || with(journal, files::settle)).await;
-                return settled.map_or_else(|reason| failed(format!("reload: {reason}")), |()| Outcome::Done);
+                return settled
+                    .map_or_else(|reason| failed(format!("reload: {reason}")), |()| StepOutcome::Done);
             }
-            Outcome::NotYet(_) => return outcome,
-            Outcome::Failed(evidence) => evidence,
+            StepOutcome::NotYet(_) => return outcome,
+            StepOutcome::Failed(evidence) => evidence,
         };
         let after = match self.off(move || with(journal, files::put_back)).await {
             Err(reason) => format!("; and {reason}"),
             Ok(()) => match self.run_reloads(&commands, facts, deadline).await {
-                Outcome::Done => self.settle_returned().await,
+                StepOutcome::Done => self.settle_returned().await,
                 // Nobody knows what is read now: the journal stays, so that the next apply has it read, whatever it is.
-                Outcome::NotYet(worse) | Outcome::Failed(worse) => {
+                StepOutcome::NotYet(worse) | StepOutcome::Failed(worse) => {
                     format!("; the files before were put back, and then {}", worse.summary)
                 }
             },
         };
         evidence.summary.push_str(&after);
-        Outcome::Failed(evidence)
+        StepOutcome::Failed(evidence)
     }
 
     /// Forgets that files were put back, once they are read; says how that ended.
     async fn settle_returned(&self) -> String {
         let at = self.journal();
-        match self.off(move || files::settle(&mut Journal::read(&at)?)).await {
+        match self.off(move || files::settle(&mut FileJournal::read(&at)?)).await {
             Ok(()) => "; the files before were put back and are read again".to_owned(),
             Err(reason) => format!("; the files before were put back and are read again, and {reason}"),
         }
     }
 
     /// What templates of a version can speak of.
-    async fn scene(&self, version: &Version) -> Result<Scene, Stop> {
+    async fn context(&self, version: &Version) -> Result<RenderContext, FilesStop> {
         let none = || format!("{version} is no revision of a profile");
         let (profile, number) = version.as_numbered().ok_or_else(none)?;
         let profile: ProfileName = profile.parse().map_err(|_| none())?;
         let needed = self.needed(&profile);
-        let params = self.ground.shelf.get(&profile, EditionNumber::new(number), needed).await;
+        let params = self.context.shelf.get(&profile, ProfileRevisionNumber::new(number), needed).await;
         let params = params.map_err(|missing| match missing {
-            Missing::NotYet(summary) => {
-                Stop::Ended(Outcome::NotYet(Evidence { summary, ..Evidence::default() }))
+            MissingParams::NotYet(summary) => {
+                FilesStop::Ended(StepOutcome::NotYet(Evidence { summary, ..Evidence::default() }))
             }
-            Missing::Never(reason) => Stop::Failed(reason),
+            MissingParams::Never(reason) => FilesStop::Failed(reason),
         })?;
-        Ok(Scene {
+        Ok(RenderContext {
             params,
-            node: self.ground.node.to_string(),
-            namespace: self.ground.namespace.to_string(),
+            node: self.context.node.to_string(),
+            namespace: self.context.namespace.to_string(),
             entity: self.name.to_string(),
             version: version.to_string(),
             revision: number,
@@ -161,7 +168,7 @@ impl Entity {
 
     /// The revisions of a profile that this node's entities run, ran, or are to run.
     fn needed(&self, profile: &ProfileName) -> BTreeSet<u64> {
-        let board = self.ground.board.borrow();
+        let board = self.context.board.borrow();
         let memory = &self.entry.memory;
         let wanted = memory.wanted.as_ref().map(|wanted| &wanted.version);
         let own = [wanted, memory.running.as_ref(), memory.touched.as_ref()];
@@ -173,31 +180,34 @@ impl Entity {
 
     /// Where the journal of this entity's files is.
     fn journal(&self) -> PathBuf {
-        self.ground.ledger.files().join(format!("{}.json", self.name))
+        self.context.ledger.files().join(format!("{}.json", self.name))
     }
 
     async fn off<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
-        let done = self.ground.tasks.spawn_blocking(work).await;
+        let done = self.context.tasks.spawn_blocking(work).await;
         done.unwrap_or_else(|error| Err(format!("could not go on: {error}")))
     }
 }
 
-fn failed(summary: String) -> Outcome {
-    Outcome::Failed(Evidence { summary, ..Evidence::default() })
+fn failed(summary: String) -> StepOutcome {
+    StepOutcome::Failed(Evidence { summary, ..Evidence::default() })
 }
 
-fn with(mut journal: Journal, work: impl FnOnce(&mut Journal) -> Result<(), String>) -> Result<(), String> {
+fn with(
+    mut journal: FileJournal,
+    work: impl FnOnce(&mut FileJournal) -> Result<(), String>,
+) -> Result<(), String> {
     work(&mut journal)
 }
 
 /// Renders all, and only then writes any.
-fn stage_all(managed: &[Managed], scene: &Scene) -> Result<Vec<Staged>, String> {
+fn stage_all(managed: &[ManagedFile], context: &RenderContext) -> Result<Vec<StagedFile>, String> {
     let mut texts = Vec::new();
     for file in managed {
-        let text = rendered(file, scene).map_err(|reason| format!("{}: {reason}", file.path.display()))?;
+        let text = rendered(file, context).map_err(|reason| format!("{}: {reason}", file.path.display()))?;
         texts.push((file, text));
     }
     let mut staged = Vec::new();
@@ -213,13 +223,13 @@ fn stage_all(managed: &[Managed], scene: &Scene) -> Result<Vec<Staged>, String> 
     Ok(staged)
 }
 
-fn rendered(file: &Managed, scene: &Scene) -> Result<String, String> {
+fn rendered(file: &ManagedFile, context: &RenderContext) -> Result<String, String> {
     let (name, text) = template::read(&file.template)?;
-    render(&name, &text, scene)
+    render(&name, &text, context)
 }
 
 /// The reloads of the files in a journal, in the order of the recipe, each once.
-fn reloads(managed: &[Managed], journal: &Journal) -> Vec<Runner> {
+fn reloads(managed: &[ManagedFile], journal: &FileJournal) -> Vec<Runner> {
     let mut commands: Vec<Runner> = Vec::new();
     for file in managed.iter().filter(|file| journal.names(&file.path)) {
         let command = file.reload.as_ref().map(|command| Runner::Exec(command.about(&file.path)));

@@ -2,33 +2,34 @@
 
 use std::time::Duration;
 
-use bellwether_core::local::account::Busy;
-use bellwether_core::local::memory::{Outcome, Progress};
-use bellwether_core::local::wellness::Vital;
+use bellwether_core::local::account::AgentActivity;
+use bellwether_core::local::health_tracker::CheckSummary;
+use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::version::Version;
-use bellwether_rt::fail::{self, Point};
+use bellwether_rt::fail::{self, FailPoint};
 
+use super::rest::NextStep;
+use super::task::EntityTask;
 use super::validate::validate;
-use super::{Entity, Next};
-use crate::apply::Facts;
-use crate::apply::part::{Job, run_all};
-use crate::apply::process::Process;
-use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Kind, Recipe, Runner};
+use crate::apply::CommandFacts;
+use crate::apply::part::{PartContext, run_all};
+use crate::apply::process::SupervisedProcess;
+use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Recipe, RecipeKind, Runner};
 
 /// How a step ended.
-pub(super) enum Did {
+pub(super) enum StepEnd {
     /// By itself.
-    This(Outcome),
+    This(StepOutcome),
     /// Something else is wanted now; it counts neither way.
     Superseded,
     /// The agent ends.
     Stopped,
 }
 
-impl Entity {
+impl EntityTask {
     /// Does the step that is to reach `aim`, and remembers how it went.
-    pub(super) async fn step(&mut self, recipe: &Recipe, version: &Version, aim: Progress) -> Next {
+    pub(super) async fn step(&mut self, recipe: &Recipe, version: &Version, aim: ApplyProgress) -> NextStep {
         let run = self.next_run();
         self.entry.run = Some(run.clone());
         if let Err(reason) = self.keep().await {
@@ -38,24 +39,24 @@ impl Entity {
         self.recent.clear();
         let facts = self.facts(version, run.clone());
         let did = match aim {
-            Progress::Begun | Progress::Static => {
-                self.say(&Busy::Step(aim));
+            ApplyProgress::Begun | ApplyProgress::Static => {
+                self.say(&AgentActivity::Step(aim));
                 self.statics(recipe, version, &facts).await
             }
-            Progress::Dynamic => {
-                self.say(&Busy::Step(aim));
+            ApplyProgress::Dynamic => {
+                self.say(&AgentActivity::Step(aim));
                 self.entry.followed = self.followed_now(recipe);
                 match self.dynamics(recipe, &facts).await {
-                    Did::This(Outcome::Done) => self.replace_process(recipe, &facts).await,
-                    other @ (Did::This(_) | Did::Superseded | Did::Stopped) => other,
+                    StepEnd::This(StepOutcome::Done) => self.replace_process(recipe, &facts).await,
+                    other @ (StepEnd::This(_) | StepEnd::Superseded | StepEnd::Stopped) => other,
                 }
             }
-            Progress::Validated => self.validation(recipe, version, &facts).await,
+            ApplyProgress::Validated => self.validation(recipe, version, &facts).await,
         };
         let outcome = match did {
-            Did::This(outcome) => outcome,
-            Did::Superseded => return Next::Look,
-            Did::Stopped => return Next::Stop,
+            StepEnd::This(outcome) => outcome,
+            StepEnd::Superseded => return NextStep::Look,
+            StepEnd::Stopped => return NextStep::Stop,
         };
         self.entry.run = None;
         self.log_outcome(version, aim, &outcome);
@@ -63,50 +64,52 @@ impl Entity {
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.ended(aim, outcome, now, seed);
         self.validate_later();
-        Next::Look
+        NextStep::Look
     }
 
-    pub(super) fn log_outcome(&self, version: &Version, aim: Progress, outcome: &Outcome) {
+    pub(super) fn log_outcome(&self, version: &Version, aim: ApplyProgress, outcome: &StepOutcome) {
         let (entity, step) = (&self.name, word(aim));
         match outcome {
-            Outcome::Done => tracing::info!(%entity, %version, step, "done"),
-            Outcome::NotYet(evidence) => {
+            StepOutcome::Done => tracing::info!(%entity, %version, step, "done"),
+            StepOutcome::NotYet(evidence) => {
                 tracing::info!(%entity, %version, step, reason = evidence.summary, "not yet");
             }
-            Outcome::Failed(evidence) => {
+            StepOutcome::Failed(evidence) => {
                 tracing::warn!(%entity, %version, step, reason = evidence.summary, "failed");
             }
         }
     }
 
     /// The static part: its commands, then the files, if the recipe has any.
-    async fn statics(&self, recipe: &Recipe, version: &Version, facts: &Facts) -> Did {
+    async fn statics(&self, recipe: &Recipe, version: &Version, facts: &CommandFacts) -> StepEnd {
         let did = self.commands("static", &recipe.statics, recipe, facts).await;
-        let (Did::This(Outcome::Done), Kind::Files(files)) = (&did, &recipe.kind) else { return did };
-        let token = self.ground.tasks.token();
+        let (StepEnd::This(StepOutcome::Done), RecipeKind::Files(files)) = (&did, &recipe.kind) else {
+            return did;
+        };
+        let token = self.context.tasks.token();
         // Files are put in place by a task that is not cut short; what else is dropped is begun again by the next agent.
         tokio::select! {
-            outcome = self.install(recipe, files, (version, facts)) => Did::This(outcome),
-            () = token.cancelled() => Did::Stopped,
+            outcome = self.install(recipe, files, (version, facts)) => StepEnd::This(outcome),
+            () = token.cancelled() => StepEnd::Stopped,
         }
     }
 
     /// The dynamic part: new files are made to be read, then its commands; not before the files of the catalogue that it
     /// waits for are written.
-    async fn dynamics(&self, recipe: &Recipe, facts: &Facts) -> Did {
-        if let Some(waits) = self.ground.board.borrow().waits_for(&self.name) {
+    async fn dynamics(&self, recipe: &Recipe, facts: &CommandFacts) -> StepEnd {
+        if let Some(waits) = self.context.board.borrow().waits_for(&self.name) {
             let summary = format!("dynamic: waits for {waits}");
-            return Did::This(Outcome::NotYet(Evidence { summary, ..Evidence::default() }));
+            return StepEnd::This(StepOutcome::NotYet(Evidence { summary, ..Evidence::default() }));
         }
-        if let Kind::Files(files) = &recipe.kind {
-            let token = self.ground.tasks.token();
+        if let RecipeKind::Files(files) = &recipe.kind {
+            let token = self.context.tasks.token();
             // Dropping a reload kills it; the journal has the next agent do it again.
             let outcome = tokio::select! {
                 outcome = self.reload(recipe, files, facts) => outcome,
-                () = token.cancelled() => return Did::Stopped,
+                () = token.cancelled() => return StepEnd::Stopped,
             };
-            if outcome != Outcome::Done {
-                return Did::This(outcome);
+            if outcome != StepOutcome::Done {
+                return StepEnd::This(outcome);
             }
         }
         self.commands("dynamic", &recipe.dynamics, recipe, facts).await
@@ -118,83 +121,83 @@ impl Entity {
         what: &str,
         runners: &[Runner],
         recipe: &Recipe,
-        facts: &Facts,
-    ) -> Did {
-        let (mut log, tasks) = (self.log(), &self.ground.tasks);
+        facts: &CommandFacts,
+    ) -> StepEnd {
+        let (mut log, tasks) = (self.log(), &self.context.tasks);
         let token = tasks.token();
-        let mut job = Job::new(facts, recipe.timeout.to_duration(), &mut log, tasks);
+        let mut job = PartContext::new(facts, recipe.timeout.to_duration(), &mut log, tasks);
         // Dropping the commands kills the one that runs; the part is idempotent and is begun again by the next agent.
         tokio::select! {
-            outcome = run_all(what, runners, &mut job) => Did::This(outcome),
-            () = token.cancelled() => Did::Stopped,
+            outcome = run_all(what, runners, &mut job) => StepEnd::This(outcome),
+            () = token.cancelled() => StepEnd::Stopped,
         }
     }
 
     /// Stops the process of the version before, and starts this one's, if the recipe has one.
-    async fn replace_process(&mut self, recipe: &Recipe, facts: &Facts) -> Did {
+    async fn replace_process(&mut self, recipe: &Recipe, facts: &CommandFacts) -> StepEnd {
         if let Some(mut old) = self.process.take() {
             self.checks = None;
             let grace = recipe.process.as_ref().map_or(DEFAULT_STOP_TIMEOUT, |process| process.stop_timeout);
             old.stop(grace.to_duration()).await;
         }
         self.entry.process = None;
-        let Some(supervised) = &recipe.process else { return Did::This(Outcome::Done) };
+        let Some(supervised) = &recipe.process else { return StepEnd::This(StepOutcome::Done) };
         self.checks = None;
-        match Process::start(&supervised.command, facts, &self.service_log(), &self.ground.tasks) {
+        match SupervisedProcess::start(&supervised.command, facts, &self.service_log(), &self.context.tasks) {
             Ok(process) => {
-                fail::pass(Point::ProcessStarted);
+                fail::pass(FailPoint::ProcessStarted);
                 self.entry.process = Some(process.mark().clone());
                 self.process = Some(process);
-                Did::This(Outcome::Done)
+                StepEnd::This(StepOutcome::Done)
             }
             Err(error) => {
                 let program = supervised.command.argv.first().map_or("", String::as_str);
                 let summary = format!("process: {program} could not be started: {error}");
-                Did::This(Outcome::Failed(Evidence { summary, ..Evidence::default() }))
+                StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }))
             }
         }
     }
 
     /// Validates, until there is a verdict or something else is wanted.
-    async fn validation(&mut self, recipe: &Recipe, version: &Version, facts: &Facts) -> Did {
+    async fn validation(&mut self, recipe: &Recipe, version: &Version, facts: &CommandFacts) -> StepEnd {
         if let (Some(_), None) = (&recipe.process, &self.process) {
             let summary = "the process ended before it was validated".to_owned();
-            return Did::This(Outcome::Failed(Evidence { summary, ..Evidence::default() }));
+            return StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
         }
         self.ask(version);
         // Verdicts about what ran before say nothing about this.
-        self.vital = Vital::Unknown;
-        self.say(&Busy::Step(Progress::Validated));
+        self.vital = CheckSummary::Unknown;
+        self.say(&AgentActivity::Step(ApplyProgress::Validated));
         let mut log = self.log();
-        let token = self.ground.tasks.token();
-        let mut orders = self.ground.orders.clone();
+        let token = self.context.tasks.token();
+        let mut orders = self.context.orders.clone();
         let name = self.name.clone();
         let superseded = orders.wait_for(|order| {
             let told = order.as_ref().and_then(|order| order.content.entities.get(&name));
             told.is_some_and(|told| told.version != *version)
         });
         let limit: Duration = recipe.timeout.to_duration();
-        let Some(checks) = self.checks.as_mut() else { return Did::Superseded };
-        let verdict = validate(recipe, facts, (self.process.as_mut(), checks), &self.ground.tasks, &mut log);
+        let Some(checks) = self.checks.as_mut() else { return StepEnd::Superseded };
+        let verdict = validate(recipe, facts, (self.process.as_mut(), checks), &self.context.tasks, &mut log);
         // Dropping the validation kills its command and forgets its waiting; nothing else is undone.
         tokio::select! {
-            outcome = tokio::time::timeout(limit, verdict) => Did::This(match outcome {
+            outcome = tokio::time::timeout(limit, verdict) => StepEnd::This(match outcome {
                 Ok(outcome) => outcome,
-                Err(_) => Outcome::Failed(Evidence {
+                Err(_) => StepOutcome::Failed(Evidence {
                     summary: format!("validate: no verdict within {}", recipe.timeout),
                     ..Evidence::default()
                 }),
             }),
-            _ = superseded => Did::Superseded,
-            () = token.cancelled() => Did::Stopped,
+            _ = superseded => StepEnd::Superseded,
+            () = token.cancelled() => StepEnd::Stopped,
         }
     }
 }
 
-const fn word(aim: Progress) -> &'static str {
+const fn word(aim: ApplyProgress) -> &'static str {
     match aim {
-        Progress::Begun | Progress::Static => "static",
-        Progress::Dynamic => "dynamic",
-        Progress::Validated => "validate",
+        ApplyProgress::Begun | ApplyProgress::Static => "static",
+        ApplyProgress::Dynamic => "dynamic",
+        ApplyProgress::Validated => "validate",
     }
 }

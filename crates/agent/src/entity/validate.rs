@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use bellwether_core::local::memory::Outcome;
-use bellwether_core::local::wellness::{Vital, vital};
+use bellwether_core::local::health_tracker::{CheckSummary, vital};
+use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_rt::tasks::Tasks;
 
-use super::ended;
-use crate::apply::Facts;
-use crate::apply::log::Log;
-use crate::apply::part::{Job, run_all};
-use crate::apply::process::Process;
-use crate::check::Checks;
+use super::rest::ended;
+use crate::apply::CommandFacts;
+use crate::apply::log::EntityLog;
+use crate::apply::part::{PartContext, run_all};
+use crate::apply::process::SupervisedProcess;
+use crate::check::EntityChecks;
 use crate::config::recipe::Recipe;
 
 /// A process without checks passes when it is alive this long after its start: most that cannot start end sooner.
@@ -21,15 +21,15 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// Waits for the verdict on what was just applied. The caller holds the deadline.
 pub(super) async fn validate(
     recipe: &Recipe,
-    facts: &Facts,
-    (mut process, checks): (Option<&mut Process>, &mut Checks),
+    facts: &CommandFacts,
+    (mut process, checks): (Option<&mut SupervisedProcess>, &mut EntityChecks),
     tasks: &Tasks,
-    log: &mut Log,
-) -> Outcome {
+    log: &mut EntityLog,
+) -> StepOutcome {
     let verdict = async {
         match commands(recipe, facts, tasks, log).await {
-            Outcome::Done => {}
-            other @ (Outcome::NotYet(_) | Outcome::Failed(_)) => return other,
+            StepOutcome::Done => {}
+            other @ (StepOutcome::NotYet(_) | StepOutcome::Failed(_)) => return other,
         }
         let bare = recipe.checks.is_empty();
         if bare && recipe.process.is_some() {
@@ -37,9 +37,9 @@ pub(super) async fn validate(
         }
         loop {
             match vital(&checks.now()) {
-                Vital::NoChecks | Vital::Well => return Outcome::Done,
-                Vital::Unwell(evidence) => return Outcome::Failed(evidence),
-                Vital::Unknown => checks.turned().await,
+                CheckSummary::NoChecks | CheckSummary::Healthy => return StepOutcome::Done,
+                CheckSummary::Unhealthy(evidence) => return StepOutcome::Failed(evidence),
+                CheckSummary::Unknown => checks.turned().await,
             }
         }
     };
@@ -50,11 +50,16 @@ pub(super) async fn validate(
         outcome = verdict => return outcome,
     }
     let evidence = process.and_then(|process| process.ended()).unwrap_or_default();
-    Outcome::Failed(Evidence { summary: format!("validate: {}", evidence.summary), ..evidence })
+    StepOutcome::Failed(Evidence { summary: format!("validate: {}", evidence.summary), ..evidence })
 }
 
 /// Runs the validation's own steps.
-pub(super) async fn commands(recipe: &Recipe, facts: &Facts, tasks: &Tasks, log: &mut Log) -> Outcome {
-    let mut job = Job::new(facts, recipe.timeout.to_duration(), log, tasks);
+pub(super) async fn commands(
+    recipe: &Recipe,
+    facts: &CommandFacts,
+    tasks: &Tasks,
+    log: &mut EntityLog,
+) -> StepOutcome {
+    let mut job = PartContext::new(facts, recipe.timeout.to_duration(), log, tasks);
     run_all("validate", &recipe.validation, &mut job).await
 }

@@ -7,50 +7,59 @@ use bellwether_core::words::name::{NodeName, ServiceName};
 use serde::Serialize;
 use serde_json::json;
 
-use super::desk::Desk;
-use super::query::Query;
-use super::refusal::Refusal;
+use super::api::CatalogueApi;
+use super::query::ConsulQuery;
+use super::refusal::ConsulRefusal;
 
-pub(super) async fn services(State(desk): State<Desk>, query: Query) -> Result<Response, Refusal> {
+pub(super) async fn services(
+    State(desk): State<CatalogueApi>,
+    query: ConsulQuery,
+) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
     desk.answer(&query, |view| view.services()).await
 }
 
 pub(super) async fn service(
-    State(desk): State<Desk>,
+    State(desk): State<CatalogueApi>,
     Path(name): Path<String>,
-    query: Query,
-) -> Result<Response, Refusal> {
+    query: ConsulQuery,
+) -> Result<Response, ConsulRefusal> {
     query.only(&["tag"])?;
     let (name, tags) = (name_of(&name), query.tags()?);
     desk.answer(&query, |view| name.as_ref().map(|name| view.service(name, &tags)).unwrap_or_default()).await
 }
 
-pub(super) async fn nodes(State(desk): State<Desk>, query: Query) -> Result<Response, Refusal> {
+pub(super) async fn nodes(
+    State(desk): State<CatalogueApi>,
+    query: ConsulQuery,
+) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
     desk.answer(&query, |view| view.nodes()).await
 }
 
 pub(super) async fn node(
-    State(desk): State<Desk>,
+    State(desk): State<CatalogueApi>,
     Path(name): Path<String>,
-    query: Query,
-) -> Result<Response, Refusal> {
+    query: ConsulQuery,
+) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
     let name = NodeName::parse(&name).ok();
     desk.answer(&query, |view| name.as_ref().and_then(|name| view.node_services(name))).await
 }
 
-pub(super) async fn datacentres(State(desk): State<Desk>, query: Query) -> Result<Response, Refusal> {
+pub(super) async fn datacentres(
+    State(desk): State<CatalogueApi>,
+    query: ConsulQuery,
+) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
     std::future::ready(Ok(Json([desk.http().datacentre.to_string()]).into_response())).await
 }
 
 pub(super) async fn health_of_service(
-    State(desk): State<Desk>,
+    State(desk): State<CatalogueApi>,
     Path(name): Path<String>,
-    query: Query,
-) -> Result<Response, Refusal> {
+    query: ConsulQuery,
+) -> Result<Response, ConsulRefusal> {
     query.only(&["tag", "passing"])?;
     let (name, tags, passing) = (name_of(&name), query.tags()?, query.switch("passing")?);
     let say = |view: bellwether_api::consul::View<'_>| {
@@ -60,19 +69,19 @@ pub(super) async fn health_of_service(
 }
 
 pub(super) async fn health_of_node(
-    State(desk): State<Desk>,
+    State(desk): State<CatalogueApi>,
     Path(name): Path<String>,
-    query: Query,
-) -> Result<Response, Refusal> {
+    query: ConsulQuery,
+) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
     let name = NodeName::parse(&name).ok();
     desk.answer(&query, |view| name.as_ref().map(|name| view.node_health(name)).unwrap_or_default()).await
 }
 
 /// Who this agent is: clients that are told no datacentre ask for it here.
-pub(super) async fn this_agent(State(desk): State<Desk>) -> impl IntoResponse {
+pub(super) async fn this_agent(State(desk): State<CatalogueApi>) -> impl IntoResponse {
     let http = desk.http();
-    let address = desk.picture().ok().and_then(|picture| picture.catalogue.host(&http.node)?.preferred());
+    let address = desk.snapshot().ok().and_then(|snapshot| snapshot.catalogue.host(&http.node)?.preferred());
     let about = json!({
         "Config": {
             "Datacenter": http.datacentre.as_str(),
@@ -93,7 +102,7 @@ pub(super) async fn this_agent(State(desk): State<Desk>) -> impl IntoResponse {
 }
 
 /// The server that this agent speaks with; empty while none answers.
-pub(super) async fn leader(State(desk): State<Desk>) -> impl IntoResponse {
+pub(super) async fn leader(State(desk): State<CatalogueApi>) -> impl IntoResponse {
     let contact = desk.contact();
     let server = if contact.connected_since.is_some() { contact.server.as_str() } else { "" };
     std::future::ready(json_of(server.trim_start_matches("https://"))).await

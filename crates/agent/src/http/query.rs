@@ -9,7 +9,7 @@ use bellwether_core::words::name::{Datacentre, Tag};
 use bellwether_core::words::time::Span;
 use http::request::Parts;
 
-use super::refusal::Refusal;
+use super::refusal::ConsulRefusal;
 
 /// How long a blocking read waits when it does not say, and at most: Consul's own.
 const WAIT: Duration = Duration::from_secs(5 * 60);
@@ -21,46 +21,47 @@ const EVERYWHERE: [&str; 8] = ["dc", "index", "wait", "stale", "cached", "pretty
 
 /// The parameters of a request.
 #[derive(Debug)]
-pub(super) struct Query(Vec<(String, String)>);
+pub(super) struct ConsulQuery(Vec<(String, String)>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Query {
-    type Rejection = Refusal;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+impl<S: Send + Sync> FromRequestParts<S> for ConsulQuery {
+    type Rejection = ConsulRefusal;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ConsulRefusal> {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
-        let pairs = pairs.map_err(|error| Refusal::Invalid(format!("could not read the query: {error}")))?;
+        let pairs =
+            pairs.map_err(|error| ConsulRefusal::Invalid(format!("could not read the query: {error}")))?;
         Ok(Self(pairs.0))
     }
 }
 
-impl Query {
+impl ConsulQuery {
     /// Refuses every parameter that is neither among these nor one that every read may have.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), ConsulRefusal> {
         let served = |name: &str| known.contains(&name) || EVERYWHERE.contains(&name);
         let unknown = self.0.iter().find(|(name, _)| !served(name));
         unknown.map_or(Ok(()), |(name, _)| {
-            Err(Refusal::Invalid(format!(
+            Err(ConsulRefusal::Invalid(format!(
                 "could not answer: the parameter {name:?} is not served by this agent"
             )))
         })
     }
 
     /// Refuses to speak for another datacentre.
-    pub(super) fn here(&self, datacentre: &Datacentre) -> Result<(), Refusal> {
+    pub(super) fn here(&self, datacentre: &Datacentre) -> Result<(), ConsulRefusal> {
         match self.first("dc") {
             Some(named) if !named.is_empty() && !named.eq_ignore_ascii_case(datacentre.as_str()) => {
-                Err(Refusal::OtherDatacentre(named.to_owned()))
+                Err(ConsulRefusal::OtherDatacentre(named.to_owned()))
             }
             Some(_) | None => Ok(()),
         }
     }
 
     /// What the client has seen; none when it wants an answer at once.
-    pub(super) fn index(&self) -> Result<Option<u64>, Refusal> {
+    pub(super) fn index(&self) -> Result<Option<u64>, ConsulRefusal> {
         Ok(self.read("index")?.filter(|index| *index > 0))
     }
 
     /// How long it waits for another answer, spread by up to a sixteenth so that not all come back at once.
-    pub(super) fn wait(&self, seed: u64) -> Result<Duration, Refusal> {
+    pub(super) fn wait(&self, seed: u64) -> Result<Duration, ConsulRefusal> {
         let wait = self.read::<Span>("wait")?.map_or(WAIT, Span::to_duration);
         let wait = if wait.is_zero() { WAIT } else { wait.min(LONGEST_WAIT) };
         let most = u64::try_from(wait.as_millis()).unwrap_or_default() / 16;
@@ -68,13 +69,13 @@ impl Query {
     }
 
     /// Tags that are wanted, all of them.
-    pub(super) fn tags(&self) -> Result<Vec<Tag>, Refusal> {
+    pub(super) fn tags(&self) -> Result<Vec<Tag>, ConsulRefusal> {
         let named = self.0.iter().filter(|(name, _)| name == "tag");
         named.map(|(_, value)| value.parse().map_err(|error| refuse("tag", error))).collect()
     }
 
     /// Whether a switch is on; standing there alone is on.
-    pub(super) fn switch(&self, name: &str) -> Result<bool, Refusal> {
+    pub(super) fn switch(&self, name: &str) -> Result<bool, ConsulRefusal> {
         match self.first(name) {
             None => Ok(false),
             Some("" | "1" | "t" | "T" | "true" | "True" | "TRUE") => Ok(true),
@@ -84,7 +85,7 @@ impl Query {
     }
 
     /// A parameter.
-    pub(super) fn read<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, Refusal> {
+    pub(super) fn read<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, ConsulRefusal> {
         let text = self.first(name).filter(|text| !text.is_empty());
         text.map(|text| text.parse().map_err(|error| refuse(name, error))).transpose()
     }
@@ -94,16 +95,16 @@ impl Query {
     }
 }
 
-fn refuse(name: &str, reason: impl Display) -> Refusal {
-    Refusal::Invalid(format!("could not use the parameter {name}: {reason}"))
+fn refuse(name: &str, reason: impl Display) -> ConsulRefusal {
+    ConsulRefusal::Invalid(format!("could not use the parameter {name}: {reason}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn query(pairs: &[(&str, &str)]) -> Query {
-        Query(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    fn query(pairs: &[(&str, &str)]) -> ConsulQuery {
+        ConsulQuery(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
     }
 
     #[test]

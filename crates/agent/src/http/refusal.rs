@@ -7,7 +7,7 @@ use http::{Method, StatusCode, Uri, header};
 
 /// Why a request is not answered with what it asked for.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum ConsulRefusal {
     /// It makes no sense.
     Invalid(String),
     /// There is no such thing.
@@ -20,7 +20,7 @@ pub(super) enum Refusal {
     Broken(String),
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ConsulRefusal {
     fn into_response(self) -> Response {
         let (status, text) = match self {
             Self::Invalid(reason) => (StatusCode::BAD_REQUEST, reason),
@@ -41,8 +41,8 @@ impl IntoResponse for Refusal {
 }
 
 /// Nothing is there.
-pub(super) async fn nowhere(uri: Uri) -> Refusal {
-    std::future::ready(Refusal::NotFound(format!(
+pub(super) async fn nowhere(uri: Uri) -> ConsulRefusal {
+    std::future::ready(ConsulRefusal::NotFound(format!(
         "{}: this agent serves a part of Consul's catalogue, for reading",
         uri.path()
     )))

@@ -1,11 +1,12 @@
 //! The ledger's stored form: JSON with its schema; every sample ever written must read for ever.
 
+mod envelope;
 mod needs;
 mod services;
 mod statuses;
 
 use bellwether_api::v1;
-use bellwether_core::local::memory::{Fate, Memory, Progress, Ran, Setback};
+use bellwether_core::local::memory::{ActionRun, ApplyProgress, EntityMemory, FailureReason, RunOutcome};
 use bellwether_core::records::order::Order;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::Timestamp;
@@ -16,11 +17,10 @@ pub(super) use needs::{met, met_text};
 pub(super) use services::{services, services_text};
 pub(super) use statuses::{statuses, statuses_text};
 
-use super::Entry;
-use crate::apply::process::Mark;
+use envelope::{SCHEMA, known, parse, text};
 
-/// The schema written, and the newest read.
-const SCHEMA: u32 = 1;
+use super::entry::EntityEntry;
+use crate::apply::process::ProcessMark;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,25 +40,25 @@ struct EntityFile {
     progress: ProgressWord,
     failed_attempts: u32,
     retry_at_ms: Option<u64>,
-    setback: Option<SetbackShape>,
-    process: Option<MarkShape>,
+    failure_reason: Option<FailureReasonShape>,
+    process: Option<ProcessMarkShape>,
     run: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ran: Option<RanShape>,
+    ran: Option<ActionRunShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     followed: Option<u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RanShape {
+struct ActionRunShape {
     version: String,
-    fate: FateWord,
+    outcome: RunOutcomeWord,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum FateWord {
+enum RunOutcomeWord {
     Begun,
     Done,
     Failed,
@@ -76,14 +76,14 @@ enum ProgressWord {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-enum SetbackShape {
+enum FailureReasonShape {
     NotYet { aim: ProgressWord, evidence: v1::evidence::Evidence },
     Failed { aim: ProgressWord, evidence: v1::evidence::Evidence },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MarkShape {
+struct ProcessMarkShape {
     pid: i32,
     started_ticks: u64,
     boot_id: String,
@@ -102,34 +102,34 @@ pub(super) fn order_text(order: &Order) -> Result<String, String> {
 }
 
 /// Reads an entity's file.
-pub(super) fn entity(text: &str) -> Result<(EntityName, Entry), String> {
+pub(super) fn entity(text: &str) -> Result<(EntityName, EntityEntry), String> {
     let file: EntityFile = parse(text)?;
     known(file.schema)?;
     let name = EntityName::parse(&file.entity).map_err(|error| error.to_string())?;
     let version = |text: Option<String>| text.map(|text| Version::parse(&text)).transpose();
     let wanted = file.wanted.map(TryInto::try_into).transpose();
-    let memory = Memory {
+    let memory = EntityMemory {
         wanted: wanted.map_err(|error: bellwether_api::shape::ShapeError| error.to_string())?,
         running: version(file.running).map_err(|error| error.to_string())?,
         touched: version(file.touched).map_err(|error| error.to_string())?,
         progress: file.progress.into(),
         failed_attempts: file.failed_attempts,
         retry_at: file.retry_at_ms.map(Timestamp::from_millis),
-        setback: file.setback.map(Into::into),
+        failure_reason: file.failure_reason.map(Into::into),
         ran: file.ran.map(TryInto::try_into).transpose()?,
     };
-    let process = file.process.map(|mark| Mark {
+    let process = file.process.map(|mark| ProcessMark {
         pid: mark.pid,
         started_ticks: mark.started_ticks,
         boot_id: mark.boot_id,
     });
-    Ok((name, Entry { memory, process, run: file.run, followed: file.followed }))
+    Ok((name, EntityEntry { memory, process, run: file.run, followed: file.followed }))
 }
 
 /// Writes an entity's file.
-pub(super) fn entity_text(name: &EntityName, entry: &Entry) -> Result<String, String> {
+pub(super) fn entity_text(name: &EntityName, entry: &EntityEntry) -> Result<String, String> {
     let memory = &entry.memory;
-    let process = entry.process.as_ref().map(|mark| MarkShape {
+    let process = entry.process.as_ref().map(|mark| ProcessMarkShape {
         pid: mark.pid,
         started_ticks: mark.started_ticks,
         boot_id: mark.boot_id.clone(),
@@ -143,7 +143,7 @@ pub(super) fn entity_text(name: &EntityName, entry: &Entry) -> Result<String, St
         progress: memory.progress.into(),
         failed_attempts: memory.failed_attempts,
         retry_at_ms: memory.retry_at.map(Timestamp::as_millis),
-        setback: memory.setback.as_ref().map(Into::into),
+        failure_reason: memory.failure_reason.as_ref().map(Into::into),
         process,
         run: entry.run.clone(),
         ran: memory.ran.as_ref().map(Into::into),
@@ -151,44 +151,32 @@ pub(super) fn entity_text(name: &EntityName, entry: &Entry) -> Result<String, St
     })
 }
 
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
-fn text<T: Serialize>(file: &T) -> Result<String, String> {
-    serde_json::to_string_pretty(file).map_err(|error| error.to_string())
-}
-
-fn known(schema: u32) -> Result<(), String> {
-    if schema == SCHEMA { Ok(()) } else { Err(format!("schema {schema} is not one this agent knows")) }
-}
-
-impl TryFrom<RanShape> for Ran {
+impl TryFrom<ActionRunShape> for ActionRun {
     type Error = String;
-    fn try_from(from: RanShape) -> Result<Self, String> {
-        let fate = match from.fate {
-            FateWord::Begun => Fate::Begun,
-            FateWord::Done => Fate::Done,
-            FateWord::Failed => Fate::Failed,
-            FateWord::Again => Fate::Again,
+    fn try_from(from: ActionRunShape) -> Result<Self, String> {
+        let outcome = match from.outcome {
+            RunOutcomeWord::Begun => RunOutcome::Begun,
+            RunOutcomeWord::Done => RunOutcome::Done,
+            RunOutcomeWord::Failed => RunOutcome::Failed,
+            RunOutcomeWord::Again => RunOutcome::Retry,
         };
-        Ok(Self { version: Version::parse(&from.version).map_err(|error| error.to_string())?, fate })
+        Ok(Self { version: Version::parse(&from.version).map_err(|error| error.to_string())?, outcome })
     }
 }
 
-impl From<&Ran> for RanShape {
-    fn from(from: &Ran) -> Self {
-        let fate = match from.fate {
-            Fate::Begun => FateWord::Begun,
-            Fate::Done => FateWord::Done,
-            Fate::Failed => FateWord::Failed,
-            Fate::Again => FateWord::Again,
+impl From<&ActionRun> for ActionRunShape {
+    fn from(from: &ActionRun) -> Self {
+        let outcome = match from.outcome {
+            RunOutcome::Begun => RunOutcomeWord::Begun,
+            RunOutcome::Done => RunOutcomeWord::Done,
+            RunOutcome::Failed => RunOutcomeWord::Failed,
+            RunOutcome::Retry => RunOutcomeWord::Again,
         };
-        Self { version: from.version.to_string(), fate }
+        Self { version: from.version.to_string(), outcome }
     }
 }
 
-impl From<ProgressWord> for Progress {
+impl From<ProgressWord> for ApplyProgress {
     fn from(from: ProgressWord) -> Self {
         match from {
             ProgressWord::Begun => Self::Begun,
@@ -199,37 +187,37 @@ impl From<ProgressWord> for Progress {
     }
 }
 
-impl From<Progress> for ProgressWord {
-    fn from(from: Progress) -> Self {
+impl From<ApplyProgress> for ProgressWord {
+    fn from(from: ApplyProgress) -> Self {
         match from {
-            Progress::Begun => Self::Begun,
-            Progress::Static => Self::Static,
-            Progress::Dynamic => Self::Dynamic,
-            Progress::Validated => Self::Validated,
+            ApplyProgress::Begun => Self::Begun,
+            ApplyProgress::Static => Self::Static,
+            ApplyProgress::Dynamic => Self::Dynamic,
+            ApplyProgress::Validated => Self::Validated,
         }
     }
 }
 
-impl From<SetbackShape> for Setback {
-    fn from(from: SetbackShape) -> Self {
+impl From<FailureReasonShape> for FailureReason {
+    fn from(from: FailureReasonShape) -> Self {
         match from {
-            SetbackShape::NotYet { aim, evidence } => {
+            FailureReasonShape::NotYet { aim, evidence } => {
                 Self::NotYet { aim: aim.into(), evidence: evidence.into() }
             }
-            SetbackShape::Failed { aim, evidence } => {
+            FailureReasonShape::Failed { aim, evidence } => {
                 Self::Failed { aim: aim.into(), evidence: evidence.into() }
             }
         }
     }
 }
 
-impl From<&Setback> for SetbackShape {
-    fn from(from: &Setback) -> Self {
+impl From<&FailureReason> for FailureReasonShape {
+    fn from(from: &FailureReason) -> Self {
         match from {
-            Setback::NotYet { aim, evidence } => {
+            FailureReason::NotYet { aim, evidence } => {
                 Self::NotYet { aim: (*aim).into(), evidence: evidence.into() }
             }
-            Setback::Failed { aim, evidence } => {
+            FailureReason::Failed { aim, evidence } => {
                 Self::Failed { aim: (*aim).into(), evidence: evidence.into() }
             }
         }

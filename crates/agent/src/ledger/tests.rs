@@ -1,36 +1,37 @@
-use bellwether_core::local::memory::{Fate, Progress, Ran, Setback};
+use bellwether_core::local::memory::{ActionRun, ApplyProgress, EntityMemory, FailureReason, RunOutcome};
 use bellwether_core::records::evidence::Evidence;
-use bellwether_core::records::order::{Assignment, Content, Means};
+use bellwether_core::records::order::{ApplyMethod, Assignment, OrderContent};
 use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 
 use super::*;
+use crate::apply::process::ProcessMark;
 
 fn name() -> EntityName {
     EntityName::parse("web").unwrap()
 }
 
-fn entry() -> Entry {
+fn entry() -> EntityEntry {
     let version = Version::parse("v2").unwrap();
     let evidence =
         Evidence { summary: "static: exit code 3".into(), exit_code: Some(3), ..Evidence::default() };
-    let memory = Memory {
+    let memory = EntityMemory {
         wanted: Some(Assignment {
             version: version.clone(),
             number: AssignmentNumber::new(7),
-            means: Means::Apply,
+            means: ApplyMethod::Apply,
         }),
         running: Some(Version::parse("v1").unwrap()),
         touched: Some(version),
-        progress: Progress::Static,
+        progress: ApplyProgress::Static,
         failed_attempts: 2,
         retry_at: Some(Timestamp::from_millis(5)),
-        setback: Some(Setback::Failed { aim: Progress::Static, evidence }),
+        failure_reason: Some(FailureReason::Failed { aim: ApplyProgress::Static, evidence }),
         ran: None,
     };
-    let process = Some(Mark { pid: 12, started_ticks: 34, boot_id: "b".into() });
-    Entry { memory, process, run: Some("web-1".into()), followed: Some(7) }
+    let process = Some(ProcessMark { pid: 12, started_ticks: 34, boot_id: "b".into() });
+    EntityEntry { memory, process, run: Some("web-1".into()), followed: Some(7) }
 }
 
 #[tokio::test]
@@ -38,12 +39,12 @@ async fn what_is_kept_is_what_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let (ledger, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
     assert!(kept.order.is_none() && kept.entities.is_empty());
-    let content = Content { paused: Some("ann: looking".into()), ..Content::default() };
+    let content = OrderContent { paused: Some("ann: looking".into()), ..OrderContent::default() };
     let order = Order { generation: Generation::new(3), term: Term::new(2), content };
     ledger.keep_order(&order).await.unwrap();
     ledger.keep_entity(&name(), &entry()).await.unwrap();
     let key = ("web".parse().unwrap(), "web-1".parse().unwrap());
-    let met = Met::from([(key, vec!["2 functional of db".parse().unwrap()])]);
+    let met = MetNeeds::from([(key, vec!["2 functional of db".parse().unwrap()])]);
     ledger.keep_met(&met).await.unwrap();
     let (_, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
     assert_eq!(kept.met, met);
@@ -57,7 +58,7 @@ fn every_form_ever_written_reads_for_ever() {
         "progress":"static","failed_attempts":2,"retry_at_ms":5,"setback":{"kind":"failed","aim":"static",
         "evidence":{"summary":"static: exit code 3","exit_code":3}},
         "process":{"pid":12,"started_ticks":34,"boot_id":"b"},"run":"web-1"}"#;
-    assert_eq!(shape::entity(first), Ok((name(), Entry { followed: None, ..entry() })));
+    assert_eq!(shape::entity(first), Ok((name(), EntityEntry { followed: None, ..entry() })));
     let followed = first.replace("\"run\":\"web-1\"", "\"run\":\"web-1\",\"followed\":7");
     assert_eq!(shape::entity(&followed), Ok((name(), entry())));
     let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"means":"run"},
@@ -65,8 +66,8 @@ fn every_form_ever_written_reads_for_ever() {
         "process":null,"run":"web-1","ran":{"version":"restart@7","fate":"begun"}}"#;
     let (_, entry) = shape::entity(of_an_action).unwrap();
     let version = Version::parse("restart@7").unwrap();
-    assert_eq!(entry.memory.ran, Some(Ran { version, fate: Fate::Begun }));
-    assert_eq!(entry.memory.wanted.unwrap().means, Means::Run);
+    assert_eq!(entry.memory.ran, Some(ActionRun { version, outcome: RunOutcome::Begun }));
+    assert_eq!(entry.memory.wanted.unwrap().means, ApplyMethod::Run);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use bellwether_core::words::time::Timestamp;
 
 /// The contact with the control plane.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Contact {
+pub(crate) struct ServerContact {
     /// The server that is called, or was last.
     pub(crate) server: String,
     /// Since when it answers; `None` while it does not.
@@ -19,7 +19,7 @@ pub(crate) struct Contact {
     pub(crate) refused: Option<String>,
 }
 
-impl Contact {
+impl ServerContact {
     /// It answered.
     pub(crate) fn answered(&mut self, now: Timestamp) {
         self.connected_since.get_or_insert(now);

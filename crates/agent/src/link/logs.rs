@@ -8,21 +8,21 @@ use bellwether_core::words::name::{Category, EntityName, Namespace, NodeName};
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
-use super::again::before_again;
-use super::line::Line;
-use crate::apply::kept::Waiting;
+use super::connection::Connection;
+use super::retry::before_again;
+use crate::apply::log_store::UnsentLogs;
 
 /// The logs of this node that are on their way.
 #[derive(Debug)]
-pub(super) struct Logs {
-    pub(super) line: Line,
+pub(super) struct LogSender {
+    pub(super) line: Connection,
     pub(super) node: NodeName,
     pub(super) namespace: Namespace,
-    pub(super) waiting: watch::Sender<Waiting>,
+    pub(super) waiting: watch::Sender<UnsentLogs>,
     pub(super) seed: u64,
 }
 
-impl Logs {
+impl LogSender {
     /// Works until the level stops.
     pub(super) async fn run(self, level: Tasks) {
         let token = level.token();

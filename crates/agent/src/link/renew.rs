@@ -9,7 +9,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use rcgen::KeyPair;
 
-use super::line::Line;
+use super::connection::Connection;
 use crate::identity::Identity;
 use crate::join::certificate_request;
 
@@ -22,14 +22,14 @@ const NAP: Span = Span::from_secs(3_600);
 
 /// The renewal of this node's certificate.
 #[derive(Debug)]
-pub(super) struct Renewal {
-    pub(super) line: Line,
+pub(super) struct CertificateRenewal {
+    pub(super) line: Connection,
     pub(super) data_dir: PathBuf,
     pub(super) clock: Clock,
     pub(super) seed: u64,
 }
 
-impl Renewal {
+impl CertificateRenewal {
     /// Works until the level stops.
     pub(super) async fn run(self, level: Tasks) {
         let token = level.token();

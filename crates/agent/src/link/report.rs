@@ -7,31 +7,31 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
-use super::again::before_again;
-use super::line::Line;
-use crate::board::Board;
+use super::connection::Connection;
+use super::retry::before_again;
+use crate::report_board::ReportBoard;
 
 /// Changes that come within this travel together.
 const GATHER: Duration = Duration::from_millis(5);
 
 /// The reports of this node.
 #[derive(Debug)]
-pub(super) struct Reports {
-    pub(super) line: Line,
+pub(super) struct ReportSender {
+    pub(super) line: Connection,
     pub(super) node: NodeName,
     pub(super) namespace: Namespace,
-    pub(super) board: watch::Receiver<Board>,
+    pub(super) board: watch::Receiver<ReportBoard>,
     pub(super) asks: watch::Receiver<u64>,
     pub(super) delivered: watch::Sender<u64>,
     pub(super) clock: Clock,
     pub(super) seed: u64,
 }
 
-impl Reports {
+impl ReportSender {
     /// Works until the level stops.
     pub(super) async fn run(mut self, level: Tasks) {
         let token = level.token();
-        let mut last: Option<Board> = None;
+        let mut last: Option<ReportBoard> = None;
         let mut failed = 0_u32;
         loop {
             let asked = *self.asks.borrow_and_update();
@@ -77,7 +77,7 @@ impl Reports {
         }
     }
 
-    async fn send(&self, board: &Board) -> Result<(), bellwether_api::client::CallError> {
+    async fn send(&self, board: &ReportBoard) -> Result<(), bellwether_api::client::CallError> {
         let report = board.report(&self.node, self.clock.now());
         self.line.client()?.report(self.namespace.as_str(), &report).await
     }

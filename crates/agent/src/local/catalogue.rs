@@ -7,21 +7,21 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::service::CatalogueUpdate;
 
-use super::Local;
-use super::problem::Failure;
+use super::api::LocalApi;
+use super::problem::LocalFailure;
 
 /// How long the first copy may take to come.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) async fn get(State(local): State<Local>) -> Result<Json<CatalogueUpdate>, Failure> {
+pub(super) async fn get(State(local): State<LocalApi>) -> Result<Json<CatalogueUpdate>, LocalFailure> {
     local.wants_catalogue.send_if_modified(|wants| !std::mem::replace(wants, true));
-    let mut picture = local.picture.clone();
-    let found = tokio::time::timeout(PATIENCE, picture.wait_for(|picture| picture.index > 0)).await;
+    let mut snapshot = local.snapshot.clone();
+    let found = tokio::time::timeout(PATIENCE, snapshot.wait_for(|snapshot| snapshot.index > 0)).await;
     match found {
-        Ok(Ok(picture)) => Ok(Json(picture.whole())),
+        Ok(Ok(snapshot)) => Ok(Json(snapshot.whole())),
         Ok(Err(_)) | Err(_) => {
             let reason = "could not tell what is offered: the control plane has not sent its catalogue yet";
-            Err(Failure::new(Code::Store, reason))
+            Err(LocalFailure::new(Code::Store, reason))
         }
     }
 }

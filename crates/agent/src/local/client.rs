@@ -17,8 +17,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
-use super::socket;
-use crate::catalogue::Picture;
+use super::socket_path::socket;
+use crate::catalogue::CatalogueSnapshot;
 
 /// How long an answer may take: longer than the agent waits for its disk.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -58,7 +58,7 @@ pub async fn set_status(data_dir: &Path, category: &str, status: &NewStatus) -> 
 ///
 /// # Errors
 /// [`LocalError`].
-pub async fn status(data_dir: &Path) -> Result<crate::status::Status, LocalError> {
+pub async fn status(data_dir: &Path) -> Result<crate::status::AgentStatus, LocalError> {
     call::<(), _>(data_dir, Method::GET, paths::AGENT_STATUS, None).await
 }
 
@@ -68,8 +68,8 @@ pub async fn status(data_dir: &Path) -> Result<crate::status::Status, LocalError
 /// [`LocalError`].
 pub async fn catalogue(data_dir: &Path) -> Result<Catalogue, LocalError> {
     let update = call::<(), CatalogueUpdate>(data_dir, Method::GET, paths::AGENT_CATALOGUE, None).await?;
-    let picture = Picture::default().with(update);
-    picture.map(|picture| picture.catalogue).map_err(LocalError::Broken)
+    let snapshot = CatalogueSnapshot::default().with(update);
+    snapshot.map(|snapshot| snapshot.catalogue).map_err(LocalError::Broken)
 }
 
 /// Asks for anything, with an answer of its own shape.

@@ -6,13 +6,13 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use axum::{Extension, Router};
-use bellwether_rt::doorway::Doorway;
+use bellwether_rt::acceptor::Acceptor;
 use bellwether_rt::tasks::Tasks;
 use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::problem;
-use crate::http::speak::speak;
+use crate::http::serve::speak;
 
 /// Most connections at once: programs of one machine.
 const MAX_CONNECTIONS: usize = 64;
@@ -47,7 +47,7 @@ pub(super) fn remove(path: &Path) {
 
 /// Serves `router` until the level stops.
 pub(super) async fn serve(listener: UnixListener, router: Router, tasks: Tasks) {
-    let doorway = Doorway { name: "local connection", room: MAX_CONNECTIONS };
+    let doorway = Acceptor { name: "local connection", room: MAX_CONNECTIONS };
     let serve = |(stream, _)| connection(stream, router.clone(), tasks.clone());
     doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
 }

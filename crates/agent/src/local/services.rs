@@ -4,20 +4,19 @@ use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
-use bellwether_api::v1::service::definition::{Definition, LocalService, Pulse as Shape};
-use bellwether_core::local::serving::Pulse;
-use bellwether_core::records::offers::MAX_WORD_BYTES;
+use bellwether_api::v1::service::definition::{LocalService, ServiceDefinition, TtlUpdate as Shape};
+use bellwether_core::local::ttl::TtlUpdate;
+use bellwether_core::records::registrations::MAX_WORD_BYTES;
 use bellwether_core::words::name::{CheckName, InstanceName};
 
-use super::Local;
+use super::api::{Empty, LocalApi};
 use super::listen::Peer;
-use super::problem::{Failure, body};
-use super::statuses::Nothing;
-use crate::service::offered::is_registered;
-use crate::service::registry::Refusal;
+use super::problem::{LocalFailure, body};
+use crate::service::registered::is_registered;
+use crate::service::request::RegistryRefusal;
 
 /// Everything this machine offers.
-pub(super) async fn list(State(local): State<Local>) -> Json<Vec<LocalService>> {
+pub(super) async fn list(State(local): State<LocalApi>) -> Json<Vec<LocalService>> {
     let (shown, board) = (local.services.borrow().clone(), local.board.borrow().clone());
     let known = local.registry.known.borrow().clone();
     let all = known.into_iter().map(|(key, (definition, source))| {
@@ -36,53 +35,53 @@ pub(super) async fn list(State(local): State<Local>) -> Json<Vec<LocalService>> 
 
 /// Registers a service, or changes one that was registered.
 pub(super) async fn register(
-    State(local): State<Local>,
+    State(local): State<LocalApi>,
     Extension(Peer(pid)): Extension<Peer>,
     request: Request,
-) -> Result<Json<Nothing>, Failure> {
-    let definition: Definition = body(request).await?;
+) -> Result<Json<Empty>, LocalFailure> {
+    let definition: ServiceDefinition = body(request).await?;
     local.registry.register(definition, pid).await.map_err(refused)?;
-    Ok(Json(Nothing {}))
+    Ok(Json(Empty {}))
 }
 
 /// Takes a service back.
 pub(super) async fn deregister(
-    State(local): State<Local>,
+    State(local): State<LocalApi>,
     Path(id): Path<String>,
-) -> Result<Json<Nothing>, Failure> {
+) -> Result<Json<Empty>, LocalFailure> {
     let id: InstanceName = read("id", &id)?;
     local.registry.deregister(id).await.map_err(refused)?;
-    Ok(Json(Nothing {}))
+    Ok(Json(Empty {}))
 }
 
 /// A program says how it does, for its only check with a ttl.
 pub(super) async fn pulse(
-    State(local): State<Local>,
+    State(local): State<LocalApi>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Json<Nothing>, Failure> {
+) -> Result<Json<Empty>, LocalFailure> {
     hear(local, &id, None, request).await
 }
 
 /// A program says how it does, for one of its checks.
 pub(super) async fn pulse_of(
-    State(local): State<Local>,
+    State(local): State<LocalApi>,
     Path((id, check)): Path<(String, String)>,
     request: Request,
-) -> Result<Json<Nothing>, Failure> {
+) -> Result<Json<Empty>, LocalFailure> {
     let check: CheckName = read("check", &check)?;
     hear(local, &id, Some(check), request).await
 }
 
 async fn hear(
-    local: Local,
+    local: LocalApi,
     id: &str,
     check: Option<CheckName>,
     request: Request,
-) -> Result<Json<Nothing>, Failure> {
+) -> Result<Json<Empty>, LocalFailure> {
     let id: InstanceName = read("id", id)?;
     let Shape { level, note } = body(request).await?;
-    let pulse = Pulse::parse(&level);
+    let pulse = TtlUpdate::parse(&level);
     let pulse = pulse
         .ok_or_else(|| ShapeError::at("level", format!("{level:?} is not passing, warning or failing")))?;
     if note.len() > MAX_WORD_BYTES || note.chars().any(char::is_control) {
@@ -90,10 +89,10 @@ async fn hear(
         return Err(ShapeError::at("note", reason).into());
     }
     local.registry.pulse(id, check, (pulse, note)).await.map_err(refused)?;
-    Ok(Json(Nothing {}))
+    Ok(Json(Empty {}))
 }
 
-fn refused((code, reason): Refusal) -> Failure {
+fn refused((code, reason): RegistryRefusal) -> LocalFailure {
     let reason = if code == Code::Store { reason } else { format!("could not {reason}") };
-    Failure::new(code, reason)
+    LocalFailure::new(code, reason)
 }

@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::Local;
-use crate::status::Status;
+use super::api::LocalApi;
+use crate::status::AgentStatus;
 
-pub(super) async fn get(State(local): State<Local>) -> Json<Status> {
+pub(super) async fn get(State(local): State<LocalApi>) -> Json<AgentStatus> {
     let mut sources = local.sources.clone();
     std::future::ready(Json(sources.status(local.clock.now()))).await
 }

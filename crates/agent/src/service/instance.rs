@@ -3,46 +3,46 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwether_core::catalogue::need::Unmet;
-use bellwether_core::local::serving::{Listening, serving, waiting};
-use bellwether_core::records::offers::Serving;
+use bellwether_core::catalogue::need::UnmetNeed;
+use bellwether_core::local::ttl::{TtlCheck, serving, waiting};
+use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::words::name::CheckName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::{oneshot, watch};
 
-use super::registry::{Ask, Asks};
-use super::{Board, Shown};
-use crate::apply::Facts;
-use crate::catalogue::Picture;
-use crate::check::Checks;
+use super::published::{PublishedInstance, PublishedInstances};
+use super::request::{RegistryRequest, RegistryRequests};
+use crate::apply::CommandFacts;
+use crate::catalogue::CatalogueSnapshot;
+use crate::check::EntityChecks;
 use crate::config::service::Service;
 
 /// What an instance is told by programs, by check.
-pub(crate) type Heard = watch::Receiver<BTreeMap<CheckName, Listening>>;
+pub(crate) type TtlChecks = watch::Receiver<BTreeMap<CheckName, TtlCheck>>;
 
 /// One instance at work.
-pub(super) struct Instance {
+pub(super) struct InstanceTask {
     pub(super) service: Arc<Service>,
-    pub(super) heard: Heard,
+    pub(super) heard: TtlChecks,
     /// What others offer, for what it needs.
-    pub(super) picture: watch::Receiver<Arc<Picture>>,
+    pub(super) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     /// Whether that was there before.
     pub(super) met: bool,
-    pub(super) registry: Asks,
-    pub(super) board: Board,
+    pub(super) registry: RegistryRequests,
+    pub(super) board: PublishedInstances,
     pub(super) clock: Clock,
     pub(super) node: String,
     pub(super) seed: u64,
 }
 
-impl Instance {
+impl InstanceTask {
     /// Works until its level is stopped.
     pub(super) async fn run(mut self, level: Tasks) {
         let token = level.token();
-        let facts = Facts { node: self.node.clone(), ..Facts::default() };
-        let mut checks = Checks::start(&self.service.checks, &facts, &self.clock, &level, self.seed);
+        let facts = CommandFacts { node: self.node.clone(), ..CommandFacts::default() };
+        let mut checks = EntityChecks::start(&self.service.checks, &facts, &self.clock, &level, self.seed);
         // A need that was met and is lost again does not undo that it serves.
         let mut waits = !self.service.needs.is_empty() && !self.met;
         loop {
@@ -64,22 +64,22 @@ impl Instance {
                 () = token.cancelled() => return,
                 () = checks.turned() => {}
                 heard = self.heard.changed() => if heard.is_err() { return },
-                news = self.picture.changed(), if waits => if news.is_err() { return },
+                news = self.snapshot.changed(), if waits => if news.is_err() { return },
                 () = until(ends, now) => {}
             }
         }
     }
 
     /// What of its needs is not there.
-    fn unmet(&mut self) -> Vec<Unmet> {
-        let picture = self.picture.borrow_and_update().clone();
-        self.service.needs.iter().filter_map(|need| need.unmet(&picture.catalogue)).collect()
+    fn unmet(&mut self) -> Vec<UnmetNeed> {
+        let snapshot = self.snapshot.borrow_and_update().clone();
+        self.service.needs.iter().filter_map(|need| need.unmet(&snapshot.catalogue)).collect()
     }
 
     /// Has it kept that what it needs was there.
     async fn keep_met(&self) {
         let (answer, answered) = oneshot::channel();
-        let told = self.registry.send((Ask::Met(self.service.clone()), answer)).await;
+        let told = self.registry.send((RegistryRequest::Met(self.service.clone()), answer)).await;
         let kept = if told.is_ok() { answered.await } else { return };
         if let Ok(Err((_, reason))) = kept {
             tracing::warn!("could not {reason}; after a restart {} may wait again", self.service.name);
@@ -87,11 +87,12 @@ impl Instance {
     }
 
     /// Shows whether it serves: what its checks say, once nothing it needs is missing.
-    fn show(&self, unmet: &[Unmet], checked: impl FnOnce() -> Serving) {
+    fn show(&self, unmet: &[UnmetNeed], checked: impl FnOnce() -> CheckStatus) {
         let lacks = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
         let said: Vec<String> = unmet.iter().map(ToString::to_string).collect();
         let serving = if said.is_empty() { checked() } else { waiting(&said.join(", and ")) };
-        let (key, shown) = (self.service.key(), Shown { service: self.service.clone(), serving, lacks });
+        let (key, shown) =
+            (self.service.key(), PublishedInstance { service: self.service.clone(), serving, lacks });
         self.board.send_if_modified(|all| {
             let same = all.get(&key) == Some(&shown);
             if !same {

@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_api::problem::Code;
-use bellwether_api::v1::service::definition::Definition;
-use bellwether_core::local::serving::{Listening, Pulse};
-use bellwether_core::records::offers::MAX_INSTANCES;
+use bellwether_api::v1::service::definition::ServiceDefinition;
+use bellwether_core::local::ttl::{TtlCheck, TtlUpdate};
+use bellwether_core::records::registrations::MAX_INSTANCES;
 use bellwether_core::words::name::{CheckName, InstanceName};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::instance::Instance;
-use super::{Board, Key};
-use crate::catalogue::Picture;
+use super::instance::InstanceTask;
+use super::published::{InstanceKey, PublishedInstances};
+use super::request::{RegistryRefusal, RegistryRequest, RegistryRequests};
+use crate::catalogue::CatalogueSnapshot;
 use crate::config::service::Service;
-use crate::ledger::{Ledger, Met, Registered};
+use crate::ledger::{Ledger, MetNeeds, RegisteredService};
 
 /// Asks that may wait for the disk; whoever comes when it is full waits, up to [`PATIENCE`].
 const QUEUE: usize = 64;
@@ -26,39 +27,23 @@ const QUEUE: usize = 64;
 /// How long a program waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why something was not done: fits after "could not ".
-pub(crate) type Refusal = (Code, String);
-
-/// What programs ask, and what instances have kept.
-#[derive(Debug)]
-pub(super) enum Ask {
-    Register(Box<Definition>, Option<i32>),
-    Deregister(InstanceName),
-    Pulse(InstanceName, Option<CheckName>, Pulse, String),
-    /// What this service needs is there.
-    Met(Arc<Service>),
-}
-
-/// The way to the one task that changes what is offered.
-pub(super) type Asks = mpsc::Sender<(Ask, oneshot::Sender<Result<(), Refusal>>)>;
-
 /// Takes in what programs ask. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
-    asks: Asks,
+    asks: RegistryRequests,
     /// Every definition, with where it was said.
-    pub(crate) known: watch::Receiver<BTreeMap<Key, (Definition, String)>>,
+    pub(crate) known: watch::Receiver<BTreeMap<InstanceKey, (ServiceDefinition, String)>>,
 }
 
 /// What the registry works with.
-pub(crate) struct Ground {
-    pub(crate) configured: Vec<(Definition, Service, String)>,
-    pub(crate) registered: Vec<Registered>,
-    pub(crate) met: Met,
+pub(crate) struct RegistryContext {
+    pub(crate) configured: Vec<(ServiceDefinition, Service, String)>,
+    pub(crate) registered: Vec<RegisteredService>,
+    pub(crate) met: MetNeeds,
     pub(crate) ledger: Ledger,
-    pub(crate) board: Board,
+    pub(crate) board: PublishedInstances,
     /// What others offer, and whether anybody here wants to know.
-    pub(crate) picture: watch::Receiver<Arc<Picture>>,
+    pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
     pub(crate) clock: Clock,
     pub(crate) node: String,
@@ -68,34 +53,38 @@ pub(crate) struct Ground {
 
 impl Registry {
     /// Starts everything that is configured or was registered, and the one task that changes it.
-    pub(crate) fn start(ground: Ground) -> Self {
+    pub(crate) fn start(context: RegistryContext) -> Self {
         let (asks, queue) = mpsc::channel(QUEUE);
         let known = watch::Sender::new(BTreeMap::new());
         let registry = Self { asks: asks.clone(), known: known.subscribe() };
-        let tasks = ground.tasks.clone();
-        let work = Work { ground, running: BTreeMap::new(), registered: Vec::new(), known, asks };
+        let tasks = context.tasks.clone();
+        let work = RegistryTask { context, running: BTreeMap::new(), registered: Vec::new(), known, asks };
         tasks.spawn("services", work.run(queue));
         registry
     }
 
-    pub(crate) async fn register(&self, definition: Definition, pid: Option<i32>) -> Result<(), Refusal> {
-        self.ask(Ask::Register(Box::new(definition), pid)).await
+    pub(crate) async fn register(
+        &self,
+        definition: ServiceDefinition,
+        pid: Option<i32>,
+    ) -> Result<(), RegistryRefusal> {
+        self.ask(RegistryRequest::Register(Box::new(definition), pid)).await
     }
 
-    pub(crate) async fn deregister(&self, id: InstanceName) -> Result<(), Refusal> {
-        self.ask(Ask::Deregister(id)).await
+    pub(crate) async fn deregister(&self, id: InstanceName) -> Result<(), RegistryRefusal> {
+        self.ask(RegistryRequest::Deregister(id)).await
     }
 
     pub(crate) async fn pulse(
         &self,
         id: InstanceName,
         check: Option<CheckName>,
-        (pulse, note): (Pulse, String),
-    ) -> Result<(), Refusal> {
-        self.ask(Ask::Pulse(id, check, pulse, note)).await
+        (pulse, note): (TtlUpdate, String),
+    ) -> Result<(), RegistryRefusal> {
+        self.ask(RegistryRequest::Pulse(id, check, pulse, note)).await
     }
 
-    async fn ask(&self, ask: Ask) -> Result<(), Refusal> {
+    async fn ask(&self, ask: RegistryRequest) -> Result<(), RegistryRefusal> {
         let (answer, answered) = oneshot::channel();
         let ending = || (Code::Store, "take that in: the agent is ending".to_owned());
         let asked = async {
@@ -108,27 +97,30 @@ impl Registry {
 }
 
 /// An instance at work.
-struct Running {
+struct RunningInstance {
     service: Arc<Service>,
     level: Tasks,
-    heard: watch::Sender<BTreeMap<CheckName, Listening>>,
+    heard: watch::Sender<BTreeMap<CheckName, TtlCheck>>,
     configured: bool,
 }
 
-struct Work {
-    ground: Ground,
-    running: BTreeMap<Key, Running>,
-    registered: Vec<Registered>,
-    known: watch::Sender<BTreeMap<Key, (Definition, String)>>,
-    asks: Asks,
+struct RegistryTask {
+    context: RegistryContext,
+    running: BTreeMap<InstanceKey, RunningInstance>,
+    registered: Vec<RegisteredService>,
+    known: watch::Sender<BTreeMap<InstanceKey, (ServiceDefinition, String)>>,
+    asks: RegistryRequests,
 }
 
-impl Work {
-    async fn run(mut self, mut queue: mpsc::Receiver<(Ask, oneshot::Sender<Result<(), Refusal>>)>) {
-        for (definition, service, source) in std::mem::take(&mut self.ground.configured) {
+impl RegistryTask {
+    async fn run(
+        mut self,
+        mut queue: mpsc::Receiver<(RegistryRequest, oneshot::Sender<Result<(), RegistryRefusal>>)>,
+    ) {
+        for (definition, service, source) in std::mem::take(&mut self.context.configured) {
             self.begin(definition, service, (source, true));
         }
-        for registered in std::mem::take(&mut self.ground.registered) {
+        for registered in std::mem::take(&mut self.context.registered) {
             // What the configuration has come to say meanwhile counts.
             match Service::of(&registered.definition) {
                 Ok(service) if !self.running.contains_key(&service.key()) => {
@@ -140,9 +132,9 @@ impl Work {
             }
         }
         // What is offered no more has nothing to be remembered.
-        let (running, met) = (&self.running, &mut self.ground.met);
+        let (running, met) = (&self.running, &mut self.context.met);
         met.retain(|key, _| running.contains_key(key));
-        let token = self.ground.tasks.token();
+        let token = self.context.tasks.token();
         loop {
             // Both are cancel safe; what was not taken out of the queue is answered by its end.
             let (ask, answer) = tokio::select! {
@@ -153,10 +145,12 @@ impl Work {
                 },
             };
             let done = match ask {
-                Ask::Register(definition, pid) => self.register(*definition, pid).await,
-                Ask::Deregister(id) => self.deregister(&id).await,
-                Ask::Met(service) => self.met(&service).await,
-                Ask::Pulse(id, check, pulse, note) => self.pulse(&id, check.as_ref(), (pulse, note)),
+                RegistryRequest::Register(definition, pid) => self.register(*definition, pid).await,
+                RegistryRequest::Deregister(id) => self.deregister(&id).await,
+                RegistryRequest::Met(service) => self.met(&service).await,
+                RegistryRequest::Pulse(id, check, pulse, note) => {
+                    self.pulse(&id, check.as_ref(), (pulse, note))
+                }
             };
             if answer.send(done).is_err() {
                 tracing::debug!("whoever asked about a service did not wait for the answer");
@@ -164,32 +158,41 @@ impl Work {
         }
     }
 
-    fn begin(&mut self, definition: Definition, service: Service, (source, configured): (String, bool)) {
-        let (service, level) = (Arc::new(service), self.ground.tasks.child());
+    fn begin(
+        &mut self,
+        definition: ServiceDefinition,
+        service: Service,
+        (source, configured): (String, bool),
+    ) {
+        let (service, level) = (Arc::new(service), self.context.tasks.child());
         if !service.needs.is_empty() {
-            self.ground.wants_catalogue.send_if_modified(|wants| !std::mem::replace(wants, true));
+            self.context.wants_catalogue.send_if_modified(|wants| !std::mem::replace(wants, true));
         }
         let listening = service.listening.iter();
-        let listening = listening.map(|(name, lasts)| (name.clone(), Listening::new(*lasts))).collect();
+        let listening = listening.map(|(name, lasts)| (name.clone(), TtlCheck::new(*lasts))).collect();
         let (heard, hears) = watch::channel(listening);
-        let instance = Instance {
+        let instance = InstanceTask {
             service: service.clone(),
             heard: hears,
-            picture: self.ground.picture.clone(),
-            met: self.ground.met.get(&service.key()) == Some(&service.needs),
+            snapshot: self.context.snapshot.clone(),
+            met: self.context.met.get(&service.key()) == Some(&service.needs),
             registry: self.asks.clone(),
-            board: self.ground.board.clone(),
-            clock: self.ground.clock.clone(),
-            node: self.ground.node.clone(),
-            seed: self.ground.seed,
+            board: self.context.board.clone(),
+            clock: self.context.clock.clone(),
+            node: self.context.node.clone(),
+            seed: self.context.seed,
         };
         level.spawn("service", instance.run(level.clone()));
         let key = service.key();
         self.known.send_modify(|known| drop(known.insert(key.clone(), (definition, source))));
-        self.running.insert(key, Running { service, level, heard, configured });
+        self.running.insert(key, RunningInstance { service, level, heard, configured });
     }
 
-    async fn register(&mut self, definition: Definition, pid: Option<i32>) -> Result<(), Refusal> {
+    async fn register(
+        &mut self,
+        definition: ServiceDefinition,
+        pid: Option<i32>,
+    ) -> Result<(), RegistryRefusal> {
         let service = Service::of(&definition).map_err(|wrong| {
             (
                 Code::Invalid,
@@ -199,7 +202,7 @@ impl Work {
         let what = format!("register {} of service {}", service.id, service.name);
         let key = service.key();
         // An id is one instance's on this machine, whatever its service.
-        let same = |other: &&Key| other.1 == key.1;
+        let same = |other: &&InstanceKey| other.1 == key.1;
         if let Some(other) = self.running.keys().find(same).filter(|other| **other != key) {
             return Err((Code::Refused, format!("{what}: {} of service {} has that id", other.1, other.0)));
         }
@@ -222,7 +225,7 @@ impl Work {
         let same_service = before.is_some_and(|kept| kept.definition == definition);
         let mut next = self.registered.clone();
         next.retain(|kept| !kept.is(&key));
-        next.push(Registered { definition: definition.clone(), pid });
+        next.push(RegisteredService { definition: definition.clone(), pid });
         self.keep(next).await?;
         if !same_service {
             self.end(&key);
@@ -231,7 +234,7 @@ impl Work {
         Ok(())
     }
 
-    async fn deregister(&mut self, id: &InstanceName) -> Result<(), Refusal> {
+    async fn deregister(&mut self, id: &InstanceName) -> Result<(), RegistryRefusal> {
         let found =
             self.running.iter().find(|(key, _)| key.1 == *id).map(|(key, of)| (key.clone(), of.configured));
         let Some((key, configured)) = found else {
@@ -246,7 +249,7 @@ impl Work {
         next.retain(|kept| !kept.is(&key));
         self.keep(next).await?;
         self.end(&key);
-        if self.ground.met.remove(&key).is_some() {
+        if self.context.met.remove(&key).is_some() {
             self.keep_met().await?;
         }
         Ok(())
@@ -256,8 +259,8 @@ impl Work {
         &self,
         id: &InstanceName,
         check: Option<&CheckName>,
-        (pulse, note): (Pulse, String),
-    ) -> Result<(), Refusal> {
+        (pulse, note): (TtlUpdate, String),
+    ) -> Result<(), RegistryRefusal> {
         let running = self.running.values().find(|running| running.service.id == *id);
         let running = running
             .ok_or_else(|| (Code::NotFound, format!("hear {id}: this machine offers nothing of that id")))?;
@@ -270,7 +273,7 @@ impl Work {
             Some(check) => (Code::NotFound, format!("hear {id}: it has no check {check} with a ttl")),
             None => (Code::Refused, format!("hear {id}: it has not exactly one check with a ttl; name one")),
         })?;
-        let now = self.ground.clock.now();
+        let now = self.context.clock.now();
         running.heard.send_modify(|all| {
             if let Some(listening) = all.get_mut(name) {
                 listening.last = Some((now, pulse, note));
@@ -280,41 +283,41 @@ impl Work {
     }
 
     /// What a service needs is there: it waits no more, also after a restart.
-    async fn met(&mut self, service: &Arc<Service>) -> Result<(), Refusal> {
+    async fn met(&mut self, service: &Arc<Service>) -> Result<(), RegistryRefusal> {
         // One that was taken back or said anew meanwhile has nothing to be remembered.
         if self.running.get(&service.key()).is_none_or(|running| !Arc::ptr_eq(&running.service, service)) {
             return Ok(());
         }
-        self.ground.met.insert(service.key(), service.needs.clone());
+        self.context.met.insert(service.key(), service.needs.clone());
         self.keep_met().await
     }
 
-    async fn keep_met(&self) -> Result<(), Refusal> {
-        let kept = self.ground.ledger.keep_met(&self.ground.met).await;
+    async fn keep_met(&self) -> Result<(), RegistryRefusal> {
+        let kept = self.context.ledger.keep_met(&self.context.met).await;
         kept.map_err(|error| (Code::Store, error.to_string()))
     }
 
-    async fn keep(&mut self, next: Vec<Registered>) -> Result<(), Refusal> {
-        let kept = self.ground.ledger.keep_services(&next).await;
+    async fn keep(&mut self, next: Vec<RegisteredService>) -> Result<(), RegistryRefusal> {
+        let kept = self.context.ledger.keep_services(&next).await;
         kept.map_err(|error| (Code::Store, error.to_string()))?;
         self.registered = next;
         Ok(())
     }
 
-    fn end(&mut self, key: &Key) {
+    fn end(&mut self, key: &InstanceKey) {
         if let Some(running) = self.running.remove(key) {
             running.level.cancel();
         }
         self.known.send_modify(|known| drop(known.remove(key)));
-        self.ground.board.send_modify(|all| drop(all.remove(key)));
+        self.context.board.send_modify(|all| drop(all.remove(key)));
     }
 }
 
 /// Where what programs registered was said.
 const REGISTERED: &str = "registered";
 
-impl Registered {
-    fn is(&self, key: &Key) -> bool {
+impl RegisteredService {
+    fn is(&self, key: &InstanceKey) -> bool {
         let id = self.definition.id.as_deref().unwrap_or(&self.definition.name);
         self.definition.name == key.0.as_str() && id == key.1.as_str()
     }

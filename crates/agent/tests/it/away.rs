@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bellwether_agent::config::Config;
-use bellwether_core::decide::liveness::Limits;
-use bellwether_server::http::{Width, Widths};
+use bellwether_core::decide::liveness::context::PresenceLimits;
+use bellwether_server::http::{ConcurrencyLimit, ConcurrencyLimits};
 use tokio::io::AsyncWriteExt;
 
 use crate::bench::{Agent, Bench, LONG, NS, tracing_entity};
@@ -32,7 +32,7 @@ async fn the_agent_keeps_its_promises_without_the_control_plane_and_catches_up()
     let runs = bench.trace().len();
     let second = started(&bench)[1].0;
     let agent = bench.agent_again(&format!("services_on_exit = \"stop\"\n{whole}"));
-    let fits = |status: &bellwether_agent::status::Status| {
+    let fits = |status: &bellwether_agent::status::AgentStatus| {
         status.trouble.is_some() && status.entities.contains_key("web")
     };
     bench.says("the next agent", fits).await;
@@ -65,7 +65,7 @@ async fn an_agent_that_refuses_its_order_says_why_and_stays_in_touch() {
     let refused = status.refused.unwrap();
     assert!(refused.contains("one of term 1000000000 is in hand"), "{refused}");
     // Longer than a node may be quiet before it is thought to be in trouble.
-    let quiet = Limits::default().suspect.as_millis();
+    let quiet = PresenceLimits::default().suspect.as_millis();
     let first = status.last_contact_ms.unwrap();
     bench
         .says("contact since", |status| status.last_contact_ms.is_some_and(|last| last > first + quiet))
@@ -79,8 +79,8 @@ async fn an_agent_that_refuses_its_order_says_why_and_stays_in_touch() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_a_full_server_sends_away_comes_back_when_it_was_told_to() {
-    let machines = Width { served: 1, waiting: 0, again_ms: 300 };
-    let bench = Bench::with_lanes(Widths { machines, ..Widths::default() }).await;
+    let machines = ConcurrencyLimit { served: 1, waiting: 0, again_ms: 300 };
+    let bench = Bench::with_lanes(ConcurrencyLimits { machines, ..ConcurrencyLimits::default() }).await;
     bench.join().await.unwrap();
     // Somebody begins to join, and takes up the one place that machines have.
     let mut occupant = tokio::net::TcpStream::connect(bench.plain_address()).await.unwrap();

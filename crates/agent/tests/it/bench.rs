@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bellwether_agent::config::Config;
-use bellwether_agent::join::{JoinError, JoinRequest, Joined, join};
+use bellwether_agent::join::{JoinError, JoinRequest, JoinedNode, join};
 use bellwether_agent::run::{RunError, run};
-use bellwether_agent::status::{self, Status};
+use bellwether_agent::status::{self, AgentStatus};
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use bellwether_api::v1::access::NewJoinToken;
@@ -19,11 +19,11 @@ use bellwether_api::v1::node::NodeView;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_api::v1::target::TargetView;
-use bellwether_core::decide::liveness::Limits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
-use bellwether_server::http::Widths;
-use bellwether_server::reconcile::Settings;
+use bellwether_server::http::ConcurrencyLimits;
+use bellwether_server::reconcile::DeciderSettings;
 use bellwether_server::run::{Server, init};
 use tokio::task::JoinHandle;
 
@@ -44,25 +44,25 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn new() -> Self {
-        Self::with_lanes(Widths::default()).await
+        Self::with_lanes(ConcurrencyLimits::default()).await
     }
 
     /// One whose server has these lanes.
-    pub(crate) async fn with_lanes(lanes: Widths) -> Self {
+    pub(crate) async fn with_lanes(lanes: ConcurrencyLimits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config = bellwether_server::config::Config {
             data_dir: dir.path().join("server"),
             listen: "127.0.0.1:0".parse().unwrap(),
             plain_listen: Some("127.0.0.1:0".parse().unwrap()),
             names: vec!["127.0.0.1".to_owned()],
-            settings: Settings { limits: Limits::default(), events_kept: 1_000 },
-            hooks: bellwether_server::hooks::Settings::default(),
+            settings: DeciderSettings { limits: PresenceLimits::default(), events_kept: 1_000 },
+            hooks: bellwether_server::hooks::HookSettings::default(),
             dns: None,
             name: "server".parse().unwrap(),
             address: None,
-            rules: bellwether_server::rules::Rules::of(false),
+            rules: bellwether_server::hook_rules::HookRules::of(false),
             etcd: None,
-            lanes,
+            classes: lanes,
         };
         let installed = init(&config).await.unwrap();
         let server = Server::start(&config, Clock::system()).await.unwrap();
@@ -114,7 +114,7 @@ impl Bench {
         }
     }
 
-    pub(crate) async fn join(&self) -> Result<Joined, JoinError> {
+    pub(crate) async fn join(&self) -> Result<JoinedNode, JoinError> {
         join(self.request(self.token().await)).await
     }
 
@@ -214,7 +214,7 @@ impl Bench {
     }
 
     /// Waits until the agent's own status says this.
-    pub(crate) async fn says(&self, what: &str, fits: impl Fn(&Status) -> bool) -> Status {
+    pub(crate) async fn says(&self, what: &str, fits: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
         self.until(what, async || status::read(&self.data_dir()).ok().filter(&fits)).await
     }
 

@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
 use bellwether_agent::local::client::{call, catalogue};
-use bellwether_agent::status::File;
+use bellwether_agent::status::FileStatus;
 use bellwether_api::paths::{self, fill};
-use bellwether_api::v1::service::definition::{CheckDefinition, Definition, Pulse};
+use bellwether_api::v1::service::definition::{CheckDefinition, ServiceDefinition, TtlUpdate};
 use http::Method;
 
 use crate::bench::{Bench, NS, lines};
@@ -16,11 +16,15 @@ use crate::bench::{Bench, NS, lines};
 const HEAD: &str = "addresses = { eth0 = [\"10.0.0.7\"], eth1 = [\"10.1.0.7\"] }\n";
 
 /// Registers a service whose program says how it does.
-async fn offer(bench: &Bench, name: &str, level: &str) {
+async fn registration(bench: &Bench, name: &str, level: &str) {
     let ttl = Some("10m".to_owned());
     let check = CheckDefinition { name: "alive".to_owned(), ttl, ..CheckDefinition::default() };
-    let definition =
-        Definition { name: name.to_owned(), port: Some(3306), checks: vec![check], ..Definition::default() };
+    let definition = ServiceDefinition {
+        name: name.to_owned(),
+        port: Some(3306),
+        checks: vec![check],
+        ..ServiceDefinition::default()
+    };
     bench
         .until("the socket answers", async || {
             let put = Method::PUT;
@@ -32,15 +36,15 @@ async fn offer(bench: &Bench, name: &str, level: &str) {
 }
 
 async fn say(bench: &Bench, name: &str, level: &str) {
-    let pulse = Pulse { level: level.to_owned(), note: String::new() };
+    let pulse = TtlUpdate { level: level.to_owned(), note: String::new() };
     let path = fill(paths::AGENT_PULSE, &[name]);
     call::<_, serde_json::Value>(&bench.data_dir(), Method::PUT, &path, Some(&pulse)).await.unwrap();
 }
 
 /// Waits until the agent says this of a file.
-async fn stands(bench: &Bench, path: &str, state: &str, reason: &str) -> File {
+async fn stands(bench: &Bench, path: &str, state: &str, reason: &str) -> FileStatus {
     let path = bench.path(path).display().to_string();
-    let fits = |file: &&File| file.state == state && file.reason.contains(reason);
+    let fits = |file: &&FileStatus| file.state == state && file.reason.contains(reason);
     let what = format!("{path} {state}, {reason}");
     let status = bench.says(&what, |status| status.files.get(&path).as_ref().is_some_and(fits)).await;
     status.files.get(&path).unwrap().clone()
@@ -89,7 +93,7 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
     bench.until("both are read", async || (lines(&bench.path("reloads")).len() == 1).then_some(())).await;
 
     // Registered and not serving is enough for hiera, and for nothing else.
-    offer(&bench, "db", "failing").await;
+    registration(&bench, "db", "failing").await;
     let body = "---\nservices::db::eth0: [10.0.0.7]\nservices::db::eth1: [10.1.0.7]\n";
     let notice = "# Written by bellwether from the catalogue of services; what is changed here is lost.\n";
     says(&bench, "services.yaml", &format!("{notice}{body}")).await;
@@ -202,7 +206,7 @@ async fn an_agent_that_is_cut_off_leaves_files_as_they_are_and_makes_those_that_
     let mut bench = Bench::new().await;
     let config = [HEAD.to_owned(), file(&bench, "kept", SERVERS), file(&bench, "gone", SERVERS)];
     let agent = bench.agent(&config.concat()).await;
-    offer(&bench, "db", "passing").await;
+    registration(&bench, "db", "passing").await;
     says(&bench, "gone", "web-1 10.0.0.7:3306\n").await;
     bench
         .until("the catalogue is kept", async || {
@@ -239,7 +243,7 @@ async fn the_dynamic_part_waits_for_the_file_it_reads() {
         })
     };
     bench.sees("it waits", waits).await;
-    offer(&bench, "db", "passing").await;
+    registration(&bench, "db", "passing").await;
     bench.runs("v1").await;
     says(&bench, "seen", "web-1 10.0.0.7:3306\n").await;
     agent.stop().await;
@@ -249,7 +253,7 @@ async fn the_dynamic_part_waits_for_the_file_it_reads() {
 async fn an_agent_that_kept_no_catalogue_has_one_for_whoever_asks() {
     let bench = Bench::new().await;
     let agent = bench.agent(HEAD).await;
-    offer(&bench, "db", "passing").await;
+    registration(&bench, "db", "passing").await;
     let name = "db".parse().unwrap();
     bench
         .until("it is known here", async || {

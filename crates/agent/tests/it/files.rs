@@ -213,7 +213,7 @@ async fn files_that_were_put_back_and_not_read_are_read_by_the_next_apply() {
     assert_eq!(evidence.summary, wanted);
     // The file is as it was, and still the service must read it: nobody knows what it read last.
     bench.roll_profile("web@1").await;
-    let told = |status: &bellwether_agent::status::Status| {
+    let told = |status: &bellwether_agent::status::AgentStatus| {
         let web = status.entities.get("web");
         web.is_some_and(|web| web.line.contains("told web@1: reload: exit code 4"))
     };

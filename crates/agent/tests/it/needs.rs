@@ -1,12 +1,12 @@
 //! Needs: an entity's dynamic part waits until the services it needs are there, and says what is missing.
 
-use bellwether_api::v1::service::definition::Definition;
+use bellwether_api::v1::service::definition::ServiceDefinition;
 
 use crate::bench::Bench;
 use crate::services::{listening_as, pulse, register, until};
 
 /// A service that serves while its program says so, however long ago that was.
-fn patient(name: &str) -> Definition {
+fn patient(name: &str) -> ServiceDefinition {
     let mut definition = listening_as(name);
     for check in &mut definition.checks {
         check.ttl = Some("10m".to_owned());
@@ -135,13 +135,13 @@ async fn a_service_that_needs_others_is_found_and_does_not_serve_until_they_are_
     assert!(why.contains("web of service web does not serve: needs 2 functional of mysql"), "{why}");
 
     // An address is all that this one needs.
-    let addressable = Definition { needs: vec!["1 addressable of web".to_owned()], ..patient("api") };
+    let addressable = ServiceDefinition { needs: vec!["1 addressable of web".to_owned()], ..patient("api") };
     register(&bench, &addressable).await.unwrap();
     pulse(&bench, "api", "passing", "").await.unwrap();
     says("api", "passing ").await;
 
     for id in ["one", "two"] {
-        register(&bench, &Definition { id: Some(id.to_owned()), ..patient("mysql") }).await.unwrap();
+        register(&bench, &ServiceDefinition { id: Some(id.to_owned()), ..patient("mysql") }).await.unwrap();
         pulse(&bench, id, "passing", "").await.unwrap();
     }
     says("web", "passing ").await;

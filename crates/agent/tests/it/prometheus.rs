@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use bellwether_agent::local::client::call;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::access::NewToken;
-use bellwether_api::v1::service::definition::{CheckDefinition, Definition};
+use bellwether_api::v1::service::definition::{CheckDefinition, ServiceDefinition};
 use http::Method;
 use serde_json::Value;
 
@@ -118,12 +118,12 @@ async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
     let bench = Bench::new().await;
     let http = free_port();
     let agent = bench.agent(&head(http)).await;
-    let web = Definition {
+    let web = ServiceDefinition {
         name: "web".to_owned(),
         port: Some(9100),
         tags: ["blue".to_owned()].into(),
         meta: [("metrics-path".to_owned(), "/m".to_owned())].into(),
-        ..Definition::default()
+        ..ServiceDefinition::default()
     };
     let register = async || {
         call::<_, Value>(&bench.data_dir(), Method::PUT, paths::AGENT_SERVICES, Some(&web)).await.is_ok()
@@ -157,13 +157,13 @@ async fn consuls_discovery_finds_its_targets_and_follows_one_that_fails_and_goes
     let address = listener.local_addr().unwrap();
     let (tcp, interval) = (Some(address.to_string()), Some("100ms".to_owned()));
     let check = CheckDefinition { name: "up".to_owned(), tcp, interval, ..CheckDefinition::default() };
-    let web = Definition {
+    let web = ServiceDefinition {
         name: "web".to_owned(),
         port: Some(address.port()),
         tags: ["blue".to_owned()].into(),
         meta: [("metrics-path".to_owned(), "/m".to_owned())].into(),
         checks: vec![check],
-        ..Definition::default()
+        ..ServiceDefinition::default()
     };
     let register = async || {
         call::<_, Value>(&bench.data_dir(), Method::PUT, paths::AGENT_SERVICES, Some(&web)).await.is_ok()

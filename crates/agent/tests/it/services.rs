@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_agent::local::client::{LocalError, call};
 use bellwether_api::paths::{self, fill};
-use bellwether_api::v1::service::definition::{CheckDefinition, Definition, LocalService, Pulse};
+use bellwether_api::v1::service::definition::{CheckDefinition, LocalService, ServiceDefinition, TtlUpdate};
 use http::Method;
 
 use crate::bench::{Agent, Bench, NS, within};
@@ -40,7 +40,7 @@ pub(crate) async fn level(bench: &Bench, service: &str) -> Option<String> {
 
 pub(crate) async fn register(
     bench: &Bench,
-    definition: &Definition,
+    definition: &ServiceDefinition,
 ) -> Result<serde_json::Value, LocalError> {
     call(&bench.data_dir(), Method::PUT, paths::AGENT_SERVICES, Some(definition)).await
 }
@@ -51,14 +51,19 @@ pub(crate) async fn pulse(
     level: &str,
     note: &str,
 ) -> Result<serde_json::Value, LocalError> {
-    let pulse = Pulse { level: level.to_owned(), note: note.to_owned() };
+    let pulse = TtlUpdate { level: level.to_owned(), note: note.to_owned() };
     call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_PULSE, &[id]), Some(&pulse)).await
 }
 
-fn listening(ttl: &str) -> Definition {
+fn listening(ttl: &str) -> ServiceDefinition {
     let check =
         CheckDefinition { name: "alive".to_owned(), ttl: Some(ttl.to_owned()), ..CheckDefinition::default() };
-    Definition { name: "queue".to_owned(), port: Some(5672), checks: vec![check], ..Definition::default() }
+    ServiceDefinition {
+        name: "queue".to_owned(),
+        port: Some(5672),
+        checks: vec![check],
+        ..ServiceDefinition::default()
+    }
 }
 
 fn head(dns: u16) -> String {
@@ -137,9 +142,14 @@ async fn a_program_registers_itself_says_how_it_does_and_goes() {
     for (bad, reason) in [
         (pulse(&bench, "queue", "excellent", "").await, "is not passing, warning or failing"),
         (pulse(&bench, "other", "passing", "").await, "this machine offers nothing of that id"),
-        (register(&bench, &Definition { name: "Q".to_owned(), ..Definition::default() }).await, "name"),
         (
-            register(&bench, &Definition { id: Some("queue".to_owned()), ..listening_as("other") }).await,
+            register(&bench, &ServiceDefinition { name: "Q".to_owned(), ..ServiceDefinition::default() })
+                .await,
+            "name",
+        ),
+        (
+            register(&bench, &ServiceDefinition { id: Some("queue".to_owned()), ..listening_as("other") })
+                .await,
             "queue of service queue has that id",
         ),
     ] {
@@ -154,8 +164,8 @@ async fn a_program_registers_itself_says_how_it_does_and_goes() {
     agent.stop().await;
 }
 
-pub(crate) fn listening_as(name: &str) -> Definition {
-    Definition { name: name.to_owned(), ..listening("1s") }
+pub(crate) fn listening_as(name: &str) -> ServiceDefinition {
+    ServiceDefinition { name: name.to_owned(), ..listening("1s") }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ mod rollouts;
 mod services;
 mod slots;
 
-pub use nodes::Known;
+pub use nodes::NodeKnowledge;
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::paths::{self, fill};
 use crate::v1::event::Event;
 use crate::v1::overview::Overview;
 use crate::v1::page::Page;
-use crate::v1::server::{ControlPlane, Time};
+use crate::v1::server::{ControlPlane, ServerTime};
 use crate::v1::why::Why;
 
 /// Time for the network and the server on top of a wait that was asked for.
@@ -32,7 +32,7 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn time(&self, deadline: Duration) -> Result<Time, CallError> {
+    pub async fn time(&self, deadline: Duration) -> Result<ServerTime, CallError> {
         self.get(paths::TIME, deadline).await
     }
 

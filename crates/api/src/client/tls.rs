@@ -37,13 +37,15 @@ pub(super) fn config(access: &Access) -> Result<ClientConfig, CallError> {
     }
     let builder = base()?.with_root_certificates(roots);
     match &access.identity {
-        Identity::Nobody | Identity::Token(_) => Ok(spoken(builder.with_no_client_auth(), Caller::Person)),
+        Identity::Nobody | Identity::Token(_) => {
+            Ok(spoken(builder.with_no_client_auth(), CallerKind::Person))
+        }
         Identity::Node { certificate, key } => {
             let chain = certificates("the node's certificate", certificate)?;
             let key = PrivateKeyDer::from_pem_slice(key.expose().as_bytes())
                 .map_err(|error| setup("the node's key", error))?;
             let tls = builder.with_client_auth_cert(chain, key);
-            tls.map(|tls| spoken(tls, Caller::Machine))
+            tls.map(|tls| spoken(tls, CallerKind::Machine))
                 .map_err(|error| setup("the node's certificate", error))
         }
     }
@@ -51,17 +53,17 @@ pub(super) fn config(access: &Access) -> Result<ClientConfig, CallError> {
 
 /// Who calls, as far as a server may know before it knows who it is.
 #[derive(Debug, Clone, Copy)]
-enum Caller {
+enum CallerKind {
     Person,
     Machine,
 }
 
 /// With the protocols that the caller offers.
-fn spoken(mut tls: ClientConfig, caller: Caller) -> ClientConfig {
+fn spoken(mut tls: ClientConfig, caller: CallerKind) -> ClientConfig {
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     match caller {
-        Caller::Person => {}
-        Caller::Machine => tls.alpn_protocols.push(MACHINE.to_vec()),
+        CallerKind::Person => {}
+        CallerKind::Machine => tls.alpn_protocols.push(MACHINE.to_vec()),
     }
     tls.resumption = Resumption::in_memory_sessions(SESSIONS);
     tls
@@ -79,9 +81,9 @@ impl Client {
         if uri.scheme_str() != Some("https") {
             return Err(setup("the server address", "joining needs https://"));
         }
-        let verifier = Arc::new(ByFingerprint { fingerprint: fingerprint.to_owned() });
+        let verifier = Arc::new(FingerprintVerifier { fingerprint: fingerprint.to_owned() });
         let tls = self::base()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
-        Ok(Self::with_tls(base, spoken(tls, Caller::Machine), None))
+        Ok(Self::with_tls(base, spoken(tls, CallerKind::Machine), None))
     }
 }
 
@@ -115,11 +117,11 @@ fn setup(what: &str, reason: impl std::fmt::Display) -> CallError {
 
 /// Accepts a server whose presented chain holds the CA with the fingerprint and verifies against it.
 #[derive(Debug)]
-struct ByFingerprint {
+struct FingerprintVerifier {
     fingerprint: String,
 }
 
-impl ServerCertVerifier for ByFingerprint {
+impl ServerCertVerifier for FingerprintVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

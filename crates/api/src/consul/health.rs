@@ -1,6 +1,6 @@
 //! Health in Consul's shapes: an instance with its node and their checks.
 
-use bellwether_core::catalogue::instance::{Instance, Level};
+use bellwether_core::catalogue::instance::{Instance, InstanceState};
 use bellwether_core::words::name::{NodeName, ServiceName, Tag};
 use serde::Serialize;
 
@@ -52,8 +52,9 @@ impl View<'_> {
     /// has it: one that warns does not.
     #[must_use]
     pub fn health(&self, name: &ServiceName, (tags, passing): (&[Tag], bool)) -> Vec<Entry> {
-        let wanted =
-            self.instances(name, tags).filter(|instance| !passing || instance.level == Level::Passing);
+        let wanted = self
+            .instances(name, tags)
+            .filter(|instance| !passing || instance.level == InstanceState::Passing);
         let entry = |instance: &Instance| Entry {
             node: self.node(&instance.node),
             service: service_of(name, instance),
@@ -79,10 +80,10 @@ impl View<'_> {
 /// What is known of an instance and its node: when the node is not heard from, what the instance's checks say is not known.
 fn checks(service: &ServiceName, instance: &Instance) -> Vec<Check> {
     let (heard, own) = match &instance.level {
-        Level::Passing => (true, Some(("passing", ""))),
-        Level::Warning { reason } => (true, Some(("warning", &**reason))),
-        Level::Failing { reason } => (true, Some(("critical", &**reason))),
-        Level::Unreachable => (false, None),
+        InstanceState::Passing => (true, Some(("passing", ""))),
+        InstanceState::Warning { reason } => (true, Some(("warning", &**reason))),
+        InstanceState::Failing { reason } => (true, Some(("critical", &**reason))),
+        InstanceState::Unreachable => (false, None),
     };
     let (status, output) = if heard {
         ("passing", "Agent alive and reachable")
@@ -119,7 +120,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use bellwether_core::catalogue::Catalogue;
-    use bellwether_core::catalogue::instance::Addresses;
+    use bellwether_core::words::addresses::Addresses;
     use bellwether_core::words::time::Timestamp;
 
     use super::*;
@@ -128,9 +129,9 @@ mod tests {
     /// A service with an instance of each level, on a node of its own, by IPv6; the one that warns has no port.
     fn catalogue() -> Catalogue {
         let mut catalogue = Catalogue::default();
-        let warning = Level::Warning { reason: "check disk: 91% full".into() };
-        let failing = Level::Failing { reason: "check port: refused".into() };
-        let levels = [Level::Passing, warning, failing, Level::Unreachable];
+        let warning = InstanceState::Warning { reason: "check disk: 91% full".into() };
+        let failing = InstanceState::Failing { reason: "check port: refused".into() };
+        let levels = [InstanceState::Passing, warning, failing, InstanceState::Unreachable];
         for (number, level) in (1..).zip(levels) {
             let address = format!("fd00::{number}").parse().unwrap();
             let instance = Instance {

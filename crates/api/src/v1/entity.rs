@@ -5,7 +5,7 @@ use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::external::External;
+use super::external::ExternalSettings;
 use super::policy::Policy;
 use crate::shape::{ShapeError, read};
 
@@ -19,7 +19,7 @@ pub struct EntitySpec {
     pub selector: String,
     /// Instead of a selector: its targets are what controllers report. An entity never turns from one into the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub external: Option<External>,
+    pub external: Option<ExternalSettings>,
     /// The profile whose revisions are its versions. With neither this nor an action, versions are whatever is asked for,
     /// and an entity that is there stays what it is.
     #[schema(example = "greeting")]
@@ -43,7 +43,7 @@ pub struct Entity {
     pub selector: String,
     /// Present when controllers report its targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub external: Option<External>,
+    pub external: Option<ExternalSettings>,
     /// What changes: `version`, `profile` or `action`.
     pub kind: String,
     /// With kind `profile`: which one.
@@ -56,7 +56,7 @@ pub struct Entity {
     pub policy: Policy,
     /// The last version asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wanted: Option<Wanted>,
+    pub wanted: Option<VersionRequest>,
     /// A person's pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
@@ -73,7 +73,7 @@ pub struct Entity {
 
 /// A person's request for a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Wanted {
+pub struct VersionRequest {
     /// Which request it is, from 1.
     pub request: u64,
     /// The version.
@@ -134,13 +134,15 @@ pub struct Approval {
 impl From<&core::Entity> for Entity {
     fn from(from: &core::Entity) -> Self {
         let (kind, profile, action) = match &from.kind {
-            core::Kind::Version => ("version", None, None),
-            core::Kind::Profile(profile) => ("profile", Some(profile.to_string()), None),
-            core::Kind::Action(action) => ("action", None, Some(action.to_string())),
+            core::EntityKind::Version => ("version", None, None),
+            core::EntityKind::Profile(profile) => ("profile", Some(profile.to_string()), None),
+            core::EntityKind::Action(action) => ("action", None, Some(action.to_string())),
         };
         let (selector, external) = match &from.source {
-            core::Source::Nodes(selector) => (selector.to_string(), None),
-            core::Source::External(patience) => (String::new(), Some(External::from(*patience))),
+            core::TargetSource::Nodes(selector) => (selector.to_string(), None),
+            core::TargetSource::External(patience) => {
+                (String::new(), Some(ExternalSettings::from(*patience)))
+            }
         };
         Self {
             name: from.name.to_string(),
@@ -150,7 +152,7 @@ impl From<&core::Entity> for Entity {
             profile,
             action,
             policy: (&from.policy).into(),
-            wanted: from.wanted.as_ref().map(Wanted::from),
+            wanted: from.wanted.as_ref().map(VersionRequest::from),
             hold: from.hold.as_ref().map(|hold| Hold {
                 by: hold.by.to_string(),
                 why: hold.why.clone(),
@@ -193,21 +195,21 @@ impl TryFrom<Entity> for core::Entity {
 }
 
 /// Where targets come from.
-fn source(selector: &str, external: Option<&External>) -> Result<core::Source, ShapeError> {
-    let Some(external) = external else { return Ok(core::Source::Nodes(read("selector", selector)?)) };
+fn source(selector: &str, external: Option<&ExternalSettings>) -> Result<core::TargetSource, ShapeError> {
+    let Some(external) = external else { return Ok(core::TargetSource::Nodes(read("selector", selector)?)) };
     if !selector.is_empty() {
         let reason = "an entity picks nodes, or its targets are external; leave one of them out";
         return Err(ShapeError::at("selector", reason));
     }
     let patience = external.try_into().map_err(|error: ShapeError| error.within("external"))?;
-    Ok(core::Source::External(patience))
+    Ok(core::TargetSource::External(patience))
 }
 
-fn kind(from: &Entity) -> Result<core::Kind, ShapeError> {
+fn kind(from: &Entity) -> Result<core::EntityKind, ShapeError> {
     match (from.kind.as_str(), &from.profile, &from.action) {
-        ("version", None, None) => Ok(core::Kind::Version),
-        ("profile", Some(profile), None) => Ok(core::Kind::Profile(read("profile", profile)?)),
-        ("action", None, Some(action)) => Ok(core::Kind::Action(read("action", action)?)),
+        ("version", None, None) => Ok(core::EntityKind::Version),
+        ("profile", Some(profile), None) => Ok(core::EntityKind::Profile(read("profile", profile)?)),
+        ("action", None, Some(action)) => Ok(core::EntityKind::Action(read("action", action)?)),
         (other, _, _) => {
             let reason = format!("{other:?} is not version, profile with its name, or action with its name");
             Err(ShapeError::at("kind", reason))
@@ -220,7 +222,7 @@ impl EntitySpec {
     ///
     /// # Errors
     /// [`ShapeError`] naming the field.
-    pub fn source(&self) -> Result<core::Source, ShapeError> {
+    pub fn source(&self) -> Result<core::TargetSource, ShapeError> {
         if self.external.is_some() && (self.profile.is_some() || self.action.is_some()) {
             let reason = "profiles and actions are for nodes; external targets have versions";
             return Err(ShapeError::at("external", reason));
@@ -232,11 +234,11 @@ impl EntitySpec {
     ///
     /// # Errors
     /// [`ShapeError`] naming the field.
-    pub fn kind(&self) -> Result<Option<core::Kind>, ShapeError> {
+    pub fn kind(&self) -> Result<Option<core::EntityKind>, ShapeError> {
         match (&self.profile, &self.action) {
             (None, None) => Ok(None),
-            (Some(profile), None) => Ok(Some(core::Kind::Profile(read("profile", profile)?))),
-            (None, Some(action)) => Ok(Some(core::Kind::Action(read("action", action)?))),
+            (Some(profile), None) => Ok(Some(core::EntityKind::Profile(read("profile", profile)?))),
+            (None, Some(action)) => Ok(Some(core::EntityKind::Action(read("action", action)?))),
             (Some(_), Some(_)) => Err(ShapeError::at("action", "an entity is of a profile or of an action")),
         }
     }
@@ -246,14 +248,14 @@ impl EntitySpec {
 ///
 /// # Errors
 /// [`ShapeError`] at `how`.
-pub(super) fn how(text: &str) -> Result<core::How, ShapeError> {
-    let known = [core::How::Start, core::How::Undo, core::How::Retry];
+pub(super) fn how(text: &str) -> Result<core::RequestKind, ShapeError> {
+    let known = [core::RequestKind::Start, core::RequestKind::Undo, core::RequestKind::Retry];
     let found = known.into_iter().find(|how| how.to_string() == text);
     found.ok_or_else(|| ShapeError::at("how", format!("{text:?} is not start, undo or retry")))
 }
 
-impl From<&core::Wanted> for Wanted {
-    fn from(from: &core::Wanted) -> Self {
+impl From<&core::VersionRequest> for VersionRequest {
+    fn from(from: &core::VersionRequest) -> Self {
         Self {
             request: from.request.get(),
             version: from.version.to_string(),
@@ -265,9 +267,9 @@ impl From<&core::Wanted> for Wanted {
     }
 }
 
-impl TryFrom<Wanted> for core::Wanted {
+impl TryFrom<VersionRequest> for core::VersionRequest {
     type Error = ShapeError;
-    fn try_from(from: Wanted) -> Result<Self, ShapeError> {
+    fn try_from(from: VersionRequest) -> Result<Self, ShapeError> {
         Ok(Self {
             request: RequestNumber::new(from.request),
             version: read("version", &from.version)?,

@@ -13,7 +13,7 @@ use crate::shape::{ShapeError, read, read_some};
 /// Targets that controllers report, instead of nodes; for how long they may be silent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct External {
+pub struct ExternalSettings {
     /// Not reported for so long is unreachable; `5m` if absent, `1s` at least.
     #[schema(example = "5m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct External {
 /// What a controller says of its targets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Reports {
+pub struct TargetReports {
     /// What the controller calls itself; its token's name if absent. Each group has one controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<String>,
@@ -70,9 +70,9 @@ pub struct TargetReport {
 
 /// What targets are to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Orchestrated {
+pub struct ExpectedVersions {
     /// Those that were reported, in that order.
-    pub targets: Vec<Expected>,
+    pub targets: Vec<ExpectedVersion>,
     /// Where the entity's last rollout stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
@@ -89,7 +89,7 @@ pub struct Orchestrated {
 
 /// What one target is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Expected {
+pub struct ExpectedVersion {
     /// Its whole name.
     pub name: String,
     /// The version it is to run; absent: as it is.
@@ -141,8 +141,8 @@ pub struct Controller {
     pub reported_at_ms: u64,
 }
 
-impl From<core::Patience> for External {
-    fn from(from: core::Patience) -> Self {
+impl From<core::StalenessLimits> for ExternalSettings {
+    fn from(from: core::StalenessLimits) -> Self {
         Self {
             silent_after: Some(from.silent_after.to_string()),
             let_go_after: Some(from.let_go_after.to_string()),
@@ -150,9 +150,9 @@ impl From<core::Patience> for External {
     }
 }
 
-impl TryFrom<&External> for core::Patience {
+impl TryFrom<&ExternalSettings> for core::StalenessLimits {
     type Error = ShapeError;
-    fn try_from(from: &External) -> Result<Self, ShapeError> {
+    fn try_from(from: &ExternalSettings) -> Result<Self, ShapeError> {
         let default = Self::default();
         let silent_after = read_some("silent_after", from.silent_after.as_deref())?;
         let let_go_after = read_some("let_go_after", from.let_go_after.as_deref())?;
@@ -164,8 +164,8 @@ impl TryFrom<&External> for core::Patience {
     }
 }
 
-impl From<&core::External> for ExternalTarget {
-    fn from(from: &core::External) -> Self {
+impl From<&core::ExternalTarget> for ExternalTarget {
+    fn from(from: &core::ExternalTarget) -> Self {
         Self {
             running: from.running.as_ref().map(ToString::to_string),
             error: from.error.as_ref().map(ToString::to_string),
@@ -178,7 +178,7 @@ impl From<&core::External> for ExternalTarget {
     }
 }
 
-impl TryFrom<ExternalTarget> for core::External {
+impl TryFrom<ExternalTarget> for core::ExternalTarget {
     type Error = ShapeError;
     fn try_from(from: ExternalTarget) -> Result<Self, ShapeError> {
         Ok(Self {

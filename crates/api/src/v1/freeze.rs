@@ -88,9 +88,9 @@ impl FreezeSpec {
     ///
     /// # Errors
     /// [`ShapeError`] naming the field.
-    pub fn read(&self) -> Result<(core::Scope, core::Strength, Option<Span>), ShapeError> {
+    pub fn read(&self) -> Result<(core::FreezeScope, core::FreezeKind, Option<Span>), ShapeError> {
         let scope = scope(self.entity.as_deref(), self.targets.as_deref())?;
-        let strength = self.strength.as_deref().map_or(Ok(core::Strength::Freeze), strength)?;
+        let strength = self.strength.as_deref().map_or(Ok(core::FreezeKind::Freeze), strength)?;
         let lasts: Option<Span> = read_some("lasts", self.lasts.as_deref())?;
         match lasts {
             Some(Span::ZERO) => Err(ShapeError::at("lasts", "a freeze lasts longer than nothing")),
@@ -107,11 +107,11 @@ impl FreezeSpec {
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.
-pub fn scope(entity: Option<&str>, targets: Option<&str>) -> Result<core::Scope, ShapeError> {
+pub fn scope(entity: Option<&str>, targets: Option<&str>) -> Result<core::FreezeScope, ShapeError> {
     match (entity, targets) {
-        (None, None) => Ok(core::Scope::Everything),
-        (Some(entity), None) => Ok(core::Scope::Entity(read("entity", entity)?)),
-        (None, Some(targets)) => Ok(core::Scope::Targets(read("targets", targets)?)),
+        (None, None) => Ok(core::FreezeScope::Everything),
+        (Some(entity), None) => Ok(core::FreezeScope::Entity(read("entity", entity)?)),
+        (None, Some(targets)) => Ok(core::FreezeScope::Targets(read("targets", targets)?)),
         (Some(_), Some(_)) => {
             Err(ShapeError::at("targets", "a freeze covers an entity or targets, not both"))
         }
@@ -122,10 +122,10 @@ pub fn scope(entity: Option<&str>, targets: Option<&str>) -> Result<core::Scope,
 ///
 /// # Errors
 /// [`ShapeError`] at `strength`.
-pub fn strength(text: &str) -> Result<core::Strength, ShapeError> {
+pub fn strength(text: &str) -> Result<core::FreezeKind, ShapeError> {
     match text {
-        "freeze" => Ok(core::Strength::Freeze),
-        "stop" => Ok(core::Strength::Stop),
+        "freeze" => Ok(core::FreezeKind::Freeze),
+        "stop" => Ok(core::FreezeKind::Stop),
         other => Err(ShapeError::at("strength", format!("{other:?} is not freeze or stop"))),
     }
 }
@@ -133,13 +133,13 @@ pub fn strength(text: &str) -> Result<core::Strength, ShapeError> {
 impl From<&core::Freeze> for Freeze {
     fn from(from: &core::Freeze) -> Self {
         let (entity, targets) = match &from.scope {
-            core::Scope::Everything => (None, None),
-            core::Scope::Entity(entity) => (Some(entity.to_string()), None),
-            core::Scope::Targets(selector) => (None, Some(selector.to_string())),
+            core::FreezeScope::Everything => (None, None),
+            core::FreezeScope::Entity(entity) => (Some(entity.to_string()), None),
+            core::FreezeScope::Targets(selector) => (None, Some(selector.to_string())),
         };
         let strength = match from.strength {
-            core::Strength::Freeze => "freeze",
-            core::Strength::Stop => "stop",
+            core::FreezeKind::Freeze => "freeze",
+            core::FreezeKind::Stop => "stop",
         };
         Self {
             name: from.name.to_string(),

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rollout::Figures;
+use super::rollout::TargetCounts;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $type:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })*) => {$(
@@ -30,7 +30,7 @@ macro_rules! questions {
 }
 
 questions! {
-    /// Who is next. Answered by [`Selected`].
+    /// Who is next. Answered by [`HookSelected`].
     Select {
         /// How many targets had their turn; it is asked again when another has.
         turned: u64,
@@ -39,33 +39,33 @@ questions! {
         /// Among whom, in the policy's order, at most 1000.
         candidates: Vec<String>,
     }
-    /// Whether these may be told. Answered by [`Approved`].
+    /// Whether these may be told. Answered by [`HookApproved`].
     Approve {
         /// As in [`Select`].
         turned: u64,
         /// Who would be told.
         targets: Vec<String>,
     }
-    /// How these do, which have soaked. Answered by [`Judged`].
+    /// How these do, which have soaked. Answered by [`HookJudged`].
     Judge {
         /// Who, at most 1000.
-        targets: Vec<JudgeTarget>,
+        targets: Vec<SoakedTarget>,
     }
-    /// Which of these may go. Answered by [`Removed`].
+    /// Which of these may go. Answered by [`HookRemoved`].
     Remove {
         /// Who does not run the version, at most 1000.
         targets: Vec<String>,
     }
-    /// How the rollout does as a whole. Answered by [`Watched`].
+    /// How the rollout does as a whole. Answered by [`HookMonitored`].
     Watch {
         /// How its targets stand.
-        figures: Figures,
+        counts: TargetCounts,
     }
 }
 
 /// A target that has soaked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct JudgeTarget {
+pub struct SoakedTarget {
     /// Its name.
     pub name: String,
     /// The number of its assignment: another one is another turn.
@@ -74,14 +74,14 @@ pub struct JudgeTarget {
 
 /// Who is next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Selected {
+pub struct HookSelected {
     /// Candidates, at most as many as there is room for, in this order; nobody is an answer too.
     pub targets: Vec<String>,
 }
 
 /// Whether they may be told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Approved {
+pub struct HookApproved {
     /// Whether they may.
     pub approved: bool,
     /// Why, in one line.
@@ -91,14 +91,14 @@ pub struct Approved {
 
 /// How targets do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Judged {
+pub struct HookJudged {
     /// Those that can be judged; the others are asked about again.
-    pub targets: Vec<JudgedTarget>,
+    pub targets: Vec<HookJudgedTarget>,
 }
 
 /// How a target does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct JudgedTarget {
+pub struct HookJudgedTarget {
     /// Its name.
     pub name: String,
     /// Whether it does well.
@@ -110,14 +110,14 @@ pub struct JudgedTarget {
 
 /// Who was taken away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Removed {
+pub struct HookRemoved {
     /// Their names.
     pub removed: Vec<String>,
 }
 
 /// How the rollout does as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Watched {
+pub struct HookMonitored {
     /// Whether it does well.
     pub well: bool,
     /// Why, in one line.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use bellwether_core::catalogue::Service;
+use bellwether_core::catalogue::CatalogueService;
 use bellwether_core::catalogue::instance::Instance;
 use bellwether_core::words::name::{Namespace, ServiceName, Tag};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct TargetGroup {
 #[must_use]
 pub fn groups(
     namespace: &Namespace,
-    (name, service): (&ServiceName, &Service),
+    (name, service): (&ServiceName, &CatalogueService),
     tags: &[Tag],
 ) -> Vec<TargetGroup> {
     let wanted = service.instances().filter(|instance| tags.iter().all(|tag| instance.tags.contains(tag)));

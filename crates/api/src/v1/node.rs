@@ -57,7 +57,7 @@ pub struct Cordon {
 /// Asks for a mark: the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Because {
+pub struct Reason {
     /// One line for whoever asks why; at most 512 bytes.
     #[serde(default)]
     pub why: String,
@@ -113,7 +113,7 @@ pub struct NodeView {
 
 /// A node of whom nobody hears.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Unaccounted {
+pub struct SilentNode {
     /// Its name.
     pub node: String,
     /// `expected` before it joins; then its contact: `never`, `suspect` or `unreachable`.
@@ -209,7 +209,7 @@ impl From<&core::Presence> for Presence {
 impl TryFrom<Presence> for core::Presence {
     type Error = ShapeError;
     fn try_from(from: Presence) -> Result<Self, ShapeError> {
-        use core::Contact::{Never, Suspect, Unreachable, Up};
+        use core::PresenceState::{Never, Suspect, Unreachable, Up};
         let known = [Never, Up, Suspect, Unreachable].into_iter().find(|c| c.as_str() == from.contact);
         let contact =
             known.ok_or_else(|| ShapeError::at("contact", format!("{:?} is unknown", from.contact)))?;

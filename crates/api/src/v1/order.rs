@@ -6,7 +6,7 @@ use bellwether_core::records::order as core;
 use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
 use serde::{Deserialize, Serialize};
 
-use super::server::InPlace;
+use super::server::LiveServers;
 use super::service::CatalogueUpdate;
 use crate::shape::{ShapeError, read};
 
@@ -46,7 +46,7 @@ fn is_apply(means: &String) -> bool {
 
 /// The answer to a hanging sync request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Sync {
+pub struct OrderPoll {
     /// The order, if it is newer than the one named in the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
@@ -57,7 +57,7 @@ pub struct Sync {
     pub catalogue: Option<CatalogueUpdate>,
     /// The servers that may be called, if the request named the tag of those that the node knows and it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub servers: Option<InPlace>,
+    pub servers: Option<LiveServers>,
 }
 
 impl From<&core::Order> for Order {
@@ -83,7 +83,7 @@ impl TryFrom<Order> for core::Order {
         Ok(Self {
             generation: Generation::new(from.generation),
             term: Term::new(from.term),
-            content: core::Content { entities, paused: from.paused },
+            content: core::OrderContent { entities, paused: from.paused },
         })
     }
 }
@@ -91,10 +91,10 @@ impl TryFrom<Order> for core::Order {
 impl From<&core::Assignment> for Assignment {
     fn from(from: &core::Assignment) -> Self {
         let means = match from.means {
-            core::Means::Apply => "apply",
-            core::Means::Render => "render",
-            core::Means::Run => "run",
-            core::Means::Acknowledge => "acknowledge",
+            core::ApplyMethod::Apply => "apply",
+            core::ApplyMethod::Render => "render",
+            core::ApplyMethod::Run => "run",
+            core::ApplyMethod::Acknowledge => "acknowledge",
         };
         Self { version: from.version.to_string(), number: from.number.get(), means: means.to_owned() }
     }
@@ -104,10 +104,10 @@ impl TryFrom<Assignment> for core::Assignment {
     type Error = ShapeError;
     fn try_from(from: Assignment) -> Result<Self, ShapeError> {
         let means = match from.means.as_str() {
-            "apply" => core::Means::Apply,
-            "render" => core::Means::Render,
-            "run" => core::Means::Run,
-            "acknowledge" => core::Means::Acknowledge,
+            "apply" => core::ApplyMethod::Apply,
+            "render" => core::ApplyMethod::Render,
+            "run" => core::ApplyMethod::Run,
+            "acknowledge" => core::ApplyMethod::Acknowledge,
             other => {
                 let reason = format!("{other:?} is not apply, render, run or acknowledge");
                 return Err(ShapeError::at("means", reason));

@@ -29,17 +29,17 @@ pub struct Overview {
     /// Nodes with a failed status.
     pub failing: u64,
     /// Entities, each with where its rollout stands.
-    pub entities: Vec<EntityLine>,
+    pub entities: Vec<EntityOverview>,
     /// The number of the last event.
     pub last_event: u64,
     /// What keeps everything, as the answering server knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub store: Option<super::server::Store>,
+    pub store: Option<super::server::StoreStatus>,
 }
 
 /// One entity in the overview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct EntityLine {
+pub struct EntityOverview {
     /// Its name.
     pub name: String,
     /// Its targets.

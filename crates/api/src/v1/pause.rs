@@ -59,13 +59,13 @@ pub struct Resumed {
     pub held_by: Vec<Pause>,
 }
 
-impl From<&core::Pause> for Pause {
-    fn from(from: &core::Pause) -> Self {
+impl From<&core::NodePause> for Pause {
+    fn from(from: &core::NodePause) -> Self {
         Self { name: from.name.to_string(), nodes: from.nodes.to_string(), mark: (&from.mark).into() }
     }
 }
 
-impl TryFrom<Pause> for core::Pause {
+impl TryFrom<Pause> for core::NodePause {
     type Error = ShapeError;
     fn try_from(from: Pause) -> Result<Self, ShapeError> {
         let mark: Mark = from.mark.try_into()?;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_core::rollout::plan as core;
-use bellwether_core::rollout::rehearsal::timeline::{End, Timeline};
+use bellwether_core::trial::plan as core;
+use bellwether_core::trial::simulation::timeline::{SimulationEnd, Timeline};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,7 @@ pub fn token(fingerprint: u64) -> String {
 impl Plan {
     /// The shape of a plan for a version.
     #[must_use]
-    pub fn of(version: &str, plan: &core::Plan) -> Self {
+    pub fn of(version: &str, plan: &core::RolloutPlan) -> Self {
         let (end, ends) = end(&plan.smooth.end);
         let touched = |timeline: &Timeline| timeline.blast.map_or(0, |blast| blast.touched);
         let batches = plan.smooth.batches.iter().map(|batch| PlannedBatch {
@@ -113,11 +113,11 @@ impl Plan {
     }
 }
 
-fn end(end: &End) -> (String, bool) {
+fn end(end: &SimulationEnd) -> (String, bool) {
     match end {
-        End::Over(state) => (state.to_string(), true),
-        End::NeedsPerson(state) | End::Stuck(state) => (state.to_string(), false),
-        End::Horizon(state) => (format!("still {state} after 30 days"), false),
-        End::Nothing => ("nothing to roll out".to_owned(), true),
+        SimulationEnd::Over(state) => (state.to_string(), true),
+        SimulationEnd::NeedsPerson(state) | SimulationEnd::Stuck(state) => (state.to_string(), false),
+        SimulationEnd::Horizon(state) => (format!("still {state} after 30 days"), false),
+        SimulationEnd::Nothing => ("nothing to roll out".to_owned(), true),
     }
 }

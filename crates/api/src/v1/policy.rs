@@ -3,7 +3,7 @@
 mod hook;
 
 use bellwether_core::records::policy as core;
-use bellwether_core::records::policy::line::Order;
+use bellwether_core::records::policy::ordering::TargetOrder;
 use bellwether_core::records::policy::{OnFailure, Supersede};
 use serde::{Deserialize, Serialize};
 
@@ -120,7 +120,7 @@ impl From<&core::Policy> for Policy {
             fail_fast: draft.fail_fast,
             retries: draft.retries,
             domain: draft.domain.map(|domain| domain.to_string()),
-            order: draft.order.filter(|order| *order != Order::Name).map(|order| order.to_string()),
+            order: draft.order.filter(|order| *order != TargetOrder::Name).map(|order| order.to_string()),
             windows: draft.windows.map(|windows| texts(&windows)),
             needs: draft.needs.map(|needs| texts(&needs)),
             monitor: draft.monitor.as_ref().map(Monitor::from),
@@ -139,7 +139,7 @@ impl From<&core::Policy> for Policy {
 impl TryFrom<&Policy> for core::Policy {
     type Error = ShapeError;
     fn try_from(from: &Policy) -> Result<Self, ShapeError> {
-        Self::new(core::Draft {
+        Self::new(core::PolicyDraft {
             batch: read_some("batch", from.batch.as_deref())?,
             stages: read_list("stages", from.stages.as_deref())?,
             max_unavailable: read_some("max_unavailable", from.max_unavailable.as_deref())?,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::records::profile as core;
-use bellwether_core::words::counter::EditionNumber;
+use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub struct Profile {
 
 /// One revision of a profile. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Edition {
+pub struct ProfileRevision {
     /// The profile.
     pub profile: String,
     /// Which revision, from 1.
@@ -152,7 +152,7 @@ impl TryFrom<Profile> for core::Profile {
     fn try_from(from: Profile) -> Result<Self, ShapeError> {
         Ok(Self {
             name: read("name", &from.name)?,
-            newest: EditionNumber::new(from.revision),
+            newest: ProfileRevisionNumber::new(from.revision),
             deleted: from.deleted,
             by: read("by", &from.by)?,
             at: Timestamp::from_millis(from.at_ms),
@@ -161,9 +161,9 @@ impl TryFrom<Profile> for core::Profile {
     }
 }
 
-impl TryFrom<&core::Edition> for Edition {
+impl TryFrom<&core::ProfileRevision> for ProfileRevision {
     type Error = ShapeError;
-    fn try_from(from: &core::Edition) -> Result<Self, ShapeError> {
+    fn try_from(from: &core::ProfileRevision) -> Result<Self, ShapeError> {
         Ok(Self {
             profile: from.profile.to_string(),
             revision: from.number.get(),
@@ -175,12 +175,12 @@ impl TryFrom<&core::Edition> for Edition {
     }
 }
 
-impl TryFrom<Edition> for core::Edition {
+impl TryFrom<ProfileRevision> for core::ProfileRevision {
     type Error = ShapeError;
-    fn try_from(from: Edition) -> Result<Self, ShapeError> {
+    fn try_from(from: ProfileRevision) -> Result<Self, ShapeError> {
         Ok(Self {
             profile: read("profile", &from.profile)?,
-            number: EditionNumber::new(from.revision),
+            number: ProfileRevisionNumber::new(from.revision),
             params: canonical(&from.params)?,
             by: read("by", &from.by)?,
             at: Timestamp::from_millis(from.at_ms),

@@ -24,7 +24,7 @@ pub struct Progress {
     pub bad: Vec<BadVersion>,
     /// What is going on.
     #[serde(default)]
-    pub course: Course,
+    pub activity: RolloutActivity,
     /// The newest rollout; zero before the first.
     #[serde(default)]
     pub last: u64,
@@ -44,20 +44,20 @@ pub struct Progress {
 
 /// What is going on with an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "course", rename_all = "snake_case")]
-pub enum Course {
+#[serde(tag = "activity", rename_all = "snake_case")]
+pub enum RolloutActivity {
     /// No rollout; members belong on last known good.
     #[default]
     Settled,
     /// No rollout; targets were left as they are.
-    Left,
+    Abandoned,
     /// A rollout hands out its version.
-    Forward {
+    RollingForward {
         /// Which.
         rollout: u64,
     },
     /// A rollout takes its targets back.
-    Back {
+    RollingBack {
         /// Which.
         rollout: u64,
     },
@@ -83,11 +83,15 @@ impl From<&core::Progress> for Progress {
             rolling: from.rolling.as_ref().map(ToString::to_string),
             last_known_good: from.last_known_good.as_ref().map(ToString::to_string),
             bad: from.bad.iter().map(BadVersion::from).collect(),
-            course: match from.course {
-                core::Course::Settled => Course::Settled,
-                core::Course::Left => Course::Left,
-                core::Course::Forward(number) => Course::Forward { rollout: number.get() },
-                core::Course::Back(number) => Course::Back { rollout: number.get() },
+            activity: match from.activity {
+                core::RolloutActivity::Settled => RolloutActivity::Settled,
+                core::RolloutActivity::Abandoned => RolloutActivity::Abandoned,
+                core::RolloutActivity::RollingForward(number) => {
+                    RolloutActivity::RollingForward { rollout: number.get() }
+                }
+                core::RolloutActivity::RollingBack(number) => {
+                    RolloutActivity::RollingBack { rollout: number.get() }
+                }
             },
             last: from.last.get(),
             handled: from.handled.get(),
@@ -106,11 +110,15 @@ impl TryFrom<Progress> for core::Progress {
             rolling: read_some("rolling", from.rolling.as_deref())?,
             last_known_good: read_some("last_known_good", from.last_known_good.as_deref())?,
             bad: from.bad.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
-            course: match from.course {
-                Course::Settled => core::Course::Settled,
-                Course::Left => core::Course::Left,
-                Course::Forward { rollout } => core::Course::Forward(RolloutNumber::new(rollout)),
-                Course::Back { rollout } => core::Course::Back(RolloutNumber::new(rollout)),
+            activity: match from.activity {
+                RolloutActivity::Settled => core::RolloutActivity::Settled,
+                RolloutActivity::Abandoned => core::RolloutActivity::Abandoned,
+                RolloutActivity::RollingForward { rollout } => {
+                    core::RolloutActivity::RollingForward(RolloutNumber::new(rollout))
+                }
+                RolloutActivity::RollingBack { rollout } => {
+                    core::RolloutActivity::RollingBack(RolloutNumber::new(rollout))
+                }
             },
             last: RolloutNumber::new(from.last),
             handled: RequestNumber::new(from.handled),

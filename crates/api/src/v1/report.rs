@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_core::records::report as core;
-use bellwether_core::rollout::sighting;
 use bellwether_core::words::counter::{AssignmentNumber, Generation};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
-use super::offers::lacks;
+use super::registrations::lacks;
 use super::status::Status;
 use crate::shape::{ShapeError, read, read_some};
 
@@ -47,10 +46,10 @@ pub struct EntityReport {
     pub answering: u64,
     /// What it is doing about it.
     #[serde(default)]
-    pub doing: Doing,
+    pub activity: TargetActivity,
     /// Its health.
     #[serde(default)]
-    pub health: Health,
+    pub health: TargetHealth,
     /// For how long it has been healthy without a break, in milliseconds, measured on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthy_for_ms: Option<u64>,
@@ -64,8 +63,8 @@ pub struct EntityReport {
 
 /// What a node is doing about an assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "doing", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Doing {
+#[serde(tag = "activity", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TargetActivity {
     /// Nothing, or nothing more.
     #[default]
     Nothing,
@@ -91,7 +90,7 @@ pub enum Doing {
 /// What checks say.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "health", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Health {
+pub enum TargetHealth {
     /// There are none.
     #[default]
     NoChecks,
@@ -152,7 +151,7 @@ impl From<&core::EntityReport> for EntityReport {
         Self {
             running: from.running.as_ref().map(ToString::to_string),
             answering: from.answering.get(),
-            doing: (&from.doing).into(),
+            activity: (&from.activity).into(),
             health: (&from.health).into(),
             healthy_for_ms: None,
             healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
@@ -168,57 +167,63 @@ impl TryFrom<EntityReport> for core::EntityReport {
             lacks: lacks(&from.lacks)?,
             running: read_some("running", from.running.as_deref())?,
             answering: AssignmentNumber::new(from.answering),
-            doing: from.doing.into(),
+            activity: from.activity.into(),
             health: from.health.into(),
             healthy_since: from.healthy_since_ms.map(Timestamp::from_millis),
         })
     }
 }
 
-impl From<&sighting::Doing> for Doing {
-    fn from(from: &sighting::Doing) -> Self {
+impl From<&bellwether_core::records::report::TargetActivity> for TargetActivity {
+    fn from(from: &bellwether_core::records::report::TargetActivity) -> Self {
         match from {
-            sighting::Doing::Nothing => Self::Nothing,
-            sighting::Doing::Applying { attempt } => Self::Applying { attempt: *attempt },
-            sighting::Doing::Waiting { reason } => Self::Waiting { reason: reason.to_string() },
-            sighting::Doing::Failed { attempts, evidence } => {
+            bellwether_core::records::report::TargetActivity::Nothing => Self::Nothing,
+            bellwether_core::records::report::TargetActivity::Applying { attempt } => {
+                Self::Applying { attempt: *attempt }
+            }
+            bellwether_core::records::report::TargetActivity::Waiting { reason } => {
+                Self::Waiting { reason: reason.to_string() }
+            }
+            bellwether_core::records::report::TargetActivity::Failed { attempts, evidence } => {
                 Self::Failed { attempts: *attempts, evidence: (&**evidence).into() }
             }
         }
     }
 }
 
-impl From<Doing> for sighting::Doing {
-    fn from(from: Doing) -> Self {
+impl From<TargetActivity> for bellwether_core::records::report::TargetActivity {
+    fn from(from: TargetActivity) -> Self {
         match from {
-            Doing::Nothing => Self::Nothing,
-            Doing::Applying { attempt } => Self::Applying { attempt },
-            Doing::Waiting { reason } => {
+            TargetActivity::Nothing => Self::Nothing,
+            TargetActivity::Applying { attempt } => Self::Applying { attempt },
+            TargetActivity::Waiting { reason } => {
                 Self::Waiting { reason: reason.chars().take(512).collect::<String>().into() }
             }
-            Doing::Failed { attempts, evidence } => {
+            TargetActivity::Failed { attempts, evidence } => {
                 Self::Failed { attempts, evidence: Arc::new(evidence.into()) }
             }
         }
     }
 }
 
-impl From<&sighting::Health> for Health {
-    fn from(from: &sighting::Health) -> Self {
+impl From<&bellwether_core::records::report::TargetHealth> for TargetHealth {
+    fn from(from: &bellwether_core::records::report::TargetHealth) -> Self {
         match from {
-            sighting::Health::NoChecks => Self::NoChecks,
-            sighting::Health::Healthy => Self::Healthy,
-            sighting::Health::Failing { evidence } => Self::Failing { evidence: (&**evidence).into() },
+            bellwether_core::records::report::TargetHealth::NoChecks => Self::NoChecks,
+            bellwether_core::records::report::TargetHealth::Healthy => Self::Healthy,
+            bellwether_core::records::report::TargetHealth::Failing { evidence } => {
+                Self::Failing { evidence: (&**evidence).into() }
+            }
         }
     }
 }
 
-impl From<Health> for sighting::Health {
-    fn from(from: Health) -> Self {
+impl From<TargetHealth> for bellwether_core::records::report::TargetHealth {
+    fn from(from: TargetHealth) -> Self {
         match from {
-            Health::NoChecks => Self::NoChecks,
-            Health::Healthy => Self::Healthy,
-            Health::Failing { evidence } => Self::Failing { evidence: Arc::new(evidence.into()) },
+            TargetHealth::NoChecks => Self::NoChecks,
+            TargetHealth::Healthy => Self::Healthy,
+            TargetHealth::Failing { evidence } => Self::Failing { evidence: Arc::new(evidence.into()) },
         }
     }
 }

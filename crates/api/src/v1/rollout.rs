@@ -9,7 +9,7 @@ use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::state::{Heading, Judgement, State};
+pub use self::state::{Direction, RolloutState, VersionJudgement};
 use super::entity::{Entity, how};
 use super::evidence::Evidence;
 use super::policy::Policy;
@@ -37,7 +37,7 @@ pub struct NewRollout {
 
 /// A rollout that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Started {
+pub struct StartedRollout {
     /// The version that was meant.
     pub version: String,
     /// The request's number; the rollout that answers it bears it.
@@ -47,7 +47,7 @@ pub struct Started {
 /// Asks for something to be done to the current rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Act {
+pub struct RolloutOperation {
     /// For `retry` alone: the bad version to try again; the last one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -86,11 +86,11 @@ pub struct Rollout {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
     /// Where it stands.
-    pub state: State,
+    pub state: RolloutState,
     /// Which way it goes.
-    pub heading: Heading,
+    pub direction: Direction,
     /// What is held of its version.
-    pub judgement: Judgement,
+    pub judgement: VersionJudgement,
     /// Failures a person let pass.
     #[serde(default)]
     pub waived_failed: u64,
@@ -102,23 +102,23 @@ pub struct Rollout {
     pub waived_monitor: bool,
     /// How far through the policy's stages it is.
     #[serde(default, skip_serializing_if = "is_first")]
-    pub stage: Stage,
+    pub stage: StageProgress,
     /// The most targets it ever had gained at once; kept for a policy with `progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gain: Option<Gain>,
+    pub peak: Option<PeakProgress>,
     /// How its targets stood when this was written.
-    pub figures: Figures,
+    pub counts: TargetCounts,
     /// The batches opened, oldest first, the last 64.
     #[serde(default)]
-    pub batches: Vec<Batch>,
+    pub batches: Vec<RolloutBatch>,
     /// The first 16 targets that failed.
     #[serde(default)]
-    pub failures: Vec<Failure>,
+    pub failures: Vec<TargetFailure>,
 }
 
 /// How far through the policy's stages a rollout is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Stage {
+pub struct StageProgress {
     /// The stage it is in, from 0.
     pub at: u32,
     /// Stages before this one need no approval any more.
@@ -128,7 +128,7 @@ pub struct Stage {
 
 /// The most targets a rollout ever had gained at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Gain {
+pub struct PeakProgress {
     /// How many had succeeded.
     pub best: u64,
     /// Since when, on a clock that stands still while nothing counts.
@@ -138,7 +138,7 @@ pub struct Gain {
 /// How a rollout's targets stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
-pub struct Figures {
+pub struct TargetCounts {
     /// All targets: N.
     pub targets: u64,
     /// Assigned, without a verdict yet.
@@ -161,7 +161,7 @@ pub struct Figures {
 
 /// One batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Batch {
+pub struct RolloutBatch {
     /// Its place, from 1.
     pub number: u64,
     /// When its first target was told.
@@ -169,12 +169,12 @@ pub struct Batch {
     /// How many targets will have been told when it is full.
     pub upto: u64,
     /// How the rollout stood when it opened.
-    pub figures: Figures,
+    pub counts: TargetCounts,
 }
 
 /// One target that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Failure {
+pub struct TargetFailure {
     /// Which.
     pub target: String,
     /// When.
@@ -194,7 +194,7 @@ pub struct RolloutView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
     /// How its targets stand now.
-    pub figures: Figures,
+    pub counts: TargetCounts,
     /// Targets that must succeed: S.
     pub needed: u64,
     /// Failures tolerated: F.
@@ -223,16 +223,16 @@ impl From<&core::Rollout> for Rollout {
             started_ms: from.started.as_millis(),
             ended_ms: from.ended.map(Timestamp::as_millis),
             state: (&from.state).into(),
-            heading: (&from.heading).into(),
+            direction: (&from.direction).into(),
             judgement: (&from.judgement).into(),
             waived_failed: from.waived.failed,
             waived_unreachable: from.waived.unreachable,
             waived_monitor: from.waived.monitor,
-            stage: Stage { at: from.stage.at, approved: from.stage.approved },
-            gain: from.gain.map(|gain| Gain { best: gain.best, at_ms: gain.at.as_millis() }),
-            figures: from.figures.into(),
-            batches: from.batches.iter().map(Batch::from).collect(),
-            failures: from.failures.iter().map(Failure::from).collect(),
+            stage: StageProgress { at: from.stage.at, approved: from.stage.approved },
+            peak: from.peak.map(|peak| PeakProgress { best: peak.best, at_ms: peak.at.as_millis() }),
+            counts: from.counts.into(),
+            batches: from.batches.iter().map(RolloutBatch::from).collect(),
+            failures: from.failures.iter().map(TargetFailure::from).collect(),
         }
     }
 }
@@ -252,18 +252,18 @@ impl TryFrom<Rollout> for core::Rollout {
             started: Timestamp::from_millis(from.started_ms),
             ended: from.ended_ms.map(Timestamp::from_millis),
             state: from.state.try_into()?,
-            heading: from.heading.try_into()?,
+            direction: from.direction.try_into()?,
             judgement: from.judgement.into(),
-            waived: core::Waived {
+            waived: core::WaivedPauses {
                 failed: from.waived_failed,
                 unreachable: from.waived_unreachable,
                 monitor: from.waived_monitor,
             },
-            stage: core::Stage { at: from.stage.at, approved: from.stage.approved },
-            gain: from
-                .gain
-                .map(|gain| core::Gain { best: gain.best, at: Timestamp::from_millis(gain.at_ms) }),
-            figures: from.figures.into(),
+            stage: core::StageProgress { at: from.stage.at, approved: from.stage.approved },
+            peak: from
+                .peak
+                .map(|peak| core::PeakProgress { best: peak.best, at: Timestamp::from_millis(peak.at_ms) }),
+            counts: from.counts.into(),
             batches: from.batches.into_iter().map(Into::into).collect(),
             failures: from.failures.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
         })
@@ -272,12 +272,12 @@ impl TryFrom<Rollout> for core::Rollout {
 
 /// Whether a rollout is where every rollout begins.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form in which serde asks")]
-fn is_first(stage: &Stage) -> bool {
-    *stage == Stage::default()
+fn is_first(stage: &StageProgress) -> bool {
+    *stage == StageProgress::default()
 }
 
-impl From<core::Figures> for Figures {
-    fn from(from: core::Figures) -> Self {
+impl From<core::TargetCounts> for TargetCounts {
+    fn from(from: core::TargetCounts) -> Self {
         Self {
             targets: from.targets,
             in_flight: from.in_flight,
@@ -292,8 +292,8 @@ impl From<core::Figures> for Figures {
     }
 }
 
-impl From<Figures> for core::Figures {
-    fn from(from: Figures) -> Self {
+impl From<TargetCounts> for core::TargetCounts {
+    fn from(from: TargetCounts) -> Self {
         Self {
             targets: from.targets,
             in_flight: from.in_flight,
@@ -308,22 +308,22 @@ impl From<Figures> for core::Figures {
     }
 }
 
-impl From<&core::Batch> for Batch {
-    fn from(from: &core::Batch) -> Self {
+impl From<&core::RolloutBatch> for RolloutBatch {
+    fn from(from: &core::RolloutBatch) -> Self {
         let opened_ms = from.opened.as_millis();
-        Self { number: from.number, opened_ms, upto: from.upto, figures: from.figures.into() }
+        Self { number: from.number, opened_ms, upto: from.upto, counts: from.counts.into() }
     }
 }
 
-impl From<Batch> for core::Batch {
-    fn from(from: Batch) -> Self {
+impl From<RolloutBatch> for core::RolloutBatch {
+    fn from(from: RolloutBatch) -> Self {
         let opened = Timestamp::from_millis(from.opened_ms);
-        Self { number: from.number, opened, upto: from.upto, figures: from.figures.into() }
+        Self { number: from.number, opened, upto: from.upto, counts: from.counts.into() }
     }
 }
 
-impl From<&core::Failure> for Failure {
-    fn from(from: &core::Failure) -> Self {
+impl From<&core::TargetFailure> for TargetFailure {
+    fn from(from: &core::TargetFailure) -> Self {
         Self {
             target: from.target.to_string(),
             at_ms: from.at.as_millis(),
@@ -332,9 +332,9 @@ impl From<&core::Failure> for Failure {
     }
 }
 
-impl TryFrom<Failure> for core::Failure {
+impl TryFrom<TargetFailure> for core::TargetFailure {
     type Error = ShapeError;
-    fn try_from(from: Failure) -> Result<Self, ShapeError> {
+    fn try_from(from: TargetFailure) -> Result<Self, ShapeError> {
         Ok(Self {
             target: read("failures.target", &from.target)?,
             at: Timestamp::from_millis(from.at_ms),

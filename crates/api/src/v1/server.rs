@@ -22,16 +22,16 @@ pub struct Server {
 
 /// The servers that have their place now, as nodes are told of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct InPlace {
+pub struct LiveServers {
     /// Another one when one of the names or addresses is. Opaque; letters and digits.
     pub tag: String,
     /// The servers, by name; at least one.
-    pub servers: Vec<Callable>,
+    pub servers: Vec<ServerAddress>,
 }
 
 /// A server that may be called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Callable {
+pub struct ServerAddress {
     /// Its name.
     pub name: String,
     /// Where it is called, like `https://10.0.0.1:7420`.
@@ -65,21 +65,21 @@ pub struct ControlPlane {
     /// The newest revision of the store that the answering server has seen.
     pub revision: u64,
     /// What keeps everything, as the answering server finds it.
-    pub store: Store,
+    pub store: StoreStatus,
     /// Nodes that hold a session with each server, by its name.
     pub sessions: std::collections::BTreeMap<String, u64>,
 }
 
 /// What time it is for a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Time {
+pub struct ServerTime {
     /// Now, in milliseconds since the Unix epoch.
     pub now_ms: u64,
 }
 
 /// What keeps everything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Store {
+pub struct StoreStatus {
     /// `embedded` or `etcd`.
     pub engine: String,
     /// The version of what keeps it, if that is another program.
@@ -147,9 +147,9 @@ impl TryFrom<Leader> for core::Leader {
     }
 }
 
-impl TryFrom<Callable> for local::InPlace {
+impl TryFrom<ServerAddress> for local::LiveServer {
     type Error = ShapeError;
-    fn try_from(from: Callable) -> Result<Self, ShapeError> {
+    fn try_from(from: ServerAddress) -> Result<Self, ShapeError> {
         let lasts = Span::from_millis(from.lasts_ms);
         Ok(Self { name: read("name", &from.name)?, address: from.address, lasts })
     }

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bellwether_core::catalogue::Service as Known;
+use bellwether_core::catalogue::CatalogueService as Known;
 use bellwether_core::catalogue::instance as core;
 use bellwether_core::catalogue::log;
 use bellwether_core::words::name::{ServiceName, Tag};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::offers::{addresses, shape_of};
+use super::registrations::{addresses, shape_of};
 use crate::shape::{ShapeError, read};
 
 /// A service and how many offer it.
@@ -89,7 +89,7 @@ pub struct CatalogueUpdate {
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum CatalogueChange {
     /// A service's name became known.
-    Heard {
+    ServiceKnown {
         /// Its name.
         service: String,
     },
@@ -114,7 +114,7 @@ pub enum CatalogueChange {
         instance: Instance,
     },
     /// An instance is gone.
-    Gone {
+    Removed {
         /// Of which service.
         service: String,
         /// From which node.
@@ -153,8 +153,10 @@ impl From<&core::Instance> for Instance {
             meta: from.meta.clone(),
             level: from.level.as_str().to_owned(),
             reason: match &from.level {
-                core::Level::Warning { reason } | core::Level::Failing { reason } => reason.to_string(),
-                core::Level::Passing | core::Level::Unreachable => String::new(),
+                core::InstanceState::Warning { reason } | core::InstanceState::Failing { reason } => {
+                    reason.to_string()
+                }
+                core::InstanceState::Passing | core::InstanceState::Unreachable => String::new(),
             },
             since_ms: from.since.as_millis(),
         }
@@ -166,10 +168,10 @@ impl TryFrom<Instance> for core::Instance {
     fn try_from(from: Instance) -> Result<Self, ShapeError> {
         let reason: Arc<str> = from.reason.into();
         let level = match from.level.as_str() {
-            "passing" => core::Level::Passing,
-            "warning" => core::Level::Warning { reason },
-            "failing" => core::Level::Failing { reason },
-            "unreachable" => core::Level::Unreachable,
+            "passing" => core::InstanceState::Passing,
+            "warning" => core::InstanceState::Warning { reason },
+            "failing" => core::InstanceState::Failing { reason },
+            "unreachable" => core::InstanceState::Unreachable,
             other => return Err(ShapeError::at("level", format!("{other:?} is no level"))),
         };
         let tags = from.tags.iter().map(|tag| read::<Tag>("tags", tag));
@@ -186,29 +188,31 @@ impl TryFrom<Instance> for core::Instance {
     }
 }
 
-impl From<&log::Change> for CatalogueChange {
-    fn from(from: &log::Change) -> Self {
+impl From<&log::CatalogueChange> for CatalogueChange {
+    fn from(from: &log::CatalogueChange) -> Self {
         match from {
-            log::Change::Heard(service) => Self::Heard { service: service.to_string() },
-            log::Change::Host(node, Some(at)) => {
+            log::CatalogueChange::ServiceKnown(service) => {
+                Self::ServiceKnown { service: service.to_string() }
+            }
+            log::CatalogueChange::Host(node, Some(at)) => {
                 Self::Host { node: node.to_string(), addresses: shape_of(at) }
             }
-            log::Change::Host(node, None) => Self::HostGone { node: node.to_string() },
-            log::Change::Put(service, instance) => {
+            log::CatalogueChange::Host(node, None) => Self::HostGone { node: node.to_string() },
+            log::CatalogueChange::Put(service, instance) => {
                 Self::Put { service: service.to_string(), instance: (&**instance).into() }
             }
-            log::Change::Gone(service, node, name) => {
-                Self::Gone { service: service.to_string(), node: node.to_string(), name: name.to_string() }
+            log::CatalogueChange::Removed(service, node, name) => {
+                Self::Removed { service: service.to_string(), node: node.to_string(), name: name.to_string() }
             }
         }
     }
 }
 
-impl TryFrom<CatalogueChange> for log::Change {
+impl TryFrom<CatalogueChange> for log::CatalogueChange {
     type Error = ShapeError;
     fn try_from(from: CatalogueChange) -> Result<Self, ShapeError> {
         Ok(match from {
-            CatalogueChange::Heard { service } => Self::Heard(read("service", &service)?),
+            CatalogueChange::ServiceKnown { service } => Self::ServiceKnown(read("service", &service)?),
             CatalogueChange::Host { node, addresses: at } => {
                 Self::Host(read("node", &node)?, Some(Arc::new(addresses(&at)?)))
             }
@@ -216,8 +220,8 @@ impl TryFrom<CatalogueChange> for log::Change {
             CatalogueChange::Put { service, instance } => {
                 Self::Put(read("service", &service)?, Arc::new(instance.try_into()?))
             }
-            CatalogueChange::Gone { service, node, name } => {
-                Self::Gone(read("service", &service)?, read("node", &node)?, read("name", &name)?)
+            CatalogueChange::Removed { service, node, name } => {
+                Self::Removed(read("service", &service)?, read("node", &node)?, read("name", &name)?)
             }
             CatalogueChange::Unknown => {
                 return Err(ShapeError::at("change", "this version does not know it"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_core::decide::slots::Grant as Decided;
+use bellwether_core::decide::slots::SlotGrant as Decided;
 use bellwether_core::records::slot as core;
 use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::time::{Span, Timestamp};
@@ -73,7 +73,7 @@ pub struct SlotView {
 /// Takes a slot, or holds it longer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Acquire {
+pub struct AcquireSlot {
     /// By whom: a name of its own choice, 1 to 253 visible ASCII characters.
     #[schema(example = "build-7:4711")]
     pub holder: String,
@@ -93,7 +93,7 @@ pub struct Acquire {
 /// Holds a slot longer, as that very holding.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Renew {
+pub struct RenewSlot {
     /// By whom.
     pub holder: String,
     /// The number it was taken with.
@@ -106,7 +106,7 @@ pub struct Renew {
 /// Gives a slot back, that very holding.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GiveBack {
+pub struct ReleaseSlot {
     /// By whom.
     pub holder: String,
     /// The number it was taken with.
@@ -115,7 +115,7 @@ pub struct GiveBack {
 
 /// A slot that somebody has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Grant {
+pub struct SlotGrant {
     /// The number of this holding: larger than that of any before.
     pub fence: u64,
     /// Since when.
@@ -127,7 +127,7 @@ pub struct Grant {
 /// Takes a slot from its holder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Force {
+pub struct ForceRelease {
     /// From whom.
     #[schema(example = "c988d2509fdf5cdcbed39037c56406fb")]
     pub holder: String,
@@ -194,7 +194,7 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl From<&Decided> for Grant {
+impl From<&Decided> for SlotGrant {
     fn from(from: &Decided) -> Self {
         Self { fence: from.fence.get(), since_ms: from.since.as_millis(), ends_ms: from.ends.as_millis() }
     }

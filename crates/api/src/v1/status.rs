@@ -90,7 +90,7 @@ impl TryFrom<Status> for core::Status {
     fn try_from(from: Status) -> Result<Self, ShapeError> {
         let silent = from.state == core::UNKNOWN && from.said.is_some();
         let word = from.said.filter(|_| silent).unwrap_or(from.state);
-        let state = core::State::parse(&word).ok_or_else(|| {
+        let state = core::StatusState::parse(&word).ok_or_else(|| {
             ShapeError::at("state", format!("{word:?} is not success, failed, running or pending"))
         })?;
         if from.reason.len() > core::MAX_REASON_BYTES {

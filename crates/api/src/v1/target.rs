@@ -26,7 +26,7 @@ pub struct TargetState {
     /// Counts towards its deadline.
     pub clock: DeadlineClock,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: AssignmentOutcome,
 }
 
 /// Counts towards a deadline.
@@ -48,7 +48,7 @@ pub enum DeadlineClock {
 /// What came of an assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum AssignmentOutcome {
     /// No verdict yet.
     InFlight,
     /// Healthy for the soak.
@@ -105,11 +105,11 @@ pub struct TargetView {
     pub evidence: Option<Evidence>,
 }
 
-const PURPOSES: [(core::Purpose, &str); 4] = [
-    (core::Purpose::Turn, "turn"),
-    (core::Purpose::Adopted, "adopted"),
-    (core::Purpose::Rollback, "rollback"),
-    (core::Purpose::KnownGood, "known_good"),
+const PURPOSES: [(core::AssignmentPurpose, &str); 4] = [
+    (core::AssignmentPurpose::Update, "turn"),
+    (core::AssignmentPurpose::Adopted, "adopted"),
+    (core::AssignmentPurpose::Rollback, "rollback"),
+    (core::AssignmentPurpose::KnownGood, "known_good"),
 ];
 
 impl From<&core::TargetState> for TargetState {
@@ -157,34 +157,36 @@ impl TryFrom<TargetState> for core::TargetState {
     }
 }
 
-impl From<&core::Outcome> for Outcome {
-    fn from(from: &core::Outcome) -> Self {
+impl From<&core::AssignmentOutcome> for AssignmentOutcome {
+    fn from(from: &core::AssignmentOutcome) -> Self {
         match from {
-            core::Outcome::InFlight => Self::InFlight,
-            core::Outcome::Succeeded { at, failed_later } => Self::Succeeded {
+            core::AssignmentOutcome::InFlight => Self::InFlight,
+            core::AssignmentOutcome::Succeeded { at, failed_later } => Self::Succeeded {
                 at_ms: at.as_millis(),
                 failed_later_ms: failed_later.map(Timestamp::as_millis),
             },
-            core::Outcome::Failed { at, evidence } => {
+            core::AssignmentOutcome::Failed { at, evidence } => {
                 Self::Failed { at_ms: at.as_millis(), evidence: (&**evidence).into() }
             }
-            core::Outcome::Unreachable { at } => Self::Unreachable { at_ms: at.as_millis() },
+            core::AssignmentOutcome::Unreachable { at } => Self::Unreachable { at_ms: at.as_millis() },
         }
     }
 }
 
-impl From<Outcome> for core::Outcome {
-    fn from(from: Outcome) -> Self {
+impl From<AssignmentOutcome> for core::AssignmentOutcome {
+    fn from(from: AssignmentOutcome) -> Self {
         match from {
-            Outcome::InFlight => Self::InFlight,
-            Outcome::Succeeded { at_ms, failed_later_ms } => Self::Succeeded {
+            AssignmentOutcome::InFlight => Self::InFlight,
+            AssignmentOutcome::Succeeded { at_ms, failed_later_ms } => Self::Succeeded {
                 at: Timestamp::from_millis(at_ms),
                 failed_later: failed_later_ms.map(Timestamp::from_millis),
             },
-            Outcome::Failed { at_ms, evidence } => {
+            AssignmentOutcome::Failed { at_ms, evidence } => {
                 Self::Failed { at: Timestamp::from_millis(at_ms), evidence: Arc::new(evidence.into()) }
             }
-            Outcome::Unreachable { at_ms } => Self::Unreachable { at: Timestamp::from_millis(at_ms) },
+            AssignmentOutcome::Unreachable { at_ms } => {
+                Self::Unreachable { at: Timestamp::from_millis(at_ms) }
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, CallError, Client, Identity};
 use bellwether_api::v1::access::{Join, NewJoinToken};
 use bellwether_api::v1::order::Order;
-use bellwether_api::v1::report::{EntityReport, Health, Report};
+use bellwether_api::v1::report::{EntityReport, Report, TargetHealth};
 use bellwether_core::local::delay;
 use bellwether_core::words::time::Span;
 use tokio::task::{AbortHandle, JoinSet};
@@ -191,7 +191,7 @@ impl Agent {
             let report = EntityReport {
                 running: Some(assignment.version.clone()),
                 answering: assignment.number,
-                health: Health::Healthy,
+                health: TargetHealth::Healthy,
                 healthy_for_ms: Some(0),
                 ..EntityReport::default()
             };

@@ -6,25 +6,25 @@ use super::local::{CacheServices, PublishService};
 use super::service::AgentDir;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Fleet {
+pub(crate) enum FleetCommand {
     /// Set the version that every machine is to run
-    TriggerUpdate(Trigger),
+    TriggerUpdate(TriggerUpdate),
     /// Print the version that every machine is to run
     CurrentVersion {
         #[command(flatten)]
-        of: Of,
+        of: EntityChoice,
     },
     /// Tell whether a machine needs an update: 0 yes, 1 no, 2 cannot tell but it runs something, 3 cannot tell
-    PendingUpdate(Pending),
+    PendingUpdate(PendingUpdate),
     /// Print the version that this machine runs
-    LocalVersion(Pending),
+    LocalVersion(PendingUpdate),
     /// Print which machines run which version
     RunningVersions {
         #[command(flatten)]
-        of: Of,
+        of: EntityChoice,
     },
     /// Print the machines that run a version
-    HostsAtVersion(HostsAt),
+    HostsAtVersion(HostsAtVersion),
     /// Tell whether machines run a version: 0 all of them, 1 not all
     VerifyHosts(VerifyHosts),
     /// Tell whether a version is the only one that runs: 0 yes, 1 no
@@ -35,10 +35,10 @@ pub(crate) enum Fleet {
         #[arg(short, long)]
         verbose: bool,
         #[command(flatten)]
-        of: Of,
+        of: EntityChoice,
     },
     /// Set this machine's state in a category, or another's
-    UpdateStatus(SetStatus),
+    UpdateStatus(UpdateStatus),
     /// Tell whether any machine has a failed status: 0 none, 1 some; silent ones are told apart
     GetFailures {
         /// Print only the names of machines that failed
@@ -58,27 +58,27 @@ pub(crate) enum Fleet {
 
 /// Which entity's version.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Of {
+pub(crate) struct EntityChoice {
     /// The entity whose version is meant
     #[arg(short, long, default_value = "system")]
     pub(crate) entity: String,
 }
 
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Trigger {
+pub(crate) struct TriggerUpdate {
     /// The version
     pub(crate) version: String,
     #[command(flatten)]
-    pub(crate) of: Of,
+    pub(crate) of: EntityChoice,
     /// Why, for whoever reads the history
     #[arg(long, default_value = "")]
     pub(crate) why: String,
 }
 
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Pending {
+pub(crate) struct PendingUpdate {
     #[command(flatten)]
-    pub(crate) of: Of,
+    pub(crate) of: EntityChoice,
     /// Directory of this machine's agent
     #[arg(
         long,
@@ -90,11 +90,11 @@ pub(crate) struct Pending {
 }
 
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct HostsAt {
+pub(crate) struct HostsAtVersion {
     /// The version
     pub(crate) version: String,
     #[command(flatten)]
-    pub(crate) of: Of,
+    pub(crate) of: EntityChoice,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -104,11 +104,11 @@ pub(crate) struct VerifyHosts {
     /// The machines; `-` reads names from stdin; every machine if none is given
     pub(crate) hosts: Vec<String>,
     #[command(flatten)]
-    pub(crate) of: Of,
+    pub(crate) of: EntityChoice,
 }
 
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct SetStatus {
+pub(crate) struct UpdateStatus {
     /// The category, a name of yours; configure and validate are the agent's own
     pub(crate) category: String,
     /// success, failed, running or pending

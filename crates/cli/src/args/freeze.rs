@@ -12,7 +12,7 @@ pub(crate) enum FreezeVerb {
         /// Its name; one of that name is replaced
         name: String,
         #[command(flatten)]
-        what: Covered,
+        what: FreezeScopeFlags,
         /// How long it lasts, like 4h; until `freeze off` if absent
         #[arg(long = "for", value_name = "TIME")]
         lasts: Option<Span>,
@@ -34,7 +34,7 @@ pub(crate) enum FreezeVerb {
 
 /// What a freeze covers, and why.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Covered {
+pub(crate) struct FreezeScopeFlags {
     /// This entity alone
     #[arg(long)]
     pub(crate) entity: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Covered {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct StopEverything {
     #[command(flatten)]
-    pub(crate) what: Covered,
+    pub(crate) what: FreezeScopeFlags,
     /// Lift it: everything goes on where it stopped
     #[arg(long, conflicts_with_all = ["entity", "targets", "why"])]
     pub(crate) off: bool,
@@ -63,7 +63,7 @@ pub(crate) struct StopEverything {
 
 /// A file with objects in it.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct FromFile {
+pub(crate) struct FileFlags {
     /// The file: YAML, one document or several; TOML if it ends in .toml, JSON in .json; `-` reads YAML from stdin
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: PathBuf,

@@ -5,7 +5,7 @@ use clap::Subcommand;
 /// One machine, or several.
 #[derive(Debug, Clone, clap::Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct Which {
+pub(crate) struct NodeChoice {
     /// Its name
     pub(crate) name: Option<String>,
     /// Those that a selector picks now, like role=web; `all` for every one of the namespace
@@ -48,7 +48,7 @@ pub(crate) enum NodeVerb {
     /// Let one start nothing new; it goes on checking and reporting
     Pause {
         #[command(flatten)]
-        which: Which,
+        which: NodeChoice,
         /// Why
         #[arg(long, default_value = "")]
         why: String,
@@ -56,12 +56,12 @@ pub(crate) enum NodeVerb {
     /// End a pause
     Resume {
         #[command(flatten)]
-        which: Which,
+        which: NodeChoice,
     },
     /// Tell one nothing new; what it was told and what runs goes on
     Cordon {
         #[command(flatten)]
-        which: Which,
+        which: NodeChoice,
         /// Why
         #[arg(long, default_value = "")]
         why: String,
@@ -69,7 +69,7 @@ pub(crate) enum NodeVerb {
     /// Cordon one, and let what it offers serve nobody else; what runs goes on
     Drain {
         #[command(flatten)]
-        which: Which,
+        which: NodeChoice,
         /// Why
         #[arg(long, default_value = "")]
         why: String,
@@ -77,7 +77,7 @@ pub(crate) enum NodeVerb {
     /// End a cordon or a draining
     Uncordon {
         #[command(flatten)]
-        which: Which,
+        which: NodeChoice,
     },
     /// Declare one before it joins, so that it is missed if it does not
     Expect {

@@ -238,7 +238,7 @@ pub(crate) struct StartRollout {
     #[command(flatten)]
     pub(crate) policy: PolicyFlags,
     #[command(flatten)]
-    pub(crate) wait: Wait,
+    pub(crate) wait: WaitFlags,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -256,7 +256,7 @@ pub(crate) struct PlanRollout {
 
 /// Whether to stay until it has ended.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Wait {
+pub(crate) struct WaitFlags {
     /// Show it live until it ends or waits for a person
     #[arg(short, long)]
     pub(crate) watch: bool,
@@ -287,7 +287,7 @@ pub(crate) enum RolloutVerb {
         /// The entity
         entity: String,
         #[command(flatten)]
-        wait: Wait,
+        wait: WaitFlags,
     },
     /// Show where every entity stands
     List,
@@ -297,25 +297,25 @@ pub(crate) enum RolloutVerb {
         entity: String,
     },
     /// Hand out nothing more for now
-    Pause(Act),
+    Pause(OperationFlags),
     /// Go on; what it had paused for is let pass
-    Resume(Act),
+    Resume(OperationFlags),
     /// Let the stage begin that waits for a person
     Approve {
         #[command(flatten)]
-        act: Act,
+        act: OperationFlags,
         /// The stage, from 1, so that no other is approved by mistake
         #[arg(long)]
         stage: Option<u32>,
     },
     /// Stop, and leave targets as they are
-    Abort(Act),
+    Abort(OperationFlags),
     /// Take everything back to last known good
-    Undo(Act),
+    Undo(OperationFlags),
     /// Try a bad version again, on purpose
     Retry {
         #[command(flatten)]
-        act: Act,
+        act: OperationFlags,
         /// The version; the last known bad one if absent
         #[arg(long)]
         version: Option<String>,
@@ -323,7 +323,7 @@ pub(crate) enum RolloutVerb {
 }
 
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Act {
+pub(crate) struct OperationFlags {
     /// The entity
     pub(crate) entity: String,
     /// Why, for whoever reads the history

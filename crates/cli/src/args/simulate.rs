@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use bellwether_core::words::time::Span;
 
-use crate::commands::simulate::luck::{Mix, Share};
-use crate::commands::simulate::policies::{Named, named};
-use crate::commands::simulate::spread::Spread;
+use crate::commands::simulate::faults::{Mix, Share};
+use crate::commands::simulate::policies::{NamedPolicy, named};
+use crate::commands::simulate::spread::Distribution;
 
 /// Most nodes of a made-up fleet: what the engine is built to decide.
 pub(crate) const MAX_NODES: u32 = 1_000_000;
@@ -25,13 +25,13 @@ pub(crate) struct Simulate {
     pub(crate) nodes: u32,
     /// A policy to try, like 'batch=5% soak=60s', or with a name, like careful:'batch=1%'; may be given again to compare
     #[arg(long = "policy", value_parser = named, value_name = "[NAME:]FIELDS")]
-    pub(crate) policies: Vec<Named>,
+    pub(crate) policies: Vec<NamedPolicy>,
     /// A TOML, YAML or JSON file with a policy, or with several by name; may be given again
     #[arg(long = "policy-file", value_name = "FILE")]
     pub(crate) policy_files: Vec<PathBuf>,
     /// How long a node takes to run a version: 30s, 10s..60s, exp:30s, normal:30s±5s or lognormal:30s±20s
     #[arg(long, default_value = "30s", value_name = "SPREAD")]
-    pub(crate) apply_time: Spread,
+    pub(crate) apply_time: Distribution,
     /// Share of nodes that fail on the new version by bad luck, like 0.5%; with retries in the policy they try again
     #[arg(long, default_value = "0%", value_name = "SHARE")]
     pub(crate) failure_rate: Share,
@@ -43,7 +43,7 @@ pub(crate) struct Simulate {
     pub(crate) failure_mode: Mix,
     /// How late a failure in the soak shows itself, like exp:10m; somewhere within the soak if absent
     #[arg(long, value_name = "SPREAD")]
-    pub(crate) late: Option<Spread>,
+    pub(crate) late: Option<Distribution>,
     /// Share of nodes that are not heard from
     #[arg(long, default_value = "0%", value_name = "SHARE")]
     pub(crate) unreachable_rate: Share,

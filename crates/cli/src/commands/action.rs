@@ -4,7 +4,7 @@ use bellwether_agent::config::Config;
 use serde::Serialize;
 
 use crate::args::{ActionVerb, Global};
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{Show, table};
 
 /// An action as it is printed.
@@ -16,7 +16,7 @@ struct Listed {
     idempotent: bool,
 }
 
-pub(super) fn run(global: &Global, verb: &ActionVerb) -> Ended {
+pub(super) fn run(global: &Global, verb: &ActionVerb) -> CommandResult {
     let ActionVerb::List { config } = verb;
     let config = Config::load(config).map_err(|error| Failure::usage(error.to_string()))?;
     let all = config.actions.iter().map(|(name, action)| Listed {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bellwether_agent::config::Config;
 use bellwether_agent::join::{JoinError, JoinRequest, join};
-use bellwether_agent::status::Status;
+use bellwether_agent::status::AgentStatus;
 use bellwether_api::client::secret::Secret;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::stop_requested;
@@ -14,14 +14,14 @@ use bellwether_rt::tasks::Tasks;
 
 use crate::args::{AgentVerb, Global};
 use crate::context::read;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{Show, table, tell};
 
 /// How long the agent's parts may take to stop: a service's own stop timeout is within it.
 const GRACE: Duration = Duration::from_secs(30);
 
-pub(super) async fn run(global: &Global, verb: AgentVerb) -> Ended {
+pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
     match verb {
         AgentVerb::Join { token_file, name, label, data_dir } => {
             let server = global.server.clone().ok_or_else(|| Failure::usage("join without --server"))?;
@@ -50,7 +50,7 @@ pub(super) fn load(path: &Path) -> Result<Config, Failure> {
     Config::load(path).map_err(|error| Failure::usage(error.to_string()))
 }
 
-async fn live(config: Config) -> Ended {
+async fn live(config: Config) -> CommandResult {
     let tasks = Tasks::new();
     let level = tasks.clone();
     let stop = tasks.spawn("signals", async move {
@@ -89,7 +89,7 @@ fn labels(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     texts.iter().map(split).collect()
 }
 
-fn status(global: &Global, data_dir: &Path) -> Ended {
+fn status(global: &Global, data_dir: &Path) -> CommandResult {
     let status = bellwether_agent::status::read(data_dir)
         .map_err(|error| Failure::new(Exit::No, error.to_string()))?;
     let show = Show::new(global);
@@ -97,7 +97,7 @@ fn status(global: &Global, data_dir: &Path) -> Ended {
     Ok(if status.alive { Exit::Yes } else { Exit::No })
 }
 
-fn sheet(status: &Status) -> String {
+fn sheet(status: &AgentStatus) -> String {
     let alive = if status.alive { "running" } else { "not running" };
     let contact = match (&status.trouble, status.connected_since_ms, status.last_contact_ms) {
         (None, Some(since), _) => format!("connected since {}", date(since)),

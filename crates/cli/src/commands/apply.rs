@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use self::change::Field;
 use self::document::{Object, Spec};
-use crate::args::FromFile;
+use crate::args::FileFlags;
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::tell;
 
 /// What becomes of an object.
@@ -33,7 +33,7 @@ struct Compared {
     fields: Vec<Field>,
 }
 
-pub(super) async fn apply(context: &Context, from: &FromFile, dry_run: bool) -> Ended {
+pub(super) async fn apply(context: &Context, from: &FileFlags, dry_run: bool) -> CommandResult {
     let (objects, compared) = compare_all(context, from).await?;
     if !dry_run {
         for (object, compared) in objects.iter().zip(&compared) {
@@ -56,7 +56,7 @@ pub(super) async fn apply(context: &Context, from: &FromFile, dry_run: bool) -> 
     Ok(Exit::Yes)
 }
 
-pub(super) async fn diff(context: &Context, from: &FromFile) -> Ended {
+pub(super) async fn diff(context: &Context, from: &FileFlags) -> CommandResult {
     let (_, mut compared) = compare_all(context, from).await?;
     compared.retain(|compared| compared.outcome != Outcome::Unchanged);
     show(context, &compared, |compared| {
@@ -74,7 +74,7 @@ fn show(context: &Context, compared: &[Compared], line: impl Fn(&Compared) -> St
 }
 
 /// Reads the whole file, then looks at everything in it, before anything is written.
-async fn compare_all(context: &Context, from: &FromFile) -> Result<(Vec<Object>, Vec<Compared>), Failure> {
+async fn compare_all(context: &Context, from: &FileFlags) -> Result<(Vec<Object>, Vec<Compared>), Failure> {
     let objects = document::read(&from.file, &context.namespace)?;
     let mut all = Vec::new();
     for object in &objects {

@@ -2,10 +2,10 @@
 
 use crate::args::{ContextVerb, Global};
 use crate::context::{Entry, load, read, save};
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{print, table, tell};
 
-pub(super) fn run(global: &Global, verb: ContextVerb) -> Ended {
+pub(super) fn run(global: &Global, verb: ContextVerb) -> CommandResult {
     let mut file = load(global)?;
     match verb {
         ContextVerb::List => {

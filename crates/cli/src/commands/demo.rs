@@ -17,7 +17,7 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::stop_requested;
 
 use crate::args::{Demo, Global};
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{print, tell};
 use expect::Expectations;
 use fleet::Fleet;
@@ -30,7 +30,7 @@ const ENTITY: &str = "web";
 const ACT: Duration = Duration::from_secs(60);
 
 /// Plays the demo; whatever happens, everything it started is stopped and removed.
-pub(super) async fn run(global: &Global, args: &Demo) -> Ended {
+pub(super) async fn run(global: &Global, args: &Demo) -> CommandResult {
     let mut fleet = Fleet::new(args)?;
     // The play is dropped where it stands when a signal comes; the fleet is taken down either way.
     let ended = tokio::select! {
@@ -46,7 +46,7 @@ pub(super) async fn run(global: &Global, args: &Demo) -> Ended {
     ended
 }
 
-async fn play(global: &Global, args: &Demo, fleet: &mut Fleet) -> Ended {
+async fn play(global: &Global, args: &Demo, fleet: &mut Fleet) -> CommandResult {
     let clock = Clock::system();
     let start = clock.now();
     let mut stage = Stage::new(global);
@@ -131,7 +131,7 @@ async fn roll(
                 context.client.current_rollout("default", ENTITY, index, Duration::from_millis(500)).await?;
             stage.show(&context, &view).await?;
             let own = view.rollout.as_ref().filter(|rollout| rollout.number > before);
-            let due = own.is_some() && view.figures.succeeded > 0;
+            let due = own.is_some() && view.counts.succeeded > 0;
             if let Some(name) = victim.take_if(|_| due) {
                 stage.note(&format!("node {name}: power off (its processes are killed)"));
                 fleet.power_off(name);

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::events;
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::{date, length};
 
 /// How many events are read to find those about it.
@@ -36,7 +36,7 @@ struct Described {
     why: Vec<String>,
 }
 
-pub(super) async fn run(context: &Context, asked: &str) -> Ended {
+pub(super) async fn run(context: &Context, asked: &str) -> CommandResult {
     let (subject, fields) = find(context, asked).await?;
     let page = context.client.events(&context.namespace, None, READ, Duration::ZERO).await?;
     let mut found: Vec<Event> =

@@ -16,7 +16,7 @@ use bellwether_server::config::Config;
 use bellwether_server::run::{Server, init};
 
 use crate::args::Dev;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{print, tell};
 
 /// The node that `dev` brings along.
@@ -38,7 +38,7 @@ listen = ["DNS"]
 static = ["sh", "-c", "echo now at $BELLWETHER_VERSION, was ${BELLWETHER_PREVIOUS:-nothing}"]
 "#;
 
-pub(super) async fn run(args: &Dev) -> Ended {
+pub(super) async fn run(args: &Dev) -> CommandResult {
     let (dir, temporary) = match &args.data_dir {
         Some(dir) => (absolute(dir)?, false),
         None => (std::env::temp_dir().join(format!("bellwether-dev-{}", std::process::id())), true),
@@ -60,7 +60,7 @@ fn absolute(dir: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(dir).map_err(|error| Failure::usage(format!("use {}: {error}", dir.display())))
 }
 
-async fn live(args: &Dev, dir: &Path) -> Ended {
+async fn live(args: &Dev, dir: &Path) -> CommandResult {
     let mut stops = super::server::stops()?;
     let mut config = Config::load(None)?.listening_on(args.listen);
     config.data_dir = dir.join("server");

@@ -3,16 +3,16 @@
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::{Entity, EntitySpec};
-use bellwether_api::v1::external::External;
+use bellwether_api::v1::external::ExternalSettings;
 use bellwether_api::v1::policy::{Hooks, Policy};
 
 use super::confirm;
 use crate::args::{EntityVerb, PolicyFlags};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::table;
 
-pub(super) async fn run(context: &Context, verb: EntityVerb) -> Ended {
+pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
         EntityVerb::List => {
@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> Ended {
         }
         EntityVerb::Set { name, selector, external, silent_after, let_go_after, profile, action, policy } => {
             let external = (external || silent_after.is_some() || let_go_after.is_some())
-                .then_some(External { silent_after, let_go_after });
+                .then_some(ExternalSettings { silent_after, let_go_after });
             let spec = Asked { selector, external, profile, action, policy: (*policy).into() };
             set(context, &name, spec).await?;
         }
@@ -47,7 +47,7 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> Ended {
 /// What was said of an entity to be set.
 struct Asked {
     selector: Option<String>,
-    external: Option<External>,
+    external: Option<ExternalSettings>,
     profile: Option<String>,
     action: Option<String>,
     policy: Policy,
@@ -65,7 +65,7 @@ async fn set(context: &Context, name: &str, asked: Asked) -> Result<(), Failure>
                 (None, Some(said), Some(old)) => {
                     let silent_after = said.silent_after.or(old.silent_after);
                     let let_go_after = said.let_go_after.or(old.let_go_after);
-                    (String::new(), Some(External { silent_after, let_go_after }))
+                    (String::new(), Some(ExternalSettings { silent_after, let_go_after }))
                 }
                 (None, Some(said), None) => (String::new(), Some(said)),
                 (None, None, old) => (entity.selector, old),
@@ -107,7 +107,7 @@ fn sheet(entity: &Entity) -> String {
         format!("targets      {}", targets(entity)),
         format!("of           {}", of(entity)),
     ];
-    if let Some(External { silent_after, let_go_after }) = &entity.external {
+    if let Some(ExternalSettings { silent_after, let_go_after }) = &entity.external {
         lines.push(format!("silent       after {}, let go after {}", text(silent_after), text(let_go_after)));
     }
     if let Some(wanted) = &entity.wanted {

@@ -6,7 +6,7 @@ use bellwether_api::v1::event::Event;
 
 use crate::args::{Events, Output};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::{clock, date};
 use crate::show::paint::{Paint, Tone};
 use crate::show::print;
@@ -17,7 +17,7 @@ const MOST: u32 = 1_000;
 /// How long one request for more hangs.
 const WAIT: Duration = Duration::from_secs(30);
 
-pub(super) async fn run(context: &Context, args: &Events) -> Ended {
+pub(super) async fn run(context: &Context, args: &Events) -> CommandResult {
     let read = if args.about.is_some() { MOST } else { args.limit };
     let page = context.client.events(&context.namespace, args.after, read, Duration::ZERO).await?;
     let mut last = page.items.last().map_or(args.after.unwrap_or_default(), |event| event.seq);

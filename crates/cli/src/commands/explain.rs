@@ -14,7 +14,7 @@ use serde_json::Value;
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::args::Global;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::near::nearest;
 use crate::show::Show;
 
@@ -40,7 +40,7 @@ struct Field {
     example: Option<Value>,
 }
 
-pub(super) fn run(global: &Global, asked: Option<&str>) -> Ended {
+pub(super) fn run(global: &Global, asked: Option<&str>) -> CommandResult {
     let table = fields()?;
     let found = match asked {
         None => table.clone(),

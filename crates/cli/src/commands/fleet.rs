@@ -12,28 +12,30 @@ use bellwether_api::v1::rollout::NewRollout;
 
 use super::node::all;
 use super::{local, statuses};
-use crate::args::{Fleet, Global, Pending, Trigger, VerifyHosts};
+use crate::args::{FleetCommand, Global, PendingUpdate, TriggerUpdate, VerifyHosts};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{print, table, tell};
 
-pub(super) async fn run(global: &Global, verb: Fleet) -> Ended {
+pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
     match verb {
-        Fleet::TriggerUpdate(trigger) => trigger_update(&Context::new(global)?, trigger).await,
-        Fleet::CurrentVersion { of } => current_version(&Context::new(global)?, &of.entity).await,
-        Fleet::PendingUpdate(pending) => pending_update(global, &pending).await,
-        Fleet::LocalVersion(pending) => local_version(&pending),
-        Fleet::RunningVersions { of } => running_versions(&Context::new(global)?, &of.entity).await,
-        Fleet::HostsAtVersion(at) => hosts_at(&Context::new(global)?, &at.of.entity, &at.version).await,
-        Fleet::VerifyHosts(verify) => verify_hosts(&Context::new(global)?, verify).await,
-        Fleet::CheckSingleVersion { version, verbose, of } => {
+        FleetCommand::TriggerUpdate(trigger) => trigger_update(&Context::new(global)?, trigger).await,
+        FleetCommand::CurrentVersion { of } => current_version(&Context::new(global)?, &of.entity).await,
+        FleetCommand::PendingUpdate(pending) => pending_update(global, &pending).await,
+        FleetCommand::LocalVersion(pending) => local_version(&pending),
+        FleetCommand::RunningVersions { of } => running_versions(&Context::new(global)?, &of.entity).await,
+        FleetCommand::HostsAtVersion(at) => {
+            hosts_at(&Context::new(global)?, &at.of.entity, &at.version).await
+        }
+        FleetCommand::VerifyHosts(verify) => verify_hosts(&Context::new(global)?, verify).await,
+        FleetCommand::CheckSingleVersion { version, verbose, of } => {
             check_single(&Context::new(global)?, &of.entity, &version, verbose).await
         }
-        Fleet::UpdateStatus(set) => statuses::update(global, set).await,
-        Fleet::PublishService(publish) => local::publish(global, publish).await,
-        Fleet::CacheServices(cache) => local::cache_services(cache).await,
-        Fleet::LocalHealth { here } => local::health(global, &here).await,
-        Fleet::GetFailures { hosts } => statuses::failures(&Context::new(global)?, hosts).await,
+        FleetCommand::UpdateStatus(set) => statuses::update(global, set).await,
+        FleetCommand::PublishService(publish) => local::publish(global, publish).await,
+        FleetCommand::CacheServices(cache) => local::cache_services(cache).await,
+        FleetCommand::LocalHealth { here } => local::health(global, &here).await,
+        FleetCommand::GetFailures { hosts } => statuses::failures(&Context::new(global)?, hosts).await,
     }
 }
 
@@ -50,7 +52,7 @@ fn at_once() -> Policy {
     }
 }
 
-async fn trigger_update(context: &Context, trigger: Trigger) -> Ended {
+async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandResult {
     let (client, namespace, entity) = (&context.client, &context.namespace, &trigger.of.entity);
     match client.entity(namespace, entity).await {
         Ok(_) => {}
@@ -79,7 +81,7 @@ async fn desired(context: &Context, entity: &str) -> Result<Option<String>, Fail
     }
 }
 
-async fn current_version(context: &Context, entity: &str) -> Ended {
+async fn current_version(context: &Context, entity: &str) -> CommandResult {
     match desired(context, entity).await? {
         Some(version) => {
             print(&version);
@@ -93,13 +95,13 @@ async fn current_version(context: &Context, entity: &str) -> Ended {
 }
 
 /// What this machine's agent says it runs.
-fn validated(pending: &Pending) -> Result<Option<String>, Failure> {
+fn validated(pending: &PendingUpdate) -> Result<Option<String>, Failure> {
     let status = bellwether_agent::status::read(&pending.data_dir)
         .map_err(|error| Failure::new(Exit::CannotTell, error.to_string()))?;
     Ok(status.entities.get(&pending.of.entity).and_then(|entity| entity.running.clone()))
 }
 
-fn local_version(pending: &Pending) -> Ended {
+fn local_version(pending: &PendingUpdate) -> CommandResult {
     let entity = &pending.of.entity;
     match validated(pending) {
         Ok(Some(version)) => {
@@ -113,7 +115,7 @@ fn local_version(pending: &Pending) -> Ended {
     }
 }
 
-async fn pending_update(global: &Global, pending: &Pending) -> Ended {
+async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResult {
     let running = validated(pending).ok().flatten();
     let wanted = match Context::new(global) {
         Ok(context) => desired(&context, &pending.of.entity).await,
@@ -148,7 +150,7 @@ async fn versions(context: &Context, entity: &str) -> Result<BTreeMap<String, BT
     Ok(versions)
 }
 
-async fn running_versions(context: &Context, entity: &str) -> Ended {
+async fn running_versions(context: &Context, entity: &str) -> CommandResult {
     let versions = versions(context, entity).await?;
     context.show.data(
         &versions,
@@ -164,14 +166,14 @@ async fn running_versions(context: &Context, entity: &str) -> Ended {
     Ok(Exit::Yes)
 }
 
-async fn hosts_at(context: &Context, entity: &str, version: &str) -> Ended {
+async fn hosts_at(context: &Context, entity: &str, version: &str) -> CommandResult {
     let hosts = versions(context, entity).await?.remove(version).unwrap_or_default();
     let lines: Vec<String> = hosts.into_iter().collect();
     context.show.data(&lines, || lines.clone(), |_| lines.join("\n"))?;
     Ok(if lines.is_empty() { Exit::No } else { Exit::Yes })
 }
 
-async fn verify_hosts(context: &Context, verify: VerifyHosts) -> Ended {
+async fn verify_hosts(context: &Context, verify: VerifyHosts) -> CommandResult {
     let mut wanted = BTreeSet::new();
     for host in &verify.hosts {
         if host == "-" {
@@ -206,7 +208,7 @@ async fn verify_hosts(context: &Context, verify: VerifyHosts) -> Ended {
     Ok(if wrong.is_empty() { Exit::Yes } else { Exit::No })
 }
 
-async fn check_single(context: &Context, entity: &str, version: &str, verbose: bool) -> Ended {
+async fn check_single(context: &Context, entity: &str, version: &str, verbose: bool) -> CommandResult {
     let versions = versions(context, entity).await?;
     let others = versions.iter().filter(|(other, _)| *other != version);
     let others: Vec<String> =

@@ -7,16 +7,16 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 
 use super::confirm;
-use crate::args::{Covered, FreezeVerb, StopEverything};
+use crate::args::{FreezeScopeFlags, FreezeVerb, StopEverything};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{print, table, tell};
 
 /// The name of the freeze that `stop-everything` sets.
 const STOP: &str = "stop-everything";
 
-pub(super) async fn run(context: &Context, verb: FreezeVerb) -> Ended {
+pub(super) async fn run(context: &Context, verb: FreezeVerb) -> CommandResult {
     match verb {
         FreezeVerb::On { name, what, lasts, stop } => {
             let namespace = place(context, what.all_namespaces);
@@ -41,8 +41,8 @@ fn place(context: &Context, all: bool) -> Option<&str> {
     (!all).then_some(context.namespace.as_str())
 }
 
-fn spec(what: Covered) -> FreezeSpec {
-    let Covered { entity, targets, why, all_namespaces: _ } = what;
+fn spec(what: FreezeScopeFlags) -> FreezeSpec {
+    let FreezeScopeFlags { entity, targets, why, all_namespaces: _ } = what;
     FreezeSpec { entity, targets, why, ..FreezeSpec::default() }
 }
 
@@ -89,7 +89,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) async fn stop_everything(context: &Context, stop: StopEverything) -> Ended {
+pub(super) async fn stop_everything(context: &Context, stop: StopEverything) -> CommandResult {
     let all = stop.what.all_namespaces;
     let flag = if all { " --all-namespaces" } else { "" };
     let namespace = place(context, all);

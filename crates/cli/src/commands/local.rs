@@ -4,31 +4,31 @@
 use std::path::Path;
 
 use bellwether_agent::config::files::Format;
-use bellwether_agent::files::{form, put};
+use bellwether_agent::files::{format, put};
 use bellwether_agent::local::client::{self, LocalError, call};
-use bellwether_agent::status::Status;
+use bellwether_agent::status::AgentStatus;
 use bellwether_api::paths;
 use bellwether_api::v1::service::definition::LocalService;
-use bellwether_core::catalogue::need::Wanted;
+use bellwether_core::catalogue::need::RequiredState;
 use hyper::http::Method;
 
 use super::service::{self, away};
 use crate::args::{AgentDir, CacheServices, Global, PublishService, Register, ServiceVerb};
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{Show, print, table, tell};
 
 /// What the fleet offers, as this machine's agent knows it right now.
-pub(super) async fn cache_services(cache: CacheServices) -> Ended {
+pub(super) async fn cache_services(cache: CacheServices) -> CommandResult {
     let format = Format::parse(&cache.format);
     let format = format.map_err(|reason| Failure::usage(format!("write that format: {reason}")))?;
     let level = match &cache.level {
         None => format.level(),
-        Some(text) => Wanted::parse(text).ok_or_else(|| {
+        Some(text) => RequiredState::parse(text).ok_or_else(|| {
             Failure::usage(format!("read the level: {text:?} is neither functional nor addressable"))
         })?,
     };
     let catalogue = client::catalogue(&cache.here.data_dir).await.map_err(away)?;
-    let text = form::text(format, &form::everything(level), &catalogue).map_err(Failure::ours)?;
+    let text = format::text(format, &format::everything(level), &catalogue).map_err(Failure::ours)?;
     let Some(file) = cache.file else {
         print(&text);
         return Ok(Exit::Yes);
@@ -45,7 +45,7 @@ pub(super) async fn cache_services(cache: CacheServices) -> Ended {
 
 /// Offers a service from this machine, or no longer: `service register`, `pulse` and `deregister` in one, for a script that
 /// says again and again that its service is there.
-pub(super) async fn publish(global: &Global, publish: PublishService) -> Ended {
+pub(super) async fn publish(global: &Global, publish: PublishService) -> CommandResult {
     let agent = publish.here;
     let id = publish.id.clone().unwrap_or_else(|| publish.name.clone());
     if publish.withdraw {
@@ -75,7 +75,7 @@ pub(super) async fn publish(global: &Global, publish: PublishService) -> Ended {
 }
 
 /// Whether everything on this machine is fine, and if not, what is not.
-pub(super) async fn health(global: &Global, here: &AgentDir) -> Ended {
+pub(super) async fn health(global: &Global, here: &AgentDir) -> CommandResult {
     let (status, services) = ask(&here.data_dir).await.map_err(away)?;
     let wrong = wrong(&status, &services);
     let names = || wrong.iter().map(|[what, name, _]| format!("{what}/{name}")).collect();
@@ -85,7 +85,7 @@ pub(super) async fn health(global: &Global, here: &AgentDir) -> Ended {
     Ok(if wrong.is_empty() { Exit::Yes } else { Exit::No })
 }
 
-async fn ask(data_dir: &Path) -> Result<(Status, Vec<LocalService>), LocalError> {
+async fn ask(data_dir: &Path) -> Result<(AgentStatus, Vec<LocalService>), LocalError> {
     let status = client::status(data_dir).await?;
     let services = call::<(), _>(data_dir, Method::GET, paths::AGENT_SERVICES, None).await?;
     Ok((status, services))
@@ -96,7 +96,7 @@ fn rows(wrong: &[[String; 3]]) -> impl Iterator<Item = Vec<String>> {
 }
 
 /// Everything that is not fine: what it is, its name, and why. A service that only warns serves.
-fn wrong(status: &Status, services: &[LocalService]) -> Vec<[String; 3]> {
+fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<[String; 3]> {
     let provision = status.provision.iter().filter(|provision| provision.state != "success");
     let provision =
         provision.map(|provision| ["machine".to_owned(), status.node.clone(), provision.reason.clone()]);

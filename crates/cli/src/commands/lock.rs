@@ -5,26 +5,26 @@ mod hold;
 mod take;
 mod timing;
 
-use bellwether_api::v1::slot::Force;
+use bellwether_api::v1::slot::ForceRelease;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::signal::Passing;
+use bellwether_rt::signal::ForwardedSignals;
 
 use crate::args::{LockRun, LockVerb};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use take::Taken;
 
 /// Shortest lease: a renewal must get through a busy network in a third of it.
 const SHORTEST: Span = Span::from_secs(1);
 
-pub(super) async fn run(context: &Context, verb: LockVerb) -> Ended {
+pub(super) async fn run(context: &Context, verb: LockVerb) -> CommandResult {
     match verb {
         LockVerb::Run(run) => held(context, &run).await,
         LockVerb::List { all } => super::slot::list(context, all).await.map(|()| Exit::Yes),
         LockVerb::Describe { name } => super::describe::run(context, &format!("slot/{name}")).await,
         LockVerb::Release { name, holder, force: _, reason } => {
-            let force = Force { holder, why: reason };
+            let force = ForceRelease { holder, why: reason };
             super::slot::take_from(context, &name, force).await.map(|()| Exit::Yes)
         }
     }
@@ -37,12 +37,12 @@ struct Wanted<'a> {
     holder: String,
 }
 
-async fn held(context: &Context, run: &LockRun) -> Ended {
+async fn held(context: &Context, run: &LockRun) -> CommandResult {
     if run.lease < SHORTEST {
         return Err(Failure::usage(format!("hold a lock for {}: a lease is at least {SHORTEST}", run.lease)));
     }
     let mut signals =
-        Passing::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
+        ForwardedSignals::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
     let holder = run.holder.clone().unwrap_or_else(this_process);
     let wanted = Wanted { context, run, holder };
     // Whoever is asked to stop while it waits has nothing yet, or gives back what it may just have been given.

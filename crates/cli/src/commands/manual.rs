@@ -5,15 +5,15 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use crate::args::Args;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::tell;
 
-pub(super) fn completions(shell: clap_complete::Shell) -> Ended {
+pub(super) fn completions(shell: clap_complete::Shell) -> CommandResult {
     clap_complete::generate(shell, &mut Args::command(), "bellwether", &mut std::io::stdout());
     Ok(Exit::Yes)
 }
 
-pub(super) fn pages(directory: &Path) -> Ended {
+pub(super) fn pages(directory: &Path) -> CommandResult {
     let write = || -> std::io::Result<()> {
         std::fs::create_dir_all(directory)?;
         clap_mangen::generate_to(Args::command(), directory)

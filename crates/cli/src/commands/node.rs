@@ -7,13 +7,13 @@ use bellwether_api::v1::node::{LabelChange, NodeView};
 use bellwether_api::v1::pause::Pause;
 
 use super::confirm;
-use crate::args::{NodeVerb, Which};
+use crate::args::{NodeChoice, NodeVerb};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{table, tell};
 
-pub(super) async fn run(context: &Context, verb: NodeVerb) -> Ended {
+pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
         NodeVerb::List { unaccounted: true, .. } => return unaccounted(context).await,
@@ -109,7 +109,7 @@ async fn list(context: &Context, filter: Option<&str>, decommissioned: bool) -> 
 }
 
 /// Nodes of whom nobody hears: 0 if there are none, 1 if there are some.
-async fn unaccounted(context: &Context) -> Ended {
+async fn unaccounted(context: &Context) -> CommandResult {
     let nodes = context.client.unaccounted(&context.namespace).await?.items;
     let names = || nodes.iter().map(|each| each.node.clone()).collect();
     context.show.data(&nodes, names, |_| {
@@ -210,7 +210,7 @@ fn say_resumed(resumed: &[(String, Vec<Pause>)]) {
 }
 
 /// The one machine that is meant, or each that a selector picks now.
-async fn picked(context: &Context, which: Which) -> Result<Vec<String>, Failure> {
+async fn picked(context: &Context, which: NodeChoice) -> Result<Vec<String>, Failure> {
     if let Some(name) = which.name {
         return Ok(vec![name]);
     }
@@ -225,7 +225,7 @@ async fn picked(context: &Context, which: Which) -> Result<Vec<String>, Failure>
 /// Does something to one machine, or to each that a selector picks now; says each that was done when there are several.
 async fn each(
     context: &Context,
-    which: Which,
+    which: NodeChoice,
     word: &str,
     act: impl AsyncFn(&str) -> Result<(), CallError>,
 ) -> Result<(), Failure> {

@@ -1,9 +1,9 @@
 //! `status` and `why`.
 
-use bellwether_api::v1::server::Store;
+use bellwether_api::v1::server::StoreStatus;
 
 use crate::context::Context;
-use crate::exit::{Ended, Exit};
+use crate::exit::{CommandResult, Exit};
 use crate::show::age::date;
 use crate::show::paint::{Paint, Tone};
 use crate::show::{print, table};
@@ -11,7 +11,7 @@ use crate::show::{print, table};
 /// From how many percent of its quota on a store is said to fill up, as `server list` warns of it.
 const FILLING: u64 = 80;
 
-pub(super) async fn status(context: &Context) -> Ended {
+pub(super) async fn status(context: &Context) -> CommandResult {
     let overview = context.client.overview(&context.namespace).await?;
     let names = || overview.entities.iter().map(|entity| entity.name.clone()).collect();
     context.show.data(&overview, names, |_| {
@@ -57,7 +57,7 @@ pub(super) async fn status(context: &Context) -> Ended {
 }
 
 /// What keeps everything, and what is wrong with it.
-pub(super) fn store_line(store: &Store, paint: Paint) -> String {
+pub(super) fn store_line(store: &StoreStatus, paint: Paint) -> String {
     let version = store.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
     let full = store.size_bytes.zip(store.quota_bytes.filter(|quota| *quota > 0));
     let full = full.map(|(size, quota)| size.saturating_mul(100).checked_div(quota).unwrap_or_default());
@@ -78,7 +78,7 @@ pub(super) fn store_line(store: &Store, paint: Paint) -> String {
     format!("store      {line}")
 }
 
-pub(super) async fn why(context: &Context, subject: &str) -> Ended {
+pub(super) async fn why(context: &Context, subject: &str) -> CommandResult {
     let why = context.client.why(&context.namespace, subject).await?;
     if context.is_data() {
         context.show.data(&why, || vec![why.subject.clone()], |_| String::new())?;

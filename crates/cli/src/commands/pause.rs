@@ -4,11 +4,11 @@ use bellwether_api::v1::pause::PauseSpec;
 
 use crate::args::PauseVerb;
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{print, table, tell};
 
-pub(super) async fn run(context: &Context, verb: PauseVerb) -> Ended {
+pub(super) async fn run(context: &Context, verb: PauseVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
         PauseVerb::On { name, nodes, why } => {

@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use bellwether_api::v1::profile::{Edition, Params, ProfilePatch, ProfileSpec};
+use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileRevision, ProfileSpec};
 use bellwether_api::v1::rollout::NewRollout;
 use serde_json::Value;
 
 use super::confirm;
 use crate::args::{Change, ProfileVerb};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{print, table, tell};
 
 /// Longest file of params: more than any profile may have.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-pub(super) async fn run(context: &Context, verb: ProfileVerb) -> Ended {
+pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
         ProfileVerb::List => {
@@ -36,20 +36,20 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> Ended {
         ProfileVerb::Set { name, params, change } => {
             let (reference, why) = (change.reference, change.why.clone());
             let patch = ProfilePatch { set: pairs(&params)?, remove: Vec::new(), reference, why };
-            let edition = client.patch_profile(namespace, &name, &patch).await?;
-            changed(context, &edition, &change).await?;
+            let profile_revision = client.patch_profile(namespace, &name, &patch).await?;
+            changed(context, &profile_revision, &change).await?;
         }
         ProfileVerb::Remove { name, keys, change } => {
             let (reference, why) = (change.reference, change.why.clone());
             let patch = ProfilePatch { set: Params::new(), remove: keys, reference, why };
-            let edition = client.patch_profile(namespace, &name, &patch).await?;
-            changed(context, &edition, &change).await?;
+            let profile_revision = client.patch_profile(namespace, &name, &patch).await?;
+            changed(context, &profile_revision, &change).await?;
         }
         ProfileVerb::Replace { name, file, change } => {
             let (reference, why) = (change.reference, change.why.clone());
             let spec = ProfileSpec { params: from_file(&file)?, reference, why };
-            let edition = client.set_profile(namespace, &name, &spec).await?;
-            changed(context, &edition, &change).await?;
+            let profile_revision = client.set_profile(namespace, &name, &spec).await?;
+            changed(context, &profile_revision, &change).await?;
         }
         ProfileVerb::History { name } => history(context, &name).await?,
         ProfileVerb::Diff { name, from, to } => diff(context, &name, (from, to)).await?,
@@ -61,10 +61,14 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> Ended {
     Ok(Exit::Yes)
 }
 
-async fn edition(context: &Context, name: &str, revision: Option<u64>) -> Result<Edition, Failure> {
+async fn profile_revision(
+    context: &Context,
+    name: &str,
+    revision: Option<u64>,
+) -> Result<ProfileRevision, Failure> {
     let (client, namespace) = (&context.client, &context.namespace);
     Ok(match revision {
-        Some(number) => client.edition(namespace, name, number).await?,
+        Some(number) => client.profile_revision(namespace, name, number).await?,
         None => client.profile(namespace, name).await?,
     })
 }
@@ -74,22 +78,23 @@ async fn get(
     name: &str,
     (revision, key): (Option<u64>, Option<String>),
 ) -> Result<(), Failure> {
-    let edition = edition(context, name, revision).await?;
+    let profile_revision = profile_revision(context, name, revision).await?;
     let Some(key) = key else {
-        let names = || edition.params.keys().cloned().collect();
-        return context.show.data(&edition, names, |_| {
-            let Edition { profile, revision, by, at_ms, .. } = &edition;
-            let head = format!("{profile}@{revision}, {} by {by} {}", date(*at_ms), edition.why);
-            let rows = edition.params.iter().map(|(key, value)| vec![key.clone(), value.to_string()]);
+        let names = || profile_revision.params.keys().cloned().collect();
+        return context.show.data(&profile_revision, names, |_| {
+            let ProfileRevision { profile, revision, by, at_ms, .. } = &profile_revision;
+            let head = format!("{profile}@{revision}, {} by {by} {}", date(*at_ms), profile_revision.why);
+            let rows =
+                profile_revision.params.iter().map(|(key, value)| vec![key.clone(), value.to_string()]);
             format!("{}\n\n{}", head.trim_end(), table(&["key", "value"], rows))
         });
     };
-    let version = format!("{name}@{}", edition.revision);
+    let version = format!("{name}@{}", profile_revision.revision);
     let missing = || {
         Failure::new(Exit::No, format!("find param {key:?} in {version}"))
             .hint(format!("see which there are: bellwether profile get {name}"))
     };
-    let value = edition.params.get(&key).ok_or_else(missing)?;
+    let value = profile_revision.params.get(&key).ok_or_else(missing)?;
     // Text is printed as it is, so that a script needs no JSON.
     context.show.data(
         value,
@@ -99,12 +104,16 @@ async fn get(
 }
 
 /// Says which revision there is now, and rolls it out if that was asked for.
-async fn changed(context: &Context, edition: &Edition, change: &Change) -> Result<(), Failure> {
+async fn changed(
+    context: &Context,
+    profile_revision: &ProfileRevision,
+    change: &Change,
+) -> Result<(), Failure> {
     let (client, namespace) = (&context.client, &context.namespace);
-    let version = format!("{}@{}", edition.profile, edition.revision);
-    context.show.data(edition, || vec![version.clone()], |_| version.clone())?;
+    let version = format!("{}@{}", profile_revision.profile, profile_revision.revision);
+    context.show.data(profile_revision, || vec![version.clone()], |_| version.clone())?;
     let all = client.entities(namespace).await?.items;
-    let of = all.iter().filter(|entity| entity.profile.as_ref() == Some(&edition.profile));
+    let of = all.iter().filter(|entity| entity.profile.as_ref() == Some(&profile_revision.profile));
     for entity in of.map(|entity| &entity.name) {
         if change.rollout {
             let new = NewRollout {
@@ -123,13 +132,15 @@ async fn changed(context: &Context, edition: &Edition, change: &Change) -> Resul
 }
 
 async fn history(context: &Context, name: &str) -> Result<(), Failure> {
-    let page = context.client.editions(&context.namespace, name).await?;
-    let names = || page.items.iter().map(|edition| format!("{name}@{}", edition.revision)).collect();
+    let page = context.client.profile_revisions(&context.namespace, name).await?;
+    let names = || {
+        page.items.iter().map(|profile_revision| format!("{name}@{}", profile_revision.revision)).collect()
+    };
     context.show.data(&page.items, names, |_| {
-        let rows = page.items.iter().enumerate().map(|(index, edition)| {
+        let rows = page.items.iter().enumerate().map(|(index, profile_revision)| {
             let before = page.items.get(index + 1).map(|before| &before.params);
-            let what = before.map_or_else(String::new, |before| summary(before, &edition.params));
-            let Edition { revision, by, at_ms, why, .. } = edition;
+            let what = before.map_or_else(String::new, |before| summary(before, &profile_revision.params));
+            let ProfileRevision { revision, by, at_ms, why, .. } = profile_revision;
             vec![revision.to_string(), date(*at_ms), by.clone(), what, why.clone()]
         });
         table(&["revision", "changed", "by", "params", "why"], rows)
@@ -137,7 +148,8 @@ async fn history(context: &Context, name: &str) -> Result<(), Failure> {
 }
 
 async fn diff(context: &Context, name: &str, (from, to): (u64, Option<u64>)) -> Result<(), Failure> {
-    let (older, newer) = (edition(context, name, Some(from)).await?, edition(context, name, to).await?);
+    let (older, newer) =
+        (profile_revision(context, name, Some(from)).await?, profile_revision(context, name, to).await?);
     let mut lines = Vec::new();
     for (key, before, after) in differences(&older.params, &newer.params) {
         lines.extend(before.map(|value| format!("- {key}={value}")));

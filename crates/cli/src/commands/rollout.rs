@@ -5,15 +5,15 @@ mod plan;
 
 use std::time::Duration;
 
-use bellwether_api::v1::rollout::{Act as ActShape, NewRollout, RolloutView, State};
+use bellwether_api::v1::rollout::{NewRollout, RolloutOperation as ActShape, RolloutState, RolloutView};
 
-use crate::args::{Act, RolloutVerb, StartRollout, Wait};
+use crate::args::{OperationFlags, RolloutVerb, StartRollout, WaitFlags};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::{ago, date};
 use crate::show::{print, table, tree};
 
-pub(super) async fn run(context: &Context, verb: RolloutVerb) -> Ended {
+pub(super) async fn run(context: &Context, verb: RolloutVerb) -> CommandResult {
     match verb {
         RolloutVerb::Start(start) => return begin(context, *start).await,
         RolloutVerb::Plan(what) => return plan::run(context, *what).await,
@@ -33,7 +33,7 @@ pub(super) async fn run(context: &Context, verb: RolloutVerb) -> Ended {
     Ok(Exit::Yes)
 }
 
-async fn begin(context: &Context, start: StartRollout) -> Ended {
+async fn begin(context: &Context, start: StartRollout) -> CommandResult {
     let StartRollout { version, why, policy, plan, .. } = start.clone();
     let new = NewRollout { version, why, policy: policy.into(), plan };
     let started = context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
@@ -48,14 +48,14 @@ async fn begin(context: &Context, start: StartRollout) -> Ended {
 async fn act(
     context: &Context,
     verb: &str,
-    what: Act,
+    what: OperationFlags,
     (version, stage): (Option<String>, Option<u32>),
 ) -> Result<(), Failure> {
     let act = ActShape { version, stage, why: what.why };
     Ok(context.client.act_on_rollout(&context.namespace, &what.entity, verb, &act).await?)
 }
 
-async fn get(context: &Context, entity: &str, wait: &Wait) -> Ended {
+async fn get(context: &Context, entity: &str, wait: &WaitFlags) -> CommandResult {
     if wait.watch {
         return follow::follow(context, entity, wait.timeout, 0).await;
     }
@@ -73,7 +73,7 @@ async fn status(
     context: &Context,
     entity: &str,
     (wait, timeout): (bool, Option<bellwether_core::words::time::Span>),
-) -> Ended {
+) -> CommandResult {
     let view = if wait {
         match follow::until_rest(context, entity, (timeout, 0), async |_: &RolloutView| Ok(())).await? {
             Some(view) => view,
@@ -90,30 +90,30 @@ async fn status(
 pub(super) const fn exit(view: &RolloutView) -> Exit {
     let Some(rollout) = &view.rollout else { return Exit::No };
     match rollout.state {
-        State::Running
-        | State::Waiting { .. }
-        | State::WaitingNoDomain { .. }
-        | State::WaitingFrozen { .. }
-        | State::WaitingWindow { .. }
-        | State::WaitingShut { .. }
-        | State::WaitingNeed { .. }
-        | State::WaitingUnavailable { .. }
-        | State::WaitingHook { .. }
-        | State::Succeeded => Exit::Yes,
-        State::PausedByPerson { .. }
-        | State::PausedTooManyFailed { .. }
-        | State::PausedNothingToRollBackTo { .. }
-        | State::PausedTooManyUnreachable { .. }
-        | State::PausedStopped { .. }
-        | State::PausedMonitorSilent { .. }
-        | State::PausedBad { .. }
-        | State::WaitingApproval { .. } => Exit::NeedsPerson,
-        State::SucceededPartly { .. } => Exit::Partly,
-        State::RollingBack
-        | State::RolledBack
-        | State::RollbackFailed { .. }
-        | State::Aborted { .. }
-        | State::Superseded { .. } => Exit::No,
+        RolloutState::InProgress
+        | RolloutState::Waiting { .. }
+        | RolloutState::WaitingNoDomain { .. }
+        | RolloutState::WaitingFrozen { .. }
+        | RolloutState::WaitingWindow { .. }
+        | RolloutState::WaitingShut { .. }
+        | RolloutState::WaitingNeed { .. }
+        | RolloutState::WaitingUnavailable { .. }
+        | RolloutState::WaitingHook { .. }
+        | RolloutState::Succeeded => Exit::Yes,
+        RolloutState::PausedByPerson { .. }
+        | RolloutState::PausedTooManyFailed { .. }
+        | RolloutState::PausedNothingToRollBackTo { .. }
+        | RolloutState::PausedTooManyUnreachable { .. }
+        | RolloutState::PausedStopped { .. }
+        | RolloutState::PausedMonitorSilent { .. }
+        | RolloutState::PausedBad { .. }
+        | RolloutState::WaitingApproval { .. } => Exit::NeedsPerson,
+        RolloutState::PartiallySucceeded { .. } => Exit::Partial,
+        RolloutState::RollingBack
+        | RolloutState::RolledBack
+        | RolloutState::RollbackFailed { .. }
+        | RolloutState::Aborted { .. }
+        | RolloutState::Superseded { .. } => Exit::No,
     }
 }
 
@@ -128,7 +128,7 @@ async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
                 rollout.from.clone().unwrap_or_else(|| "-".to_owned()),
                 rollout.version.clone(),
                 tree::state(&rollout.state).0.to_owned(),
-                format!("{}/{}", rollout.figures.succeeded, rollout.figures.targets),
+                format!("{}/{}", rollout.counts.succeeded, rollout.counts.targets),
                 rollout.how.clone(),
                 rollout.by.clone(),
                 date(rollout.started_ms),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bellwether_api::v1::server as v1;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::signal::Stops;
+use bellwether_rt::signal::StopSignals;
 use bellwether_server::config::{Config, ConfigError};
 use bellwether_server::run::{RunError, Server, init};
 
@@ -13,7 +13,7 @@ use super::overview::store_line;
 use super::transfer;
 use crate::args::{Global, ServerConfig, ServerVerb};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{Show, print, table, tell};
 
@@ -43,7 +43,7 @@ impl From<RunError> for Failure {
     }
 }
 
-pub(super) async fn run(global: &Global, verb: ServerVerb) -> Ended {
+pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
     match verb {
         ServerVerb::Init { config } => make(global, &load(&config)?, config.config.as_deref()).await,
         ServerVerb::List => list(&super::context(global)?).await,
@@ -74,7 +74,7 @@ fn load(from: &ServerConfig) -> Result<Config, Failure> {
     })
 }
 
-async fn make(global: &Global, config: &Config, file: Option<&Path>) -> Ended {
+async fn make(global: &Global, config: &Config, file: Option<&Path>) -> CommandResult {
     let made = init(config).await?;
     let data = serde_json::json!({
         "token_file": made.token_file,
@@ -104,7 +104,7 @@ async fn make(global: &Global, config: &Config, file: Option<&Path>) -> Ended {
     Ok(Exit::Yes)
 }
 
-async fn list(context: &Context) -> Ended {
+async fn list(context: &Context) -> CommandResult {
     let plane = context.client.control_plane().await?;
     let names = || plane.servers.iter().map(|server| server.name.clone()).collect();
     context.show.data(&plane, names, |_| {
@@ -152,7 +152,7 @@ fn mixed(servers: &[v1::Server]) -> Option<String> {
     (releases.len() > 1).then(what)
 }
 
-async fn serve(config: &Config) -> Ended {
+async fn serve(config: &Config) -> CommandResult {
     let mut stops = stops()?;
     let server = Server::start(config, Clock::system()).await?;
     tracing::info!(address = %server.address, "serving");
@@ -163,12 +163,12 @@ async fn serve(config: &Config) -> Ended {
 }
 
 /// Listens for stop signals from now on, so that one that comes early still stops things in order.
-pub(super) fn stops() -> Result<Stops, Failure> {
-    Stops::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))
+pub(super) fn stops() -> Result<StopSignals, Failure> {
+    StopSignals::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))
 }
 
 /// Waits for a stop signal, or for the server to break.
-pub(super) async fn until_stopped(server: &Server, stops: &mut Stops) {
+pub(super) async fn until_stopped(server: &Server, stops: &mut StopSignals) {
     // Both arms only wait.
     tokio::select! {
         stop = stops.requested() => tracing::info!(?stop, "stopping"),

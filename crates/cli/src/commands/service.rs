@@ -6,17 +6,17 @@ use bellwether_agent::local::client::{LocalError, call};
 use bellwether_api::client::CallError;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1::service::ServiceView;
-use bellwether_api::v1::service::definition::{CheckDefinition, Definition, LocalService, Pulse};
+use bellwether_api::v1::service::definition::{CheckDefinition, LocalService, ServiceDefinition, TtlUpdate};
 use hyper::http::Method;
 use serde_json::Value;
 
 use crate::args::{Global, Register, ServiceVerb};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{Show, table};
 
-pub(super) async fn run(global: &Global, verb: ServiceVerb) -> Ended {
+pub(super) async fn run(global: &Global, verb: ServiceVerb) -> CommandResult {
     match verb {
         ServiceVerb::List => list(&Context::new(global)?).await?,
         ServiceVerb::Get { name } => get(&Context::new(global)?, &name).await?,
@@ -33,7 +33,7 @@ pub(super) async fn run(global: &Global, verb: ServiceVerb) -> Ended {
                 Some(check) => fill(paths::AGENT_PULSE_OF, &[&id, check]),
                 None => fill(paths::AGENT_PULSE, &[&id]),
             };
-            ask(&agent.data_dir, Method::PUT, &path, Some(&Pulse { level, note })).await?;
+            ask(&agent.data_dir, Method::PUT, &path, Some(&TtlUpdate { level, note })).await?;
         }
         ServiceVerb::Local { agent } => local(global, &agent.data_dir).await?,
     }
@@ -89,7 +89,7 @@ fn sheet(view: &ServiceView) -> String {
     format!("{head}\n{}", table(&columns, rows))
 }
 
-fn definition(register: &Register) -> Result<Definition, Failure> {
+fn definition(register: &Register) -> Result<ServiceDefinition, Failure> {
     let pair = |text: &String| {
         let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
         let pair = pair.map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -106,7 +106,7 @@ fn definition(register: &Register) -> Result<Definition, Failure> {
     let http = register.http.clone().map(|http| CheckDefinition { http: Some(http), ..check("http") });
     let ttl = register.ttl.clone();
     let ttl = ttl.map(|ttl| CheckDefinition { ttl: Some(ttl), interval: None, ..check("ttl") });
-    Ok(Definition {
+    Ok(ServiceDefinition {
         name: register.name.clone(),
         id: register.id.clone(),
         port: register.port,

@@ -1,14 +1,14 @@
 //! `slot`: what only so many may do at once, and who does.
 
-use bellwether_api::v1::slot::{Force, SlotSpec};
+use bellwether_api::v1::slot::{ForceRelease, SlotSpec};
 
 use crate::args::SlotVerb;
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{print, table, tell};
 
-pub(super) async fn run(context: &Context, verb: SlotVerb) -> Ended {
+pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
     match verb {
         SlotVerb::List { all } => list(context, all).await?,
         SlotVerb::Delete { name } => context.client.delete_slot(&context.namespace, &name).await?,
@@ -18,13 +18,15 @@ pub(super) async fn run(context: &Context, verb: SlotVerb) -> Ended {
             let (held, may) = (set.holders.len(), set.capacity);
             tell(&format!("{name}: {may} may hold it at once; {held} held now"));
         }
-        SlotVerb::Release { name, holder, why } => take_from(context, &name, Force { holder, why }).await?,
+        SlotVerb::Release { name, holder, why } => {
+            take_from(context, &name, ForceRelease { holder, why }).await?
+        }
     }
     Ok(Exit::Yes)
 }
 
 /// Takes a slot from its holder.
-pub(super) async fn take_from(context: &Context, name: &str, force: Force) -> Result<(), Failure> {
+pub(super) async fn take_from(context: &Context, name: &str, force: ForceRelease) -> Result<(), Failure> {
     context.client.release_slot(&context.namespace, name, &force).await?;
     tell(&format!("{name} was taken from {}; it may be taken again", force.holder));
     Ok(())

@@ -7,16 +7,16 @@ use bellwether_api::v1::log::NodeLog;
 use bellwether_api::v1::status::Status;
 use bellwether_core::words::time::Span;
 
-use crate::args::{Global, NodeLogs, SetStatus};
+use crate::args::{Global, NodeLogs, UpdateStatus};
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{print, table};
 
 /// Sets a status: of this machine through its own agent, of another through the control plane.
-pub(super) async fn update(global: &Global, set: SetStatus) -> Ended {
+pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult {
     let lifetime_ms = set.lifetime.as_deref().map(millis).transpose()?;
-    let SetStatus { category, state, reason, .. } = set;
+    let UpdateStatus { category, state, reason, .. } = set;
     match &set.node {
         Some(node) => {
             let context = Context::new(global)?;
@@ -37,7 +37,7 @@ fn millis(text: &str) -> Result<u64, Failure> {
 }
 
 /// What failed; what is silent is told beside it and is no failure.
-pub(super) async fn failures(context: &Context, hosts: bool) -> Ended {
+pub(super) async fn failures(context: &Context, hosts: bool) -> CommandResult {
     let failures = context.client.failures(&context.namespace).await?;
     let names = || {
         let mut names: Vec<String> = failures.failed.iter().map(|each| each.node.clone()).collect();
@@ -74,7 +74,7 @@ fn lines(failures: &Failures) -> String {
 }
 
 /// The kept logs of a node's failing runs, newest last.
-pub(super) async fn logs(context: &Context, wanted: NodeLogs) -> Ended {
+pub(super) async fn logs(context: &Context, wanted: NodeLogs) -> CommandResult {
     let NodeLogs { name, entity, category } = wanted;
     let kept = context.client.node_logs(&context.namespace, &name).await?.items;
     let fits = |log: &&NodeLog| {

@@ -4,11 +4,11 @@ use bellwether_api::v1::access::{NewJoinToken, NewToken};
 
 use crate::args::{JoinTokenVerb, TokenVerb};
 use crate::context::Context;
-use crate::exit::{Ended, Exit};
+use crate::exit::{CommandResult, Exit};
 use crate::show::age::date;
 use crate::show::{print, table, tell};
 
-pub(super) async fn run(context: &Context, verb: TokenVerb) -> Ended {
+pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
     match verb {
         TokenVerb::Create { name, role, expires_in } => {
             let request = NewToken { name, role, expires_in: expires_in.map(|span| span.to_string()) };
@@ -37,7 +37,7 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> Ended {
     Ok(Exit::Yes)
 }
 
-pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> Ended {
+pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResult {
     match verb {
         JoinTokenVerb::Create { node, expires_in } => {
             let namespace = Some(context.namespace.clone());

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
-use bellwether_server::transfer::backup::Contents;
-use bellwether_server::transfer::{TransferError, backup, place};
+use bellwether_server::transfer::backup::BackupContents;
+use bellwether_server::transfer::{TransferError, backup, location};
 
 use crate::args::Global;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::date;
 use crate::show::{Show, table, tell};
 
@@ -33,9 +33,9 @@ impl From<TransferError> for Failure {
     }
 }
 
-pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> Ended {
+pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> CommandResult {
     let to = Config::load(Some(to))?;
-    let (source, goal) = (place::name(from), place::name(&to));
+    let (source, goal) = (location::name(from), location::name(&to));
     let mut told = 0;
     let tell_of = |count| {
         if count >= told + TOLD_EVERY {
@@ -43,7 +43,7 @@ pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> Ende
             tell(&format!("{count} records"));
         }
     };
-    let moved = place::migrate(from, &to, tell_of).await?;
+    let moved = location::migrate(from, &to, tell_of).await?;
     let data =
         serde_json::json!({"from": source, "to": goal, "records": moved.records, "before": moved.before});
     Show::new(global).data(
@@ -61,11 +61,11 @@ pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> Ende
     Ok(Exit::Yes)
 }
 
-pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Ended {
+pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> CommandResult {
     let now = Clock::system().now();
     let to_stdout = file.as_os_str() == "-";
     if to_stdout {
-        place::back_up(config, now, &mut tokio::io::stdout()).await?;
+        location::back_up(config, now, &mut tokio::io::stdout()).await?;
         return Ok(Exit::Yes);
     }
     if tokio::fs::try_exists(file).await.unwrap_or(true) {
@@ -74,7 +74,7 @@ pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Ende
     }
     let part = file.with_extension("part");
     let mut out = create(&part).await?;
-    let taken = place::back_up(config, now, &mut out).await;
+    let taken = location::back_up(config, now, &mut out).await;
     if taken.is_err() {
         // What is in it so far is no backup.
         tokio::fs::remove_file(&part).await.map_err(|source| at("remove", &part, source))?;
@@ -115,7 +115,7 @@ fn at(action: &'static str, path: &Path, source: std::io::Error) -> Failure {
     TransferError::File { action, path: path.to_owned(), source }.into()
 }
 
-pub(super) async fn inspect(global: &Global, file: &Path) -> Ended {
+pub(super) async fn inspect(global: &Global, file: &Path) -> CommandResult {
     let contents = if file.as_os_str() == "-" {
         backup::inspect(tokio::io::stdin()).await?
     } else {
@@ -126,7 +126,7 @@ pub(super) async fn inspect(global: &Global, file: &Path) -> Ended {
     Ok(Exit::Yes)
 }
 
-fn describe(contents: &Contents) -> String {
+fn describe(contents: &BackupContents) -> String {
     let rows = contents.kinds.iter().map(|(kind, count)| vec![kind.clone(), count.to_string()]);
     format!(
         "installation  {}\nauthority     {}\ntaken         {} by {}, at revision {}\nrecords       {}, whole\n\n{}",
@@ -140,9 +140,9 @@ fn describe(contents: &Contents) -> String {
     )
 }
 
-pub(super) async fn restore(global: &Global, config: &Config, file: &Path) -> Ended {
-    let contents = place::restore(config, file).await?;
-    let goal = place::name(config);
+pub(super) async fn restore(global: &Global, config: &Config, file: &Path) -> CommandResult {
+    let contents = location::restore(config, file).await?;
+    let goal = location::name(config);
     Show::new(global).data(
         &contents,
         || vec![contents.installation.clone()],

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::args::WaitFor;
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::tell;
 
 /// How long one question hangs at most: the server's own limit.
@@ -19,7 +19,7 @@ const HANG: Duration = Duration::from_secs(55);
 /// After a server that cannot be reached was asked, it is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(context: &Context, wait: WaitFor) -> Ended {
+pub(super) async fn run(context: &Context, wait: WaitFor) -> CommandResult {
     let timeout = wait.timeout.as_deref().map(str::parse::<Span>).transpose();
     let timeout = timeout.map_err(|error| Failure::usage(format!("read the timeout: {error}")))?;
     let until = timeout.map(|timeout| Instant::now() + timeout.to_duration());
@@ -86,7 +86,7 @@ fn counted(wait: &WaitFor, functional: usize, addressable: usize) -> (usize, u32
 }
 
 /// Becomes the command that was to be run, if there is one.
-fn then(wait: &WaitFor) -> Ended {
+fn then(wait: &WaitFor) -> CommandResult {
     let Some((program, arguments)) = wait.command.split_first() else { return Ok(Exit::Yes) };
     let error = std::process::Command::new(program).args(arguments).exec();
     Err(Failure::new(Exit::No, format!("run {}: {error}", program.display())))

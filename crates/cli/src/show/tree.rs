@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_api::v1::rollout::{Rollout, RolloutView, State};
+use bellwether_api::v1::rollout::{Rollout, RolloutState, RolloutView};
 use bellwether_api::v1::target::TargetView;
 
 use super::age::{ago, clock, date};
@@ -55,16 +55,16 @@ fn head(view: &RolloutView, paint: Paint) -> String {
 
 /// Which stage it is in and how far that goes, and when what it waits for changes by itself.
 fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
-    let forward = rollout.ended_ms.is_none() && rollout.state != State::RollingBack;
+    let forward = rollout.ended_ms.is_none() && rollout.state != RolloutState::RollingBack;
     let stages = view.entity.policy.stages.as_deref().unwrap_or_default();
     let at = usize::try_from(rollout.stage.at).unwrap_or(usize::MAX);
     let cap = stages.get(at).filter(|_| forward).map(|cap| cap.trim_end_matches(" approve"));
     let stage = cap.map(|cap| format!("stage {} of {}: up to {cap}", at + 1, stages.len()));
-    let opens = if let State::WaitingWindow { opens_ms } = &rollout.state {
+    let opens = if let RolloutState::WaitingWindow { opens_ms } = &rollout.state {
         Some(format!("the next window opens {}", date(*opens_ms)))
-    } else if let State::WaitingFrozen { until_ms: Some(until), .. } = &rollout.state {
+    } else if let RolloutState::WaitingFrozen { until_ms: Some(until), .. } = &rollout.state {
         Some(format!("the freeze ends {}", date(*until)))
-    } else if let State::WaitingShut { until_ms: Some(until), .. } = &rollout.state {
+    } else if let RolloutState::WaitingShut { until_ms: Some(until), .. } = &rollout.state {
         Some(format!("the first opens {}", date(*until)))
     } else {
         None
@@ -74,53 +74,53 @@ fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
 }
 
 /// A state's word and tone. Partial success is never shown green.
-pub(crate) const fn state(state: &State) -> (&'static str, Tone) {
+pub(crate) const fn state(state: &RolloutState) -> (&'static str, Tone) {
     match state {
-        State::Running => ("running", Tone::Busy),
-        State::Waiting { .. }
-        | State::WaitingNoDomain { .. }
-        | State::WaitingFrozen { .. }
-        | State::WaitingWindow { .. }
-        | State::WaitingShut { .. }
-        | State::WaitingNeed { .. }
-        | State::WaitingUnavailable { .. }
-        | State::WaitingHook { .. } => ("waiting", Tone::Busy),
-        State::WaitingApproval { .. } => ("needs approval", Tone::Busy),
-        State::PausedByPerson { .. }
-        | State::PausedTooManyFailed { .. }
-        | State::PausedNothingToRollBackTo { .. }
-        | State::PausedTooManyUnreachable { .. }
-        | State::PausedStopped { .. }
-        | State::PausedMonitorSilent { .. }
-        | State::PausedBad { .. } => ("paused", Tone::Busy),
-        State::RollingBack => ("rolling back", Tone::Bad),
-        State::Succeeded => ("succeeded", Tone::Good),
-        State::SucceededPartly { .. } => ("succeeded in part", Tone::Busy),
-        State::RolledBack => ("rolled back", Tone::Bad),
-        State::RollbackFailed { .. } => ("rollback failed", Tone::Bad),
-        State::Aborted { .. } => ("aborted", Tone::Bad),
-        State::Superseded { .. } => ("superseded", Tone::Dim),
+        RolloutState::InProgress => ("in progress", Tone::Busy),
+        RolloutState::Waiting { .. }
+        | RolloutState::WaitingNoDomain { .. }
+        | RolloutState::WaitingFrozen { .. }
+        | RolloutState::WaitingWindow { .. }
+        | RolloutState::WaitingShut { .. }
+        | RolloutState::WaitingNeed { .. }
+        | RolloutState::WaitingUnavailable { .. }
+        | RolloutState::WaitingHook { .. } => ("waiting", Tone::Busy),
+        RolloutState::WaitingApproval { .. } => ("needs approval", Tone::Busy),
+        RolloutState::PausedByPerson { .. }
+        | RolloutState::PausedTooManyFailed { .. }
+        | RolloutState::PausedNothingToRollBackTo { .. }
+        | RolloutState::PausedTooManyUnreachable { .. }
+        | RolloutState::PausedStopped { .. }
+        | RolloutState::PausedMonitorSilent { .. }
+        | RolloutState::PausedBad { .. } => ("paused", Tone::Busy),
+        RolloutState::RollingBack => ("rolling back", Tone::Bad),
+        RolloutState::Succeeded => ("succeeded", Tone::Good),
+        RolloutState::PartiallySucceeded { .. } => ("succeeded in part", Tone::Busy),
+        RolloutState::RolledBack => ("rolled back", Tone::Bad),
+        RolloutState::RollbackFailed { .. } => ("rollback failed", Tone::Bad),
+        RolloutState::Aborted { .. } => ("aborted", Tone::Bad),
+        RolloutState::Superseded { .. } => ("superseded", Tone::Dim),
     }
 }
 
 fn thresholds(view: &RolloutView, paint: Paint) -> String {
-    let figures = &view.figures;
-    let bar = bar(figures.succeeded, figures.failed, figures.in_flight, figures.targets, paint);
+    let counts = &view.counts;
+    let bar = bar(counts.succeeded, counts.failed, counts.in_flight, counts.targets, paint);
     let mut text = format!(
         "│ {bar} {}/{} succeeded, {} needed · {} failed, {} tolerated · {} in flight, {} at once",
-        figures.succeeded,
-        figures.targets,
+        counts.succeeded,
+        counts.targets,
         view.needed,
-        figures.failed,
+        counts.failed,
         view.tolerated,
-        figures.in_flight,
+        counts.in_flight,
         view.batch,
     );
     for (count, word) in [
-        (figures.unreachable, "unreachable"),
-        (figures.held, "held"),
-        (figures.returned, "taken back"),
-        (figures.failed_return, "failed on the way back"),
+        (counts.unreachable, "unreachable"),
+        (counts.held, "held"),
+        (counts.returned, "taken back"),
+        (counts.failed_return, "failed on the way back"),
     ] {
         if count > 0 {
             text.push_str(&format!(" · {count} {word}"));

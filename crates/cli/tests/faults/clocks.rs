@@ -14,14 +14,14 @@ async fn handed_over(offset: &str) {
     bed.leader_but(&[2, 3]).await;
     bed.obey("start server-2");
     bed.roll("v1").await;
-    bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+    bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     bed.obey("kill server-1");
     bed.leader_but(&[1]).await;
     bed.ended("v1").await;
 
     bed.obey("start server-1");
     bed.roll("v2").await;
-    bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+    bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     bed.obey("kill server-2");
     bed.leader_but(&[2]).await;
     bed.ended("v2").await;

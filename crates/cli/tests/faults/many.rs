@@ -19,7 +19,7 @@ async fn everything_killed_and_started_again_under_five_hundred_agents_goes_on_w
     bed.roll("v1").await;
     bed.ended("v1").await;
     bed.roll("v2").await;
-    bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+    bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     let of =
         |kind: &str| bed.inner.names().into_iter().filter(|name| name.starts_with(kind)).collect::<Vec<_>>();
     let (members, servers) = (of("etcd"), of("server"));

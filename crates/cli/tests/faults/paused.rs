@@ -12,7 +12,7 @@ async fn a_rollout_goes_on_whichever_part_stands_still() {
     let versions: Vec<String> = (1..=parts.len() + 1).map(|number| format!("v{number}")).collect();
     for (part, version) in parts.iter().zip(&versions) {
         bed.roll(version).await;
-        bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+        bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
         bed.obey(&format!("pause {part}"));
         bed.ended(version).await;
         bed.obey(&format!("resume {part}"));
@@ -26,7 +26,7 @@ async fn a_rollout_goes_on_whichever_part_stands_still() {
     let last = versions.last().unwrap();
     bed.roll(last).await;
     bed.obey("pause agent-1");
-    bed.until("the others have succeeded", |view| view.figures.succeeded >= 4).await;
+    bed.until("the others have succeeded", |view| view.counts.succeeded >= 4).await;
     bed.obey("resume agent-1");
     bed.ended(last).await;
     let versions: Vec<&str> = versions.iter().map(String::as_str).collect();

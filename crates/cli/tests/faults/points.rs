@@ -6,21 +6,21 @@ mod leader;
 mod slices;
 mod store;
 
-use bellwether_rt::fail::Point;
+use bellwether_rt::fail::FailPoint;
 use bellwether_testbed::Options;
 
 use crate::bed::{Bed, options};
 
 /// The points whose names begin so.
-fn under(area: &str) -> Vec<Point> {
-    let found: Vec<Point> =
-        Point::ALL.iter().copied().filter(|point| point.name().starts_with(area)).collect();
+fn under(area: &str) -> Vec<FailPoint> {
+    let found: Vec<FailPoint> =
+        FailPoint::ALL.iter().copied().filter(|point| point.name().starts_with(area)).collect();
     assert!(!found.is_empty(), "no fail point is under {area}");
     found
 }
 
 /// The variable that has a process die at a point after it passed it so often unharmed.
-fn armed(point: Point, passings: u32) -> String {
+fn armed(point: FailPoint, passings: u32) -> String {
     let name = point.name();
     if passings == 0 {
         format!("FAILPOINTS={name}=return")
@@ -42,7 +42,7 @@ impl Bed {
     }
 
     /// Starts a part that is to die at a point.
-    fn arm(&mut self, part: &str, point: Point, passings: u32) {
+    fn arm(&mut self, part: &str, point: FailPoint, passings: u32) {
         eprintln!("{part} dies at {}, after {passings} passings", point.name());
         self.obey(&format!("start {part} {}", armed(point, passings)));
     }

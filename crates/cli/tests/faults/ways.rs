@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_testbed::Options;
-use bellwether_testbed::proxy::Weather;
+use bellwether_testbed::proxy::LinkFaults;
 
 use crate::bed::{Bed, options};
 use crate::laws::Watch;
@@ -17,7 +17,7 @@ async fn a_rollout_goes_on_whichever_way_a_leader_is_cut_off() {
     for (version, hears) in [("v1", false), ("v2", true)] {
         let leader = bed.leader_but(&[]).await;
         bed.roll(version).await;
-        bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+        bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
         for member in 1..=3 {
             bed.obey(&match hears {
                 true => format!("cut server-{leader} -> etcd-{member}"),
@@ -99,11 +99,15 @@ async fn a_slow_and_lossy_way_to_etcd_loses_nothing() {
     for (version, (latency_ms, broken_per_mille)) in ["v1", "v2", "v3"].into_iter().zip(weathers) {
         for member in 1..=3 {
             let latency = Duration::from_millis(latency_ms);
-            bed.inner.proxy(member).unwrap().set(Weather { latency, broken_per_mille, ..Weather::FAIR });
+            bed.inner.proxy(member).unwrap().set(LinkFaults {
+                latency,
+                broken_per_mille,
+                ..LinkFaults::FAIR
+            });
         }
         bed.roll(version).await;
         bed.ended(version).await;
     }
-    (1..=3).for_each(|member| bed.inner.proxy(member).unwrap().set(Weather::FAIR));
+    (1..=3).for_each(|member| bed.inner.proxy(member).unwrap().set(LinkFaults::FAIR));
     watch.holds(&bed, 2, &["v1", "v2", "v3"]).await;
 }

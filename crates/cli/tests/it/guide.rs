@@ -9,11 +9,11 @@ const KNOWN_PORTS: [&str; 12] =
     ["7420", "7421", "7430", "7440", "8600", "8500", "2379", "2380", "2389", "2390", "2399", "2400"];
 
 /// The shell blocks of a document, or of one section of it.
-fn blocks(document: &str, heading: Option<&str>) -> String {
+fn blocks(document: &str, direction: Option<&str>) -> String {
     let path = format!("{}/../../{document}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
-    let section = match heading {
-        Some(heading) => text.split(heading).nth(1).unwrap().split("\n##").next().unwrap(),
+    let section = match direction {
+        Some(direction) => text.split(direction).nth(1).unwrap().split("\n##").next().unwrap(),
         None => &text,
     };
     let blocks = section.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap());
@@ -184,7 +184,7 @@ fn the_page_on_the_api_works_as_it_stands() {
 #[test]
 fn the_page_on_external_targets_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/external.md", None)).stdout);
-    let answer = "{\"targets\":[{\"name\":\"eu/shop-1\",\"version\":\"v1\",\"assignment\":1},{\"name\":\"eu/shop-2\"}],\"state\":\"running\",\"rolling\":\"v1\"}";
+    let answer = "{\"targets\":[{\"name\":\"eu/shop-1\",\"version\":\"v1\",\"assignment\":1},{\"name\":\"eu/shop-2\"}],\"state\":\"in progress\",\"rolling\":\"v1\"}";
     assert!(said.contains(answer), "{said}");
     assert!(said.contains("\"running\":\"v1\"") && !said.contains("problem"), "{said}");
 }

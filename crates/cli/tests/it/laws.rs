@@ -108,7 +108,7 @@ async fn follow(client: &Client, most: &Mutex<u64>, stop: &CancellationToken) {
             continue;
         };
         let mut most = most.lock().unwrap();
-        *most = view.figures.in_flight.max(*most);
+        *most = view.counts.in_flight.max(*most);
         index = Some(view.revision);
     }
 }

@@ -123,10 +123,10 @@ async fn two_nodes_that_wait_for_each_other_are_named_and_go_on_when_one_needs_o
             assert!(done.status.success(), "{}", said(&done));
         }
     }
-    let circle = "app (on app-1) waits for lb, lb (on lb-1) waits for app";
+    let wait_cycle = "app (on app-1) waits for lb, lb (on lb-1) waits for app";
     for subject in ["node/lb-1", "node/app-1", "entity/app", "target/lb/lb-1"] {
         wait_for(&format!("the why of {subject} names the circle"), async || {
-            said(&place.run(&["why", subject])).contains(circle)
+            said(&place.run(&["why", subject])).contains(wait_cycle)
         })
         .await;
     }
@@ -162,17 +162,19 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
     let service = |own: &str, need: &str| format!("[[service]]\nname = \"{own}\"\nneeds = [\"{need}\"]\n");
     place.start_agent("shop-1", &service("shop", "bank"));
     place.start_agent("bank-1", &service("bank", "shop"));
-    let circle = "service bank (on bank-1) waits for shop, service shop (on shop-1) waits for bank";
+    let wait_cycle = "service bank (on bank-1) waits for shop, service shop (on shop-1) waits for bank";
     let why = |subject: &str| said(&place.run(&["why", subject]));
     for subject in ["node/shop-1", "node/bank-1", "service/shop", "service/bank", "bank"] {
-        wait_for(&format!("the why of {subject} names the circle"), async || why(subject).contains(circle))
-            .await;
+        wait_for(&format!("the why of {subject} names the circle"), async || {
+            why(subject).contains(wait_cycle)
+        })
+        .await;
     }
     let lines = why("service/shop");
     assert!(lines.contains("0 of 1 registered serve"), "{lines}");
     assert!(lines.contains("shop on shop-1: needs 1 functional of bank"), "{lines}");
     let described = said(&place.run(&["describe", "service/bank"]));
-    assert!(described.contains("wait.circular") && described.contains(circle), "{described}");
+    assert!(described.contains("wait.circular") && described.contains(wait_cycle), "{described}");
     let unheard = place.run(&["why", "service/shpo"]);
     assert!(said(&unheard).contains("did you mean shop?"), "{}", said(&unheard));
 

@@ -49,13 +49,13 @@ async fn a_server_killed_in_the_middle_of_a_rollout_goes_on_without_a_second_bat
     let started = place.run(&["rollout", "start", "web", "v2"]);
     assert!(started.status.success(), "{}", text(&started.stderr));
     for killed in 1..=3 {
-        place.until("a target is in flight", |view| view.figures.in_flight == 1).await;
+        place.until("a target is in flight", |view| view.counts.in_flight == 1).await;
         place.kill_server();
         place.start_server().await;
         let view = place.until("the rollout is there again", |view| view.rollout.is_some()).await;
-        assert!(view.figures.in_flight <= 1, "after kill {killed}: a second batch is in flight");
-        let before = view.figures.succeeded;
-        place.until("it goes on", |view| view.figures.succeeded > before).await;
+        assert!(view.counts.in_flight <= 1, "after kill {killed}: a second batch is in flight");
+        let before = view.counts.succeeded;
+        place.until("it goes on", |view| view.counts.succeeded > before).await;
     }
     let view = place.ended().await;
     assert_eq!(view.progress.last_known_good.as_deref(), Some("v2"));

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::{Child, Output, Stdio};
 
-use bellwether_rt::doorway::Doorway;
+use bellwether_rt::acceptor::Acceptor;
 use bellwether_rt::tasks::Tasks;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -72,7 +72,7 @@ async fn way_to(port: u16) -> (u16, Tasks) {
     let inside = level.clone();
     way.spawn("way", async move {
         let through = |(near, _)| pass(near, port, inside.clone());
-        let doorway = Doorway { name: "passage", room: 64 };
+        let doorway = Acceptor { name: "passage", room: 64 };
         doorway.attend(&inside, |context| listener.poll_accept(context), through).await;
     });
     (own, level)

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_api::v1::rollout::State;
+use bellwether_api::v1::rollout::RolloutState;
 
 use crate::place::{Place, free_port, page, text, wait_for};
 
@@ -111,7 +111,7 @@ async fn configuration_is_rolled_out_and_rolled_back_over_real_nginx() {
     let view = place.ended().await;
     assert_eq!(view.progress.last_known_good.as_deref(), Some("web@2"));
     let rollout = view.rollout.unwrap();
-    assert_eq!(rollout.state, State::RolledBack);
+    assert_eq!(rollout.state, RolloutState::RolledBack);
     assert_eq!(rollout.failures[0].evidence.failing_checks, ["page"]);
     serve(&ports, "good day").await;
     assert_eq!(files(&place), second);

@@ -15,7 +15,7 @@ async fn servers_killed_and_stopped_in_the_middle_of_a_rollout_are_followed_by_o
     bed.make_entity(2);
     let watch = Watch::begin(&bed);
     bed.roll("v1").await;
-    bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+    bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     let killed = bed.leader_but(&[]).await;
     bed.obey(&format!("kill server-{killed}"));
     let next = bed.leader_but(&[killed]).await;
@@ -24,7 +24,7 @@ async fn servers_killed_and_stopped_in_the_middle_of_a_rollout_are_followed_by_o
 
     // A clean stop leaves nothing behind that others would have to wait for.
     bed.roll("v2").await;
-    bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+    bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     bed.obey(&format!("stop server-{next}"));
     let stopped = format!("server-{next}");
     assert!(!kept(&bed, "leader").contains(&stopped), "its leadership is given back");
@@ -34,7 +34,7 @@ async fn servers_killed_and_stopped_in_the_middle_of_a_rollout_are_followed_by_o
 
     // All at once.
     bed.roll("v3").await;
-    bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+    bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     let all: Vec<String> = (1..=3).map(|server| format!("server-{server}")).collect();
     all.iter().for_each(|server| bed.obey(&format!("kill {server}")));
     tokio::task::block_in_place(|| bed.inner.start_parts(&all)).unwrap();
@@ -49,7 +49,7 @@ async fn a_leader_that_loses_etcd_or_stands_still_is_replaced_and_changes_nothin
     let watch = Watch::begin(&bed);
     let lost = bed.leader_but(&[]).await;
     bed.roll("v1").await;
-    bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+    bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     (1..=3).for_each(|member| bed.obey(&format!("cut server-{lost} etcd-{member}")));
     bed.leader_but(&[lost]).await;
     bed.ended("v1").await;
@@ -70,7 +70,7 @@ async fn a_leader_that_loses_etcd_or_stands_still_is_replaced_and_changes_nothin
 
     let paused = bed.leader_but(&[]).await;
     bed.roll("v2").await;
-    bed.until("some are in flight", |view| view.figures.in_flight > 0).await;
+    bed.until("some are in flight", |view| view.counts.in_flight > 0).await;
     bed.obey(&format!("pause server-{paused}"));
     bed.leader_but(&[paused]).await;
     bed.ended("v2").await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bellwether_api::client::Client;
-use bellwether_api::v1::profile::{Edition, ProfilePatch};
+use bellwether_api::v1::profile::{ProfilePatch, ProfileRevision};
 use tokio_util::sync::CancellationToken;
 
 use crate::bed::Bed;
@@ -59,14 +59,17 @@ impl Written {
             };
             let writing = client.patch_profile("default", &self.profile, &patch);
             match tokio::time::timeout(CALL, writing).await {
-                Ok(Ok(edition)) => {
-                    follows = edition.revision;
+                Ok(Ok(profile_revision)) => {
+                    follows = profile_revision.revision;
                     self.acknowledged.lock().unwrap().insert(follows, value);
                 }
                 // It may have been made all the same: the next follows what is there.
                 Ok(Err(_)) | Err(_) => {
                     let read = tokio::time::timeout(CALL, client.profile("default", &self.profile)).await;
-                    follows = read.ok().and_then(Result::ok).map_or(follows, |edition| edition.revision);
+                    follows = read
+                        .ok()
+                        .and_then(Result::ok)
+                        .map_or(follows, |profile_revision| profile_revision.revision);
                 }
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -88,23 +91,24 @@ impl Written {
             "revision {last} of {name} was acknowledged, and {} is the newest",
             newest.revision
         );
-        let kept = bed.ask(async |client| client.editions("default", name).await).await.unwrap().items;
-        let numbers: Vec<u64> = kept.iter().map(|edition| edition.revision).collect();
+        let kept =
+            bed.ask(async |client| client.profile_revisions("default", name).await).await.unwrap().items;
+        let numbers: Vec<u64> = kept.iter().map(|profile_revision| profile_revision.revision).collect();
         let without_gap: Vec<u64> = (1..=newest.revision).rev().take(numbers.len()).collect();
         assert_eq!(numbers, without_gap, "revisions of {name} have a gap");
-        for edition in &kept {
-            let (found, revision) = (number(edition), edition.revision);
+        for profile_revision in &kept {
+            let (found, revision) = (number(profile_revision), profile_revision.revision);
             let wanted = acknowledged.get(&revision).copied();
             assert!(
                 wanted.is_none_or(|wanted| wanted == found),
                 "revision {revision} of {name} was acknowledged as {wanted:?} and is {found}"
             );
-            let filler = edition.params.get("filler").and_then(serde_json::Value::as_str);
+            let filler = profile_revision.params.get("filler").and_then(serde_json::Value::as_str);
             assert_eq!(filler, Some(self.filler.as_str()), "revision {revision} of {name} is not whole");
         }
     }
 }
 
-fn number(edition: &Edition) -> u64 {
-    edition.params.get("n").and_then(serde_json::Value::as_u64).unwrap_or_default()
+fn number(profile_revision: &ProfileRevision) -> u64 {
+    profile_revision.params.get("n").and_then(serde_json::Value::as_u64).unwrap_or_default()
 }

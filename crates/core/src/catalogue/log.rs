@@ -3,38 +3,39 @@
 use alloc::sync::Arc;
 
 use super::Catalogue;
-use super::instance::{Addresses, Instance};
+use super::instance::Instance;
+use crate::words::addresses::Addresses;
 use crate::words::counter::Revision;
+use crate::words::map::Map;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
-use crate::world::Map;
 
 /// Most changes that are kept; a copy that is further behind gets everything.
 pub const KEPT: usize = 4_096;
 
 /// One change of a catalogue. Taking one in twice does no harm.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum CatalogueChange {
     /// A service's name became known.
-    Heard(ServiceName),
+    ServiceKnown(ServiceName),
     /// A node's addresses, or none when it left.
     Host(NodeName, Option<Arc<Addresses>>),
     /// An instance appeared or changed.
     Put(ServiceName, Arc<Instance>),
     /// An instance is gone.
-    Gone(ServiceName, NodeName, InstanceName),
+    Removed(ServiceName, NodeName, InstanceName),
 }
 
 /// The newest changes, and since when they are whole.
 #[derive(Debug, Clone, Default)]
-pub struct Log {
-    changes: Map<u64, (Revision, Change)>,
+pub struct CatalogueLog {
+    changes: Map<u64, (Revision, CatalogueChange)>,
     next: u64,
     /// Whoever has seen this revision lacks nothing but what is here.
     whole_after: Revision,
     last: Revision,
 }
 
-impl Log {
+impl CatalogueLog {
     /// A log of nothing, behind a catalogue whose last change was at `last`.
     #[must_use]
     pub fn begin(last: Revision) -> Self {
@@ -42,7 +43,7 @@ impl Log {
     }
 
     /// Adds a change made at `revision`, which is not before the last one.
-    pub fn add(&mut self, revision: Revision, change: Change) {
+    pub fn add(&mut self, revision: Revision, change: CatalogueChange) {
         self.last = self.last.max(revision);
         self.changes.insert_mut(self.next, (revision, change));
         self.next = self.next.wrapping_add(1);
@@ -62,7 +63,7 @@ impl Log {
 
     /// What changed after `seen`; none when that is no longer known, and everything is to be sent.
     #[must_use]
-    pub fn after(&self, seen: Revision) -> Option<impl Iterator<Item = &Change>> {
+    pub fn after(&self, seen: Revision) -> Option<impl Iterator<Item = &CatalogueChange>> {
         let known = seen >= self.whole_after;
         known.then(|| self.changes.values().filter(move |(at, _)| *at > seen).map(|(_, change)| change))
     }
@@ -70,24 +71,24 @@ impl Log {
 
 impl Catalogue {
     /// Takes in a change.
-    pub fn take(&mut self, change: &Change) {
+    pub fn take(&mut self, change: &CatalogueChange) {
         match change {
-            Change::Heard(service) => self.hear_of(service),
-            Change::Host(node, addresses) => {
+            CatalogueChange::ServiceKnown(service) => self.hear_of(service),
+            CatalogueChange::Host(node, addresses) => {
                 self.set_host(node, addresses.as_ref().map(|addresses| Addresses::clone(addresses)));
             }
-            Change::Put(service, instance) => self.put(service, Instance::clone(instance)),
-            Change::Gone(service, node, instance) => self.remove(service, node, instance),
+            CatalogueChange::Put(service, instance) => self.put(service, Instance::clone(instance)),
+            CatalogueChange::Removed(service, node, instance) => self.remove(service, node, instance),
         }
     }
 
     /// Everything in it, as changes from nothing.
-    pub fn whole(&self) -> impl Iterator<Item = Change> {
-        let hosts = self.hosts.iter().map(|(node, at)| Change::Host(node.clone(), Some(at.clone())));
+    pub fn whole(&self) -> impl Iterator<Item = CatalogueChange> {
+        let hosts = self.hosts.iter().map(|(node, at)| CatalogueChange::Host(node.clone(), Some(at.clone())));
         let services = self.services.iter().flat_map(|(name, service)| {
             let instances = service.instances.values();
-            let instances = instances.map(|instance| Change::Put(name.clone(), instance.clone()));
-            core::iter::once(Change::Heard(name.clone())).chain(instances)
+            let instances = instances.map(|instance| CatalogueChange::Put(name.clone(), instance.clone()));
+            core::iter::once(CatalogueChange::ServiceKnown(name.clone())).chain(instances)
         });
         hosts.chain(services)
     }

@@ -6,7 +6,8 @@ use alloc::string::{String, ToString};
 use core::fmt;
 
 use super::Catalogue;
-use super::instance::{Instance, Level};
+use super::instance::{Instance, InstanceState};
+use crate::words::counted::counted;
 use crate::words::name::ServiceName;
 use crate::words::near::nearest;
 use crate::words::time::Span;
@@ -19,7 +20,7 @@ pub struct Need {
     /// So many, at least 1.
     pub count: u32,
     /// What they must be.
-    pub at: Wanted,
+    pub at: RequiredState,
     /// How long to wait for it; for ever if not said.
     pub timeout: Option<Span>,
     /// What happens after that.
@@ -28,7 +29,7 @@ pub struct Need {
 
 /// What an instance must be to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Wanted {
+pub enum RequiredState {
     /// It serves.
     #[default]
     Functional,
@@ -48,23 +49,23 @@ pub enum OnTimeout {
 
 /// What is there instead of what is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unmet {
+pub struct UnmetNeed {
     /// What is needed.
     pub need: Need,
     /// What is there.
-    pub there: There,
+    pub there: Shortfall,
 }
 
 /// What is there of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum There {
+pub enum Shortfall {
     /// Nobody ever offered it.
-    NeverHeard {
+    UnknownService {
         /// A name that is known and nearly the same.
         near: Option<ServiceName>,
     },
     /// Nobody offers it now.
-    Nobody,
+    NoInstances,
     /// Too few of those that are registered serve, or too few are registered.
     TooFew {
         /// So many are registered.
@@ -80,31 +81,31 @@ impl Need {
     /// That many functional ones, for ever.
     #[must_use]
     pub const fn of(service: ServiceName, count: u32) -> Self {
-        let (at, on_timeout) = (Wanted::Functional, OnTimeout::Fail);
+        let (at, on_timeout) = (RequiredState::Functional, OnTimeout::Fail);
         Self { service, count, at, timeout: None, on_timeout }
     }
 
     /// What is missing; none when the need is met.
     #[must_use]
-    pub fn unmet(&self, catalogue: &Catalogue) -> Option<Unmet> {
+    pub fn unmet(&self, catalogue: &Catalogue) -> Option<UnmetNeed> {
         let Some(service) = catalogue.service(&self.service) else {
             let known = catalogue.services().map(|(name, _)| name.as_str());
             let near = nearest(self.service.as_str(), known).and_then(|near| ServiceName::parse(near).ok());
-            return Some(Unmet { need: self.clone(), there: There::NeverHeard { near } });
+            return Some(UnmetNeed { need: self.clone(), there: Shortfall::UnknownService { near } });
         };
         let (functional, addressable) = (service.functional(), service.addressable());
         let there = match self.at {
-            Wanted::Functional => functional,
-            Wanted::Addressable => addressable,
+            RequiredState::Functional => functional,
+            RequiredState::Addressable => addressable,
         };
         if u32::try_from(there).is_ok_and(|there| there < self.count) {
             let there = if addressable == 0 {
-                There::Nobody
+                Shortfall::NoInstances
             } else {
                 let first = service.instances().find(|instance| !instance.level.serves()).map(why);
-                There::TooFew { addressable, functional, first }
+                Shortfall::TooFew { addressable, functional, first }
             };
-            return Some(Unmet { need: self.clone(), there });
+            return Some(UnmetNeed { need: self.clone(), there });
         }
         None
     }
@@ -114,30 +115,23 @@ impl Need {
 #[must_use]
 pub fn why(instance: &Instance) -> String {
     let reason = match &instance.level {
-        Level::Warning { reason } | Level::Failing { reason } => reason.to_string(),
-        Level::Passing => "passing".into(),
-        Level::Unreachable => "its node is not heard from".into(),
+        InstanceState::Warning { reason } | InstanceState::Failing { reason } => reason.to_string(),
+        InstanceState::Passing => "passing".into(),
+        InstanceState::Unreachable => "its node is not heard from".into(),
     };
     format!("{} on {}: {reason}", instance.name, instance.node)
-}
-
-/// Reads `db`, or `2 of db`: how many, and the name; none when the count is no number.
-#[must_use]
-pub fn counted(text: &str) -> Option<(u32, &str)> {
-    let (count, name) = text.split_once(" of ").unwrap_or(("1", text));
-    Some((count.trim().parse().ok()?, name.trim()))
 }
 
 impl core::str::FromStr for Need {
     type Err = String;
     /// Reads `db`, or `2 of db`: that many functional ones; or, as it is written, `2 addressable of db`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let levels = [Wanted::Functional, Wanted::Addressable];
+        let levels = [RequiredState::Functional, RequiredState::Addressable];
         let levelled = levels.into_iter().find_map(|level| {
             let (count, name) = text.split_once(&format!(" {} of ", level.as_str()))?;
             Some((format!("{count} of {name}"), level))
         });
-        let (text, at) = levelled.unwrap_or_else(|| (text.to_string(), Wanted::default()));
+        let (text, at) = levelled.unwrap_or_else(|| (text.to_string(), RequiredState::default()));
         let read = counted(&text).ok_or("write a service, or a count of it like \"2 of db\"")?;
         match read {
             (0, _) => Err("nothing of it is needed".into()),
@@ -149,7 +143,7 @@ impl core::str::FromStr for Need {
     }
 }
 
-impl Wanted {
+impl RequiredState {
     /// The word for it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -173,16 +167,16 @@ impl fmt::Display for Need {
 }
 
 /// Fits after "waits for ".
-impl fmt::Display for Unmet {
+impl fmt::Display for UnmetNeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.need)?;
         match &self.there {
-            There::NeverHeard { near: None } => f.write_str("nobody ever offered it"),
-            There::NeverHeard { near: Some(near) } => {
+            Shortfall::UnknownService { near: None } => f.write_str("nobody ever offered it"),
+            Shortfall::UnknownService { near: Some(near) } => {
                 write!(f, "nobody ever offered it; did you mean {near}?")
             }
-            There::Nobody => f.write_str("nobody offers it now"),
-            There::TooFew { addressable, functional, first } => {
+            Shortfall::NoInstances => f.write_str("nobody offers it now"),
+            Shortfall::TooFew { addressable, functional, first } => {
                 write!(f, "{functional} of {addressable} registered serve")?;
                 first.iter().try_for_each(|first| write!(f, "; {first}"))
             }
@@ -195,11 +189,11 @@ mod tests {
     use alloc::collections::{BTreeMap, BTreeSet};
     use alloc::string::ToString;
 
-    use super::super::instance::Addresses;
     use super::*;
+    use crate::words::addresses::Addresses;
     use crate::words::time::Timestamp;
 
-    fn put(catalogue: &mut Catalogue, service: &str, node: &str, level: Level) {
+    fn put(catalogue: &mut Catalogue, service: &str, node: &str, level: InstanceState) {
         let instance = Instance {
             name: service.parse().unwrap(),
             node: node.parse().unwrap(),
@@ -233,23 +227,23 @@ mod tests {
         let need = Need::of("mysql".parse().unwrap(), 2);
         let text = |catalogue: &Catalogue| said(catalogue, &need).unwrap();
         assert_eq!(text(&catalogue), "2 functional of mysql: nobody ever offered it");
-        put(&mut catalogue, "mysqld", "db-1", Level::Passing);
+        put(&mut catalogue, "mysqld", "db-1", InstanceState::Passing);
         assert!(text(&catalogue).ends_with("did you mean mysqld?"));
         catalogue.hear_of(&"mysql".parse().unwrap());
         assert_eq!(text(&catalogue), "2 functional of mysql: nobody offers it now");
-        put(&mut catalogue, "mysql", "db-1", Level::Passing);
+        put(&mut catalogue, "mysql", "db-1", InstanceState::Passing);
         assert_eq!(text(&catalogue), "2 functional of mysql: 1 of 1 registered serve");
-        put(&mut catalogue, "mysql", "db-2", Level::Failing { reason: "check port: refused".into() });
+        put(&mut catalogue, "mysql", "db-2", InstanceState::Failing { reason: "check port: refused".into() });
         let failing = "2 functional of mysql: 1 of 2 registered serve; mysql on db-2: check port: refused";
         assert_eq!(text(&catalogue), failing);
-        let addressable = Need { at: Wanted::Addressable, ..need.clone() };
+        let addressable = Need { at: RequiredState::Addressable, ..need.clone() };
         assert_eq!(said(&catalogue, &addressable), None, "registered is enough");
         assert_eq!("2 addressable of mysql".parse(), Ok(addressable.clone()));
         assert_eq!(addressable.to_string().parse(), Ok(addressable));
         for wrong in ["addressable of mysql", "0 addressable of mysql", "2 warm of mysql"] {
             assert!(wrong.parse::<Need>().is_err(), "{wrong}");
         }
-        put(&mut catalogue, "mysql", "db-2", Level::Warning { reason: "slow".into() });
+        put(&mut catalogue, "mysql", "db-2", InstanceState::Warning { reason: "slow".into() });
         assert_eq!(said(&catalogue, &need), None, "what warns serves");
     }
 }

@@ -4,25 +4,25 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::instance::Instance;
-use super::need::{Need, Unmet, Wanted};
-use super::{Catalogue, Service};
+use super::need::{Need, RequiredState, UnmetNeed};
+use super::{Catalogue, CatalogueService};
 use crate::words::name::ServiceName;
 
 /// What something is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selection {
+pub struct CatalogueSelection {
     /// Only these services; every one that was heard of if none are named.
     pub services: BTreeSet<ServiceName>,
     /// Only these of their instances.
-    pub level: Wanted,
+    pub level: RequiredState,
     /// Nothing is made while one of these is not met. Their services are chosen too.
     pub required: Vec<Need>,
 }
 
-impl Selection {
+impl CatalogueSelection {
     /// The first of what is needed that is not there.
     #[must_use]
-    pub fn unmet(&self, catalogue: &Catalogue) -> Option<Unmet> {
+    pub fn unmet(&self, catalogue: &Catalogue) -> Option<UnmetNeed> {
         self.required.iter().find_map(|need| need.unmet(catalogue))
     }
 
@@ -30,7 +30,7 @@ impl Selection {
     pub fn services<'a>(
         &'a self,
         catalogue: &'a Catalogue,
-    ) -> BTreeMap<&'a ServiceName, Option<&'a Service>> {
+    ) -> BTreeMap<&'a ServiceName, Option<&'a CatalogueService>> {
         if self.services.is_empty() {
             let named = self.required.iter().map(|need| (&need.service, None));
             return named.chain(catalogue.services().map(|(name, service)| (name, Some(service)))).collect();
@@ -40,13 +40,13 @@ impl Selection {
     }
 
     /// The instances of a service that count, by node and name.
-    pub fn instances<'a>(&self, service: Option<&'a Service>) -> impl Iterator<Item = &'a Instance> {
+    pub fn instances<'a>(&self, service: Option<&'a CatalogueService>) -> impl Iterator<Item = &'a Instance> {
         let level = self.level;
         let takes = move |instance: &&Instance| match level {
-            Wanted::Functional => instance.level.serves(),
-            Wanted::Addressable => true,
+            RequiredState::Functional => instance.level.serves(),
+            RequiredState::Addressable => true,
         };
-        service.into_iter().flat_map(Service::instances).filter(takes)
+        service.into_iter().flat_map(CatalogueService::instances).filter(takes)
     }
 }
 
@@ -56,10 +56,11 @@ mod tests {
     use alloc::string::ToString;
 
     use super::*;
-    use crate::catalogue::instance::{Addresses, Level};
+    use crate::catalogue::instance::InstanceState;
+    use crate::words::addresses::Addresses;
     use crate::words::time::Timestamp;
 
-    fn instance(node: &str, level: Level) -> Instance {
+    fn instance(node: &str, level: InstanceState) -> Instance {
         Instance {
             name: "i".parse().unwrap(),
             node: node.parse().unwrap(),
@@ -76,16 +77,17 @@ mod tests {
         all.iter().map(|name| name.parse().unwrap()).collect()
     }
 
-    fn selection(services: &[&str], level: Wanted, required: &[&str]) -> Selection {
+    fn selection(services: &[&str], level: RequiredState, required: &[&str]) -> CatalogueSelection {
         let required = required.iter().map(|need| need.parse().unwrap()).collect();
-        Selection { services: names(services), level, required }
+        CatalogueSelection { services: names(services), level, required }
     }
 
     fn catalogue() -> Catalogue {
         let mut catalogue = Catalogue::default();
-        catalogue.put(&"db".parse().unwrap(), instance("n1", Level::Failing { reason: "down".into() }));
-        catalogue.put(&"web".parse().unwrap(), instance("n1", Level::Passing));
-        catalogue.put(&"web".parse().unwrap(), instance("n2", Level::Unreachable));
+        catalogue
+            .put(&"db".parse().unwrap(), instance("n1", InstanceState::Failing { reason: "down".into() }));
+        catalogue.put(&"web".parse().unwrap(), instance("n1", InstanceState::Passing));
+        catalogue.put(&"web".parse().unwrap(), instance("n2", InstanceState::Unreachable));
         catalogue.hear_of(&"old".parse().unwrap());
         catalogue
     }
@@ -93,7 +95,7 @@ mod tests {
     #[test]
     fn the_first_need_that_is_not_met_is_named() {
         let unmet = |required: &[&str]| {
-            let unmet = selection(&[], Wanted::Functional, required).unmet(&catalogue());
+            let unmet = selection(&[], RequiredState::Functional, required).unmet(&catalogue());
             unmet.map(|unmet| unmet.need.service.to_string())
         };
         assert_eq!(unmet(&["web"]), None);
@@ -104,14 +106,14 @@ mod tests {
     #[test]
     fn what_is_named_is_chosen_whether_or_not_it_is_there_and_else_everything() {
         let catalogue = catalogue();
-        let chosen = |selection: &Selection| -> Vec<_> {
+        let chosen = |selection: &CatalogueSelection| -> Vec<_> {
             let all = selection.services(&catalogue).into_iter();
             all.map(|(name, service)| (name.to_string(), selection.instances(service).count())).collect()
         };
         let pair = |name: &str, count| (name.to_string(), count);
-        let some = selection(&["web", "new"], Wanted::Functional, &["db"]);
+        let some = selection(&["web", "new"], RequiredState::Functional, &["db"]);
         assert_eq!(chosen(&some), [pair("db", 0), pair("new", 0), pair("web", 1)]);
-        let all = selection(&[], Wanted::Addressable, &["new"]);
+        let all = selection(&[], RequiredState::Addressable, &["new"]);
         assert_eq!(chosen(&all), [pair("db", 1), pair("new", 0), pair("old", 0), pair("web", 2)]);
     }
 }

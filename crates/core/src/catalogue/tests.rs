@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::instance::Level;
+use super::instance::InstanceState;
 use super::*;
 use crate::words::time::Timestamp;
 
@@ -14,7 +14,7 @@ fn addresses(last: &[u8]) -> Addresses {
     Addresses(BTreeMap::from([("eth0".parse().unwrap(), list)]))
 }
 
-fn instance(node: u8, name: u8, level: Level) -> Instance {
+fn instance(node: u8, name: u8, level: InstanceState) -> Instance {
     Instance {
         name: alloc::format!("i{name}").parse().unwrap(),
         node: alloc::format!("n{node}").parse().unwrap(),
@@ -31,7 +31,7 @@ fn instance(node: u8, name: u8, level: Level) -> Instance {
 fn a_service_that_nobody_offers_any_more_stays_known() {
     let (mut catalogue, web) = (Catalogue::default(), "web".parse().unwrap());
     assert!(catalogue.service(&web).is_none());
-    catalogue.put(&web, instance(1, 1, Level::Passing));
+    catalogue.put(&web, instance(1, 1, InstanceState::Passing));
     catalogue.remove(&web, &"n1".parse().unwrap(), &"i1".parse().unwrap());
     let service = catalogue.service(&web).unwrap();
     assert_eq!((service.addressable(), service.functional()), (0, 0));
@@ -42,17 +42,17 @@ fn a_digest_changes_with_who_serves_and_where_and_with_nothing_else() {
     let (mut catalogue, web): (_, ServiceName) = (Catalogue::default(), "web".parse().unwrap());
     let digest = |catalogue: &Catalogue| catalogue.digest([&web].into_iter());
     let mut seen = vec![digest(&catalogue)];
-    catalogue.put(&web, instance(1, 1, Level::Failing { reason: "new".into() }));
+    catalogue.put(&web, instance(1, 1, InstanceState::Failing { reason: "new".into() }));
     assert_eq!(digest(&catalogue), seen[0], "nobody serves yet");
-    catalogue.put(&web, instance(1, 1, Level::Passing));
+    catalogue.put(&web, instance(1, 1, InstanceState::Passing));
     seen.push(digest(&catalogue));
-    catalogue.put(&web, instance(1, 1, Level::Warning { reason: "slow".into() }));
+    catalogue.put(&web, instance(1, 1, InstanceState::Warning { reason: "slow".into() }));
     assert_eq!(digest(&catalogue), seen[1], "it serves all the same");
-    catalogue.put(&"db".parse().unwrap(), instance(1, 1, Level::Passing));
+    catalogue.put(&"db".parse().unwrap(), instance(1, 1, InstanceState::Passing));
     assert_eq!(digest(&catalogue), seen[1], "another service");
-    catalogue.put(&web, Instance { port: Some(81), ..instance(1, 1, Level::Passing) });
+    catalogue.put(&web, Instance { port: Some(81), ..instance(1, 1, InstanceState::Passing) });
     seen.push(digest(&catalogue));
-    catalogue.put(&web, instance(2, 1, Level::Passing));
+    catalogue.put(&web, instance(2, 1, InstanceState::Passing));
     seen.push(digest(&catalogue));
     seen.sort_unstable();
     seen.dedup();
@@ -79,12 +79,12 @@ fn an_address_names_every_node_that_has_it() {
     assert_eq!(catalogue.hosts().count(), 1);
 }
 
-fn level() -> impl Strategy<Value = Level> {
+fn level() -> impl Strategy<Value = InstanceState> {
     prop_oneof![
-        Just(Level::Passing),
-        Just(Level::Warning { reason: "slow".into() }),
-        Just(Level::Failing { reason: "down".into() }),
-        Just(Level::Unreachable),
+        Just(InstanceState::Passing),
+        Just(InstanceState::Warning { reason: "slow".into() }),
+        Just(InstanceState::Failing { reason: "down".into() }),
+        Just(InstanceState::Unreachable),
     ]
 }
 
@@ -99,7 +99,7 @@ proptest! {
             match level {
                 Some(level) => catalogue.put(&web, instance(node, name, level)),
                 None => {
-                    let Instance { node, name, .. } = instance(node, name, Level::Passing);
+                    let Instance { node, name, .. } = instance(node, name, InstanceState::Passing);
                     catalogue.remove(&web, &node, &name);
                 }
             }
@@ -109,7 +109,7 @@ proptest! {
             prop_assert_eq!(service.functional(), all.iter().filter(|one| one.level.serves()).count());
             for node in 0..4_u8 {
                 let here = all.iter().any(|one| one.node.as_str() == alloc::format!("n{node}"));
-                prop_assert_eq!(catalogue.offers(IpAddr::from([10, 0, 0, node])).count(), usize::from(here));
+                prop_assert_eq!(catalogue.registrations(IpAddr::from([10, 0, 0, node])).count(), usize::from(here));
             }
         }
     }

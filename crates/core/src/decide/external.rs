@@ -1,13 +1,12 @@
 //! External targets that nobody reports any more: first they are silent, then they are let go.
 
-use alloc::format;
-use alloc::vec;
+use alloc::{format, vec};
 
-use crate::records::entity::Source;
-use crate::records::event::Draft;
-use crate::records::external::{External, Patience};
+use crate::records::entity::TargetSource;
+use crate::records::event::EventDraft;
+use crate::records::external::{ExternalTarget, StalenessLimits};
 use crate::records::key::{Key, Record};
-use crate::verdict::{Atom, Verdict, Write};
+use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::name::{EntityName, TargetName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
@@ -23,13 +22,13 @@ const AT_ONCE: usize = 512;
 pub fn decide(fleet: &Fleet, listening: Timestamp, now: Timestamp) -> Verdict {
     let mut verdict = Verdict::default();
     for (entity, dues) in &fleet.overdue {
-        let Some(patience) = fleet.patience(entity) else { continue };
-        let from = listening.plus(patience.silent_after);
+        let Some(staleness) = fleet.staleness(entity) else { continue };
+        let from = listening.plus(staleness.silent_after);
         let due = dues.iter().take_while(|(at, _)| from <= now && *at <= now).take(AT_ONCE);
         for (_, target) in due {
             if let Some(known) = fleet.externals.get(&(entity.clone(), target.clone())) {
                 let quiet = now.since(known.value.reported_at);
-                verdict.atoms.push(turn((entity, target), &known.value, patience, quiet));
+                verdict.changesets.push(turn((entity, target), &known.value, staleness, quiet));
             }
         }
         let next = dues.first().map(|(at, _)| from.max(*at));
@@ -38,43 +37,38 @@ pub fn decide(fleet: &Fleet, listening: Timestamp, now: Timestamp) -> Verdict {
     verdict
 }
 
-/// When something is next to be done about a target.
-pub(crate) fn due(external: &External, patience: Patience) -> Timestamp {
-    external.reported_at.plus(if external.silent { patience.let_go_after } else { patience.silent_after })
-}
-
 fn turn(
     (entity, target): (&EntityName, &TargetName),
-    known: &External,
-    patience: Patience,
+    known: &ExternalTarget,
+    staleness: StalenessLimits,
     quiet: Span,
-) -> Atom {
+) -> Changeset {
     let quiet_for = Span::from_secs(quiet.as_millis() / 1_000);
-    let told = |kind, cause| Draft {
+    let told = |kind, cause| EventDraft {
         kind,
         subject: format!("target/{entity}/{target}"),
         before: None,
         after: None,
         cause,
     };
-    if quiet >= patience.let_go_after {
-        let key = Key::External(entity.clone(), target.clone());
+    if quiet >= staleness.let_go_after {
+        let key = Key::ExternalTarget(entity.clone(), target.clone());
         let cause = format!("not reported for {quiet_for}; it is no target any more");
-        return Atom { writes: vec![Write::Delete(key)], events: vec![told("target.let_go", cause)] };
+        return Changeset { writes: vec![Write::Delete(key)], events: vec![told("target.let_go", cause)] };
     }
-    let silent = External { silent: true, well_since: None, ..known.clone() };
-    let write = Write::put(Record::External(entity.clone(), target.clone(), silent));
-    let cause = format!("not reported for {quiet_for}; let go after {}", patience.let_go_after);
-    Atom { writes: vec![write], events: vec![told("target.silent", cause)] }
+    let silent = ExternalTarget { silent: true, well_since: None, ..known.clone() };
+    let write = Write::put(Record::ExternalTarget(entity.clone(), target.clone(), silent));
+    let cause = format!("not reported for {quiet_for}; let go after {}", staleness.let_go_after);
+    Changeset { writes: vec![write], events: vec![told("target.silent", cause)] }
 }
 
 impl Fleet {
     /// How long an entity's external targets may go unreported; none for an entity of nodes.
     #[must_use]
-    pub fn patience(&self, entity: &EntityName) -> Option<Patience> {
+    pub fn staleness(&self, entity: &EntityName) -> Option<StalenessLimits> {
         match self.entities.get(entity)?.value.source {
-            Source::External(patience) => Some(patience),
-            Source::Nodes(_) => None,
+            TargetSource::External(staleness) => Some(staleness),
+            TargetSource::Nodes(_) => None,
         }
     }
 }

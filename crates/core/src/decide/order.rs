@@ -5,7 +5,7 @@ use alloc::vec;
 
 use crate::records::key::Record;
 use crate::records::order::Order;
-use crate::verdict::{Atom, Verdict, Write};
+use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::counter::{Generation, Term};
 use crate::world::fleet::Fleet;
 
@@ -14,13 +14,13 @@ use crate::world::fleet::Fleet;
 /// Woken by: target states, node pauses, orders.
 #[must_use]
 pub fn decide(fleet: &Fleet, term: Term) -> Verdict {
-    let atoms = fleet.stale_orders.iter().map(|name| {
+    let changesets = fleet.stale_orders.iter().map(|name| {
         let last = fleet.orders.get(name).map_or(Generation::ZERO, |kept| kept.value.generation);
         let content = fleet.contents.get(name).cloned().unwrap_or_default();
         let order = Order { generation: last.next(), term, content };
-        Atom { writes: vec![Write::Put(Box::new(Record::Order(name.clone(), order)))], events: vec![] }
+        Changeset { writes: vec![Write::Put(Box::new(Record::Order(name.clone(), order)))], events: vec![] }
     });
-    Verdict { atoms: atoms.collect(), wake: None }
+    Verdict { changesets: changesets.collect(), wake: None }
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::records::event::Draft;
+use crate::records::event::EventDraft;
 use crate::records::key::Record;
 use crate::records::report::Report;
 use crate::records::status::{FILES, MAX_CATEGORIES, Status};
-use crate::verdict::{Atom, Write};
+use crate::verdict::{Changeset, Write};
 use crate::words::name::Category;
 use crate::words::time::Timestamp;
 
@@ -18,18 +18,23 @@ use crate::words::time::Timestamp;
 /// changed: no node clock is trusted. A category that the last report had and this one does not name stays, and so does
 /// one that only repeats what the node said before: somebody may have set it since, or it may have fallen silent.
 #[must_use]
-pub fn absorb(last: Option<&Report>, new: Report, now: Timestamp) -> Option<Atom> {
+pub fn absorb(last: Option<&Report>, new: Report, now: Timestamp) -> Option<Changeset> {
     fold(last, new, None, now)
 }
 
 /// What is to be written when somebody sets `category` as it is in `new`, which is otherwise the last report: that is news
 /// also when the node said the same before.
 #[must_use]
-pub fn set(last: Option<&Report>, new: Report, category: &Category, now: Timestamp) -> Option<Atom> {
+pub fn set(last: Option<&Report>, new: Report, category: &Category, now: Timestamp) -> Option<Changeset> {
     fold(last, new, Some(category), now)
 }
 
-fn fold(last: Option<&Report>, mut new: Report, by_hand: Option<&Category>, now: Timestamp) -> Option<Atom> {
+fn fold(
+    last: Option<&Report>,
+    mut new: Report,
+    by_hand: Option<&Category>,
+    now: Timestamp,
+) -> Option<Changeset> {
     new.received_at = now;
     for (category, status) in &mut new.statuses {
         let before = last.and_then(|last| last.statuses.get(category));
@@ -58,7 +63,7 @@ fn fold(last: Option<&Report>, mut new: Report, by_hand: Option<&Category>, now:
         }
     }
     let events = events(last, &new);
-    Some(Atom { writes: vec![Write::put(Record::Report(new))], events })
+    Some(Changeset { writes: vec![Write::put(Record::Report(new))], events })
 }
 
 /// Travel time makes a healthy start jitter by some milliseconds; a start that moved by less than this is the same.
@@ -76,13 +81,13 @@ fn steady(last: &Report, new: &mut Report) {
     }
 }
 
-fn events(last: Option<&Report>, new: &Report) -> Vec<Draft> {
+fn events(last: Option<&Report>, new: &Report) -> Vec<EventDraft> {
     let subject = alloc::format!("node/{}", new.node);
     let mut events = Vec::new();
     for (category, status) in &new.statuses {
         let before = last.and_then(|last| last.statuses.get(category)).map(Status::shown);
         if before != Some(status.shown()) {
-            events.push(Draft {
+            events.push(EventDraft {
                 kind: "status.changed",
                 subject: subject.clone(),
                 before: before.map(|shown| alloc::format!("{category}={shown}")),
@@ -94,7 +99,7 @@ fn events(last: Option<&Report>, new: &Report) -> Vec<Draft> {
     for (name, entity) in &new.entities {
         let before = last.and_then(|last| last.entities.get(name)).and_then(|entity| entity.running.as_ref());
         if let Some(running) = entity.running.as_ref().filter(|running| before != Some(*running)) {
-            events.push(Draft {
+            events.push(EventDraft {
                 kind: "version.running",
                 subject: subject.clone(),
                 before: before.map(|version| alloc::format!("{name}={version}")),

@@ -4,11 +4,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::records::key::Key;
-use crate::verdict::{Atom, Verdict, Write};
+use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::counter::Sequence;
 use crate::words::name::EntityName;
 use crate::world::fleet::Fleet;
-use crate::world::fold::sight::of_entity;
+use crate::world::fold::observations::of_entity;
 
 /// Most events kept per namespace: about a gigabyte at worst, years for a quiet fleet.
 pub const EVENTS_KEPT: u64 = 1_000_000;
@@ -33,10 +33,10 @@ pub fn decide(fleet: &Fleet, keep: u64) -> Verdict {
     if oldest > 0 {
         keys.extend(old);
     }
-    let atoms = keys
+    let changesets = keys
         .chunks(PER_ATOM)
-        .map(|keys| Atom { writes: keys.iter().cloned().map(Write::Delete).collect(), events: vec![] });
-    Verdict { atoms: atoms.collect(), wake: None }
+        .map(|keys| Changeset { writes: keys.iter().cloned().map(Write::Delete).collect(), events: vec![] });
+    Verdict { changesets: changesets.collect(), wake: None }
 }
 
 impl Fleet {
@@ -45,13 +45,13 @@ impl Fleet {
         let targets = of_entity(&self.targets, name);
         let targets = targets.map(|(target, _)| Key::Target(name.clone(), target.clone()));
         let externals = of_entity(&self.externals, name);
-        let externals = externals.map(|(target, _)| Key::External(name.clone(), target.clone()));
+        let externals = externals.map(|(target, _)| Key::ExternalTarget(name.clone(), target.clone()));
         let controllers = self.controllers.get(name).map(|_| Key::Controllers(name.clone()));
         let rollouts = self.rollouts.range((name.clone(), Default::default())..).map(|(key, _)| key);
         let rollouts = rollouts.take_while(move |(entity, _)| entity == name);
         let rollouts = rollouts.map(|(entity, number)| Key::Rollout(entity.clone(), *number));
         let progress = self.progresses.get(name).map(|_| Key::Progress(name.clone()));
-        let answers = self.answers.get(name).map(|_| Key::Answers(name.clone()));
+        let answers = self.answers.get(name).map(|_| Key::HookAnswers(name.clone()));
         targets.chain(externals).chain(rollouts).chain(progress).chain(answers).chain(controllers)
     }
 }

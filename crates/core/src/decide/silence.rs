@@ -3,11 +3,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::records::event::Draft;
+use crate::records::event::EventDraft;
 use crate::records::key::Record;
 use crate::records::report::Report;
 use crate::records::status::UNKNOWN;
-use crate::verdict::{Atom, Verdict, Write};
+use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
@@ -29,19 +29,19 @@ pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
                 // It counts nowhere; nobody waits for news of it.
                 events.clear();
             }
-            verdict.atoms.push(Atom { writes: vec![Write::put(Record::Report(report))], events });
+            verdict.changesets.push(Changeset { writes: vec![Write::put(Record::Report(report))], events });
         }
     }
     verdict
 }
 
-fn fall_silent(mut report: Report, now: Timestamp) -> (Report, Vec<Draft>) {
+fn fall_silent(mut report: Report, now: Timestamp) -> (Report, Vec<EventDraft>) {
     let subject = alloc::format!("node/{}", report.node);
     let mut events = Vec::new();
     for (category, status) in &mut report.statuses {
         let over = status.ends().filter(|end| *end <= now).zip(status.lifetime);
         if let Some((end, lifetime)) = over {
-            events.push(Draft {
+            events.push(EventDraft {
                 kind: "status.changed",
                 subject: subject.clone(),
                 before: Some(alloc::format!("{category}={}", status.shown())),

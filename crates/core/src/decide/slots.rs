@@ -8,10 +8,10 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::records::event::Draft;
+use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
 use crate::records::slot::{Holder, Slot};
-use crate::verdict::{Atom, Verdict, Write};
+use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::counter::FenceNumber;
 use crate::words::name::{Actor, HolderName, SlotName};
 use crate::words::time::{Span, Timestamp};
@@ -19,7 +19,7 @@ use crate::world::fleet::Fleet;
 
 /// Somebody who wants to hold a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct SlotRequest {
     /// Who.
     pub holder: HolderName,
     /// Whose token was shown.
@@ -34,7 +34,7 @@ pub struct Wish {
 
 /// A slot that somebody has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grant {
+pub struct SlotGrant {
     /// The number of this holding.
     pub fence: FenceNumber,
     /// Since when.
@@ -45,7 +45,7 @@ pub struct Grant {
 
 /// Why somebody does not get a slot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotNow {
+pub enum SlotRefusal {
     /// Nobody more may hold it now.
     #[error("{}", full(*.capacity, .holders))]
     Full {
@@ -67,7 +67,7 @@ pub enum NotNow {
 /// A holding is over: it ran out, was given back, or was taken from its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("number {fence} is over")]
-pub struct Over {
+pub struct SlotLost {
     /// Which one.
     pub fence: FenceNumber,
 }
@@ -95,7 +95,7 @@ pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
             let mut slot = (*kept.value).clone();
             let events = expire(&mut slot, now);
             next = slot.next_end();
-            verdict.atoms.push(Atom { writes: vec![write(slot)], events });
+            verdict.changesets.push(Changeset { writes: vec![write(slot)], events });
         }
         verdict.wake = [verdict.wake, next].into_iter().flatten().min();
     }
@@ -105,8 +105,13 @@ pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
 /// Takes a slot for somebody, or gives whoever has it already its whole time again.
 ///
 /// # Errors
-/// [`NotNow`].
-pub fn acquire(fleet: &Fleet, name: &SlotName, wish: Wish, now: Timestamp) -> Result<(Atom, Grant), NotNow> {
+/// [`SlotRefusal`].
+pub fn acquire(
+    fleet: &Fleet,
+    name: &SlotName,
+    wish: SlotRequest,
+    now: Timestamp,
+) -> Result<(Changeset, SlotGrant), SlotRefusal> {
     let mut slot = slot_of(fleet, name);
     let mut events = expire(&mut slot, now);
     let ends = now.plus(wish.lease.unwrap_or(slot.lease));
@@ -114,12 +119,12 @@ pub fn acquire(fleet: &Fleet, name: &SlotName, wish: Wish, now: Timestamp) -> Re
         // Never shortened: somebody may have made the lease shorter meanwhile.
         holder.ends = holder.ends.max(ends);
         let grant = grant(holder);
-        return Ok((Atom { writes: vec![write(slot)], events }, grant));
+        return Ok((Changeset { writes: vec![write(slot)], events }, grant));
     }
     events.extend(agree(&mut slot, wish.capacity)?);
     if slot.holders.len() >= usize::try_from(slot.capacity).unwrap_or(usize::MAX) {
         let holders = slot.holders.into_iter().map(|(name, holder)| (name, holder.since));
-        return Err(NotNow::Full { capacity: slot.capacity, holders: holders.collect() });
+        return Err(SlotRefusal::Full { capacity: slot.capacity, holders: holders.collect() });
     }
     let before = words(&slot);
     slot.fence = slot.fence.next();
@@ -128,18 +133,20 @@ pub fn acquire(fleet: &Fleet, name: &SlotName, wish: Wish, now: Timestamp) -> Re
     let grant = grant(&holder);
     slot.holders.insert(wish.holder, holder);
     events.push(told("slot.acquired", &slot, before, cause));
-    Ok((Atom { writes: vec![write(slot)], events }, grant))
+    Ok((Changeset { writes: vec![write(slot)], events }, grant))
 }
 
 /// Makes a slot that nobody has said anything of one of that many.
-fn agree(slot: &mut Slot, wanted: Option<u32>) -> Result<Option<Draft>, NotNow> {
+fn agree(slot: &mut Slot, wanted: Option<u32>) -> Result<Option<EventDraft>, SlotRefusal> {
     match wanted {
         Some(wanted) if wanted != slot.capacity && slot.is_idle() => {
             let before = limits(slot);
             slot.capacity = wanted;
             Ok(Some(changed(slot, before, "whoever took it first said so")))
         }
-        Some(wanted) if wanted != slot.capacity => Err(NotNow::Disagreed { capacity: slot.capacity, wanted }),
+        Some(wanted) if wanted != slot.capacity => {
+            Err(SlotRefusal::Disagreed { capacity: slot.capacity, wanted })
+        }
         Some(_) | None => Ok(None),
     }
 }
@@ -147,25 +154,25 @@ fn agree(slot: &mut Slot, wanted: Option<u32>) -> Result<Option<Draft>, NotNow> 
 /// Gives whoever has a slot its whole time again, as that very holding.
 ///
 /// # Errors
-/// [`Over`]; a holding that is over is never one again.
+/// [`SlotLost`]; a holding that is over is never one again.
 pub fn renew(
     fleet: &Fleet,
     name: &SlotName,
     (holder, fence): (&HolderName, FenceNumber),
     lease: Option<Span>,
     now: Timestamp,
-) -> Result<(Atom, Grant), Over> {
+) -> Result<(Changeset, SlotGrant), SlotLost> {
     let mut slot = slot_of(fleet, name);
     let ends = now.plus(lease.unwrap_or(slot.lease));
     let held = slot.holders.get_mut(holder).filter(|held| held.fence == fence && held.ends > now);
-    let held = held.ok_or(Over { fence })?;
+    let held = held.ok_or(SlotLost { fence })?;
     held.ends = held.ends.max(ends);
     let grant = grant(held);
-    Ok((Atom { writes: vec![write(slot)], events: vec![] }, grant))
+    Ok((Changeset { writes: vec![write(slot)], events: vec![] }, grant))
 }
 
-const fn grant(holder: &Holder) -> Grant {
-    Grant { fence: holder.fence, since: holder.since, ends: holder.ends }
+const fn grant(holder: &Holder) -> SlotGrant {
+    SlotGrant { fence: holder.fence, since: holder.since, ends: holder.ends }
 }
 
 /// Gives a slot back, that very holding if one is said; nothing to do when it is not held, or no longer.
@@ -175,7 +182,7 @@ pub fn release(
     name: &SlotName,
     holder: &HolderName,
     fence: Option<FenceNumber>,
-) -> Option<Atom> {
+) -> Option<Changeset> {
     let held = fleet.slots.get(name)?.value.holders.get(holder)?;
     if fence.is_some_and(|fence| fence != held.fence) {
         return None;
@@ -186,44 +193,44 @@ pub fn release(
 
 /// Forgets a slot that nobody holds, its number included; nothing to do when there is none or somebody does.
 #[must_use]
-pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Atom> {
+pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Changeset> {
     let slot = &fleet.slots.get(name)?.value;
-    let event = Draft {
+    let event = EventDraft {
         kind: "slot.deleted",
         subject: subject(name),
         before: Some(format!("{}, number {}", limits(slot), slot.fence)),
         after: None,
         cause: "it was deleted: its numbers begin anew".to_string(),
     };
-    let atom = Atom { writes: vec![Write::Delete(Key::Slot(name.clone()))], events: vec![event] };
-    slot.holders.is_empty().then_some(atom)
+    let changeset = Changeset { writes: vec![Write::Delete(Key::Slot(name.clone()))], events: vec![event] };
+    slot.holders.is_empty().then_some(changeset)
 }
 
 /// Takes a slot from whoever holds it, because a person says so; nothing to do when it is not held, or no longer.
 #[must_use]
-pub fn force(fleet: &Fleet, name: &SlotName, holder: &HolderName, why: &str) -> Option<Atom> {
+pub fn force(fleet: &Fleet, name: &SlotName, holder: &HolderName, why: &str) -> Option<Changeset> {
     let cause = format!("it was taken from {holder}: {why}");
     take_from(fleet, name, holder, ("slot.forced", cause))
 }
 
 /// Sets how many may hold a slot, and for how long; nothing to do when it is so. Whoever holds it goes on.
 #[must_use]
-pub fn set(fleet: &Fleet, name: &SlotName, (capacity, lease): (u32, Span)) -> Option<Atom> {
+pub fn set(fleet: &Fleet, name: &SlotName, (capacity, lease): (u32, Span)) -> Option<Changeset> {
     let old = slot_of(fleet, name);
     let slot = Slot { capacity, lease, ..old.clone() };
     if slot == old {
         return None;
     }
     let event = changed(&slot, limits(&old), "it was set");
-    Some(Atom { writes: vec![write(slot)], events: vec![event] })
+    Some(Changeset { writes: vec![write(slot)], events: vec![event] })
 }
 
 fn limits(slot: &Slot) -> String {
     format!("capacity {}, lease {}", slot.capacity, slot.lease)
 }
 
-fn changed(slot: &Slot, before: String, cause: &str) -> Draft {
-    Draft {
+fn changed(slot: &Slot, before: String, cause: &str) -> EventDraft {
+    EventDraft {
         kind: "slot.changed",
         subject: subject(&slot.name),
         before: Some(before),
@@ -241,15 +248,15 @@ fn take_from(
     name: &SlotName,
     holder: &HolderName,
     (kind, cause): (&'static str, String),
-) -> Option<Atom> {
+) -> Option<Changeset> {
     let mut slot = slot_of(fleet, name);
     let before = words(&slot);
     slot.holders.remove(holder)?;
     let event = told(kind, &slot, before, cause);
-    Some(Atom { writes: vec![write(slot)], events: vec![event] })
+    Some(Changeset { writes: vec![write(slot)], events: vec![event] })
 }
 
-fn expire(slot: &mut Slot, now: Timestamp) -> Vec<Draft> {
+fn expire(slot: &mut Slot, now: Timestamp) -> Vec<EventDraft> {
     let over = slot.holders.iter().filter(|(_, holder)| holder.ends <= now);
     let over: Vec<HolderName> = over.map(|(name, _)| name.clone()).collect();
     let mut events = Vec::new();
@@ -269,8 +276,8 @@ fn write(slot: Slot) -> Write {
     if slot.says_nothing() { Write::Delete(Key::Slot(slot.name)) } else { Write::put(Record::Slot(slot)) }
 }
 
-fn told(kind: &'static str, slot: &Slot, before: String, cause: String) -> Draft {
-    Draft { kind, subject: subject(&slot.name), before: Some(before), after: Some(words(slot)), cause }
+fn told(kind: &'static str, slot: &Slot, before: String, cause: String) -> EventDraft {
+    EventDraft { kind, subject: subject(&slot.name), before: Some(before), after: Some(words(slot)), cause }
 }
 
 fn subject(name: &SlotName) -> String {

@@ -5,7 +5,7 @@ use crate::words::counter::{Generation, Term};
 
 /// Why an order is refused. Fits after "could not ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Stale {
+pub enum StaleOrder {
     /// It was written by an older leadership than the one in hand.
     #[error("take an order of term {offered}: one of term {known} is in hand")]
     Term {
@@ -27,14 +27,14 @@ pub enum Stale {
 /// Whether `offered` is newer than what is in hand.
 ///
 /// # Errors
-/// [`Stale`] when its term is older, or its generation not newer.
-pub fn newer(known: Option<&Order>, offered: &Order) -> Result<(), Stale> {
+/// [`StaleOrder`] when its term is older, or its generation not newer.
+pub fn newer(known: Option<&Order>, offered: &Order) -> Result<(), StaleOrder> {
     let Some(known) = known else { return Ok(()) };
     if offered.term < known.term {
-        return Err(Stale::Term { offered: offered.term, known: known.term });
+        return Err(StaleOrder::Term { offered: offered.term, known: known.term });
     }
     if offered.generation <= known.generation {
-        return Err(Stale::Generation { offered: offered.generation, known: known.generation });
+        return Err(StaleOrder::Generation { offered: offered.generation, known: known.generation });
     }
     Ok(())
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     fn order(generation: u64, term: u64) -> Order {
-        let content = crate::records::order::Content::default();
+        let content = crate::records::order::OrderContent::default();
         Order { generation: Generation::new(generation), term: Term::new(term), content }
     }
 
@@ -58,8 +58,8 @@ mod tests {
         let known = order(5, 3);
         assert_eq!(newer(Some(&known), &order(6, 3)), Ok(()));
         assert_eq!(newer(Some(&known), &order(6, 4)), Ok(()));
-        assert!(matches!(newer(Some(&known), &order(5, 3)), Err(Stale::Generation { .. })));
-        assert!(matches!(newer(Some(&known), &order(4, 4)), Err(Stale::Generation { .. })));
-        assert!(matches!(newer(Some(&known), &order(9, 2)), Err(Stale::Term { .. })));
+        assert!(matches!(newer(Some(&known), &order(5, 3)), Err(StaleOrder::Generation { .. })));
+        assert!(matches!(newer(Some(&known), &order(4, 4)), Err(StaleOrder::Generation { .. })));
+        assert!(matches!(newer(Some(&known), &order(9, 2)), Err(StaleOrder::Term { .. })));
     }
 }

@@ -22,7 +22,7 @@ impl Default for Hysteresis {
 
 /// A check's verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// Not enough results yet.
     Unknown,
     /// Passing since then, by the agent's clock.
@@ -33,29 +33,29 @@ pub enum Verdict {
 
 /// One check's results, folded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
-    verdict: Verdict,
+pub struct CheckHistory {
+    verdict: CheckVerdict,
     warning: Option<String>,
     passes: u32,
     failures: u32,
 }
 
-impl Default for Check {
+impl Default for CheckHistory {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Check {
+impl CheckHistory {
     /// Before the first result.
     #[must_use]
     pub const fn new() -> Self {
-        Self { verdict: Verdict::Unknown, warning: None, passes: 0, failures: 0 }
+        Self { verdict: CheckVerdict::Unknown, warning: None, passes: 0, failures: 0 }
     }
 
     /// What is known now.
     #[must_use]
-    pub const fn verdict(&self) -> &Verdict {
+    pub const fn verdict(&self) -> &CheckVerdict {
         &self.verdict
     }
 
@@ -78,9 +78,9 @@ impl Check {
                 self.warning = warning;
                 self.passes = self.passes.saturating_add(1);
                 self.failures = 0;
-                let turned = !matches!(self.verdict, Verdict::Passing(_)) && self.passes >= limits.rise;
+                let turned = !matches!(self.verdict, CheckVerdict::Passing(_)) && self.passes >= limits.rise;
                 if turned {
-                    self.verdict = Verdict::Passing(now);
+                    self.verdict = CheckVerdict::Passing(now);
                 }
             }
             Err(message) => {
@@ -88,11 +88,13 @@ impl Check {
                 self.failures = self.failures.saturating_add(1);
                 self.passes = 0;
                 let since = match self.verdict {
-                    Verdict::Failing(since, _) => Some(since),
-                    Verdict::Unknown | Verdict::Passing(_) => (self.failures >= limits.fall).then_some(now),
+                    CheckVerdict::Failing(since, _) => Some(since),
+                    CheckVerdict::Unknown | CheckVerdict::Passing(_) => {
+                        (self.failures >= limits.fall).then_some(now)
+                    }
                 };
                 if let Some(since) = since {
-                    self.verdict = Verdict::Failing(since, message);
+                    self.verdict = CheckVerdict::Failing(since, message);
                 }
             }
         }
@@ -108,8 +110,8 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    fn run(results: &str) -> Verdict {
-        let mut check = Check::new();
+    fn run(results: &str) -> CheckVerdict {
+        let mut check = CheckHistory::new();
         for (index, result) in (1_u64..).zip(results.bytes()) {
             let result = if result == b'+' { Ok(None) } else { Err("no".into()) };
             check = check.fold(result, Hysteresis::default(), at(index));
@@ -119,17 +121,17 @@ mod tests {
 
     #[test]
     fn one_result_decides_nothing() {
-        assert_eq!(run("+"), Verdict::Unknown);
-        assert_eq!(run("-"), Verdict::Unknown);
-        assert_eq!(run("+-+-"), Verdict::Unknown);
+        assert_eq!(run("+"), CheckVerdict::Unknown);
+        assert_eq!(run("-"), CheckVerdict::Unknown);
+        assert_eq!(run("+-+-"), CheckVerdict::Unknown);
     }
 
     #[test]
     fn a_verdict_keeps_its_first_moment_until_it_turns() {
-        assert_eq!(run("++++"), Verdict::Passing(at(2)));
-        assert_eq!(run("++-+"), Verdict::Passing(at(2)));
-        assert_eq!(run("++--"), Verdict::Failing(at(4), "no".into()));
-        assert_eq!(run("++--+-"), Verdict::Failing(at(4), "no".into()));
-        assert_eq!(run("++--++"), Verdict::Passing(at(6)));
+        assert_eq!(run("++++"), CheckVerdict::Passing(at(2)));
+        assert_eq!(run("++-+"), CheckVerdict::Passing(at(2)));
+        assert_eq!(run("++--"), CheckVerdict::Failing(at(4), "no".into()));
+        assert_eq!(run("++--+-"), CheckVerdict::Failing(at(4), "no".into()));
+        assert_eq!(run("++--++"), CheckVerdict::Passing(at(6)));
     }
 }

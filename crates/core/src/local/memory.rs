@@ -14,7 +14,7 @@ pub const STEADY: Span = Span::from_secs(60);
 
 /// What an agent remembers of one entity. It is on disk before the step it describes begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Memory {
+pub struct EntityMemory {
     /// What the node was last told to be at.
     pub wanted: Option<Assignment>,
     /// The last version that validation passed on, here.
@@ -22,29 +22,29 @@ pub struct Memory {
     /// The version whose apply last began. While it differs from `running`, the host may be part way.
     pub touched: Option<Version>,
     /// How far `touched` got.
-    pub progress: Progress,
+    pub progress: ApplyProgress,
     /// Failed attempts at `touched`, relapses among them, since it was last well for [`STEADY`].
     pub failed_attempts: u32,
     /// The next attempt waits until then, by the agent's clock.
     pub retry_at: Option<Timestamp>,
     /// Why the last attempt is not, or no longer, a success.
-    pub setback: Option<Setback>,
+    pub failure_reason: Option<FailureReason>,
     /// For an entity of an action: the newest run that was begun here. None older is ever begun.
-    pub ran: Option<Ran>,
+    pub ran: Option<ActionRun>,
 }
 
 /// A run of an action that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct ActionRun {
     /// Which.
     pub version: Version,
     /// What came of it.
-    pub fate: Fate,
+    pub outcome: RunOutcome,
 }
 
 /// What came of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum RunOutcome {
     /// Nothing yet: it is under way, or about to be.
     Begun,
     /// It succeeded.
@@ -52,23 +52,23 @@ pub enum Fate {
     /// It failed, or nobody knows how it ended.
     Failed,
     /// It was cut short, and may run again.
-    Again,
+    Retry,
 }
 
 /// Why an attempt is not a success.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Setback {
+pub enum FailureReason {
     /// Something outside is missing.
     NotYet {
         /// What the step was to reach.
-        aim: Progress,
+        aim: ApplyProgress,
         /// What is missing.
         evidence: Evidence,
     },
     /// It failed, or turned unwell after it was validated.
     Failed {
         /// What the step was to reach.
-        aim: Progress,
+        aim: ApplyProgress,
         /// What it looked like.
         evidence: Evidence,
     },
@@ -76,7 +76,7 @@ pub enum Setback {
 
 /// How far the version last touched got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Progress {
+pub enum ApplyProgress {
     /// Nothing of it is known to be done.
     #[default]
     Begun,
@@ -90,7 +90,7 @@ pub enum Progress {
 
 /// How a step ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// Done.
     Done,
     /// Not yet: something outside is missing; try again without counting a failure.
@@ -99,7 +99,7 @@ pub enum Outcome {
     Failed(Evidence),
 }
 
-impl Memory {
+impl EntityMemory {
     /// Takes a new assignment. Answers whether anything changed.
     ///
     /// A new telling is a fresh start, unless the version is here already and well.
@@ -109,22 +109,23 @@ impl Memory {
         }
         if let Some(ran) = self.ran.as_ref().filter(|ran| ran.version == wanted.version) {
             // A run that was begun is not begun anew by being told again, and one that failed has failed for good.
-            if ran.fate == Fate::Failed && self.setback.is_none() {
+            if ran.outcome == RunOutcome::Failed && self.failure_reason.is_none() {
                 let summary = "it ran here before and did not go well; not run again".to_string();
                 let evidence = Evidence { summary, ..Evidence::default() };
-                self.setback = Some(Setback::Failed { aim: Progress::Dynamic, evidence });
+                self.failure_reason = Some(FailureReason::Failed { aim: ApplyProgress::Dynamic, evidence });
                 self.failed_attempts = self.failed_attempts.max(1);
             }
             self.wanted = Some(wanted);
             return true;
         }
-        let here = self.touched.as_ref() == Some(&wanted.version) && self.progress == Progress::Validated;
-        if !here || self.setback.is_some() {
+        let here =
+            self.touched.as_ref() == Some(&wanted.version) && self.progress == ApplyProgress::Validated;
+        if !here || self.failure_reason.is_some() {
             self.failed_attempts = 0;
             self.retry_at = None;
-            self.setback = None;
+            self.failure_reason = None;
             if here {
-                self.progress = Progress::Begun;
+                self.progress = ApplyProgress::Begun;
             }
         }
         self.wanted = Some(wanted);
@@ -134,27 +135,27 @@ impl Memory {
     /// Before the static part of `version` starts: whatever was there is no longer known to be whole.
     pub fn begins(&mut self, version: &Version) {
         self.touched = Some(version.clone());
-        self.progress = Progress::Begun;
+        self.progress = ApplyProgress::Begun;
     }
 
     /// After a step that aimed at `reached` ended.
-    pub fn ended(&mut self, reached: Progress, outcome: Outcome, now: Timestamp, seed: u64) {
+    pub fn ended(&mut self, reached: ApplyProgress, outcome: StepOutcome, now: Timestamp, seed: u64) {
         match outcome {
-            Outcome::Done => {
+            StepOutcome::Done => {
                 self.progress = reached;
                 self.retry_at = None;
-                if reached == Progress::Validated {
+                if reached == ApplyProgress::Validated {
                     self.running.clone_from(&self.touched);
-                    self.setback = None;
+                    self.failure_reason = None;
                 }
             }
-            Outcome::NotYet(evidence) => {
+            StepOutcome::NotYet(evidence) => {
                 self.retry_at = Some(now.plus(delay::FIRST));
-                self.setback = Some(Setback::NotYet { aim: reached, evidence });
+                self.failure_reason = Some(FailureReason::NotYet { aim: reached, evidence });
             }
-            Outcome::Failed(evidence) => {
+            StepOutcome::Failed(evidence) => {
                 self.fails(reached, evidence, now, seed);
-                self.progress = Progress::Begun;
+                self.progress = ApplyProgress::Begun;
             }
         }
     }
@@ -165,18 +166,18 @@ impl Memory {
         if well_for >= STEADY {
             self.failed_attempts = 0;
         }
-        self.fails(Progress::Validated, evidence, now, seed);
+        self.fails(ApplyProgress::Validated, evidence, now, seed);
     }
 
     /// The validated version is well again without having been configured again.
     pub fn recovered(&mut self) {
         self.retry_at = None;
-        self.setback = None;
+        self.failure_reason = None;
     }
 
     /// What ran was stopped along with the machine or the agent: it is brought back at once, and that is no failure.
     pub fn interrupted(&mut self) {
-        self.progress = Progress::Begun;
+        self.progress = ApplyProgress::Begun;
         self.retry_at = None;
     }
 
@@ -188,13 +189,13 @@ impl Memory {
     /// Whether the version last touched is the one that was validated.
     #[must_use]
     pub fn settled(&self) -> Option<&Version> {
-        self.touched.as_ref().filter(|_| self.progress == Progress::Validated)
+        self.touched.as_ref().filter(|_| self.progress == ApplyProgress::Validated)
     }
 
-    fn fails(&mut self, aim: Progress, evidence: Evidence, now: Timestamp, seed: u64) {
+    fn fails(&mut self, aim: ApplyProgress, evidence: Evidence, now: Timestamp, seed: u64) {
         self.failed_attempts = self.failed_attempts.saturating_add(1);
         self.retry_at = Some(now.plus(delay::after(self.failed_attempts, seed)));
-        self.setback = Some(Setback::Failed { aim, evidence });
+        self.failure_reason = Some(FailureReason::Failed { aim, evidence });
     }
 
     /// One line on where this stands, for a person at the machine.
@@ -202,8 +203,8 @@ impl Memory {
     pub fn line(&self) -> alloc::string::String {
         let running = self.running.as_ref().map_or("nothing validated yet".to_string(), Version::to_string);
         let Some(wanted) = &self.wanted else { return alloc::format!("runs {running}, told nothing") };
-        match &self.setback {
-            Some(Setback::NotYet { evidence, .. } | Setback::Failed { evidence, .. }) => {
+        match &self.failure_reason {
+            Some(FailureReason::NotYet { evidence, .. } | FailureReason::Failed { evidence, .. }) => {
                 alloc::format!("runs {running}, told {}: {}", wanted.version, evidence.summary)
             }
             None => alloc::format!("runs {running}, told {}", wanted.version),

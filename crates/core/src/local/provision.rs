@@ -2,8 +2,8 @@
 
 use alloc::string::String;
 
-use super::account::Standing;
-use crate::records::status::State;
+use super::account::StateReason;
+use crate::records::status::StatusState;
 use crate::words::time::Span;
 
 /// How long something may be missing before the machine has failed to be set up: installs from a slow mirror fit, as into the
@@ -12,13 +12,13 @@ pub const PATIENCE: Span = Span::from_secs(300);
 
 /// How it stands when the first thing that is missing is this, if any is, and has been for so long.
 #[must_use]
-pub fn standing(missing: Option<String>, waited: Span) -> Standing {
+pub fn standing(missing: Option<String>, waited: Span) -> StateReason {
     let (state, reason) = match missing {
-        None => (State::Success, String::new()),
-        Some(missing) if waited < PATIENCE => (State::Pending, missing),
-        Some(missing) => (State::Failed, missing),
+        None => (StatusState::Success, String::new()),
+        Some(missing) if waited < PATIENCE => (StatusState::Pending, missing),
+        Some(missing) => (StatusState::Failed, missing),
     };
-    Standing { state, reason, attempt: 0, run: None }
+    StateReason { state, reason, attempt: 0, run: None }
 }
 
 #[cfg(test)]
@@ -31,9 +31,9 @@ mod tests {
             let standing = standing(missing.map(String::from), Span::from_secs(waited));
             (standing.state, standing.reason)
         };
-        assert_eq!(state(Some("no puppet"), 0), (State::Pending, "no puppet".into()));
-        assert_eq!(state(Some("no puppet"), 299), (State::Pending, "no puppet".into()));
-        assert_eq!(state(Some("no puppet"), 300), (State::Failed, "no puppet".into()));
-        assert_eq!(state(None, 900), (State::Success, String::new()));
+        assert_eq!(state(Some("no puppet"), 0), (StatusState::Pending, "no puppet".into()));
+        assert_eq!(state(Some("no puppet"), 299), (StatusState::Pending, "no puppet".into()));
+        assert_eq!(state(Some("no puppet"), 300), (StatusState::Failed, "no puppet".into()));
+        assert_eq!(state(None, 900), (StatusState::Success, String::new()));
     }
 }

@@ -27,7 +27,7 @@ const MOST: usize = 16;
 
 /// A server that the control plane told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct AdvertisedServer {
     /// Its name.
     pub name: ServerName,
     /// Where it is called, like `https://10.0.0.1:7420`.
@@ -38,7 +38,7 @@ pub struct Told {
 
 /// A server that has its place now, as it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InPlace {
+pub struct LiveServer {
     /// Its name.
     pub name: ServerName,
     /// Where it is called.
@@ -49,7 +49,7 @@ pub struct InPlace {
 
 /// What is known of a server from here.
 #[derive(Debug, Clone, Copy, Default)]
-struct Record {
+struct ServerRecord {
     /// Since when nothing speaks against it.
     calm_since: Timestamp,
     /// How often in a row it did not answer.
@@ -58,24 +58,29 @@ struct Record {
 
 /// The servers that may be called, and the one that is.
 #[derive(Debug, Clone)]
-pub struct Servers {
+pub struct KnownServers {
     me: String,
     seed: u64,
     configured: Vec<String>,
-    told: Vec<Told>,
-    records: BTreeMap<String, Record>,
+    told: Vec<AdvertisedServer>,
+    records: BTreeMap<String, ServerRecord>,
     current: String,
 }
 
-impl Servers {
+impl KnownServers {
     /// The servers of the machine called `me`, beginning with its first. `seed` spreads moments, not the order: that is the
     /// same after every start.
     #[must_use]
-    pub fn new(me: &str, seed: u64, (configured, told): (Vec<String>, Vec<Told>), now: Timestamp) -> Self {
+    pub fn new(
+        me: &str,
+        seed: u64,
+        (configured, told): (Vec<String>, Vec<AdvertisedServer>),
+        now: Timestamp,
+    ) -> Self {
         let (me, records, current) = (me.to_owned(), BTreeMap::new(), String::new());
         let mut servers = Self { me, seed, configured, told, records, current };
         let order = servers.order();
-        let calm = Record { calm_since: now, failed: 0 };
+        let calm = ServerRecord { calm_since: now, failed: 0 };
         servers.records = order.iter().map(|address| (address.clone(), calm)).collect();
         servers.current = order.into_iter().next().unwrap_or_default();
         servers
@@ -89,30 +94,32 @@ impl Servers {
 
     /// The servers that were told of, to be kept.
     #[must_use]
-    pub fn told(&self) -> &[Told] {
+    pub fn told(&self) -> &[AdvertisedServer] {
         &self.told
     }
 
     /// Takes in which servers have their place now. Those that have none any more are remembered: they may be all that is
     /// left when these are gone.
-    pub fn tell(&mut self, in_place: Vec<InPlace>, now: Timestamp) {
-        let before: Vec<Told> = core::mem::take(&mut self.told);
+    pub fn tell(&mut self, in_place: Vec<LiveServer>, now: Timestamp) {
+        let before: Vec<AdvertisedServer> = core::mem::take(&mut self.told);
         for server in in_place.into_iter().take(MOST) {
             let was = before.iter().any(|told| told.in_place && told.address == server.address);
             let since = Timestamp::from_millis(now.as_millis().saturating_sub(server.lasts.as_millis()));
-            let record =
-                self.records.entry(server.address.clone()).or_insert(Record { calm_since: since, failed: 0 });
+            let record = self
+                .records
+                .entry(server.address.clone())
+                .or_insert(ServerRecord { calm_since: since, failed: 0 });
             if !was {
                 // Back, or new: what it did before it went counts no longer, but for the moment.
-                *record = Record { calm_since: record.calm_since.max(since), failed: 0 };
+                *record = ServerRecord { calm_since: record.calm_since.max(since), failed: 0 };
             }
-            self.told.push(Told { name: server.name, address: server.address, in_place: true });
+            self.told.push(AdvertisedServer { name: server.name, address: server.address, in_place: true });
         }
         for gone in before {
             let replaced =
                 self.told.iter().any(|told| told.name == gone.name || told.address == gone.address);
             if !replaced && self.told.len() < MOST {
-                self.told.push(Told { in_place: false, ..gone });
+                self.told.push(AdvertisedServer { in_place: false, ..gone });
             }
         }
         let known = self.order();
@@ -135,7 +142,7 @@ impl Servers {
     /// This one did not answer when it was tried.
     pub fn avoid(&mut self, address: &str, now: Timestamp) {
         let record = self.records.entry(address.to_owned()).or_default();
-        *record = Record { calm_since: now, failed: record.failed.saturating_add(1) };
+        *record = ServerRecord { calm_since: now, failed: record.failed.saturating_add(1) };
     }
 
     /// A better one than that which is called, and from when on it may be gone to, `now` or later: the best of those that may
@@ -164,8 +171,9 @@ impl Servers {
     /// had one. Among equals each machine has an order of its own, which does not change with who else is there.
     fn order(&self) -> Vec<String> {
         let here = self.configured.iter().any(|address| is_this_machine(address));
-        let callable =
-            |told: &&Told| told.address.starts_with("https://") && (here || !is_this_machine(&told.address));
+        let callable = |told: &&AdvertisedServer| {
+            told.address.starts_with("https://") && (here || !is_this_machine(&told.address))
+        };
         let named = |in_place: bool| {
             let told = self.told.iter().filter(callable).filter(move |told| told.in_place == in_place);
             told.map(|told| (self.weight(told.name.as_str()), &told.address))

@@ -3,7 +3,7 @@
 
 use alloc::string::String;
 
-use super::external::Patience;
+use super::external::StalenessLimits;
 use super::policy::Policy;
 use crate::words::counter::{RequestNumber, RolloutNumber};
 use crate::words::label::Labels;
@@ -18,13 +18,13 @@ pub struct Entity {
     /// Its name.
     pub name: EntityName,
     /// Where its targets come from.
-    pub source: Source,
+    pub source: TargetSource,
     /// What changes; it never turns into another kind.
-    pub kind: Kind,
+    pub kind: EntityKind,
     /// How carefully.
     pub policy: Policy,
     /// The last version asked for; `None` before the first.
-    pub wanted: Option<Wanted>,
+    pub wanted: Option<VersionRequest>,
     /// A person's pause, while it lasts.
     pub hold: Option<Hold>,
     /// How often a person said `resume`; each releases a pause that the engine made.
@@ -37,16 +37,16 @@ pub struct Entity {
 
 /// Where an entity's targets come from; it never turns from one into the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum TargetSource {
     /// Nodes are picked, over and over.
     Nodes(Selector),
     /// Controllers report them; for how long they may be silent.
-    External(Patience),
+    External(StalenessLimits),
 }
 
 /// What changes on the targets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Kind {
+pub enum EntityKind {
     /// The version, through the node's own `apply` for the entity.
     #[default]
     Version,
@@ -58,13 +58,13 @@ pub enum Kind {
 
 /// A person's request for a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct VersionRequest {
     /// Which request of this entity it is, from 1.
     pub request: RequestNumber,
     /// The version asked for.
     pub version: Version,
     /// In which way it was asked for.
-    pub how: How,
+    pub how: RequestKind,
     /// Who asked.
     pub by: Actor,
     /// Why, in their words; may be empty.
@@ -75,7 +75,7 @@ pub struct Wanted {
 
 /// In which way a version was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum RequestKind {
     /// Set as the target.
     Start,
     /// Back to last known good, at the rollback's pace.
@@ -129,8 +129,8 @@ impl Entity {
     pub const fn new(name: EntityName, selector: Selector, policy: Policy) -> Self {
         Self {
             name,
-            source: Source::Nodes(selector),
-            kind: Kind::Version,
+            source: TargetSource::Nodes(selector),
+            kind: EntityKind::Version,
             policy,
             wanted: None,
             hold: None,
@@ -147,7 +147,7 @@ impl Entity {
     }
 }
 
-impl Source {
+impl TargetSource {
     /// Whether its targets are nodes.
     #[must_use]
     pub const fn is_nodes(&self) -> bool {
@@ -164,7 +164,7 @@ impl Source {
     }
 }
 
-impl core::fmt::Display for Source {
+impl core::fmt::Display for TargetSource {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Nodes(selector) => write!(f, "nodes: {selector}"),
@@ -173,7 +173,7 @@ impl core::fmt::Display for Source {
     }
 }
 
-impl core::fmt::Display for Kind {
+impl core::fmt::Display for EntityKind {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Version => f.write_str("versions"),
@@ -183,7 +183,7 @@ impl core::fmt::Display for Kind {
     }
 }
 
-impl core::fmt::Display for How {
+impl core::fmt::Display for RequestKind {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Start => "start",

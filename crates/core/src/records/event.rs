@@ -8,7 +8,7 @@ use crate::words::time::Timestamp;
 
 /// An event before it has a place in the order: what a decider or an operation wants told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+pub struct EventDraft {
     /// What became true, as `noun.change`: `rollout.started`, `target.failed`, `node.unreachable`.
     pub kind: &'static str,
     /// What it is about, as `kind/name`: `node/web-1`, `entity/web`, `rollout/web/3`, `target/web/web-1`.
@@ -30,14 +30,14 @@ pub struct Event {
     pub time: Timestamp,
     /// Who caused it: a token's name, a node, or `bellwether` for a decider.
     pub actor: Actor,
-    /// As in [`Draft::kind`].
+    /// As in [`EventDraft::kind`].
     pub kind: String,
-    /// As in [`Draft::subject`].
+    /// As in [`EventDraft::subject`].
     pub subject: String,
-    /// As in [`Draft::before`].
+    /// As in [`EventDraft::before`].
     pub before: Option<String>,
-    /// As in [`Draft::after`].
+    /// As in [`EventDraft::after`].
     pub after: Option<String>,
-    /// As in [`Draft::cause`].
+    /// As in [`EventDraft::cause`].
     pub cause: String,
 }

@@ -21,7 +21,7 @@ pub const MAX_ERROR: usize = 200;
 
 /// What was last reported of one external target.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct External {
+pub struct ExternalTarget {
     /// The version it runs, if one is known.
     pub running: Option<Version>,
     /// What is wrong with it, in one line; `None` when it runs well.
@@ -32,15 +32,15 @@ pub struct External {
     pub told: AssignmentNumber,
     /// Since when it runs `running` without an error and without a silence, by the server's clock.
     pub well_since: Option<Timestamp>,
-    /// When it was last reported, by the server's clock, give or take a quarter of [`Patience::silent_after`].
+    /// When it was last reported, by the server's clock, give or take a quarter of [`StalenessLimits::silent_after`].
     pub reported_at: Timestamp,
-    /// Whether it was silent for longer than [`Patience::silent_after`].
+    /// Whether it was silent for longer than [`StalenessLimits::silent_after`].
     pub silent: bool,
 }
 
 /// How long external targets may go unreported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Patience {
+pub struct StalenessLimits {
     /// Not reported for so long is unreachable.
     pub silent_after: Span,
     /// Not reported for so long is no target any more. Longer than `silent_after`.
@@ -56,11 +56,11 @@ pub struct Controllers(pub BTreeMap<String, Controller>);
 pub struct Controller {
     /// Its name: what it calls itself, or its token's.
     pub name: Actor,
-    /// When it last reported, by the server's clock, give or take a quarter of [`Patience::silent_after`].
+    /// When it last reported, by the server's clock, give or take a quarter of [`StalenessLimits::silent_after`].
     pub reported_at: Timestamp,
 }
 
-impl Patience {
+impl StalenessLimits {
     /// The shortest silence that can be meant: reports are not kept more finely.
     pub const SHORTEST: Span = Span::from_secs(1);
 
@@ -86,9 +86,14 @@ impl Patience {
     }
 }
 
-impl Default for Patience {
+impl Default for StalenessLimits {
     /// Silent after 5 minutes, let go after an hour.
     fn default() -> Self {
         Self { silent_after: Span::from_secs(300), let_go_after: Span::from_secs(3_600) }
     }
+}
+
+/// When something is next to be done about a target.
+pub(crate) fn due(external: &ExternalTarget, staleness: StalenessLimits) -> Timestamp {
+    external.reported_at.plus(if external.silent { staleness.let_go_after } else { staleness.silent_after })
 }

@@ -13,9 +13,9 @@ pub struct Freeze {
     /// Its name.
     pub name: FreezeName,
     /// What it covers, within its namespace, or within all of them when it has none.
-    pub scope: Scope,
+    pub scope: FreezeScope,
     /// How strictly.
-    pub strength: Strength,
+    pub strength: FreezeKind,
     /// Whose it is.
     pub by: Actor,
     /// Why, in their words.
@@ -28,7 +28,7 @@ pub struct Freeze {
 
 /// What a freeze covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub enum FreezeScope {
     /// Every entity.
     Everything,
     /// This entity.
@@ -39,7 +39,7 @@ pub enum Scope {
 
 /// How strict a freeze is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strength {
+pub enum FreezeKind {
     /// No target takes its turn; a rollback goes on, and what is in flight comes to its end.
     Freeze,
     /// Nothing at all is handed out, rollbacks included, and deadlines stand still.
@@ -57,9 +57,9 @@ impl Freeze {
     #[must_use]
     pub fn covers(&self, entity: &EntityName) -> bool {
         match &self.scope {
-            Scope::Everything => true,
-            Scope::Entity(name) => name == entity,
-            Scope::Targets(_) => false,
+            FreezeScope::Everything => true,
+            FreezeScope::Entity(name) => name == entity,
+            FreezeScope::Targets(_) => false,
         }
     }
 
@@ -67,8 +67,8 @@ impl Freeze {
     #[must_use]
     pub fn picks(&self, target: &TargetName, labels: &Labels) -> bool {
         match &self.scope {
-            Scope::Everything | Scope::Entity(_) => false,
-            Scope::Targets(selector) => selector.picks(target.as_str(), labels),
+            FreezeScope::Everything | FreezeScope::Entity(_) => false,
+            FreezeScope::Targets(selector) => selector.picks(target.as_str(), labels),
         }
     }
 }

@@ -1,25 +1,25 @@
 //! Which record: the typed key, and the record with it. How a key reads as text is the store's business elsewhere.
 
-use super::answers::Answers;
-use super::circle::Circles;
 use super::entity::Entity;
 use super::event::Event;
-use super::external::{Controllers, External};
+use super::external::{Controllers, ExternalTarget};
 use super::freeze::Freeze;
+use super::hook_answers::HookAnswers;
 use super::log::NodeLog;
 use super::node::{Marked, Node, Presence};
-use super::offers::{Offers, Service};
 use super::order::Order;
-use super::pause::Pause;
-use super::profile::{Edition, Profile};
+use super::pause::NodePause;
+use super::profile::{Profile, ProfileRevision};
 use super::progress::Progress;
+use super::registrations::{KnownService, ServiceRegistrations};
 use super::report::Report;
 use super::rollout::Rollout;
 use super::server::{Leader, Server};
 use super::slot::Slot;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
-use crate::words::counter::{EditionNumber, RolloutNumber, Sequence};
+use super::wait_cycle::WaitCycles;
+use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
     Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
     TargetName,
@@ -39,11 +39,11 @@ pub enum Key {
     /// A node's report.
     Report(NodeName),
     /// What a node offers.
-    Offers(NodeName),
+    Registrations(NodeName),
     /// A service's name.
     Service(ServiceName),
     /// The circular waits.
-    Circles,
+    WaitCycles,
     /// A node's order.
     Order(NodeName),
     /// A kept log of a node.
@@ -57,11 +57,11 @@ pub enum Key {
     /// One of an entity's targets.
     Target(EntityName, TargetName),
     /// What was reported of one of an entity's external targets.
-    External(EntityName, TargetName),
+    ExternalTarget(EntityName, TargetName),
     /// Who reports an entity's external targets.
     Controllers(EntityName),
     /// What an entity's controllers answered.
-    Answers(EntityName),
+    HookAnswers(EntityName),
     /// A freeze.
     Freeze(FreezeName),
     /// A freeze that holds in every namespace.
@@ -73,7 +73,7 @@ pub enum Key {
     /// A profile.
     Profile(ProfileName),
     /// One of a profile's revisions.
-    Edition(ProfileName, EditionNumber),
+    ProfileRevision(ProfileName, ProfileRevisionNumber),
     /// An event.
     Event(Sequence),
     /// A server.
@@ -98,11 +98,11 @@ pub enum Record {
     /// A node's report.
     Report(Report),
     /// What a node offers.
-    Offers(Offers),
+    Registrations(ServiceRegistrations),
     /// A service's name.
-    Service(Service),
+    Service(KnownService),
     /// The circular waits.
-    Circles(Circles),
+    WaitCycles(WaitCycles),
     /// A node's order.
     Order(NodeName, Order),
     /// A kept log of a node.
@@ -116,23 +116,23 @@ pub enum Record {
     /// One of an entity's targets.
     Target(EntityName, TargetName, TargetState),
     /// What was reported of one of an entity's external targets.
-    External(EntityName, TargetName, External),
+    ExternalTarget(EntityName, TargetName, ExternalTarget),
     /// Who reports an entity's external targets.
     Controllers(EntityName, Controllers),
     /// What an entity's controllers answered.
-    Answers(EntityName, Answers),
+    HookAnswers(EntityName, HookAnswers),
     /// A freeze.
     Freeze(Freeze),
     /// A freeze that holds in every namespace.
     GlobalFreeze(Freeze),
     /// A pause of several nodes.
-    Pause(Pause),
+    Pause(NodePause),
     /// A slot.
     Slot(Slot),
     /// A profile.
     Profile(Profile),
     /// One of a profile's revisions.
-    Edition(Edition),
+    ProfileRevision(ProfileRevision),
     /// An event.
     Event(Event),
     /// A server.
@@ -154,24 +154,26 @@ impl Record {
             Self::Presence(node, _) => Key::Presence(node.clone()),
             Self::Expected(node, _) => Key::Expected(node.clone()),
             Self::Report(report) => Key::Report(report.node.clone()),
-            Self::Offers(offers) => Key::Offers(offers.node.clone()),
+            Self::Registrations(registrations) => Key::Registrations(registrations.node.clone()),
             Self::Service(service) => Key::Service(service.name.clone()),
-            Self::Circles(_) => Key::Circles,
+            Self::WaitCycles(_) => Key::WaitCycles,
             Self::Order(node, _) => Key::Order(node.clone()),
             Self::Log(log) => Key::Log(log.node.clone(), log.category.clone(), log.entity.clone()),
             Self::Entity(entity) => Key::Entity(entity.name.clone()),
             Self::Progress(entity, _) => Key::Progress(entity.clone()),
             Self::Rollout(entity, rollout) => Key::Rollout(entity.clone(), rollout.number),
             Self::Target(entity, target, _) => Key::Target(entity.clone(), target.clone()),
-            Self::External(entity, target, _) => Key::External(entity.clone(), target.clone()),
+            Self::ExternalTarget(entity, target, _) => Key::ExternalTarget(entity.clone(), target.clone()),
             Self::Controllers(entity, _) => Key::Controllers(entity.clone()),
-            Self::Answers(entity, _) => Key::Answers(entity.clone()),
+            Self::HookAnswers(entity, _) => Key::HookAnswers(entity.clone()),
             Self::Freeze(freeze) => Key::Freeze(freeze.name.clone()),
             Self::GlobalFreeze(freeze) => Key::GlobalFreeze(freeze.name.clone()),
             Self::Pause(pause) => Key::Pause(pause.name.clone()),
             Self::Slot(slot) => Key::Slot(slot.name.clone()),
             Self::Profile(profile) => Key::Profile(profile.name.clone()),
-            Self::Edition(edition) => Key::Edition(edition.profile.clone(), edition.number),
+            Self::ProfileRevision(profile_revision) => {
+                Key::ProfileRevision(profile_revision.profile.clone(), profile_revision.number)
+            }
             Self::Event(event) => Key::Event(event.sequence),
             Self::Server(server) => Key::Server(server.name.clone()),
             Self::Leader(_) => Key::Leader,

@@ -76,7 +76,7 @@ impl Cordon {
 
 /// What the control plane knows of a node's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Contact {
+pub enum PresenceState {
     /// It joined but never held a session.
     Never,
     /// A session is open, or was a moment ago.
@@ -91,14 +91,14 @@ pub enum Contact {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Presence {
     /// The state.
-    pub contact: Contact,
+    pub contact: PresenceState,
     /// When it became that, by the server's clock.
     pub since: Timestamp,
     /// The server that it holds its session with, or held the last one.
     pub server: Option<ServerName>,
 }
 
-impl Contact {
+impl PresenceState {
     /// The word shown for it everywhere.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -3,8 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
-use super::entity::Kind;
-use super::target::{Outcome, Purpose, TargetState};
+use super::entity::EntityKind;
+use super::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
 use crate::words::counter::{AssignmentNumber, Generation, Term};
 use crate::words::name::EntityName;
 use crate::words::version::Version;
@@ -17,12 +17,12 @@ pub struct Order {
     /// The leadership that wrote it; an agent refuses an older one.
     pub term: Term,
     /// What it says.
-    pub content: Content,
+    pub content: OrderContent,
 }
 
 /// What an order says, apart from its place in time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Content {
+pub struct OrderContent {
     /// What each entity is to be at. An entity that is not here is left alone.
     pub entities: BTreeMap<EntityName, Assignment>,
     /// Why the node must start nothing new, when a person paused it. It goes on checking and reporting.
@@ -37,12 +37,12 @@ pub struct Assignment {
     /// Which telling this is; reports answer it by this number.
     pub number: AssignmentNumber,
     /// By which means.
-    pub means: Means,
+    pub means: ApplyMethod,
 }
 
 /// By which means a node gets to a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Means {
+pub enum ApplyMethod {
     /// Its own apply for the entity.
     #[default]
     Apply,
@@ -54,23 +54,29 @@ pub enum Means {
     Acknowledge,
 }
 
-impl Means {
+impl ApplyMethod {
     /// The means of a target of an entity of this kind. A run that succeeded is not a turn any more: a machine that
     /// forgot everything does not run it once more.
     #[must_use]
-    pub const fn of(kind: &Kind, state: &TargetState) -> Self {
+    pub const fn of(kind: &EntityKind, state: &TargetState) -> Self {
         let open = match state.outcome {
             // One that failed by its deadline may not have begun: it is not to be reported as run.
-            Outcome::InFlight | Outcome::Unreachable { .. } | Outcome::Failed { .. } => true,
-            Outcome::Succeeded { .. } => false,
+            AssignmentOutcome::InFlight
+            | AssignmentOutcome::Unreachable { .. }
+            | AssignmentOutcome::Failed { .. } => true,
+            AssignmentOutcome::Succeeded { .. } => false,
         };
         match (kind, state.purpose) {
-            (Kind::Version, _) => Self::Apply,
-            (Kind::Profile(_), _) => Self::Render,
-            (Kind::Action(_), Purpose::Turn) if open => Self::Run,
-            (Kind::Action(_), Purpose::Turn | Purpose::Adopted | Purpose::Rollback | Purpose::KnownGood) => {
-                Self::Acknowledge
-            }
+            (EntityKind::Version, _) => Self::Apply,
+            (EntityKind::Profile(_), _) => Self::Render,
+            (EntityKind::Action(_), AssignmentPurpose::Update) if open => Self::Run,
+            (
+                EntityKind::Action(_),
+                AssignmentPurpose::Update
+                | AssignmentPurpose::Adopted
+                | AssignmentPurpose::Rollback
+                | AssignmentPurpose::KnownGood,
+            ) => Self::Acknowledge,
         }
     }
 }

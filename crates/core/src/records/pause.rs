@@ -10,7 +10,7 @@ use crate::words::selector::Selector;
 
 /// While it is there, nodes that it picks start nothing new; they go on checking, validating and reporting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pause {
+pub struct NodePause {
     /// Its name.
     pub name: PauseName,
     /// Which nodes, now and later.
@@ -19,7 +19,7 @@ pub struct Pause {
     pub mark: Marked,
 }
 
-impl Pause {
+impl NodePause {
     /// Whether it holds a node.
     #[must_use]
     pub fn holds(&self, node: &Node) -> bool {

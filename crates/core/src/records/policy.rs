@@ -3,29 +3,22 @@
 
 pub mod choice;
 mod contradiction;
+mod fields;
 pub mod hook;
-pub mod line;
+pub mod ordering;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
 pub use choice::{OnFailure, Supersede};
+pub use fields::{MAX_LISTED, MAX_RETRIES, MAX_SPAN, PolicyFields};
 use hook::{Hooks, Monitor};
-use line::{Domain, Need, Order, Stage};
+use ordering::{Domain, PolicyStage, ServiceNeed, TargetOrder};
 
 use crate::words::percent::{Amount, Percent};
 use crate::words::time::Span;
 use crate::words::window::Window;
-
-/// Most apply attempts that may be asked for: beyond this a retry is a loop.
-pub const MAX_RETRIES: u32 = 100;
-
-/// Longest soak or deadline: a year. Longer is a typing error.
-pub const MAX_SPAN: Span = Span::from_secs(31_536_000);
-
-/// Most stages, windows or needs of one policy: more cannot be read by a person.
-pub const MAX_LISTED: usize = 32;
 
 /// Most targets in flight at once, unless said: a mistake costs a twentieth of the fleet.
 const DEFAULT_BATCH: Amount = Amount::Share(percent(5));
@@ -42,66 +35,19 @@ const DEFAULT_APPLY_TIME: Span = Span::from_secs(120);
 /// How long failures of a good version are still told as belonging to its rollout, unless said.
 const DEFAULT_SETTLE: Span = Span::from_secs(900);
 
-/// How carefully an entity's targets change: [`Values`] that do not contradict each other. Made by [`Policy::new`],
+/// How carefully an entity's targets change: [`PolicyFields`] that do not contradict each other. Made by [`Policy::new`],
 /// which fills in the defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy(Values);
-
-/// The fields of a policy, every default filled in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Values {
-    /// As in [`Draft::batch`].
-    pub batch: Amount,
-    /// As in [`Draft::stages`]; none means one stage of everything.
-    pub stages: Vec<Stage>,
-    /// As in [`Draft::max_unavailable`].
-    pub max_unavailable: Option<Amount>,
-    /// As in [`Draft::success`].
-    pub success: Percent,
-    /// As in [`Draft::failures`].
-    pub failures: Option<Amount>,
-    /// As in [`Draft::unreachable`].
-    pub unreachable: Amount,
-    /// As in [`Draft::soak`].
-    pub soak: Span,
-    /// As in [`Draft::deadline`].
-    pub deadline: Span,
-    /// As in [`Draft::progress`].
-    pub progress: Option<Span>,
-    /// As in [`Draft::fail_fast`].
-    pub fail_fast: bool,
-    /// As in [`Draft::retries`].
-    pub retries: u32,
-    /// As in [`Draft::domain`].
-    pub domain: Option<Domain>,
-    /// As in [`Draft::order`].
-    pub order: Order,
-    /// As in [`Draft::windows`].
-    pub windows: Vec<Window>,
-    /// As in [`Draft::needs`].
-    pub needs: Vec<Need>,
-    /// As in [`Draft::monitor`].
-    pub monitor: Option<Monitor>,
-    /// As in [`Draft::hooks`].
-    pub hooks: Hooks,
-    /// As in [`Draft::on_failure`].
-    pub on_failure: OnFailure,
-    /// As in [`Draft::rollback`].
-    pub rollback: Amount,
-    /// As in [`Draft::supersede`].
-    pub supersede: Supersede,
-    /// As in [`Draft::settle`].
-    pub settle: Span,
-}
+pub struct Policy(PolicyFields);
 
 /// A policy as a person writes it: what is `None` takes its default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Draft {
+pub struct PolicyDraft {
     /// Most targets in flight at once, a count or a share rounded up; zero holds. Default 5 %.
     pub batch: Option<Amount>,
     /// How far it goes before the next stage begins, each further than the one before, the last 100 %. Default: none,
     /// which is one stage of everything.
-    pub stages: Option<Vec<Stage>>,
+    pub stages: Option<Vec<PolicyStage>>,
     /// Most targets that may be in flight, broken or not heard from together before another is touched, a count or a
     /// share rounded up; with `domain`, of each domain too. Default: no limit.
     pub max_unavailable: Option<Amount>,
@@ -125,12 +71,12 @@ pub struct Draft {
     /// The label whose values change one after the other. Default: none.
     pub domain: Option<Domain>,
     /// In which order targets take their turn, within a domain. Default: by name.
-    pub order: Option<Order>,
+    pub order: Option<TargetOrder>,
     /// When turns are handed out: while one of those for every target is open, and for targets that have some of their
     /// own, one of these too. Default: always.
     pub windows: Option<Vec<Window>>,
     /// Services that must be functional before another turn is handed out. Default: none.
-    pub needs: Option<Vec<Need>>,
+    pub needs: Option<Vec<ServiceNeed>>,
     /// What judges the rollout as a whole, beside its targets. Default: nothing.
     pub monitor: Option<Monitor>,
     /// Controllers that are asked. Default: none.
@@ -157,7 +103,7 @@ pub struct PolicyError {
 
 impl Policy {
     /// The policy of an empty draft.
-    pub const DEFAULT: Self = Self(Values {
+    pub const DEFAULT: Self = Self(PolicyFields {
         batch: DEFAULT_BATCH,
         stages: Vec::new(),
         max_unavailable: None,
@@ -170,7 +116,7 @@ impl Policy {
         fail_fast: true,
         retries: 0,
         domain: None,
-        order: Order::Name,
+        order: TargetOrder::Name,
         windows: Vec::new(),
         needs: Vec::new(),
         monitor: None,
@@ -185,10 +131,10 @@ impl Policy {
     ///
     /// # Errors
     /// [`PolicyError`] naming the first field that is out of range or contradicts another.
-    pub fn new(draft: Draft) -> Result<Self, PolicyError> {
+    pub fn new(draft: PolicyDraft) -> Result<Self, PolicyError> {
         let Self(usual) = Self::DEFAULT;
         let soak = draft.soak.unwrap_or(usual.soak);
-        let values = Values {
+        let values = PolicyFields {
             batch: draft.batch.unwrap_or(usual.batch),
             stages: draft.stages.unwrap_or_default(),
             max_unavailable: draft.max_unavailable,
@@ -219,12 +165,12 @@ impl Policy {
 
     /// The draft that means exactly this policy: every default written out, but for a deadline that follows the soak.
     #[must_use]
-    pub fn to_draft(&self) -> Draft {
+    pub fn to_draft(&self) -> PolicyDraft {
         let values = self.0.clone();
         // A deadline that was never said goes on following the soak.
         let said_deadline =
             (values.deadline != DEFAULT_APPLY_TIME.plus(values.soak)).then_some(values.deadline);
-        Draft {
+        PolicyDraft {
             batch: Some(values.batch),
             stages: some_listed(values.stages),
             max_unavailable: values.max_unavailable,
@@ -251,8 +197,8 @@ impl Policy {
 }
 
 impl Deref for Policy {
-    type Target = Values;
-    fn deref(&self) -> &Values {
+    type Target = PolicyFields;
+    fn deref(&self) -> &PolicyFields {
         &self.0
     }
 }

@@ -3,7 +3,7 @@
 
 use alloc::string::String;
 
-use crate::words::counter::EditionNumber;
+use crate::words::counter::ProfileRevisionNumber;
 use crate::words::name::{Actor, ProfileName};
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -17,7 +17,7 @@ pub struct Profile {
     /// Its name.
     pub name: ProfileName,
     /// Its newest revision; a deletion is none.
-    pub newest: EditionNumber,
+    pub newest: ProfileRevisionNumber,
     /// Whether people deleted it. It is remembered, so that one of the same name goes on counting: a node may still keep
     /// files of a revision by its number.
     pub deleted: bool,
@@ -31,11 +31,11 @@ pub struct Profile {
 
 /// One revision of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edition {
+pub struct ProfileRevision {
     /// Whose.
     pub profile: ProfileName,
     /// Its place, from 1.
-    pub number: EditionNumber,
+    pub number: ProfileRevisionNumber,
     /// The params: a JSON object as text, keys in order, without spaces. At most [`MAX_PARAMS_BYTES`].
     pub params: String,
     /// Who wrote it.
@@ -50,21 +50,21 @@ impl Profile {
     /// The version of an entity of this profile at its newest revision.
     #[must_use]
     pub fn version(&self) -> Version {
-        Edition::version_of(&self.name, self.newest)
+        ProfileRevision::version_of(&self.name, self.newest)
     }
 }
 
-impl Edition {
+impl ProfileRevision {
     /// The version of an entity of this profile at this revision.
     #[must_use]
-    pub fn version_of(profile: &ProfileName, number: EditionNumber) -> Version {
+    pub fn version_of(profile: &ProfileName, number: ProfileRevisionNumber) -> Version {
         Version::numbered(profile.as_str(), number.get()).expect("a label with a number is a version")
     }
 
     /// The number in a version of an entity of this profile; none in any other version.
     #[must_use]
-    pub fn number_in(profile: &ProfileName, version: &Version) -> Option<EditionNumber> {
+    pub fn number_in(profile: &ProfileName, version: &Version) -> Option<ProfileRevisionNumber> {
         let (name, number) = version.as_numbered()?;
-        (name == profile.as_str()).then_some(EditionNumber::new(number))
+        (name == profile.as_str()).then_some(ProfileRevisionNumber::new(number))
     }
 }

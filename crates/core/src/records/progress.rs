@@ -22,7 +22,7 @@ pub struct Progress {
     /// The versions that met the failure threshold and were not retried since, oldest first, at most [`MAX_BAD`].
     pub bad: Vec<BadVersion>,
     /// What is going on.
-    pub course: Course,
+    pub activity: RolloutActivity,
     /// The newest rollout; zero before the first.
     pub last: RolloutNumber,
     /// The newest request that was acted on.
@@ -35,16 +35,16 @@ pub struct Progress {
 
 /// What is going on with an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Course {
+pub enum RolloutActivity {
     /// No rollout; members belong on last known good.
     #[default]
     Settled,
     /// No rollout; targets were left as they are, by an abort or by a rollout without a good version.
-    Left,
+    Abandoned,
     /// This rollout hands out its version.
-    Forward(RolloutNumber),
+    RollingForward(RolloutNumber),
     /// This rollout takes its targets back to last known good.
-    Back(RolloutNumber),
+    RollingBack(RolloutNumber),
 }
 
 /// A version that met the failure threshold.
@@ -73,9 +73,9 @@ impl Progress {
     /// The rollout that is under way.
     #[must_use]
     pub const fn active(&self) -> Option<RolloutNumber> {
-        match self.course {
-            Course::Settled | Course::Left => None,
-            Course::Forward(number) | Course::Back(number) => Some(number),
+        match self.activity {
+            RolloutActivity::Settled | RolloutActivity::Abandoned => None,
+            RolloutActivity::RollingForward(number) | RolloutActivity::RollingBack(number) => Some(number),
         }
     }
 

@@ -7,11 +7,11 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::answers::Asked;
-use super::entity::How;
+use super::entity::RequestKind;
 use super::evidence::Evidence;
+use super::hook_answers::HookPurpose;
 use super::policy::Policy;
-use super::policy::line::Need;
+use super::policy::ordering::ServiceNeed;
 use crate::words::counter::{RequestNumber, RolloutNumber};
 use crate::words::name::{Actor, FreezeName, TargetName};
 use crate::words::time::Timestamp;
@@ -35,7 +35,7 @@ pub struct Rollout {
     /// What was last known good when it started.
     pub from: Option<Version>,
     /// In which way it was asked for.
-    pub how: How,
+    pub how: RequestKind,
     /// Who asked.
     pub by: Actor,
     /// Why, in their words; may be empty.
@@ -47,40 +47,40 @@ pub struct Rollout {
     /// When it reached its final state.
     pub ended: Option<Timestamp>,
     /// Where it stands.
-    pub state: State,
+    pub state: RolloutState,
     /// Which way it goes.
-    pub heading: Heading,
+    pub direction: Direction,
     /// What is held of its version.
-    pub judgement: Judgement,
+    pub judgement: VersionJudgement,
     /// What a person let pass by resuming.
-    pub waived: Waived,
+    pub waived: WaivedPauses,
     /// How far through the policy's stages it is.
-    pub stage: Stage,
+    pub stage: StageProgress,
     /// The most targets it ever had gained at once, and when; kept only for a policy with `progress`.
-    pub gain: Option<Gain>,
+    pub peak: Option<PeakProgress>,
     /// The figures when the record was last written; the live ones come from the board.
-    pub figures: Figures,
+    pub counts: TargetCounts,
     /// The batches opened, oldest first, the last [`MAX_BATCHES`].
-    pub batches: Vec<Batch>,
+    pub batches: Vec<RolloutBatch>,
     /// The first [`MAX_FAILURES`] targets that failed.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<TargetFailure>,
 }
 
 /// Where a rollout stands. The last six are final.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum RolloutState {
     /// It hands out its version, batch by batch.
-    Running,
+    InProgress,
     /// It will go on by itself when the reason is gone.
-    Waiting(Wait),
-    /// It stands still; see [`Pause`] for what ends it.
-    Paused(Pause),
+    Waiting(RolloutWait),
+    /// It stands still; see [`RolloutPause`] for what ends it.
+    Paused(RolloutPause),
     /// It takes its targets back to last known good.
     RollingBack,
     /// Enough targets succeeded and none failed.
     Succeeded,
     /// It went to its end, and this many failed. Never shown green.
-    SucceededPartly {
+    PartiallySucceeded {
         /// Targets that failed.
         failed: u64,
     },
@@ -107,7 +107,7 @@ pub enum State {
 
 /// What a rollout waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wait {
+pub enum RolloutWait {
     /// Nothing matches the selector, and no controller reported a target.
     NoTargets,
     /// The policy's batch is zero.
@@ -152,7 +152,7 @@ pub enum Wait {
     /// A service is not functional.
     Need {
         /// What is needed.
-        need: Need,
+        need: ServiceNeed,
     },
     /// As many targets are unavailable as may be.
     Unavailable {
@@ -162,7 +162,7 @@ pub enum Wait {
     /// A controller has not answered yet, or not agreed.
     Hook {
         /// Which.
-        asked: Asked,
+        asked: HookPurpose,
         /// What it said, or what happens instead; may be empty.
         reason: String,
     },
@@ -170,7 +170,7 @@ pub enum Wait {
 
 /// Why a rollout stands still.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pause {
+pub enum RolloutPause {
     /// A person paused it; their `resume` ends it.
     Person {
         /// Who.
@@ -223,13 +223,13 @@ pub enum Pause {
 
 /// Which way a rollout goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heading {
+pub enum Direction {
     /// To its version.
     Forward,
     /// To last known good, because the version is bad.
-    BackFromBad,
+    RollbackFromBad,
     /// To last known good, because a person said so.
-    BackByUndo {
+    RollbackByUndo {
         /// Who.
         by: Actor,
         /// Why, in their words.
@@ -239,7 +239,7 @@ pub enum Heading {
 
 /// What is held of a rollout's version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Judgement {
+pub enum VersionJudgement {
     /// Nothing yet.
     Open,
     /// Enough targets succeeded: it became last known good. No failure changes that.
@@ -258,7 +258,7 @@ pub enum Judgement {
 
 /// What a person let pass by resuming a rollout that had paused itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Waived {
+pub struct WaivedPauses {
     /// So many failures are tolerated, whatever the policy says.
     pub failed: u64,
     /// So many silent targets are tolerated, whatever the policy says.
@@ -269,7 +269,7 @@ pub struct Waived {
 
 /// How far through the policy's stages a rollout is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stage {
+pub struct StageProgress {
     /// The stage it is in, from 0.
     pub at: u32,
     /// Stages before this one need no approval any more, from 0.
@@ -278,7 +278,7 @@ pub struct Stage {
 
 /// The most targets a rollout ever had gained at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gain {
+pub struct PeakProgress {
     /// How many had succeeded.
     pub best: u64,
     /// Since when, on the entity's pause clock; later than that by whatever time did not count.
@@ -287,7 +287,7 @@ pub struct Gain {
 
 /// How a rollout's targets stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Figures {
+pub struct TargetCounts {
     /// The entity's targets: N.
     pub targets: u64,
     /// Assigned by this rollout, without a verdict yet.
@@ -310,7 +310,7 @@ pub struct Figures {
 
 /// One batch: a stretch of the rollout as long as the policy's batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch {
+pub struct RolloutBatch {
     /// Its place, from 1.
     pub number: u64,
     /// When its first target was told.
@@ -318,12 +318,12 @@ pub struct Batch {
     /// How many targets will have been told when it is full.
     pub upto: u64,
     /// How the rollout stood when it opened.
-    pub figures: Figures,
+    pub counts: TargetCounts,
 }
 
 /// One target that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct TargetFailure {
     /// Which.
     pub target: TargetName,
     /// When.
@@ -340,14 +340,14 @@ impl Rollout {
     }
 }
 
-impl State {
+impl RolloutState {
     /// Whether nothing follows this state.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         match self {
-            Self::Running | Self::Waiting(_) | Self::Paused(_) | Self::RollingBack => false,
+            Self::InProgress | Self::Waiting(_) | Self::Paused(_) | Self::RollingBack => false,
             Self::Succeeded
-            | Self::SucceededPartly { .. }
+            | Self::PartiallySucceeded { .. }
             | Self::RolledBack
             | Self::RollbackFailed { .. }
             | Self::Aborted { .. }

@@ -29,7 +29,7 @@ pub const UNKNOWN: &str = "unknown";
 
 /// A state that somebody says a node is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
+pub enum StatusState {
     /// Done, and well.
     Success,
     /// Done, and not well.
@@ -44,7 +44,7 @@ pub enum State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// The state, as it was last said.
-    pub state: State,
+    pub state: StatusState,
     /// It was not refreshed within its lifetime: what is true now is unknown. Silent is not failed.
     pub silent: bool,
     /// When the node entered what is shown, by the server's clock.
@@ -82,7 +82,7 @@ pub struct LogRef {
 impl Status {
     /// A state said now, that holds for ever.
     #[must_use]
-    pub const fn new(state: State, since: Timestamp, reason: String) -> Self {
+    pub const fn new(state: StatusState, since: Timestamp, reason: String) -> Self {
         Self { state, silent: false, since, reason, attempt: 0, log: None, lifetime: None, update: 0 }
     }
 
@@ -95,7 +95,7 @@ impl Status {
     /// Whether it is failed, as far as anybody knows.
     #[must_use]
     pub fn is_failed(&self) -> bool {
-        self.state == State::Failed && !self.silent
+        self.state == StatusState::Failed && !self.silent
     }
 
     /// When it falls silent; `None` if it never does, or has.
@@ -112,7 +112,7 @@ pub fn is_built_in(category: &Category) -> bool {
     BUILT_IN.contains(&category.as_str())
 }
 
-impl State {
+impl StatusState {
     /// All states.
     pub const ALL: [Self; 4] = [Self::Success, Self::Failed, Self::Running, Self::Pending];
 

@@ -1,5 +1,5 @@
 //! What one target was told by its entity, and what came of it. Written only by the rollout decider; what the target is
-//! doing at the moment is not stored but read from its sighting by [`phase`](crate::rollout::sighting::phase).
+//! doing at the moment is not stored but read from its sighting by [`phase`](crate::rollout::observation::phase).
 
 use alloc::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct TargetState {
     /// The rollout that told it, or the newest one when it was brought to last known good without any.
     pub rollout: RolloutNumber,
     /// Why it was told.
-    pub purpose: Purpose,
+    pub purpose: AssignmentPurpose,
     /// How often it was told something; a report that answers an older number is old news.
     pub assignment: AssignmentNumber,
     /// When it was told.
@@ -24,14 +24,14 @@ pub struct TargetState {
     /// Counts towards its deadline.
     pub clock: DeadlineClock,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: AssignmentOutcome,
 }
 
 /// Why a target was told a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum AssignmentPurpose {
     /// It was its turn in a rollout.
-    Turn,
+    Update,
     /// It already ran the rollout's version, untold.
     Adopted,
     /// It went back with its rollout.
@@ -57,7 +57,7 @@ pub enum DeadlineClock {
 
 /// What came of an assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AssignmentOutcome {
     /// No verdict yet.
     InFlight,
     /// Healthy on the version for the soak.
@@ -86,8 +86,10 @@ impl TargetState {
     #[must_use]
     pub const fn is_in_flight(&self) -> bool {
         match self.outcome {
-            Outcome::InFlight => true,
-            Outcome::Succeeded { .. } | Outcome::Failed { .. } | Outcome::Unreachable { .. } => false,
+            AssignmentOutcome::InFlight => true,
+            AssignmentOutcome::Succeeded { .. }
+            | AssignmentOutcome::Failed { .. }
+            | AssignmentOutcome::Unreachable { .. } => false,
         }
     }
 }

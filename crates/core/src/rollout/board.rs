@@ -2,8 +2,8 @@
 //! decider reads; decides nothing. Copies are cheap and share what has not changed.
 
 pub(crate) mod frame;
-pub(crate) mod lane;
 pub(crate) mod member;
+pub(crate) mod phase;
 pub(crate) mod rank;
 pub(crate) mod revise;
 pub(crate) mod tally;
@@ -13,18 +13,18 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use frame::{Frame, Stage};
-use lane::Lane;
-use member::Member;
+use frame::{BoardFrame, BoardMode};
+use member::BoardMember;
+use phase::TargetPhase;
 use rank::Rank;
 use rpds::RedBlackTreeMapSync;
-use tree::Tree;
+use tree::TargetTree;
 
 use crate::records::entity::Entity;
 use crate::records::progress::Progress;
-use crate::records::rollout::{Figures, Rollout};
+use crate::records::rollout::{Rollout, TargetCounts};
 use crate::records::target::TargetState;
-use crate::rollout::sighting::Sighting;
+use crate::rollout::observation::Observation;
 use crate::rollout::thresholds::Thresholds;
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
@@ -36,19 +36,19 @@ pub struct Board {
     entity: Arc<Entity>,
     progress: Arc<Progress>,
     rollout: Option<Arc<Rollout>>,
-    frame: Frame,
-    tree: Tree,
+    frame: BoardFrame,
+    tree: TargetTree,
     /// By name: the targets' ranks; empty when the line goes by name alone.
     ranks: RedBlackTreeMapSync<TargetName, Arc<Rank>>,
 }
 
 /// One target as the board has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target<'a> {
+pub struct BoardTarget<'a> {
     /// Its name.
     pub name: &'a TargetName,
     /// What is seen of it; `None` when it is no target any more.
-    pub sighting: Option<&'a Sighting>,
+    pub observation: Option<&'a Observation>,
     /// What it was told.
     pub state: Option<&'a TargetState>,
 }
@@ -66,13 +66,14 @@ impl Board {
         entity: Arc<Entity>,
         progress: Arc<Progress>,
         rollout: Option<Arc<Rollout>>,
-        targets: impl Iterator<Item = (TargetName, Option<Sighting>, Option<TargetState>)>,
+        targets: impl Iterator<Item = (TargetName, Option<Observation>, Option<TargetState>)>,
     ) -> Self {
-        let frame = Frame::of(&entity, &progress, rollout.as_deref());
-        let known = targets.filter(|(_, sighting, state)| sighting.is_some() || state.is_some());
-        let members = known.map(|(name, sighting, state)| Member::new(&frame, name, sighting, state));
+        let frame = BoardFrame::of(&entity, &progress, rollout.as_deref());
+        let known = targets.filter(|(_, observation, state)| observation.is_some() || state.is_some());
+        let members =
+            known.map(|(name, observation, state)| BoardMember::new(&frame, name, observation, state));
         let (tree, ranks) = if frame.line.is_by_name() {
-            (Tree::from_sorted(members), RedBlackTreeMapSync::default())
+            (TargetTree::from_sorted(members), RedBlackTreeMapSync::default())
         } else {
             lined_up(members.collect())
         };
@@ -80,15 +81,15 @@ impl Board {
     }
 
     /// Takes in what is seen of a target; `None` when it left.
-    pub fn fold_sighting(&mut self, target: &TargetName, sighting: Option<Sighting>) {
+    pub fn fold_sighting(&mut self, target: &TargetName, observation: Option<Observation>) {
         let state = self.member(target).and_then(|member| member.state.clone());
-        self.put(target, sighting, state);
+        self.put(target, observation, state);
     }
 
     /// Takes in what a target was told; `None` when that was removed.
     pub fn fold_state(&mut self, target: &TargetName, state: Option<TargetState>) {
-        let sighting = self.member(target).and_then(|member| member.sighting.clone());
-        self.put(target, sighting, state);
+        let observation = self.member(target).and_then(|member| member.observation.clone());
+        self.put(target, observation, state);
     }
 
     /// Takes in a changed entity. Costs as much as all targets when soak, retries, fail-fast, domain
@@ -106,13 +107,13 @@ impl Board {
         self.reframe();
     }
 
-    fn put(&mut self, target: &TargetName, sighting: Option<Sighting>, state: Option<TargetState>) {
+    fn put(&mut self, target: &TargetName, observation: Option<Observation>, state: Option<TargetState>) {
         let rank = self.ranks.get(target).cloned();
-        if sighting.is_none() && state.is_none() {
+        if observation.is_none() && state.is_none() {
             self.ranks.remove_mut(target);
             return self.tree.remove((rank.as_deref(), target));
         }
-        let member = Member::new(&self.frame, target.clone(), sighting, state);
+        let member = BoardMember::new(&self.frame, target.clone(), observation, state);
         if member.rank != rank {
             self.tree.remove((rank.as_deref(), target));
             if let Some(rank) = &member.rank {
@@ -123,7 +124,7 @@ impl Board {
     }
 
     fn reframe(&mut self) {
-        let frame = Frame::of(&self.entity, &self.progress, self.rollout.as_deref());
+        let frame = BoardFrame::of(&self.entity, &self.progress, self.rollout.as_deref());
         if frame == self.frame {
             return;
         }
@@ -133,15 +134,15 @@ impl Board {
         if same_line {
             self.tree.change_all(|member| member.replace(frame));
         } else {
-            let anew = |member: &Member| {
-                Member::new(frame, member.name.clone(), member.sighting.clone(), member.state.clone())
+            let anew = |member: &BoardMember| {
+                BoardMember::new(frame, member.name.clone(), member.observation.clone(), member.state.clone())
             };
             (self.tree, self.ranks) = lined_up(self.tree.iter().map(anew).collect());
         }
     }
 
     /// One target with its place on the board.
-    pub(crate) fn member(&self, name: &TargetName) -> Option<&Member> {
+    pub(crate) fn member(&self, name: &TargetName) -> Option<&BoardMember> {
         self.tree.get((self.ranks.get(name).map(|rank| &**rank), name))
     }
 
@@ -165,18 +166,18 @@ impl Board {
 
     /// One target.
     #[must_use]
-    pub fn target(&self, name: &TargetName) -> Option<Target<'_>> {
-        self.member(name).map(Target::from)
+    pub fn target(&self, name: &TargetName) -> Option<BoardTarget<'_>> {
+        self.member(name).map(BoardTarget::from)
     }
 
     /// All targets in name order, former ones of which something is kept included.
-    pub fn targets(&self) -> impl Iterator<Item = Target<'_>> {
-        let names: Box<dyn Iterator<Item = &Member>> = if self.ranks.is_empty() {
+    pub fn targets(&self) -> impl Iterator<Item = BoardTarget<'_>> {
+        let names: Box<dyn Iterator<Item = &BoardMember>> = if self.ranks.is_empty() {
             Box::new(self.tree.iter())
         } else {
             Box::new(self.ranks.keys().filter_map(|name| self.member(name)))
         };
-        names.map(Target::from)
+        names.map(BoardTarget::from)
     }
 
     /// How many of its targets serve: run something, are heard from and fail nothing.
@@ -195,22 +196,33 @@ impl Board {
 
     /// How the targets stand now. On the way back the forward figures stay as they were when it turned.
     #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub fn counts(&self) -> TargetCounts {
         let tally = self.tree.tally();
         let targets = u64::from(tally.members);
-        let in_flight = tally.of(Lane::InFlight) + tally.of(Lane::HeldFlight);
-        if self.frame.stage == Stage::Back {
-            let before = self.rollout().map(|rollout| rollout.figures).unwrap_or_default();
-            let (returned, failed_return) = (tally.of(Lane::Succeeded), tally.of(Lane::Failed));
-            return Figures { targets, in_flight, returned, failed_return, ..before };
+        let in_flight = tally.of(TargetPhase::InFlight) + tally.of(TargetPhase::HeldFlight);
+        if self.frame.stage == BoardMode::RollingBack {
+            let before = self.rollout().map(|rollout| rollout.counts).unwrap_or_default();
+            let (returned, failed_return) = (tally.of(TargetPhase::Succeeded), tally.of(TargetPhase::Failed));
+            return TargetCounts { targets, in_flight, returned, failed_return, ..before };
         }
-        let succeeded = tally.of(Lane::Succeeded) + tally.of(Lane::Adopted);
-        let failed = tally.of(Lane::Failed) + tally.of(Lane::Departed);
-        let (unreachable, held) = (tally.of(Lane::Lost) + tally.of(Lane::Away), tally.of(Lane::Held));
-        let told = in_flight + succeeded + tally.of(Lane::Failed) + unreachable + held;
-        let waiting = targets.saturating_sub(told + tally.of(Lane::Rest));
+        let succeeded = tally.of(TargetPhase::Succeeded) + tally.of(TargetPhase::Adopted);
+        let failed = tally.of(TargetPhase::Failed) + tally.of(TargetPhase::Departed);
+        let (unreachable, held) =
+            (tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent), tally.of(TargetPhase::Held));
+        let told = in_flight + succeeded + tally.of(TargetPhase::Failed) + unreachable + held;
+        let waiting = targets.saturating_sub(told + tally.of(TargetPhase::Rest));
         let (returned, failed_return) = (0, 0);
-        Figures { targets, in_flight, succeeded, failed, unreachable, held, waiting, returned, failed_return }
+        TargetCounts {
+            targets,
+            in_flight,
+            succeeded,
+            failed,
+            unreachable,
+            held,
+            waiting,
+            returned,
+            failed_return,
+        }
     }
 
     /// The policy's shares as numbers of this board's targets.
@@ -220,11 +232,11 @@ impl Board {
         Thresholds::of(&self.entity.policy, u64::from(self.tree.tally().members), waived)
     }
 
-    pub(crate) const fn frame(&self) -> &Frame {
+    pub(crate) const fn frame(&self) -> &BoardFrame {
         &self.frame
     }
 
-    pub(crate) const fn tree(&self) -> &Tree {
+    pub(crate) const fn tree(&self) -> &TargetTree {
         &self.tree
     }
 
@@ -238,15 +250,15 @@ impl Board {
 }
 
 /// These targets in line, and their ranks by name.
-fn lined_up(mut members: Vec<Member>) -> (Tree, RedBlackTreeMapSync<TargetName, Arc<Rank>>) {
+fn lined_up(mut members: Vec<BoardMember>) -> (TargetTree, RedBlackTreeMapSync<TargetName, Arc<Rank>>) {
     members.sort_unstable_by(|a, b| a.spot().cmp(&b.spot()));
     let ranked = members.iter().filter_map(|member| Some((member.name.clone(), member.rank.clone()?)));
     let ranks = ranked.collect();
-    (Tree::from_sorted(members.into_iter()), ranks)
+    (TargetTree::from_sorted(members.into_iter()), ranks)
 }
 
-impl<'a> From<&'a Member> for Target<'a> {
-    fn from(member: &'a Member) -> Self {
-        Self { name: &member.name, sighting: member.sighting.as_ref(), state: member.state.as_ref() }
+impl<'a> From<&'a BoardMember> for BoardTarget<'a> {
+    fn from(member: &'a BoardMember) -> Self {
+        Self { name: &member.name, observation: member.observation.as_ref(), state: member.state.as_ref() }
     }
 }

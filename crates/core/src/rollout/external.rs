@@ -4,9 +4,13 @@
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
-use super::sighting::{Contact, Doing, Health, Sighting, Word};
+use super::observation::{Observation, PresenceState};
 use crate::records::evidence::Evidence;
-use crate::records::external::{Controller, Controllers, External, MAX_ERROR, MAX_GROUPS, Patience};
+use crate::records::external::{
+    Controller, Controllers, ExternalTarget, MAX_ERROR, MAX_GROUPS, StalenessLimits,
+};
+use crate::records::hook_answers::MonitorReport;
+use crate::records::report::{TargetActivity, TargetHealth};
 use crate::words::counter::AssignmentNumber;
 use crate::words::label::Labels;
 use crate::words::name::{Actor, TargetName};
@@ -15,7 +19,7 @@ use crate::words::version::Version;
 
 /// What a controller saw of one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct TargetReport {
     /// Which target; `group/name` for one in a group.
     pub target: TargetName,
     /// The version it runs, if one is known.
@@ -27,17 +31,17 @@ pub struct Report {
 /// What is remembered of a target once `report` came in. It answers `answering`, or else what its controller was last told.
 #[must_use]
 pub fn absorb(
-    known: Option<&External>,
-    report: &Report,
+    known: Option<&ExternalTarget>,
+    report: &TargetReport,
     answering: Option<AssignmentNumber>,
     now: Timestamp,
-) -> External {
+) -> ExternalTarget {
     let told = known.map(|known| known.told).unwrap_or_default();
     let error = report.error.as_deref().map(line);
     let as_before =
         known.filter(|known| known.running == report.running && known.error.is_none() && !known.silent);
     let well = error.is_none() && report.running.is_some();
-    External {
+    ExternalTarget {
         running: report.running.clone(),
         error,
         answering: answering.unwrap_or(told),
@@ -50,31 +54,31 @@ pub fn absorb(
 
 /// Whether `new` says anything that `known` does not, or is so much later that it is to be kept.
 #[must_use]
-pub fn is_news(known: Option<&External>, new: &External, grain: Span) -> bool {
+pub fn is_news(known: Option<&ExternalTarget>, new: &ExternalTarget, grain: Span) -> bool {
     known.is_none_or(|known| {
-        let same = External { reported_at: known.reported_at, ..new.clone() } == *known;
+        let same = ExternalTarget { reported_at: known.reported_at, ..new.clone() } == *known;
         !same || new.reported_at.since(known.reported_at) >= grain
     })
 }
 
 /// What the engine sees of an external target.
 #[must_use]
-pub fn sighting(external: &External, labels: Labels, word: Option<Word>) -> Sighting {
-    let doing = match &external.error {
+pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<MonitorReport>) -> Observation {
+    let activity = match &external.error {
         Some(error) => {
             let evidence = Evidence { summary: error.to_string(), ..Evidence::default() };
-            Doing::Failed { attempts: 1, evidence: Arc::new(evidence) }
+            TargetActivity::Failed { attempts: 1, evidence: Arc::new(evidence) }
         }
-        None => Doing::Nothing,
+        None => TargetActivity::Nothing,
     };
-    Sighting {
+    Observation {
         running: external.running.clone(),
         answering: external.answering,
-        doing,
-        health: Health::NoChecks,
+        activity,
+        health: TargetHealth::NoChecks,
         healthy_since: external.well_since,
         reported_at: external.reported_at,
-        contact: if external.silent { Contact::Unreachable } else { Contact::Up },
+        contact: if external.silent { PresenceState::Unreachable } else { PresenceState::Up },
         held: None,
         labels,
         word,
@@ -89,7 +93,7 @@ pub fn group(target: &TargetName) -> &str {
 
 /// Why a controller may not report a group.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Strange {
+pub enum GroupConflict {
     /// Another one does.
     #[error("take reports of {what} from {who}: {other} reports them, last {ago} ago")]
     Other {
@@ -111,26 +115,26 @@ pub enum Strange {
 /// None when there is nothing to remember.
 ///
 /// # Errors
-/// [`Strange`] when the group is another one's and is not to be taken over.
+/// [`GroupConflict`] when the group is another one's and is not to be taken over.
 pub fn claim(
     known: &Controllers,
     (group, who): (&str, &Actor),
     take_over: bool,
-    patience: Patience,
+    staleness: StalenessLimits,
     now: Timestamp,
-) -> Result<Option<Controllers>, Strange> {
+) -> Result<Option<Controllers>, GroupConflict> {
     if let Some(owner) = known.0.get(group) {
         let ago = now.since(owner.reported_at);
-        if owner.name == *who && ago < patience.grain() {
+        if owner.name == *who && ago < staleness.grain() {
             return Ok(None);
         }
-        if owner.name != *who && ago < patience.silent_after && !take_over {
+        if owner.name != *who && ago < staleness.silent_after && !take_over {
             let what =
                 if group.is_empty() { "these targets".into() } else { alloc::format!("group {group}") };
-            return Err(Strange::Other { what, who: who.clone(), other: owner.name.clone(), ago });
+            return Err(GroupConflict::Other { what, who: who.clone(), other: owner.name.clone(), ago });
         }
     } else if known.0.len() >= MAX_GROUPS {
-        return Err(Strange::TooMany);
+        return Err(GroupConflict::TooMany);
     }
     let mut controllers = known.clone();
     controllers.0.insert(group.into(), Controller { name: who.clone(), reported_at: now });

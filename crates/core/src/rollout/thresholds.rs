@@ -1,7 +1,7 @@
 //! The arithmetic of a policy for N targets: how many at once, how many must succeed, how many may fail or stay silent.
 
 use crate::records::policy::Policy;
-use crate::records::rollout::Waived;
+use crate::records::rollout::WaivedPauses;
 
 /// A policy's shares as numbers of targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Thresholds {
     ///
     /// Never more failures are tolerated than leave room for the successes that are needed.
     #[must_use]
-    pub fn of(policy: &Policy, targets: u64, waived: Waived) -> Self {
+    pub fn of(policy: &Policy, targets: u64, waived: WaivedPauses) -> Self {
         let share = policy.success.of_rounded_up(targets).max(1);
         let left_over = targets.saturating_sub(share);
         let allowed = policy.failures.map_or(left_over, |failures| failures.of_at_most(targets));
@@ -44,12 +44,12 @@ impl Thresholds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::policy::Draft;
+    use crate::records::policy::PolicyDraft;
 
     fn of(success: &str, failures: Option<&str>, targets: u64) -> (u64, u64) {
         let failures = failures.map(|text| text.parse().unwrap());
-        let draft = Draft { success: success.parse().ok(), failures, ..Draft::default() };
-        let thresholds = Thresholds::of(&Policy::new(draft).unwrap(), targets, Waived::default());
+        let draft = PolicyDraft { success: success.parse().ok(), failures, ..PolicyDraft::default() };
+        let thresholds = Thresholds::of(&Policy::new(draft).unwrap(), targets, WaivedPauses::default());
         (thresholds.needed, thresholds.tolerated)
     }
 
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn what_a_person_let_pass_lowers_what_is_needed() {
-        let policy = Policy::new(Draft::default()).unwrap();
-        let waived = Waived { failed: 3, unreachable: 4, monitor: false };
+        let policy = Policy::new(PolicyDraft::default()).unwrap();
+        let waived = WaivedPauses { failed: 3, unreachable: 4, monitor: false };
         let thresholds = Thresholds::of(&policy, 10, waived);
         assert_eq!((thresholds.needed, thresholds.tolerated, thresholds.unreachable), (7, 3, 4));
     }

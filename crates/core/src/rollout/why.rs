@@ -3,14 +3,14 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::board::frame::Stage;
-use super::board::lane::{Lane, LaneSet, TELLABLE};
-use super::board::member::Member;
+use super::board::frame::BoardMode;
+use super::board::member::BoardMember;
+use super::board::phase::{PhaseSet, TELLABLE, TargetPhase};
 use super::board::{Board, tally};
-use super::sighting::{Phase, Sighting, phase};
-use crate::records::progress::Course;
-use crate::records::rollout::{Rollout, State};
-use crate::records::target::{Outcome, TargetState};
+use super::observation::{Observation, TargetStage, phase};
+use crate::records::progress::RolloutActivity;
+use crate::records::rollout::{Rollout, RolloutState};
+use crate::records::target::{AssignmentOutcome, TargetState};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 
@@ -27,42 +27,49 @@ pub fn why(board: &Board, target: &TargetName, now: Timestamp) -> String {
     format!("{target}: {line}")
 }
 
-fn why_member(board: &Board, member: &Member, now: Timestamp) -> String {
-    let held = || held_text(member.sighting.as_ref());
-    match member.place.lane {
-        Lane::Gone => "it is no target any more".into(),
-        Lane::Departed => "it is no target any more; its failure counts until the rollout ends".into(),
-        Lane::Rest | Lane::Succeeded | Lane::Adopted | Lane::Failed | Lane::Lost => why_told(member, now),
-        Lane::InFlight | Lane::HeldFlight | Lane::Settling | Lane::Carried => why_flying(board, member, now),
-        Lane::Adopting => format!("runs {} without being told; counts after the soak", rolling(board)),
-        Lane::Ready | Lane::Sick => why_waiting(board, "waits for its turn"),
-        Lane::Passing => why_waiting(board, "waits to be told the newer version"),
-        Lane::Newcomer => why_waiting(board, &format!("waits to be brought to {}", known_good(board))),
-        Lane::Moved | Lane::MovedFlight | Lane::MovedAway => {
+fn why_member(board: &Board, member: &BoardMember, now: Timestamp) -> String {
+    let held = || held_text(member.observation.as_ref());
+    match member.place.phase {
+        TargetPhase::Gone => "it is no target any more".into(),
+        TargetPhase::Departed => "it is no target any more; its failure counts until the rollout ends".into(),
+        TargetPhase::Rest
+        | TargetPhase::Succeeded
+        | TargetPhase::Adopted
+        | TargetPhase::Failed
+        | TargetPhase::Lost => why_told(member, now),
+        TargetPhase::InFlight
+        | TargetPhase::HeldFlight
+        | TargetPhase::Settling
+        | TargetPhase::CarriedOver => why_flying(board, member, now),
+        TargetPhase::Adopting => format!("runs {} without being told; counts after the soak", rolling(board)),
+        TargetPhase::Ready | TargetPhase::Unhealthy => why_waiting(board, "waits for its turn"),
+        TargetPhase::Passing => why_waiting(board, "waits to be told the newer version"),
+        TargetPhase::Newcomer => why_waiting(board, &format!("waits to be brought to {}", known_good(board))),
+        TargetPhase::Moved | TargetPhase::MovedFlight | TargetPhase::MovedSilent => {
             why_waiting(board, &format!("waits to go back to {}", known_good(board)))
         }
-        Lane::Quiet => "skipped while it is quiet; takes its turn when it is heard from".into(),
-        Lane::Away => "skipped while it is not heard from; takes its turn when it is back".into(),
-        Lane::Held => format!("skipped while it is held: {}", held()),
+        TargetPhase::Quiet => "skipped while it is quiet; takes its turn when it is heard from".into(),
+        TargetPhase::Silent => "skipped while it is not heard from; takes its turn when it is back".into(),
+        TargetPhase::Held => format!("skipped while it is held: {}", held()),
     }
 }
 
-fn why_told(member: &Member, now: Timestamp) -> String {
+fn why_told(member: &BoardMember, now: Timestamp) -> String {
     let Some(state) = &member.state else {
         return "told nothing, so it stays as it is: there is no last known good version yet".into();
     };
     let version = &state.version;
     match &state.outcome {
-        Outcome::InFlight => format!("told {version}"),
-        Outcome::Succeeded { failed_later: None, .. } => format!("on {version}, nothing to do"),
-        Outcome::Succeeded { failed_later: Some(at), .. } => {
+        AssignmentOutcome::InFlight => format!("told {version}"),
+        AssignmentOutcome::Succeeded { failed_later: None, .. } => format!("on {version}, nothing to do"),
+        AssignmentOutcome::Succeeded { failed_later: Some(at), .. } => {
             format!(
                 "on {version}, but failing since {} ago; not rolled back, it had succeeded",
                 now.since(*at)
             )
         }
-        Outcome::Failed { evidence, .. } => format!("failed on {version}: {}", evidence.summary),
-        Outcome::Unreachable { at } => {
+        AssignmentOutcome::Failed { evidence, .. } => format!("failed on {version}: {}", evidence.summary),
+        AssignmentOutcome::Unreachable { at } => {
             format!(
                 "told {version}, not heard from in time {} ago; looked at when it is back",
                 now.since(*at)
@@ -71,27 +78,27 @@ fn why_told(member: &Member, now: Timestamp) -> String {
     }
 }
 
-fn why_flying(board: &Board, member: &Member, now: Timestamp) -> String {
+fn why_flying(board: &Board, member: &BoardMember, now: Timestamp) -> String {
     let Some(state) = &member.state else { return "told nothing".into() };
     let version = &state.version;
-    let doing = match phase(member.sighting.as_ref(), Some(state)) {
-        Phase::Idle | Phase::Assigned => format!("told {version}, no answer yet"),
-        Phase::Applying { attempt } => format!("applying {version}, attempt {attempt}"),
-        Phase::Soaking { since } => {
+    let activity = match phase(member.observation.as_ref(), Some(state)) {
+        TargetStage::Idle | TargetStage::Assigned => format!("told {version}, no answer yet"),
+        TargetStage::Applying { attempt } => format!("applying {version}, attempt {attempt}"),
+        TargetStage::Soaking { since } => {
             let soak = board.entity().policy.soak;
             format!("on {version}, healthy for {} of {soak}", now.since(since))
         }
-        Phase::Settling => format!("on {version}, not healthy yet"),
-        Phase::Blocked { reason } => format!("told {version}, blocked: {reason}"),
-        Phase::Succeeded | Phase::Failed | Phase::Unreachable => format!("told {version}"),
+        TargetStage::Settling => format!("on {version}, not healthy yet"),
+        TargetStage::Blocked { reason } => format!("told {version}, blocked: {reason}"),
+        TargetStage::Succeeded | TargetStage::Failed | TargetStage::Unreachable => format!("told {version}"),
     };
     match deadline_left(board, member, state, now) {
-        Some(left) => format!("{doing}; {left} to its deadline"),
-        None => format!("{doing}; its deadline stands still"),
+        Some(left) => format!("{activity}; {left} to its deadline"),
+        None => format!("{activity}; its deadline stands still"),
     }
 }
 
-fn deadline_left(board: &Board, member: &Member, state: &TargetState, now: Timestamp) -> Option<Span> {
+fn deadline_left(board: &Board, member: &BoardMember, state: &TargetState, now: Timestamp) -> Option<Span> {
     let clock = board.progress().clock;
     let counts = clock.since.is_none() && member.place.clock_from != tally::NEVER && state.is_in_flight();
     counts.then(|| member.place.clock_from.plus(board.entity().policy.deadline).since(clock.at(now)))
@@ -102,15 +109,15 @@ fn why_waiting(board: &Board, what: &str) -> String {
     if let Some(hold) = &board.entity().hold {
         return format!("{what}: paused by {}", hold.by);
     }
-    if let Some(Rollout { number, state: state @ State::Paused(_), .. }) = board.rollout() {
+    if let Some(Rollout { number, state: state @ RolloutState::Paused(_), .. }) = board.rollout() {
         return format!("{what}: rollout {number} is {state}");
     }
-    if let Some(Rollout { number, state: State::Waiting(wait), .. }) = board.rollout() {
+    if let Some(Rollout { number, state: RolloutState::Waiting(wait), .. }) = board.rollout() {
         return format!("{what}: rollout {number} waits: {wait}");
     }
     let tally = board.tree().tally();
-    let flying = tally.flying;
-    let back = board.frame().stage == Stage::Back;
+    let in_flight = tally.in_flight;
+    let back = board.frame().stage == BoardMode::RollingBack;
     let thresholds = board.thresholds();
     match if back { thresholds.rollback } else { thresholds.batch } {
         0 => format!("{what}: the policy's batch is 0, which holds"),
@@ -118,7 +125,7 @@ fn why_waiting(board: &Board, what: &str) -> String {
             Some(most) if !back && u64::from(tally.unavailable) >= most => {
                 format!("{what}: {} are unavailable, which is as many as may be", tally.unavailable)
             }
-            Some(_) | None => format!("{what}: {flying} in flight, {batch} at once"),
+            Some(_) | None => format!("{what}: {in_flight} in flight, {batch} at once"),
         },
     }
 }
@@ -131,12 +138,12 @@ pub fn why_rollout(board: &Board) -> String {
         return why_under_way(board, rollout);
     }
     let asked = entity.wanted.as_ref().filter(|wanted| wanted.request > progress.handled);
-    match (asked, progress.course, &progress.last_known_good) {
+    match (asked, progress.activity, &progress.last_known_good) {
         (Some(wanted), _, _) => format!("{} was asked for and is not acted on yet", wanted.version),
         (None, _, None) if progress.target.is_none() => {
             "no version was ever asked for; use 'rollout start'".into()
         }
-        (None, Course::Left, _) => {
+        (None, RolloutActivity::Abandoned, _) => {
             "no rollout is under way; the last one left targets as they are: 'rollout start' or 'rollout undo'"
                 .into()
         }
@@ -146,20 +153,25 @@ pub fn why_rollout(board: &Board) -> String {
 }
 
 fn why_under_way(board: &Board, rollout: &Rollout) -> String {
-    let figures = board.figures();
+    let counts = board.counts();
     let Rollout { number, version, state, .. } = rollout;
-    if matches!(rollout.state, State::RollingBack) {
-        let left = board.tree().tally().count(super::board::lane::MOVED);
+    if matches!(rollout.state, RolloutState::RollingBack) {
+        let left = board.tree().tally().count(super::board::phase::MOVED);
         return format!(
             "rollout {number} from {version} back to {}: {} back, {} in flight, {left} to go, {} failed",
             known_good(board),
-            figures.returned,
-            figures.in_flight,
-            figures.failed_return
+            counts.returned,
+            counts.in_flight,
+            counts.failed_return
         );
     }
     let can = board.tree().tally().count(TELLABLE);
-    let skipped = board.tree().tally().count(LaneSet::of(&[Lane::Quiet, Lane::Away, Lane::Held, Lane::Lost]));
+    let skipped = board.tree().tally().count(PhaseSet::of(&[
+        TargetPhase::Quiet,
+        TargetPhase::Silent,
+        TargetPhase::Held,
+        TargetPhase::Lost,
+    ]));
     let next = match &board.entity().wanted {
         Some(wanted) if wanted.request > board.progress().handled => {
             format!("; {} starts when it has ended", wanted.version)
@@ -169,16 +181,16 @@ fn why_under_way(board: &Board, rollout: &Rollout) -> String {
     format!(
         "rollout {number} to {version} is {state}: {} of {} succeeded, {} in flight, {can} waiting, {skipped} skipped, \
          {} failed with {} tolerated{next}",
-        figures.succeeded,
-        figures.targets,
-        figures.in_flight,
-        figures.failed,
+        counts.succeeded,
+        counts.targets,
+        counts.in_flight,
+        counts.failed,
         board.thresholds().tolerated
     )
 }
 
-fn held_text(sighting: Option<&Sighting>) -> &str {
-    sighting.and_then(|sighting| sighting.held.as_deref()).unwrap_or("no reason given")
+fn held_text(observation: Option<&Observation>) -> &str {
+    observation.and_then(|observation| observation.held.as_deref()).unwrap_or("no reason given")
 }
 
 fn rolling(board: &Board) -> String {

@@ -53,7 +53,7 @@ counters! {
     /// A person's request for an entity, from 1; a decider acts once on each.
     RequestNumber;
     /// A revision of a profile, from 1, without gaps; not the store's [`Revision`].
-    EditionNumber;
+    ProfileRevisionNumber;
     /// How often a slot was taken: whoever took it later has the larger one.
     FenceNumber;
     /// How often one target was told something; a report that answers an older one is old news.

@@ -3,31 +3,30 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use rpds::RedBlackTreeSetSync;
-
-use super::tally::Tally;
-use super::waits::Waits;
-use super::{Kept, Map};
+use super::tally::NodeTally;
+use super::waits::WaitIndex;
 use crate::catalogue::Catalogue;
-use crate::catalogue::log::Log;
-use crate::records::answers::Answers;
-use crate::records::circle::Circles;
+use crate::catalogue::log::CatalogueLog;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
-use crate::records::external::{Controllers, External};
+use crate::records::external::{Controllers, ExternalTarget};
 use crate::records::freeze::Freeze;
+use crate::records::hook_answers::HookAnswers;
 use crate::records::log::NodeLog;
 use crate::records::node::{Marked, Node, Presence};
-use crate::records::offers::{Offers, Service};
-use crate::records::order::{Content, Order};
-use crate::records::pause::Pause;
-use crate::records::profile::{Edition, Profile};
+use crate::records::order::{Order, OrderContent};
+use crate::records::pause::NodePause;
+use crate::records::profile::{Profile, ProfileRevision};
 use crate::records::progress::Progress;
+use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::records::report::Report;
 use crate::records::rollout::Rollout;
 use crate::records::slot::Slot;
+use crate::records::versioned::Versioned;
+use crate::records::wait_cycle::WaitCycles;
 use crate::rollout::board::Board;
-use crate::words::counter::{EditionNumber, Revision, RolloutNumber, Sequence};
+use crate::words::counter::{ProfileRevisionNumber, Revision, RolloutNumber, Sequence};
+use crate::words::map::{Map, Set};
 use crate::words::name::{
     Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
     TargetName,
@@ -37,62 +36,59 @@ use crate::words::time::Timestamp;
 /// Newest events kept in memory; older ones are read from the store.
 pub const EVENTS_IN_MEMORY: usize = 4_096;
 
-/// An ordered set that shares what did not change between its copies.
-pub type Set<T> = RedBlackTreeSetSync<T>;
-
 /// One namespace of the world.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
     /// Machines, decommissioned ones included.
-    pub nodes: Map<NodeName, Kept<Node>>,
+    pub nodes: Map<NodeName, Versioned<Node>>,
     /// Their connections.
-    pub presences: Map<NodeName, Kept<Presence>>,
+    pub presences: Map<NodeName, Versioned<Presence>>,
     /// Machines that are expected to join, and who said so.
-    pub expected: Map<NodeName, Kept<Marked>>,
+    pub expected: Map<NodeName, Versioned<Marked>>,
     /// What they last said.
-    pub reports: Map<NodeName, Kept<Report>>,
+    pub reports: Map<NodeName, Versioned<Report>>,
     /// What they offer.
-    pub offers: Map<NodeName, Kept<Offers>>,
+    pub registrations: Map<NodeName, Versioned<ServiceRegistrations>>,
     /// Services that were ever offered.
-    pub services: Map<ServiceName, Kept<Service>>,
+    pub services: Map<ServiceName, Versioned<KnownService>>,
     /// Who waits for whom in a circle.
-    pub circles: Option<Kept<Circles>>,
+    pub wait_cycles: Option<Versioned<WaitCycles>>,
     /// Who waits for which services.
-    pub waits: Waits,
+    pub waits: WaitIndex,
     /// Who offers what, and whether it serves.
     pub catalogue: Catalogue,
     /// What changed in it.
-    pub catalogue_log: Log,
+    pub catalogue_log: CatalogueLog,
     /// What they were told.
-    pub orders: Map<NodeName, Kept<Order>>,
+    pub orders: Map<NodeName, Versioned<Order>>,
     /// Logs of failing runs, without what they say.
-    pub logs: Map<(NodeName, Category, EntityName), Kept<NodeLog>>,
+    pub logs: Map<(NodeName, Category, EntityName), Versioned<NodeLog>>,
     /// What people want changed.
-    pub entities: Map<EntityName, Kept<Entity>>,
+    pub entities: Map<EntityName, Versioned<Entity>>,
     /// Where that stands.
-    pub progresses: Map<EntityName, Kept<Progress>>,
+    pub progresses: Map<EntityName, Versioned<Progress>>,
     /// What was last reported of external targets.
-    pub externals: Map<(EntityName, TargetName), Kept<External>>,
+    pub externals: Map<(EntityName, TargetName), Versioned<ExternalTarget>>,
     /// Who reports them.
-    pub controllers: Map<EntityName, Kept<Controllers>>,
+    pub controllers: Map<EntityName, Versioned<Controllers>>,
     /// By entity: when something is next to be done about an external target that is not reported.
     pub overdue: Map<EntityName, Set<(Timestamp, TargetName)>>,
     /// What controllers answered about the rollouts under way.
-    pub answers: Map<EntityName, Kept<Answers>>,
+    pub answers: Map<EntityName, Versioned<HookAnswers>>,
     /// What is not to be changed.
-    pub freezes: Map<FreezeName, Kept<Freeze>>,
+    pub freezes: Map<FreezeName, Versioned<Freeze>>,
     /// Nodes that start nothing new, by selector.
-    pub pauses: Map<PauseName, Kept<Pause>>,
+    pub pauses: Map<PauseName, Versioned<NodePause>>,
     /// What only so many may do at once, as far as there is something to say of it.
-    pub slots: Map<SlotName, Kept<Slot>>,
+    pub slots: Map<SlotName, Versioned<Slot>>,
     /// Every rollout.
-    pub rollouts: Map<(EntityName, RolloutNumber), Kept<Rollout>>,
+    pub rollouts: Map<(EntityName, RolloutNumber), Versioned<Rollout>>,
     /// Revisions of what targets were told; what they were told is on the entity's board.
     pub targets: Map<(EntityName, TargetName), Revision>,
     /// Bags of params, deleted ones included.
-    pub profiles: Map<ProfileName, Kept<Profile>>,
+    pub profiles: Map<ProfileName, Versioned<Profile>>,
     /// Their revisions.
-    pub editions: Map<(ProfileName, EditionNumber), Kept<Edition>>,
+    pub profile_revisions: Map<(ProfileName, ProfileRevisionNumber), Versioned<ProfileRevision>>,
     /// The newest events.
     pub events: Map<Sequence, Arc<Event>>,
     /// Number of the oldest event that is still kept; zero before the first.
@@ -102,7 +98,7 @@ pub struct Fleet {
     /// By entity: revision of the last change to it, its targets or their reports.
     pub touched: Map<EntityName, Revision>,
     /// What each node's order should say.
-    pub contents: Map<NodeName, Content>,
+    pub contents: Map<NodeName, OrderContent>,
     /// Nodes whose order does not say it yet.
     pub stale_orders: Set<NodeName>,
     /// Nodes that are thought to be connected, or were a while ago, by the server that has, or had, the session.
@@ -110,7 +106,7 @@ pub struct Fleet {
     /// Targets of removed entities, whose records are to be removed too.
     pub orphans: Set<EntityName>,
     /// How many nodes are how.
-    pub tally: Tally,
+    pub tally: NodeTally,
     /// When the next of a node's statuses falls silent, for nodes that have one that will.
     pub silences: Set<(Timestamp, NodeName)>,
     /// While the world is being loaded, indexes wait until all records are there.
@@ -125,7 +121,7 @@ impl Fleet {
     }
 
     /// The kept logs of a node.
-    pub fn logs_of<'a>(&'a self, node: &'a NodeName) -> impl Iterator<Item = &'a Kept<NodeLog>> + 'a {
+    pub fn logs_of<'a>(&'a self, node: &'a NodeName) -> impl Iterator<Item = &'a Versioned<NodeLog>> + 'a {
         // "0" sorts first among labels.
         let first = Category::parse("0").ok().zip(EntityName::parse("0").ok());
         let first = first.map(|(category, entity)| (node.clone(), category, entity));
@@ -134,7 +130,7 @@ impl Fleet {
     }
 
     /// The pauses that hold a node by their selectors, by name.
-    pub fn pauses_of<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Pause> + 'a {
+    pub fn pauses_of<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a NodePause> + 'a {
         self.pauses.values().map(|kept| &*kept.value).filter(|pause| pause.holds(node))
     }
 
@@ -142,7 +138,7 @@ impl Fleet {
     #[must_use]
     pub fn paused(&self, node: &Node) -> Option<String> {
         let own = node.pause.as_ref().map(Marked::paused);
-        own.or_else(|| self.pauses_of(node).next().map(Pause::line))
+        own.or_else(|| self.pauses_of(node).next().map(NodePause::line))
     }
 
     /// Whether a node starts nothing new.
@@ -153,7 +149,7 @@ impl Fleet {
 
     /// A node that is not decommissioned.
     #[must_use]
-    pub fn active_node(&self, name: &NodeName) -> Option<&Kept<Node>> {
+    pub fn active_node(&self, name: &NodeName) -> Option<&Versioned<Node>> {
         self.nodes.get(name).filter(|node| node.value.decommissioned.is_none())
     }
 }

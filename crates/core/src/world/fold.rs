@@ -1,25 +1,26 @@
 //! Folds one change into the world: records into their maps, and what follows into the indexes.
 
 mod indexes;
-mod offered;
-pub(crate) mod sight;
+mod node_class;
+pub(crate) mod observations;
+mod registrations;
 mod waits;
 mod whole;
 
 use alloc::sync::Arc;
 
-use super::Kept;
 use super::fleet::{EVENTS_IN_MEMORY, Fleet};
 use crate::records::event::Event;
 use crate::records::key::{Key, Record};
 use crate::records::log::NodeLog;
 use crate::records::node::{Node, Presence};
 use crate::records::report::Report;
+use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
 use crate::words::name::NodeName;
 
-fn kept<T>(value: T, revision: Revision) -> Kept<T> {
-    Kept { value: Arc::new(value), revision }
+fn kept<T>(value: T, revision: Revision) -> Versioned<T> {
+    Versioned { value: Arc::new(value), revision }
 }
 
 impl Fleet {
@@ -56,21 +57,21 @@ impl Fleet {
                 self.targets.insert_mut((entity.clone(), target.clone()), revision);
                 self.target_changed(&entity, &target, Some(state), revision);
             }
-            Record::External(entity, target, external) => {
+            Record::ExternalTarget(entity, target, external) => {
                 let before = self.externals.get(&(entity.clone(), target.clone())).cloned();
                 self.externals.insert_mut((entity.clone(), target.clone()), kept(external, revision));
                 self.external_changed((&entity, &target), before.as_ref(), revision);
             }
-            record @ (Record::Offers(_)
+            record @ (Record::Registrations(_)
             | Record::Service(_)
-            | Record::Circles(_)
+            | Record::WaitCycles(_)
             | Record::Controllers(..)
-            | Record::Answers(..)
+            | Record::HookAnswers(..)
             | Record::Freeze(_)
             | Record::Pause(_)
             | Record::Slot(_)
             | Record::Profile(_)
-            | Record::Edition(_)
+            | Record::ProfileRevision(_)
             | Record::Expected(..)
             | Record::Log(_)) => {
                 self.put_aside(record, revision);
@@ -95,14 +96,14 @@ impl Fleet {
         if self.loading {
             return change(self);
         }
-        let before = self.counted(name);
+        let before = self.node_class(name);
         change(self);
-        let after = self.counted(name);
+        let after = self.node_class(name);
         self.tally.moved(before, after);
     }
 
     /// A node is heard from again, or no longer.
-    fn heard_from(&mut self, name: &NodeName, before: Option<&Kept<Presence>>, revision: Revision) {
+    fn heard_from(&mut self, name: &NodeName, before: Option<&Versioned<Presence>>, revision: Revision) {
         self.presence_changed(name, before);
         self.sightings_changed(name, revision);
         self.offers_changed(name, None, revision);
@@ -111,13 +112,13 @@ impl Fleet {
     /// Takes in a record that stands beside nodes and rollouts.
     fn put_aside(&mut self, record: Record, revision: Revision) {
         match record {
-            Record::Offers(offers) => {
-                let name = offers.node.clone();
-                let before = self.offers.get(&name).cloned();
-                self.offers.insert_mut(name.clone(), kept(offers, revision));
+            Record::Registrations(registrations) => {
+                let name = registrations.node.clone();
+                let before = self.registrations.get(&name).cloned();
+                self.registrations.insert_mut(name.clone(), kept(registrations, revision));
                 self.offers_changed(&name, before.as_ref(), revision);
             }
-            Record::Circles(circles) => self.circles = Some(kept(circles, revision)),
+            Record::WaitCycles(wait_cycles) => self.wait_cycles = Some(kept(wait_cycles, revision)),
             Record::Service(service) => {
                 let name = service.name.clone();
                 self.services.insert_mut(name.clone(), kept(service, revision));
@@ -127,7 +128,7 @@ impl Fleet {
                 self.controllers.insert_mut(name.clone(), kept(controllers, revision));
                 self.note_orphans(&name);
             }
-            Record::Answers(name, answers) => {
+            Record::HookAnswers(name, answers) => {
                 let before = self.answers.get(&name).cloned();
                 self.answers.insert_mut(name.clone(), kept(answers, revision));
                 self.answers_changed(&name, before.as_ref(), revision);
@@ -148,9 +149,9 @@ impl Fleet {
             Record::Profile(profile) => {
                 self.profiles.insert_mut(profile.name.clone(), kept(profile, revision));
             }
-            Record::Edition(edition) => {
-                let key = (edition.profile.clone(), edition.number);
-                self.editions.insert_mut(key, kept(edition, revision));
+            Record::ProfileRevision(profile_revision) => {
+                let key = (profile_revision.profile.clone(), profile_revision.number);
+                self.profile_revisions.insert_mut(key, kept(profile_revision, revision));
             }
             Record::Node(_)
             | Record::Presence(..)
@@ -160,7 +161,7 @@ impl Fleet {
             | Record::Progress(..)
             | Record::Rollout(..)
             | Record::Target(..)
-            | Record::External(..)
+            | Record::ExternalTarget(..)
             | Record::Event(_)
             | Record::Token(_)
             | Record::JoinToken(_)
@@ -256,23 +257,23 @@ impl Fleet {
                 self.targets.remove_mut(&(entity.clone(), target.clone()));
                 self.target_changed(entity, target, None, revision);
             }
-            Key::External(entity, target) => {
+            Key::ExternalTarget(entity, target) => {
                 let before = self.externals.get(&(entity.clone(), target.clone())).cloned();
                 self.externals.remove_mut(&(entity.clone(), target.clone()));
                 self.external_changed((entity, target), before.as_ref(), revision);
             }
             Key::Expected(_)
-            | Key::Offers(_)
+            | Key::Registrations(_)
             | Key::Service(_)
-            | Key::Circles
+            | Key::WaitCycles
             | Key::Log(..)
             | Key::Controllers(_)
-            | Key::Answers(_)
+            | Key::HookAnswers(_)
             | Key::Freeze(_)
             | Key::Pause(_)
             | Key::Slot(_)
             | Key::Profile(_)
-            | Key::Edition(..) => {
+            | Key::ProfileRevision(..) => {
                 self.delete_aside(key, revision);
             }
             Key::Event(sequence) => {
@@ -286,15 +287,15 @@ impl Fleet {
     /// Forgets a record that stands beside nodes and rollouts.
     fn delete_aside(&mut self, key: &Key, revision: Revision) {
         match key {
-            Key::Offers(name) => {
-                let before = self.offers.get(name).cloned();
-                self.offers.remove_mut(name);
+            Key::Registrations(name) => {
+                let before = self.registrations.get(name).cloned();
+                self.registrations.remove_mut(name);
                 self.offers_changed(name, before.as_ref(), revision);
             }
             Key::Service(name) => {
                 self.services.remove_mut(name);
             }
-            Key::Circles => self.circles = None,
+            Key::WaitCycles => self.wait_cycles = None,
             Key::Log(node, category, entity) => {
                 self.logs.remove_mut(&(node.clone(), category.clone(), entity.clone()));
             }
@@ -302,7 +303,7 @@ impl Fleet {
                 self.controllers.remove_mut(name);
                 self.note_orphans(name);
             }
-            Key::Answers(name) => {
+            Key::HookAnswers(name) => {
                 let before = self.answers.get(name).cloned();
                 self.answers.remove_mut(name);
                 self.answers_changed(name, before.as_ref(), revision);
@@ -320,8 +321,8 @@ impl Fleet {
             Key::Profile(name) => {
                 self.profiles.remove_mut(name);
             }
-            Key::Edition(name, number) => {
-                self.editions.remove_mut(&(name.clone(), *number));
+            Key::ProfileRevision(name, number) => {
+                self.profile_revisions.remove_mut(&(name.clone(), *number));
             }
             Key::Node(_)
             | Key::Presence(_)
@@ -331,7 +332,7 @@ impl Fleet {
             | Key::Progress(_)
             | Key::Rollout(..)
             | Key::Target(..)
-            | Key::External(..)
+            | Key::ExternalTarget(..)
             | Key::Event(_)
             | Key::Token(_)
             | Key::JoinToken(_)

@@ -6,9 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::iter::successors;
 
-use super::Map;
-use super::fleet::Set;
-use crate::records::circle::{Member, Waiter};
+use crate::records::wait_cycle::{CycleMember, Waiter};
+use crate::words::map::Map;
+use crate::words::map::Set;
 use crate::words::name::{NodeName, ServiceName};
 
 /// Most circles that are told of: more are the same trouble.
@@ -16,7 +16,7 @@ const MOST: usize = 64;
 
 /// One kind of waiting: who, and for all these services at once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wait {
+pub struct WaitEntry {
     /// Who.
     pub who: Waiter,
     /// For what; at least one.
@@ -25,57 +25,57 @@ pub struct Wait {
 
 /// What a machine has to do with waiting.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fact {
+pub enum WaitCause {
     /// Something on it waits.
-    Waits(Wait),
+    Waits(WaitEntry),
     /// An instance on it does not serve.
     Down {
         /// Of this service.
         service: ServiceName,
         /// What has to be over before it can; nothing if it may come to serve by itself.
-        behind: BTreeSet<Wait>,
+        behind: BTreeSet<WaitEntry>,
     },
 }
 
 /// Who waits, on which machines.
 #[derive(Debug, Clone, Default)]
-pub struct Waits {
-    facts: Map<Fact, Set<NodeName>>,
-    of: Map<NodeName, Arc<BTreeSet<Fact>>>,
-    circles: Arc<Vec<Vec<Member>>>,
+pub struct WaitIndex {
+    facts: Map<WaitCause, Set<NodeName>>,
+    of: Map<NodeName, Arc<BTreeSet<WaitCause>>>,
+    wait_cycles: Arc<Vec<Vec<CycleMember>>>,
 }
 
-impl Waits {
+impl WaitIndex {
     /// What is waited for in a circle: each circle once, from the member whose name comes first.
     #[must_use]
-    pub const fn circles(&self) -> &Arc<Vec<Vec<Member>>> {
-        &self.circles
+    pub const fn wait_cycles(&self) -> &Arc<Vec<Vec<CycleMember>>> {
+        &self.wait_cycles
     }
 
     /// Whether a member still waits on the machine it is named with.
     #[must_use]
-    pub fn has(&self, member: &Member) -> bool {
+    pub fn has(&self, member: &CycleMember) -> bool {
         self.on(&member.node).any(|wait| wait.who == member.who && wait.lacks.contains(&member.waits_for))
     }
 
     /// What on a machine waits.
-    pub fn on<'a>(&'a self, node: &NodeName) -> impl Iterator<Item = &'a Wait> + use<'a> {
+    pub fn on<'a>(&'a self, node: &NodeName) -> impl Iterator<Item = &'a WaitEntry> + use<'a> {
         self.of.get(node).into_iter().flat_map(|facts| facts.iter()).filter_map(|fact| match fact {
-            Fact::Waits(wait) => Some(wait),
-            Fact::Down { .. } => None,
+            WaitCause::Waits(wait) => Some(wait),
+            WaitCause::Down { .. } => None,
         })
     }
 
     /// Takes in what a machine has to do with waiting now, and looks for circles if that brought something new or ended
     /// something.
-    pub(super) fn put(&mut self, node: &NodeName, facts: BTreeSet<Fact>) {
+    pub(super) fn put(&mut self, node: &NodeName, facts: BTreeSet<WaitCause>) {
         if self.note(node, facts) {
             self.look();
         }
     }
 
-    /// As [`Waits::put`], without looking for circles; whether a kind came or went, or the machine named for it changed.
-    pub(super) fn note(&mut self, node: &NodeName, facts: BTreeSet<Fact>) -> bool {
+    /// As [`WaitIndex::put`], without looking for circles; whether a kind came or went, or the machine named for it changed.
+    pub(super) fn note(&mut self, node: &NodeName, facts: BTreeSet<WaitCause>) -> bool {
         let before = self.of.get(node).cloned().unwrap_or_default();
         if *before == facts {
             return false;
@@ -107,41 +107,41 @@ impl Waits {
 
     /// Looks for circles.
     pub(super) fn look(&mut self) {
-        let found = Graph::of(&self.facts).circles();
-        let members = |path: Vec<(&Wait, &ServiceName)>| {
-            let member = |(wait, service): (&Wait, &ServiceName)| {
+        let found = Graph::of(&self.facts).wait_cycles();
+        let members = |path: Vec<(&WaitEntry, &ServiceName)>| {
+            let member = |(wait, service): (&WaitEntry, &ServiceName)| {
                 let node =
-                    self.facts.get(&Fact::Waits(wait.clone())).and_then(|nodes| nodes.first().cloned());
-                node.map(|node| Member { who: wait.who.clone(), node, waits_for: service.clone() })
+                    self.facts.get(&WaitCause::Waits(wait.clone())).and_then(|nodes| nodes.first().cloned());
+                node.map(|node| CycleMember { who: wait.who.clone(), node, waits_for: service.clone() })
             };
             path.into_iter().filter_map(member).collect()
         };
-        self.circles = Arc::new(found.into_iter().map(members).collect());
+        self.wait_cycles = Arc::new(found.into_iter().map(members).collect());
     }
 }
 
 /// A way through the graph: who waits, each with what it waits for.
-type Path<'a> = Vec<(&'a Wait, &'a ServiceName)>;
+type Path<'a> = Vec<(&'a WaitEntry, &'a ServiceName)>;
 
 /// Those that cannot go on, whatever anybody else does, and the services they are stuck at.
 struct Graph<'a> {
-    stuck: BTreeSet<&'a Wait>,
-    down: BTreeMap<&'a ServiceName, Vec<&'a BTreeSet<Wait>>>,
+    stuck: BTreeSet<&'a WaitEntry>,
+    down: BTreeMap<&'a ServiceName, Vec<&'a BTreeSet<WaitEntry>>>,
 }
 
 impl<'a> Graph<'a> {
-    fn of(facts: &'a Map<Fact, Set<NodeName>>) -> Self {
+    fn of(facts: &'a Map<WaitCause, Set<NodeName>>) -> Self {
         let mut graph = Self { stuck: BTreeSet::new(), down: BTreeMap::new() };
         for fact in facts.keys() {
             match fact {
-                Fact::Waits(wait) => drop(graph.stuck.insert(wait)),
-                Fact::Down { service, behind } => graph.down.entry(service).or_default().push(behind),
+                WaitCause::Waits(wait) => drop(graph.stuck.insert(wait)),
+                WaitCause::Down { service, behind } => graph.down.entry(service).or_default().push(behind),
             }
         }
         // Whoever lacks nothing that is stuck may go on, and then those who wait for it, until nobody is left who may.
         loop {
-            let stays = |wait: &&Wait| wait.lacks.iter().any(|service| graph.is_stuck_at(service));
-            let stuck: BTreeSet<&Wait> = graph.stuck.iter().copied().filter(stays).collect();
+            let stays = |wait: &&WaitEntry| wait.lacks.iter().any(|service| graph.is_stuck_at(service));
+            let stuck: BTreeSet<&WaitEntry> = graph.stuck.iter().copied().filter(stays).collect();
             if stuck.len() == graph.stuck.len() {
                 return graph;
             }
@@ -157,7 +157,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Whom one is stuck behind, each with the service.
-    fn next(&self, wait: &'a Wait) -> impl Iterator<Item = (&'a ServiceName, &'a Wait)> {
+    fn next(&self, wait: &'a WaitEntry) -> impl Iterator<Item = (&'a ServiceName, &'a WaitEntry)> {
         let lacks = wait.lacks.iter().filter(|service| self.is_stuck_at(service));
         lacks.flat_map(move |service| {
             let behind = self.down.get(service).into_iter().flatten().flat_map(|behind| behind.iter());
@@ -166,14 +166,14 @@ impl<'a> Graph<'a> {
     }
 
     /// For everyone in a circle the shortest that it is in, each once, and from its first member.
-    fn circles(&self) -> Vec<Path<'a>> {
+    fn wait_cycles(&self) -> Vec<Path<'a>> {
         let mut found: BTreeMap<Vec<(&Waiter, &ServiceName)>, Path<'a>> = BTreeMap::new();
-        let mut named: BTreeSet<&Wait> = BTreeSet::new();
+        let mut named: BTreeSet<&WaitEntry> = BTreeSet::new();
         for start in &self.stuck {
             if named.contains(start) {
                 continue;
             }
-            let Some(mut path) = self.around(start) else { continue };
+            let Some(mut path) = self.environment(start) else { continue };
             named.extend(path.iter().map(|(wait, _)| *wait));
             let first = path.iter().enumerate().min_by_key(|(_, of)| **of).map_or(0, |(at, _)| at);
             path.rotate_left(first);
@@ -186,13 +186,13 @@ impl<'a> Graph<'a> {
     }
 
     /// The shortest way from one back to itself.
-    fn around(&self, start: &'a Wait) -> Option<Path<'a>> {
-        let mut from: BTreeMap<&Wait, (&'a Wait, &'a ServiceName)> = BTreeMap::new();
+    fn environment(&self, start: &'a WaitEntry) -> Option<Path<'a>> {
+        let mut from: BTreeMap<&WaitEntry, (&'a WaitEntry, &'a ServiceName)> = BTreeMap::new();
         let mut queue = VecDeque::from([start]);
         while let Some(at) = queue.pop_front() {
             for (service, next) in self.next(at) {
                 if next == start {
-                    let back = |(wait, _): &(&'a Wait, _)| from.get(wait).copied();
+                    let back = |(wait, _): &(&'a WaitEntry, _)| from.get(wait).copied();
                     let mut path: Path<'a> = successors(Some((at, service)), back).collect();
                     path.reverse();
                     return Some(path);

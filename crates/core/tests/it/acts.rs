@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use bellwether_core::records::entity::Entity;
-use bellwether_core::records::freeze::{Freeze, Scope, Strength};
-use bellwether_core::records::policy::line::Stage;
-use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
-use bellwether_core::rollout::operate::{self, Refusal};
-use bellwether_core::rollout::sighting::{Contact, Doing, Health};
+use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
+use bellwether_core::records::policy::ordering::PolicyStage;
+use bellwether_core::records::policy::{OnFailure, Policy, PolicyDraft, Supersede};
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
+use bellwether_core::rollout::observation::PresenceState;
+use bellwether_core::rollout::operations::{self, OperationRefusal};
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::percent::{Amount, Percent};
@@ -32,7 +33,7 @@ pub(crate) enum Act {
     OldReport(u8, u8),
     ByHand(u8, u8),
     Applying(u8),
-    Contact(u8, Contact),
+    Contact(u8, PresenceState),
     Hold(u8, bool),
     Join(u8, u8),
     Leave(u8),
@@ -53,12 +54,12 @@ pub(crate) enum Act {
     Restart,
 }
 
-fn contact() -> impl Strategy<Value = Contact> {
+fn contact() -> impl Strategy<Value = PresenceState> {
     prop_oneof![
-        3 => Just(Contact::Up),
-        1 => Just(Contact::Suspect),
-        1 => Just(Contact::Unreachable),
-        1 => Just(Contact::Never),
+        3 => Just(PresenceState::Up),
+        1 => Just(PresenceState::Suspect),
+        1 => Just(PresenceState::Unreachable),
+        1 => Just(PresenceState::Never),
     ]
 }
 
@@ -114,7 +115,7 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
         let (stages, max_unavailable, domain, order, progress) = further;
         let (soak, apply, fail_fast, retries, on_failure, supersede) = rest;
         let rollback = if rollback.is_zero() { Amount::Count(1) } else { rollback };
-        Policy::new(Draft {
+        Policy::new(PolicyDraft {
             batch: Some(batch),
             success: Percent::new(success),
             // A success of everything leaves nothing to fail: a count beside it is refused.
@@ -132,15 +133,15 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
             domain: ["zone", "zone:c,a"].get(usize::from(domain)).and_then(|text| text.parse().ok()),
             order: ["shuffle:3", "label:zone"].get(usize::from(order)).and_then(|text| text.parse().ok()),
             progress: progress.map(|progress| Span::from_secs(soak + progress)),
-            ..Draft::default()
+            ..PolicyDraft::default()
         })
         .unwrap()
     })
 }
 
 /// None, or a few that grow.
-fn stages() -> impl Strategy<Value = Vec<Stage>> {
-    let stage = |text: &str| text.parse::<Stage>().unwrap();
+fn stages() -> impl Strategy<Value = Vec<PolicyStage>> {
+    let stage = |text: &str| text.parse::<PolicyStage>().unwrap();
     prop_oneof![
         3 => Just(Vec::new()),
         1 => Just(vec![stage("1"), stage("100%")]),
@@ -164,25 +165,29 @@ impl World {
             Act::Comply(target) => self.comply(*target),
             Act::Start(number) => self.person(|world| {
                 let intent = world.intent("");
-                operate::start(&world.entity, &world.progress, version(*number), intent)
+                operations::start(&world.entity, &world.progress, version(*number), intent)
             }),
             Act::Retry => {
-                self.person(|world| operate::retry(&world.entity, &world.progress, None, world.intent("")));
+                self.person(|world| {
+                    operations::retry(&world.entity, &world.progress, None, world.intent(""))
+                });
             }
-            Act::Undo => self.person(|world| operate::undo(&world.entity, &world.progress, world.intent(""))),
+            Act::Undo => {
+                self.person(|world| operations::undo(&world.entity, &world.progress, world.intent("")))
+            }
             Act::Abort => {
-                self.person(|world| operate::abort(&world.entity, &world.progress, world.intent("")))
+                self.person(|world| operations::abort(&world.entity, &world.progress, world.intent("")))
             }
             Act::Pause => {
-                self.person(|world| operate::pause(&world.entity, &world.progress, world.intent("")))
+                self.person(|world| operations::pause(&world.entity, &world.progress, world.intent("")))
             }
-            Act::Resume => self.person(|world| operate::resume(&world.entity, &world.progress)),
+            Act::Resume => self.person(|world| operations::resume(&world.entity, &world.progress)),
             Act::Policy(policy) => self.set_policy(Policy::clone(policy)),
             Act::Approve => self.person(|world| {
-                operate::approve(&world.entity, world.active().as_ref(), None, world.intent(""))
+                operations::approve(&world.entity, world.active().as_ref(), None, world.intent(""))
             }),
             Act::Freeze(scope, stop) => self.freeze(*scope, *stop),
-            Act::Thaw => self.around.freezes.clear(),
+            Act::Thaw => self.environment.freezes.clear(),
             Act::ClockBack(seconds) => self.now = self.now.minus(Span::from_secs(u64::from(*seconds))),
             Act::Restart | Act::Crash(_) => self.board = self.rebuilt(),
             Act::Join(target, number) => {
@@ -199,14 +204,14 @@ impl World {
             | Act::Label(target, _)
             | Act::Waits(target)
             | Act::Leave(target) => {
-                if self.sightings.contains_key(&name(*target)) {
+                if self.observations.contains_key(&name(*target)) {
                     self.target_acts(&name(*target), act);
                 }
             }
         }
     }
 
-    fn person(&mut self, operation: impl FnOnce(&Self) -> Result<Entity, Refusal>) {
+    fn person(&mut self, operation: impl FnOnce(&Self) -> Result<Entity, OperationRefusal>) {
         let result = operation(self);
         drop(self.operate(result));
     }
@@ -215,34 +220,34 @@ impl World {
         let answering = self.assignment(name);
         match act {
             Act::Fail(_) => self.fails(name, 2, "exit code 1"),
-            Act::ChecksFail(_) => self.change(name, |sighting| {
-                sighting.answering = answering;
-                sighting.doing = Doing::Nothing;
-                sighting.health = Health::Failing { evidence: evidence("http 500") };
-                sighting.healthy_since = None;
+            Act::ChecksFail(_) => self.change(name, |observation| {
+                observation.answering = answering;
+                observation.activity = TargetActivity::Nothing;
+                observation.health = TargetHealth::Failing { evidence: evidence("http 500") };
+                observation.healthy_since = None;
             }),
             Act::OldReport(_, number) => {
                 self.runs(name, &version(*number));
                 let older = AssignmentNumber::new(answering.get().saturating_sub(1));
-                self.change(name, |sighting| sighting.answering = older);
+                self.change(name, |observation| observation.answering = older);
             }
             Act::ByHand(_, number) => self.runs(name, &version(*number)),
-            Act::Applying(_) => self.change(name, |sighting| {
-                sighting.answering = answering;
-                sighting.doing = Doing::Applying { attempt: 1 };
+            Act::Applying(_) => self.change(name, |observation| {
+                observation.answering = answering;
+                observation.activity = TargetActivity::Applying { attempt: 1 };
             }),
-            Act::Contact(_, contact) => self.change(name, |sighting| sighting.contact = *contact),
-            Act::Hold(_, on) => self.change(name, |sighting| sighting.held = on.then(|| "disk".into())),
-            Act::Label(_, zone) => self.change(name, |sighting| {
+            Act::Contact(_, contact) => self.change(name, |observation| observation.contact = *contact),
+            Act::Hold(_, on) => self.change(name, |observation| observation.held = on.then(|| "disk".into())),
+            Act::Label(_, zone) => self.change(name, |observation| {
                 let zone = ["zone=a", "zone=b", "zone=c"].get(usize::from(*zone));
                 match zone.map(|label| label.parse().unwrap()) {
-                    Some(label) => sighting.labels.set(label).unwrap(),
-                    None => drop(sighting.labels.remove("zone")),
+                    Some(label) => observation.labels.set(label).unwrap(),
+                    None => drop(observation.labels.remove("zone")),
                 }
             }),
-            Act::Waits(_) => self.change(name, |sighting| {
-                sighting.answering = answering;
-                sighting.doing = Doing::Waiting { reason: "db".into() };
+            Act::Waits(_) => self.change(name, |observation| {
+                observation.answering = answering;
+                observation.activity = TargetActivity::Waiting { reason: "db".into() };
             }),
             Act::Leave(_) => self.see(name, None),
             Act::Time(_)
@@ -267,24 +272,24 @@ impl World {
 
     fn freeze(&mut self, scope: u8, stop: bool) {
         let scope = match scope {
-            0 => Scope::Everything,
-            1 => Scope::Entity("web".parse().unwrap()),
-            2 => Scope::Targets(Selector::parse("zone=a").unwrap()),
-            _ => Scope::Entity("db".parse().unwrap()),
+            0 => FreezeScope::Everything,
+            1 => FreezeScope::Entity("web".parse().unwrap()),
+            2 => FreezeScope::Targets(Selector::parse("zone=a").unwrap()),
+            _ => FreezeScope::Entity("db".parse().unwrap()),
         };
-        let strength = if stop { Strength::Stop } else { Strength::Freeze };
+        let strength = if stop { FreezeKind::Stop } else { FreezeKind::Freeze };
         let (name, by) = ("quiet".parse().unwrap(), "alice".parse().unwrap());
         let until = Some(self.now.plus(Span::from_secs(120)));
         let freeze = Freeze { name, scope, strength, by, why: String::new(), at: self.now, until };
-        self.around.freezes = vec![Arc::new(freeze)];
+        self.environment.freezes = vec![Arc::new(freeze)];
     }
 
     fn comply(&mut self, target: u8) {
         let name = name(target);
-        let Some(sighting) = self.sightings.get(&name) else { return };
+        let Some(observation) = self.observations.get(&name) else { return };
         let told = self.states.get(&name).map(|state| state.version.clone());
-        if let Some(version) = told.or(sighting.running.clone())
-            && sighting.contact == Contact::Up
+        if let Some(version) = told.or(observation.running.clone())
+            && observation.contact == PresenceState::Up
         {
             self.runs(&name, &version);
         }

@@ -1,6 +1,6 @@
 //! The board of a large fleet: folded change by change it answers as one built at once.
 
-use bellwether_core::records::target::{DeadlineClock, Outcome, Purpose, TargetState};
+use bellwether_core::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::Span;
@@ -37,11 +37,11 @@ fn move_one(world: &mut World, what: &Move, target: u16) {
     let state = || TargetState {
         version: version(1),
         rollout: RolloutNumber::ZERO,
-        purpose: Purpose::KnownGood,
+        purpose: AssignmentPurpose::KnownGood,
         assignment: AssignmentNumber::new(1),
         assigned_at: world.now,
         clock: DeadlineClock::Running { from: world.now.minus(Span::from_secs(u64::from(target))) },
-        outcome: Outcome::InFlight,
+        outcome: AssignmentOutcome::InFlight,
     };
     match what {
         Move::Join => world.see(&name, Some(newcomer(Some(&version(1)), world.now))),

@@ -1,12 +1,14 @@
 //! The laws of the rollout engine, after every step of random histories: versions come and go, targets succeed, fail,
 //! fall silent, are held, join and leave, people meddle, and the decider dies between any two writes.
 
-use bellwether_core::decide::rollout::{Verdict, decide};
-use bellwether_core::records::policy::{Draft, OnFailure, Policy};
-use bellwether_core::records::progress::Course;
-use bellwether_core::records::rollout::{Judgement, Rollout};
-use bellwether_core::records::target::{Outcome, Purpose, TargetState};
-use bellwether_core::rollout::sighting::{Contact, Doing, Health};
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::decide::rollout::verdict::RolloutVerdict;
+use bellwether_core::records::policy::{OnFailure, Policy, PolicyDraft};
+use bellwether_core::records::progress::RolloutActivity;
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
+use bellwether_core::records::rollout::{Rollout, VersionJudgement};
+use bellwether_core::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
+use bellwether_core::rollout::observation::PresenceState;
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::percent::Amount;
@@ -16,8 +18,8 @@ use crate::acts::{Act, TARGETS, act, policy};
 use crate::world::World;
 
 impl World {
-    fn flying(&self) -> u64 {
-        let members = self.states.iter().filter(|(name, _)| self.sightings.contains_key(*name));
+    fn in_flight(&self) -> u64 {
+        let members = self.states.iter().filter(|(name, _)| self.observations.contains_key(*name));
         members.filter(|(_, state)| state.is_in_flight()).count() as u64
     }
 
@@ -25,15 +27,15 @@ impl World {
     fn failed(&self, rollout: &Rollout) -> u64 {
         let counts = |state: &&TargetState| {
             state.rollout == rollout.number
-                && matches!(state.purpose, Purpose::Turn | Purpose::Adopted)
-                && matches!(state.outcome, Outcome::Failed { .. })
+                && matches!(state.purpose, AssignmentPurpose::Update | AssignmentPurpose::Adopted)
+                && matches!(state.outcome, AssignmentOutcome::Failed { .. })
         };
         self.states.values().filter(counts).count() as u64
     }
 
     /// Failures that the policy tolerates among this world's targets, reckoned without the engine.
     fn tolerated(&self) -> u64 {
-        let targets = self.sightings.len() as u64;
+        let targets = self.observations.len() as u64;
         let needed = (targets * u64::from(self.entity.policy.success.get())).div_ceil(100).max(1);
         let left = targets.saturating_sub(needed);
         match self.entity.policy.failures {
@@ -61,17 +63,17 @@ fn handed_out<'a>(before: &World, after: &'a World) -> Vec<(&'a TargetName, &'a 
 /// The laws that hold after any write, complete or cut short.
 fn check_any(before: &World, after: &World) {
     let policy = &after.entity.policy;
-    let targets = after.sightings.len() as u64;
+    let targets = after.observations.len() as u64;
     let told = handed_out(before, after);
     let fresh = told.iter().any(|(_, state, was_flying)| state.is_in_flight() && !was_flying);
-    let back = told.iter().any(|(_, state, _)| state.purpose == Purpose::Rollback);
+    let back = told.iter().any(|(_, state, _)| state.purpose == AssignmentPurpose::Rollback);
     let batch = policy.batch.of_at_least_one(targets);
     let most = if back { batch.max(policy.rollback.of_at_least_one(targets)) } else { batch };
-    assert!(!fresh || after.flying() <= most, "{} in flight, {most} at once", after.flying());
+    assert!(!fresh || after.in_flight() <= most, "{} in flight, {most} at once", after.in_flight());
     for (name, state, _) in &told {
         let version = Some(&state.version);
         let slots = [after.progress.rolling.as_ref(), after.progress.last_known_good.as_ref()];
-        let runs = after.sightings.get(*name).and_then(|sighting| sighting.running.as_ref());
+        let runs = after.observations.get(*name).and_then(|observation| observation.running.as_ref());
         let adopted = !state.is_in_flight() && runs == version;
         assert!(
             adopted || slots.contains(&version),
@@ -85,53 +87,54 @@ fn check_any(before: &World, after: &World) {
 
 /// Whether a target does not serve, or may not soon, reckoned without the engine.
 fn is_unavailable(world: &World, name: &TargetName) -> bool {
-    let Some(seen) = world.sightings.get(name) else { return false };
+    let Some(seen) = world.observations.get(name) else { return false };
     world.states.get(name).is_some_and(TargetState::is_in_flight)
-        || matches!(seen.contact, Contact::Unreachable | Contact::Never)
-        || matches!(seen.health, Health::Failing { .. })
-        || matches!(seen.doing, Doing::Failed { .. })
+        || matches!(seen.contact, PresenceState::Unreachable | PresenceState::Never)
+        || matches!(seen.health, TargetHealth::Failing { .. })
+        || matches!(seen.activity, TargetActivity::Failed { .. })
         || seen.running.is_none()
 }
 
 fn unavailable(world: &World) -> u64 {
-    world.sightings.keys().filter(|name| is_unavailable(world, name)).count() as u64
+    world.observations.keys().filter(|name| is_unavailable(world, name)).count() as u64
 }
 
 /// The laws of handing out turns: stages, domains, what may be unavailable, freezes.
 fn check_turns(before: &World, after: &World) {
     let told = handed_out(before, after);
-    let flying = || told.iter().filter(|(_, state, _)| state.is_in_flight());
-    let stop = after.around.stop(&after.entity.name, after.now).is_some();
-    assert!(!stop || flying().next().is_none(), "handed out although stopped");
-    let turns: Vec<_> = flying().filter(|(_, state, _)| state.purpose == Purpose::Turn).collect();
-    let frozen = after.around.freeze(&after.entity.name, after.now).is_some();
+    let in_flight = || told.iter().filter(|(_, state, _)| state.is_in_flight());
+    let stop = after.environment.stop(&after.entity.name, after.now).is_some();
+    assert!(!stop || in_flight().next().is_none(), "handed out although stopped");
+    let turns: Vec<_> =
+        in_flight().filter(|(_, state, _)| state.purpose == AssignmentPurpose::Update).collect();
+    let frozen = after.environment.freeze(&after.entity.name, after.now).is_some();
     assert!(!frozen || turns.is_empty(), "took a turn although frozen");
     for (name, _, _) in &turns {
-        let labels = &after.sightings[*name].labels;
+        let labels = &after.observations[*name].labels;
         assert!(
-            after.around.freeze_of(name, labels, after.now).is_none(),
+            after.environment.freeze_of(name, labels, after.now).is_none(),
             "{name} took a turn although frozen"
         );
     }
     let fresh: Vec<_> = turns.iter().filter(|(_, _, was_flying)| !was_flying).collect();
     if let (Some(domain), false) = (&after.entity.policy.domain, fresh.is_empty()) {
-        let zone = |name: &TargetName| after.sightings[name].labels.get(&domain.key).map(str::to_owned);
+        let zone = |name: &TargetName| after.observations[name].labels.get(&domain.key).map(str::to_owned);
         let zones: std::collections::BTreeSet<_> = fresh.iter().map(|(name, _, _)| zone(name)).collect();
         assert!(zones.len() <= 1, "turns in several domains at once: {zones:?}");
     }
-    let back = flying().any(|(_, state, _)| state.purpose == Purpose::Rollback);
+    let back = in_flight().any(|(_, state, _)| state.purpose == AssignmentPurpose::Rollback);
     if let (Some(most), false, false) = (after.entity.policy.max_unavailable, fresh.is_empty(), back) {
-        let most = most.of_at_least_one(after.sightings.len() as u64);
+        let most = most.of_at_least_one(after.observations.len() as u64);
         let (was, is) = (unavailable(before), unavailable(after));
         assert!(is <= most.max(was), "{is} unavailable after {was}, {most} may be");
     }
     if let (Some(rollout), false) = (after.active(), fresh.is_empty())
         && let Some(stage) = after.entity.policy.stages.get(rollout.stage.at as usize)
     {
-        let cap = stage.upto.of_at_least_one(after.sightings.len() as u64);
+        let cap = stage.upto.of_at_least_one(after.observations.len() as u64);
         let turned = |(name, state): &(&TargetName, &TargetState)| {
-            let turn = matches!(state.purpose, Purpose::Turn);
-            turn && state.rollout == rollout.number && after.sightings.contains_key(*name)
+            let turn = matches!(state.purpose, AssignmentPurpose::Update);
+            turn && state.rollout == rollout.number && after.observations.contains_key(*name)
         };
         let turned = after.states.iter().filter(turned).count() as u64;
         assert!(turned <= cap, "{turned} had their turn, the stage ends at {cap}");
@@ -148,16 +151,16 @@ fn check_pass(before: &World, after: &World) {
     }
     assert_eq!(after.progress.rolling.is_some(), after.progress.active().is_some());
     assert!(after.states.iter().all(|(name, state)| {
-        after.sightings.contains_key(name) || matches!(state.outcome, Outcome::Failed { .. })
+        after.observations.contains_key(name) || matches!(state.outcome, AssignmentOutcome::Failed { .. })
     }));
     if let Some(rollout) = after.active()
-        && matches!(after.progress.course, Course::Forward(_))
+        && matches!(after.progress.activity, RolloutActivity::RollingForward(_))
         && after.entity.policy.on_failure != OnFailure::Continue
-        && !matches!(rollout.judgement, Judgement::Good { .. })
+        && !matches!(rollout.judgement, VersionJudgement::Good { .. })
     {
         let (failed, tolerated) = (after.failed(&rollout), after.tolerated().max(rollout.waived.failed));
         let turned = |(_, state, _): &(&TargetName, &TargetState, bool)| {
-            state.purpose == Purpose::Turn && state.is_in_flight()
+            state.purpose == AssignmentPurpose::Update && state.is_in_flight()
         };
         let turns = handed_out(before, after).into_iter().filter(turned).count();
         assert!(failed <= tolerated || turns == 0, "{failed} failed, {tolerated} tolerated, {turns} told");
@@ -170,20 +173,23 @@ fn check_pass(before: &World, after: &World) {
 /// A version becomes good only when somebody runs it and no more failed than is tolerated.
 fn check_promotion(after: &World) {
     let good = after.progress.last_known_good.as_ref().unwrap();
-    let judged = |rollout: &&Rollout| matches!(rollout.judgement, Judgement::Good { .. });
+    let judged = |rollout: &&Rollout| matches!(rollout.judgement, VersionJudgement::Good { .. });
     let rollout =
         after.rollouts.values().rev().filter(judged).find(|rollout| rollout.version == *good).unwrap();
-    let figures = rollout.figures;
+    let counts = rollout.counts;
     let tolerated = after.tolerated().max(rollout.waived.failed);
-    assert!(figures.succeeded >= 1, "{good} became good without a success: {figures:?}");
-    assert!(figures.failed <= tolerated || rollout.is_over(), "{good} became good: {figures:?}, {tolerated}");
+    assert!(counts.succeeded >= 1, "{good} became good without a success: {counts:?}");
+    assert!(counts.failed <= tolerated || rollout.is_over(), "{good} became good: {counts:?}, {tolerated}");
 }
 
 /// The board that was folded change by change answers as one built from the records.
 pub(crate) fn check_fold(world: &World) {
     let rebuilt = world.rebuilt();
-    assert_eq!(world.board.figures(), rebuilt.figures());
-    assert_eq!(decide(&world.board, &world.around, world.now), decide(&rebuilt, &world.around, world.now));
+    assert_eq!(world.board.counts(), rebuilt.counts());
+    assert_eq!(
+        decide(&world.board, &world.environment, world.now),
+        decide(&rebuilt, &world.environment, world.now)
+    );
     assert_eq!(why_rollout(&world.board), why_rollout(&rebuilt));
     assert!(world.board.targets().eq(rebuilt.targets()));
     for target in rebuilt.targets() {
@@ -194,7 +200,7 @@ pub(crate) fn check_fold(world: &World) {
 }
 
 /// The decider dies after so many writes; another one starts from the records and continues.
-fn cut_short(before: &World, verdict: &Verdict, writes: usize) -> World {
+fn cut_short(before: &World, verdict: &RolloutVerdict, writes: usize) -> World {
     let mut world = before.clone();
     world.apply_first(verdict.clone(), writes);
     check_any(before, &world);
@@ -209,7 +215,7 @@ fn cut_short(before: &World, verdict: &Verdict, writes: usize) -> World {
 fn step(world: &mut World, act: &Act) {
     world.act(act);
     let before = world.clone();
-    let verdict = decide(&world.board, &world.around, world.now);
+    let verdict = decide(&world.board, &world.environment, world.now);
     let all = verdict.rollouts.len() + usize::from(verdict.progress.is_some()) + verdict.targets.len();
     for writes in 1..all {
         cut_short(&before, &verdict, writes);
@@ -227,16 +233,16 @@ fn step(world: &mut World, act: &Act) {
 
 /// From here on nothing goes wrong any more, and a person resumes what stands still.
 fn heal(world: &mut World) {
-    let calm = Draft { batch: "2".parse().ok(), soak: "10s".parse().ok(), ..Draft::default() };
+    let calm = PolicyDraft { batch: "2".parse().ok(), soak: "10s".parse().ok(), ..PolicyDraft::default() };
     world.set_policy(Policy::new(calm).unwrap());
-    if world.sightings.is_empty() {
+    if world.observations.is_empty() {
         world.act(&Act::Join(0, 1));
     }
-    let names: Vec<_> = world.sightings.keys().cloned().collect();
+    let names: Vec<_> = world.observations.keys().cloned().collect();
     for name in &names {
-        world.change(name, |sighting| {
-            sighting.contact = Contact::Up;
-            sighting.held = None;
+        world.change(name, |observation| {
+            observation.contact = PresenceState::Up;
+            observation.held = None;
         });
     }
     for _ in 0..120 {
@@ -244,7 +250,7 @@ fn heal(world: &mut World) {
         step(world, &Act::Resume);
         step(world, &Act::ComplyAll);
         step(world, &Act::Time(10));
-        if world.progress.active().is_none() && world.flying() == 0 {
+        if world.progress.active().is_none() && world.in_flight() == 0 {
             break;
         }
     }
@@ -254,10 +260,10 @@ fn check_ended(world: &World) {
     let newest = world.newest().map(|rollout| rollout.state.to_string());
     assert_eq!(world.progress.active(), None, "after all faults are gone it is still {newest:?}");
     assert_eq!(world.progress.handled, world.entity.last_request(), "a request was never acted on");
-    assert_eq!(world.flying(), 0, "someone is in flight for ever");
+    assert_eq!(world.in_flight(), 0, "someone is in flight for ever");
     let good = world.progress.last_known_good.as_ref();
-    if world.progress.course == Course::Settled && good.is_some() {
-        for name in world.sightings.keys() {
+    if world.progress.activity == RolloutActivity::Settled && good.is_some() {
+        for name in world.observations.keys() {
             let told = world.states.get(name).map(|state| &state.version);
             assert_eq!(told, good, "{name} was left behind");
         }

@@ -1,9 +1,9 @@
 //! The engine as a library: one thread through it as a controller would use it.
 
-use bellwether_core::records::policy::{Draft, Policy};
-use bellwether_core::records::rollout::State;
-use bellwether_core::rollout::engine::{Engine, Report};
-use bellwether_core::rollout::operate::{self, Intent};
+use bellwether_core::records::policy::{Policy, PolicyDraft};
+use bellwether_core::records::rollout::RolloutState;
+use bellwether_core::rollout::operations::{self, Intent};
+use bellwether_core::trial::engine::{Engine, TargetReport};
 use bellwether_core::words::name::{EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
@@ -16,7 +16,7 @@ struct Controller {
 }
 
 impl Controller {
-    fn new(namespace: &str, draft: Draft) -> Self {
+    fn new(namespace: &str, draft: PolicyDraft) -> Self {
         let (namespace, entity) = (namespace.parse().unwrap(), "web".parse().unwrap());
         let mut engine = Engine::new();
         let now = Timestamp::from_millis(1_000_000);
@@ -32,10 +32,10 @@ impl Controller {
 
     /// Reports targets, each as `name=version`, and gives back what they are to run.
     fn report(&mut self, targets: &str) -> String {
-        let reports: Vec<Report> = targets
+        let reports: Vec<TargetReport> = targets
             .split(' ')
             .map(|target| target.split_once('=').unwrap())
-            .map(|(name, running)| Report {
+            .map(|(name, running)| TargetReport {
                 target: name.parse().unwrap(),
                 running: running.parse().ok(),
                 error: None,
@@ -58,8 +58,8 @@ impl Controller {
     }
 }
 
-fn one_at_a_time() -> Draft {
-    Draft { batch: "1".parse().ok(), soak: Some(Span::from_secs(10)), ..Draft::default() }
+fn one_at_a_time() -> PolicyDraft {
+    PolicyDraft { batch: "1".parse().ok(), soak: Some(Span::from_secs(10)), ..PolicyDraft::default() }
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn time_alone_ends_what_nobody_reports() {
     web.report("a=v1");
     let states: Vec<_> =
         web.engine.history(&web.namespace, &web.entity).map(|rollout| rollout.state.clone()).collect();
-    assert_eq!(states, [State::Succeeded, State::RolledBack]);
+    assert_eq!(states, [RolloutState::Succeeded, RolloutState::RolledBack]);
     let kinds: Vec<_> =
         web.engine.take_events(&web.namespace, &web.entity).iter().map(|event| event.kind).collect();
     assert!(kinds.contains(&"target.failed") && kinds.ends_with(&["rollout.rolled_back"]), "{kinds:?}");
@@ -115,12 +115,12 @@ fn a_pause_holds_and_a_removed_target_is_no_target() {
     let (now, intent) = (web.now, Intent::of("alice".parse().unwrap(), web.now));
     let (namespace, entity) = (web.namespace.clone(), web.entity.clone());
     web.engine
-        .operate(&namespace, &entity, now, |entity, progress| operate::pause(entity, progress, intent))
+        .operate(&namespace, &entity, now, |entity, progress| operations::pause(entity, progress, intent))
         .unwrap();
     web.report("a=v1");
     web.pass(10);
     assert_eq!(web.report("b=v0"), "b=-", "paused");
-    web.engine.operate(&namespace, &entity, now, operate::resume).unwrap();
+    web.engine.operate(&namespace, &entity, now, operations::resume).unwrap();
     web.engine.remove(&namespace, &entity, &"b".parse().unwrap(), now);
     assert_eq!(web.good().as_deref(), Some("v1"), "a is the only one left, and it is well");
 }

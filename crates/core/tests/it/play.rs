@@ -21,7 +21,7 @@
 //! expect in flight: web-1                 exactly these have no verdict yet
 //! expect number web-1: 2                  it was told something twice
 //! expect succeeded | failed | unreachable: web-1
-//! expect state running                    of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
+//! expect state in progress                of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
 //! expect good v1 | bad v2 | target v2 | rolling v2        or "none"
 //! expect refused: text | why: text | why web-1: text      contained in the answer
 //! expect event rollout.started | no event target.failed   since the last "when"
@@ -39,16 +39,17 @@
 //!
 //! A `when` with ` & ` has several things happen before one pass.
 
-mod around;
+mod environment;
 mod policy;
 
 use std::collections::BTreeMap;
 
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::records::progress::Progress;
-use bellwether_core::records::target::{Outcome, TargetState};
-use bellwether_core::rollout::operate;
-use bellwether_core::rollout::sighting::{Contact, Doing, Health, Sighting};
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
+use bellwether_core::records::target::{AssignmentOutcome, TargetState};
+use bellwether_core::rollout::observation::{Observation, PresenceState};
+use bellwether_core::rollout::operations;
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
 use bellwether_core::words::name::TargetName;
@@ -64,7 +65,7 @@ struct Stage {
     refusal: String,
     dies_after: Option<usize>,
     wake: Option<Span>,
-    left: BTreeMap<TargetName, Sighting>,
+    left: BTreeMap<TargetName, Observation>,
 }
 
 /// Performs a play; stops at the first line that does not hold.
@@ -99,7 +100,7 @@ impl Stage {
             }
             Ok(())
         } else if let Some((names, label)) = line.split_once(" labelled ") {
-            around::label(&mut self.world, names, label)
+            environment::label(&mut self.world, names, label)
         } else if let Some(time) = line.strip_prefix("the clock shows ") {
             let shown: jiff::Timestamp = time.parse().map_err(|error| format!("{error}"))?;
             self.world.now = Timestamp::from_millis(shown.as_millisecond().try_into().unwrap());
@@ -125,7 +126,7 @@ impl Stage {
             self.happen(part.trim())?;
         }
         if let Some(writes) = self.dies_after.take() {
-            let verdict = decide(&self.world.board, &self.world.around, self.world.now);
+            let verdict = decide(&self.world.board, &self.world.environment, self.world.now);
             self.world.apply_first(verdict, writes);
             self.world.board = self.world.rebuilt();
             return Ok(());
@@ -148,7 +149,7 @@ impl Stage {
             self.dies_after = Some(count.ok_or("after how many writes?")?);
         } else if line == "told ones comply" {
             self.comply();
-        } else if let Some(result) = around::happen(&mut self.world, line) {
+        } else if let Some(result) = environment::happen(&mut self.world, line) {
             result?;
         } else if is_operation(line) {
             self.operate(line);
@@ -166,7 +167,12 @@ impl Stage {
         let told: Vec<_> =
             told.into_iter().map(|(name, state)| (name.clone(), state.version.clone())).collect();
         for (name, version) in told {
-            if self.world.sightings.get(&name).is_some_and(|sighting| sighting.contact == Contact::Up) {
+            if self
+                .world
+                .observations
+                .get(&name)
+                .is_some_and(|observation| observation.contact == PresenceState::Up)
+            {
                 self.world.runs(&name, &version);
             }
         }
@@ -174,8 +180,8 @@ impl Stage {
 
     fn join(&mut self, name: &TargetName, version: &str) {
         let version = (version != "nothing").then(|| self::version(version));
-        let sighting = newcomer(version.as_ref(), self.world.now);
-        self.world.see(name, Some(sighting));
+        let observation = newcomer(version.as_ref(), self.world.now);
+        self.world.see(name, Some(observation));
     }
 
     fn operate(&mut self, line: &str) {
@@ -184,23 +190,23 @@ impl Stage {
         let (entity, progress) = (&world.entity, &world.progress);
         let (operation, argument) = line.split_once(' ').unwrap_or((line, ""));
         let result = match operation {
-            "start" => operate::start(entity, progress, version(argument), intent),
+            "start" => operations::start(entity, progress, version(argument), intent),
             "unheard" => {
                 let unheard = Progress { handled: progress.handled, ..Progress::default() };
-                operate::start(entity, &unheard, version(argument.trim_start_matches("start ")), intent)
+                operations::start(entity, &unheard, version(argument.trim_start_matches("start ")), intent)
             }
             "retry" => {
                 let version = (!argument.is_empty()).then(|| version(argument));
-                operate::retry(entity, progress, version, intent)
+                operations::retry(entity, progress, version, intent)
             }
-            "undo" => operate::undo(entity, progress, intent),
+            "undo" => operations::undo(entity, progress, intent),
             "approve" => {
                 let stage = argument.strip_prefix("stage ").and_then(|stage| stage.parse().ok());
-                operate::approve(entity, world.active().as_ref(), stage, intent)
+                operations::approve(entity, world.active().as_ref(), stage, intent)
             }
-            "abort" => operate::abort(entity, progress, intent),
-            "pause" => operate::pause(entity, progress, intent),
-            _ => operate::resume(entity, progress),
+            "abort" => operations::abort(entity, progress, intent),
+            "pause" => operations::pause(entity, progress, intent),
+            _ => operations::resume(entity, progress),
         };
         self.refusal = self.world.operate(result).map(|refusal| refusal.to_string()).unwrap_or_default();
     }
@@ -215,49 +221,55 @@ impl Stage {
             ["fails", "thrice"] => world.fails(name, 3, text),
             ["waits"] => {
                 let answering = world.assignment(name);
-                world.change(name, |sighting| {
-                    sighting.answering = answering;
-                    sighting.doing = Doing::Waiting { reason: text.into() };
+                world.change(name, |observation| {
+                    observation.answering = answering;
+                    observation.activity = TargetActivity::Waiting { reason: text.into() };
                 });
             }
             ["applies"] => {
                 let answering = world.assignment(name);
-                world.change(name, |sighting| {
-                    sighting.answering = answering;
-                    sighting.doing = Doing::Applying { attempt: 1 };
+                world.change(name, |observation| {
+                    observation.answering = answering;
+                    observation.activity = TargetActivity::Applying { attempt: 1 };
                 });
             }
             ["checks", "fail"] => {
                 let answering = world.assignment(name);
-                world.change(name, |sighting| {
-                    sighting.answering = answering;
-                    sighting.health = Health::Failing { evidence: evidence(text) };
-                    sighting.healthy_since = None;
+                world.change(name, |observation| {
+                    observation.answering = answering;
+                    observation.health = TargetHealth::Failing { evidence: evidence(text) };
+                    observation.healthy_since = None;
                 });
             }
             ["still", "says", running] => {
                 world.runs(name, &version(running));
                 let older = AssignmentNumber::new(world.assignment(name).get().saturating_sub(1));
-                world.change(name, |sighting| sighting.answering = older);
+                world.change(name, |observation| observation.answering = older);
             }
-            ["is", "suspect"] => world.change(name, |sighting| sighting.contact = Contact::Suspect),
-            ["is", "unreachable"] => world.change(name, |sighting| sighting.contact = Contact::Unreachable),
-            ["is", "never"] => world.change(name, |sighting| sighting.contact = Contact::Never),
-            ["is", "up"] => world.change(name, |sighting| sighting.contact = Contact::Up),
-            ["is", "held"] => world.change(name, |sighting| sighting.held = Some(text.into())),
-            ["is", "released"] => world.change(name, |sighting| sighting.held = None),
+            ["is", "suspect"] => {
+                world.change(name, |observation| observation.contact = PresenceState::Suspect)
+            }
+            ["is", "unreachable"] => {
+                world.change(name, |observation| observation.contact = PresenceState::Unreachable)
+            }
+            ["is", "never"] => world.change(name, |observation| observation.contact = PresenceState::Never),
+            ["is", "up"] => world.change(name, |observation| observation.contact = PresenceState::Up),
+            ["is", "held"] => world.change(name, |observation| observation.held = Some(text.into())),
+            ["is", "released"] => world.change(name, |observation| observation.held = None),
             ["joins", "on", running] => self.join(name, running),
             ["joins", "unchecked", "on", running] => {
                 self.join(name, running);
-                self.world.change(name, |sighting| sighting.health = Health::NoChecks);
+                self.world.change(name, |observation| observation.health = TargetHealth::NoChecks);
             }
             ["swaps", "to", running] => {
-                let since = world.sightings.get(name).and_then(|sighting| sighting.healthy_since);
+                let since = world.observations.get(name).and_then(|observation| observation.healthy_since);
                 world.runs(name, &version(running));
-                world.change(name, |sighting| sighting.healthy_since = since);
+                world.change(name, |observation| observation.healthy_since = since);
             }
             ["leaves"] => {
-                self.left.extend(world.sightings.get(name).map(|sighting| (name.clone(), sighting.clone())));
+                self.left.extend(
+                    world.observations.get(name).map(|observation| (name.clone(), observation.clone())),
+                );
                 world.see(name, None);
             }
             ["comes", "back"] => world.see(name, self.left.remove(name)),
@@ -276,13 +288,18 @@ impl Stage {
                 same_names(names, self.named(|state| state.version.as_str() == version))
             }
             "in" => same_names(rest.trim_start_matches("flight:"), self.named(TargetState::is_in_flight)),
-            "succeeded" => {
-                same_names(rest, self.named(|state| matches!(state.outcome, Outcome::Succeeded { .. })))
-            }
-            "failed" => same_names(rest, self.named(|state| matches!(state.outcome, Outcome::Failed { .. }))),
-            "unreachable" => {
-                same_names(rest, self.named(|state| matches!(state.outcome, Outcome::Unreachable { .. })))
-            }
+            "succeeded" => same_names(
+                rest,
+                self.named(|state| matches!(state.outcome, AssignmentOutcome::Succeeded { .. })),
+            ),
+            "failed" => same_names(
+                rest,
+                self.named(|state| matches!(state.outcome, AssignmentOutcome::Failed { .. })),
+            ),
+            "unreachable" => same_names(
+                rest,
+                self.named(|state| matches!(state.outcome, AssignmentOutcome::Unreachable { .. })),
+            ),
             "state" => {
                 same(rest, &world.newest().map(|rollout| rollout.state.to_string()).unwrap_or_default())
             }
@@ -308,7 +325,7 @@ impl Stage {
                 contains(text, &why(&world.board, &names_of(name)[0], world.now))
             }
             "event" | "no" => self.expect_event(line),
-            "asked" => around::expect_asked(&self.world, rest),
+            "asked" => environment::expect_asked(&self.world, rest),
             "wake" => same(rest, &self.wake.map_or("never".into(), |wake| format!("in {wake}"))),
             _ => Err("unknown".into()),
         }
@@ -324,7 +341,7 @@ impl Stage {
     }
 
     fn named(&self, is: impl Fn(&TargetState) -> bool) -> Vec<String> {
-        let states = self.world.states.iter().filter(|(name, _)| self.world.sightings.contains_key(*name));
+        let states = self.world.states.iter().filter(|(name, _)| self.world.observations.contains_key(*name));
         states.filter(|(_, state)| is(state)).map(|(name, _)| name.to_string()).collect()
     }
 }

@@ -3,21 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwether_core::decide::rollout::{Verdict, decide};
-use bellwether_core::records::answers::Asked;
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::decide::rollout::verdict::RolloutVerdict;
 use bellwether_core::records::entity::Entity;
-use bellwether_core::records::event::Draft;
+use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::evidence::Evidence;
+use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::records::policy::Policy;
 use bellwether_core::records::progress::Progress;
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::rollout::Rollout;
 use bellwether_core::records::target::TargetState;
-use bellwether_core::rollout::answer::{Answer, absorb};
-use bellwether_core::rollout::around::Around;
 use bellwether_core::rollout::board::Board;
-use bellwether_core::rollout::operate::{Intent, Refusal};
-use bellwether_core::rollout::question::Question;
-use bellwether_core::rollout::sighting::{Contact, Doing, Health, Sighting};
+use bellwether_core::rollout::environment::RolloutEnvironment;
+use bellwether_core::rollout::hook_answer::{HookAnswer, absorb};
+use bellwether_core::rollout::hook_question::HookQuestion;
+use bellwether_core::rollout::observation::{Observation, PresenceState};
+use bellwether_core::rollout::operations::{Intent, OperationRefusal};
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
@@ -33,11 +35,11 @@ pub(crate) struct World {
     pub(crate) progress: Progress,
     pub(crate) rollouts: BTreeMap<RolloutNumber, Rollout>,
     pub(crate) states: BTreeMap<TargetName, TargetState>,
-    pub(crate) sightings: BTreeMap<TargetName, Sighting>,
+    pub(crate) observations: BTreeMap<TargetName, Observation>,
     pub(crate) board: Board,
-    pub(crate) events: Vec<Draft>,
-    pub(crate) around: Around,
-    pub(crate) questions: Vec<Question>,
+    pub(crate) events: Vec<EventDraft>,
+    pub(crate) environment: RolloutEnvironment,
+    pub(crate) questions: Vec<HookQuestion>,
 }
 
 impl World {
@@ -50,10 +52,10 @@ impl World {
             progress: Progress::default(),
             rollouts: BTreeMap::new(),
             states: BTreeMap::new(),
-            sightings: BTreeMap::new(),
+            observations: BTreeMap::new(),
             board,
             events: Vec::new(),
-            around: Around::default(),
+            environment: RolloutEnvironment::default(),
             questions: Vec::new(),
         }
     }
@@ -66,7 +68,7 @@ impl World {
         self.now = self.now.plus(span);
     }
 
-    pub(crate) fn operate(&mut self, result: Result<Entity, Refusal>) -> Option<Refusal> {
+    pub(crate) fn operate(&mut self, result: Result<Entity, OperationRefusal>) -> Option<OperationRefusal> {
         match result {
             Ok(entity) => {
                 self.entity = entity;
@@ -82,19 +84,20 @@ impl World {
         self.board.fold_entity(Arc::new(self.entity.clone()));
     }
 
-    pub(crate) fn see(&mut self, name: &TargetName, sighting: Option<Sighting>) {
-        match &sighting {
-            Some(sighting) => drop(self.sightings.insert(name.clone(), sighting.clone())),
-            None => drop(self.sightings.remove(name)),
+    pub(crate) fn see(&mut self, name: &TargetName, observation: Option<Observation>) {
+        match &observation {
+            Some(observation) => drop(self.observations.insert(name.clone(), observation.clone())),
+            None => drop(self.observations.remove(name)),
         }
-        self.board.fold_sighting(name, sighting);
+        self.board.fold_sighting(name, observation);
     }
 
     /// Changes what is seen of a target.
-    pub(crate) fn change(&mut self, name: &TargetName, change: impl FnOnce(&mut Sighting)) {
-        let mut sighting = self.sightings.get(name).cloned().unwrap_or_else(|| panic!("no target {name}"));
-        change(&mut sighting);
-        self.see(name, Some(sighting));
+    pub(crate) fn change(&mut self, name: &TargetName, change: impl FnOnce(&mut Observation)) {
+        let mut observation =
+            self.observations.get(name).cloned().unwrap_or_else(|| panic!("no target {name}"));
+        change(&mut observation);
+        self.see(name, Some(observation));
     }
 
     /// The number of what a target was last told.
@@ -105,42 +108,42 @@ impl World {
     /// A target reports that it runs a version well, answering what it was told last.
     pub(crate) fn runs(&mut self, name: &TargetName, version: &Version) {
         let (now, answering) = (self.now, self.assignment(name));
-        self.change(name, |sighting| {
-            let same = sighting.running.as_ref() == Some(version);
-            sighting.healthy_since = sighting.healthy_since.filter(|_| same).or(Some(now));
-            sighting.running = Some(version.clone());
-            sighting.answering = answering;
-            sighting.doing = Doing::Nothing;
-            sighting.health = Health::Healthy;
-            sighting.reported_at = now;
+        self.change(name, |observation| {
+            let same = observation.running.as_ref() == Some(version);
+            observation.healthy_since = observation.healthy_since.filter(|_| same).or(Some(now));
+            observation.running = Some(version.clone());
+            observation.answering = answering;
+            observation.activity = TargetActivity::Nothing;
+            observation.health = TargetHealth::Healthy;
+            observation.reported_at = now;
         });
     }
 
     /// A target reports an error about what it was told last.
     pub(crate) fn fails(&mut self, name: &TargetName, attempts: u32, summary: &str) {
         let (answering, evidence) = (self.assignment(name), evidence(summary));
-        self.change(name, |sighting| {
-            sighting.answering = answering;
-            sighting.doing = Doing::Failed { attempts, evidence };
-            sighting.healthy_since = None;
+        self.change(name, |observation| {
+            observation.answering = answering;
+            observation.activity = TargetActivity::Failed { attempts, evidence };
+            observation.healthy_since = None;
         });
     }
 
-    pub(crate) fn apply(&mut self, verdict: Verdict) {
+    pub(crate) fn apply(&mut self, verdict: RolloutVerdict) {
         self.events.extend(verdict.events.clone());
         self.events.extend(verdict.targets.iter().flat_map(|change| change.events.clone()));
         self.apply_first(verdict, usize::MAX);
     }
 
     /// Writes the first so many operations of a verdict; the rest is lost.
-    pub(crate) fn apply_first(&mut self, verdict: Verdict, writes: usize) {
+    pub(crate) fn apply_first(&mut self, verdict: RolloutVerdict, writes: usize) {
         let mut left = writes;
         let mut write = || {
             let room = left > 0;
             left = left.saturating_sub(1);
             room
         };
-        let Verdict { rollouts, progress, targets, .. } = verdict;
+        let RolloutVerdict { rollouts, progress, targets, .. } = verdict;
         for rollout in rollouts.into_iter().filter(|_| write()) {
             if let Some(old) = self.rollouts.get(&rollout.number)
                 && old.is_over()
@@ -172,10 +175,10 @@ impl World {
     }
 
     /// One pass. Deciding again must write nothing.
-    pub(crate) fn decide(&mut self) -> Verdict {
-        let verdict = decide(&self.board, &self.around, self.now);
+    pub(crate) fn decide(&mut self) -> RolloutVerdict {
+        let verdict = decide(&self.board, &self.environment, self.now);
         self.apply(verdict.clone());
-        let again = decide(&self.board, &self.around, self.now);
+        let again = decide(&self.board, &self.environment, self.now);
         assert!(again.is_empty(), "deciding again writes {again:#?}\nafter {verdict:#?}");
         assert_eq!(again.wake, verdict.wake, "deciding again wakes at another time");
         assert_eq!(again.questions, verdict.questions, "deciding again asks something else");
@@ -184,25 +187,26 @@ impl World {
     }
 
     /// A controller answers the question it was asked last.
-    pub(crate) fn answer(&mut self, asked: Asked, answer: Answer) -> Option<()> {
+    pub(crate) fn answer(&mut self, asked: HookPurpose, answer: HookAnswer) -> Option<()> {
         let question = self.questions.iter().find(|question| question.asked() == asked)?.clone();
-        let gone = if let Answer::Removed(gone) = &answer { gone.clone() } else { Vec::new() };
-        let answers = absorb(&self.board, &self.around.answers, &question, answer, self.now);
+        let gone = if let HookAnswer::Removed(gone) = &answer { gone.clone() } else { Vec::new() };
+        let answers = absorb(&self.board, &self.environment.answers, &question, answer, self.now);
         for (name, word) in &answers.words {
-            self.change(name, |sighting| sighting.word = Some(word.clone()));
+            self.change(name, |observation| observation.word = Some(word.clone()));
         }
         let trouble = answers.troubles.contains_key(&asked);
         gone.iter().filter(|_| !trouble).for_each(|name| self.see(name, None));
-        self.around.answers = Arc::new(answers);
+        self.environment.answers = Arc::new(answers);
         Some(())
     }
 
     /// The board as a server that has just started would build it.
     pub(crate) fn rebuilt(&self) -> Board {
-        let names: std::collections::BTreeSet<_> = self.sightings.keys().chain(self.states.keys()).collect();
+        let names: std::collections::BTreeSet<_> =
+            self.observations.keys().chain(self.states.keys()).collect();
         let targets = names
             .into_iter()
-            .map(|name| (name.clone(), self.sightings.get(name).cloned(), self.states.get(name).cloned()));
+            .map(|name| (name.clone(), self.observations.get(name).cloned(), self.states.get(name).cloned()));
         let (entity, progress) = (self.entity.clone(), self.progress.clone());
         Board::build(Arc::new(entity), Arc::new(progress), self.active().map(Arc::new), targets)
     }
@@ -213,16 +217,16 @@ pub(crate) fn evidence(summary: &str) -> Arc<Evidence> {
 }
 
 /// A target as it is when it first reports, healthy for an hour.
-pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Sighting {
-    Sighting {
+pub(crate) fn newcomer(version: Option<&Version>, now: Timestamp) -> Observation {
+    Observation {
         running: version.cloned(),
         answering: AssignmentNumber::ZERO,
-        doing: Doing::Nothing,
-        health: Health::Healthy,
+        activity: TargetActivity::Nothing,
+        health: TargetHealth::Healthy,
         healthy_since: version
             .map(|_| now.minus(Span::from_secs(3_600).min(Span::from_millis(now.as_millis())))),
         reported_at: now,
-        contact: Contact::Up,
+        contact: PresenceState::Up,
         held: None,
         labels: Labels::default(),
         word: None,

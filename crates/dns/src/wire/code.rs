@@ -1,10 +1,10 @@
 //! The numbers of DNS that are used here.
 
-use bellwether_core::answer::Kind;
+use bellwether_core::dns::RecordType;
 
 /// How a question went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum ResponseCode {
     /// The name is there.
     NoError,
     /// The message is not one.
@@ -21,7 +21,7 @@ pub(crate) enum Code {
     BadVers,
 }
 
-impl Code {
+impl ResponseCode {
     /// The lower four bits, in the head, and the upper eight, in EDNS.
     pub(crate) const fn bits(self) -> (u8, u8) {
         match self {
@@ -52,15 +52,15 @@ pub(crate) const TYPE_ANY: u16 = 255;
 pub(crate) const CLASS_IN: u16 = 1;
 
 /// Which records a type means.
-pub(crate) const fn kind(number: u16) -> Kind {
+pub(crate) const fn kind(number: u16) -> RecordType {
     match number {
-        TYPE_A => Kind::A,
-        TYPE_NS => Kind::Ns,
-        TYPE_SOA => Kind::Soa,
-        TYPE_PTR => Kind::Ptr,
-        TYPE_AAAA => Kind::Aaaa,
-        TYPE_SRV => Kind::Srv,
-        TYPE_ANY => Kind::Any,
-        _ => Kind::Other,
+        TYPE_A => RecordType::A,
+        TYPE_NS => RecordType::Ns,
+        TYPE_SOA => RecordType::Soa,
+        TYPE_PTR => RecordType::Ptr,
+        TYPE_AAAA => RecordType::Aaaa,
+        TYPE_SRV => RecordType::Srv,
+        TYPE_ANY => RecordType::Any,
+        _ => RecordType::Other,
     }
 }

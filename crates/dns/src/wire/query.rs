@@ -1,6 +1,6 @@
 //! Reading a question. Owns what is a question and what is not; never what is answered.
 
-use bellwether_core::answer::name::Name;
+use bellwether_core::dns::name::DnsName;
 
 use super::code::TYPE_OPT;
 use super::{HEAD_BYTES, MAX_UDP_BYTES, PLAIN_UDP_BYTES};
@@ -11,8 +11,8 @@ const MAX_RECORDS: u16 = 8;
 /// A question as it came.
 #[derive(Debug, Clone)]
 pub(crate) struct Query {
-    pub(crate) head: Head,
-    pub(crate) name: Name,
+    pub(crate) head: QueryHeader,
+    pub(crate) name: DnsName,
     /// The question as bytes: name as the client wrote it, type and class.
     pub(crate) question: Vec<u8>,
     pub(crate) kind: u16,
@@ -22,7 +22,7 @@ pub(crate) struct Query {
 
 /// What is needed of a message's head.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Head {
+pub(crate) struct QueryHeader {
     pub(crate) id: u16,
     /// The flags as they came: operation, recursion desired, checking disabled among them.
     pub(crate) flags: u16,
@@ -38,16 +38,16 @@ pub(crate) struct Edns {
 
 /// Why bytes are not a question.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Unreadable {
+pub(crate) enum QueryError {
     /// Not even a head, or an answer: to be dropped, as whatever is sent back could go round in circles.
     Noise,
     /// Another operation than a question.
-    Operation(Head),
+    Operation(QueryHeader),
     /// Not the shape of a question.
-    Shape(Head),
+    Shape(QueryHeader),
 }
 
-impl Head {
+impl QueryHeader {
     pub(crate) const fn is_recursion_desired(self) -> bool {
         self.flags & 0x0100 != 0
     }
@@ -61,16 +61,16 @@ impl Query {
 }
 
 /// Reads a question.
-pub(crate) fn read(bytes: &[u8]) -> Result<Query, Unreadable> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Query, QueryError> {
     let mut reader = Reader { rest: bytes };
-    let (head, counts) = reader.head().ok_or(Unreadable::Noise)?;
+    let (head, counts) = reader.head().ok_or(QueryError::Noise)?;
     if head.flags & 0x8000 != 0 {
-        return Err(Unreadable::Noise);
+        return Err(QueryError::Noise);
     }
     if head.flags & 0x7800 != 0 {
-        return Err(Unreadable::Operation(head));
+        return Err(QueryError::Operation(head));
     }
-    let bad = Unreadable::Shape(head);
+    let bad = QueryError::Shape(head);
     let [questions, records @ ..] = counts;
     let total = records.iter().fold(0_u16, |sum, count| sum.saturating_add(*count));
     if questions != 1 || total > MAX_RECORDS {
@@ -112,14 +112,14 @@ impl<'b> Reader<'b> {
         self.take(2)?.try_into().ok().map(u16::from_be_bytes)
     }
 
-    fn head(&mut self) -> Option<(Head, [u16; 4])> {
-        let head = Head { id: self.number()?, flags: self.number()? };
+    fn head(&mut self) -> Option<(QueryHeader, [u16; 4])> {
+        let head = QueryHeader { id: self.number()?, flags: self.number()? };
         Some((head, [self.number()?, self.number()?, self.number()?, self.number()?]))
     }
 
     /// A name without pointers: before a question's there is nothing to point at.
-    fn name(&mut self) -> Option<Name> {
-        let mut name = Name::default();
+    fn name(&mut self) -> Option<DnsName> {
+        let mut name = DnsName::default();
         loop {
             // A length of more than 63 would be a pointer; no label is as long.
             match self.byte()? {

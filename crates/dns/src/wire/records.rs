@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::Range;
 
-use bellwether_core::answer::name::Name;
-use bellwether_core::answer::zone::{Said, Zone};
-use bellwether_core::answer::{Apex, Data};
+use bellwether_core::dns::name::DnsName;
+use bellwether_core::dns::zone::{AnswerName, Zone};
+use bellwether_core::dns::{RecordData, SoaOwner};
 
 use super::code::{CLASS_IN, TYPE_A, TYPE_AAAA, TYPE_HINFO, TYPE_NS, TYPE_PTR, TYPE_SOA, TYPE_SRV};
 
@@ -23,7 +23,7 @@ const SOA_TIMERS: [u32; 3] = [3_600, 600, 86_400];
 
 /// All records that questions about one name and type are answered with.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
+pub(crate) struct RecordSet {
     bytes: Vec<u8>,
     /// Those of the answer itself.
     pub(crate) answers: Vec<Record>,
@@ -41,9 +41,13 @@ pub(crate) struct Record {
     pub(crate) target: Option<(usize, usize)>,
 }
 
-impl Records {
+impl RecordSet {
     /// What the zone knows, written down.
-    pub(crate) fn new(zone: &Zone, name: &Name, found: (&[Data<'_>], &[Said<'_>], Apex)) -> Self {
+    pub(crate) fn new(
+        zone: &Zone,
+        name: &DnsName,
+        found: (&[RecordData<'_>], &[AnswerName<'_>], SoaOwner),
+    ) -> Self {
         let (data, targets, apex) = found;
         let domain = domain(zone, name, apex);
         let mut records = Self::default();
@@ -97,28 +101,34 @@ impl Records {
         })
     }
 
-    fn record(&mut self, zone: &Zone, targets: &[Said<'_>], data: Data<'_>, domain: Option<u16>) -> Record {
+    fn record(
+        &mut self,
+        zone: &Zone,
+        targets: &[AnswerName<'_>],
+        data: RecordData<'_>,
+        domain: Option<u16>,
+    ) -> Record {
         let ttl = zone.origin.ttl_secs();
         let (start, points_at) = match data {
-            Data::Address(address) => return self.address(QUESTION_NAME, address, ttl),
-            Data::Srv { port, target } => {
+            RecordData::Address(address) => return self.address(QUESTION_NAME, address, ttl),
+            RecordData::Srv { port, target } => {
                 let start = self.begin(QUESTION_NAME, TYPE_SRV, ttl);
                 let [high, low] = port.to_be_bytes();
                 self.bytes.extend_from_slice(&[0, 1, 0, 1, high, low]);
                 (start, Some(target))
             }
-            Data::Ns { target } => (self.begin(QUESTION_NAME, TYPE_NS, ttl), Some(target)),
-            Data::Ptr(said) => {
+            RecordData::Ns { target } => (self.begin(QUESTION_NAME, TYPE_NS, ttl), Some(target)),
+            RecordData::Ptr(said) => {
                 let start = self.begin(QUESTION_NAME, TYPE_PTR, ttl);
                 zone.origin.write(said, &mut self.bytes);
                 (start, None)
             }
-            Data::Soa => {
+            RecordData::Soa => {
                 let start = self.begin(QUESTION_NAME, TYPE_SOA, ttl);
                 self.soa(zone, domain);
                 (start, None)
             }
-            Data::Everything => {
+            RecordData::Everything => {
                 let start = self.begin(QUESTION_NAME, TYPE_HINFO, ttl);
                 self.bytes.extend_from_slice(b"\x07RFC8482\x00");
                 (start, None)
@@ -149,7 +159,9 @@ impl Records {
     }
 
     fn soa(&mut self, zone: &Zone, domain: Option<u16>) {
-        for (said, label) in [(Said::NameServer, &b"\x02ns"[..]), (Said::Contact, b"\x0ahostmaster")] {
+        for (said, label) in
+            [(AnswerName::NameServer, &b"\x02ns"[..]), (AnswerName::Contact, b"\x0ahostmaster")]
+        {
             match domain {
                 Some(pointer) => {
                     self.bytes.extend_from_slice(label);
@@ -185,10 +197,10 @@ impl Records {
 }
 
 /// Where the domain stands in the question, as a pointer; nowhere in the names of addresses.
-fn domain(zone: &Zone, name: &Name, apex: Apex) -> Option<u16> {
+fn domain(zone: &Zone, name: &DnsName, apex: SoaOwner) -> Option<u16> {
     let before = name.bytes().len().checked_sub(zone.origin.domain().bytes().len())?;
     match apex {
-        Apex::Domain => u16::try_from(before).ok().map(|before| QUESTION_NAME + before),
-        Apex::Question => None,
+        SoaOwner::Domain => u16::try_from(before).ok().map(|before| QUESTION_NAME + before),
+        SoaOwner::Question => None,
     }
 }

@@ -3,11 +3,11 @@
 //! Records are whole or not there. What does not fit of the answer itself is left out and the answer marked as truncated;
 //! what does not fit of the addresses beside it is left out in silence, as it can be asked for (RFC 2181).
 
-use bellwether_core::answer::chance::Chance;
+use bellwether_core::dns::random::RandomStream;
 
-use super::code::{Code, TYPE_OPT};
-use super::query::{Edns, Head, Query};
-use super::records::Records;
+use super::code::{ResponseCode, TYPE_OPT};
+use super::query::{Edns, Query, QueryHeader};
+use super::records::RecordSet;
 use super::{HEAD_BYTES, MAX_UDP_BYTES};
 
 /// Furthest place that a pointer can name, in bytes from the head.
@@ -17,7 +17,7 @@ const MAX_POINTER: usize = 0x3FFF;
 const EDNS_BYTES: usize = 11;
 
 /// An answer that is being written.
-pub(crate) struct Reply<'b> {
+pub(crate) struct ReplyWriter<'b> {
     out: &'b mut Vec<u8>,
     limit: usize,
     edns: Option<Edns>,
@@ -28,14 +28,14 @@ pub(crate) struct Reply<'b> {
 }
 
 /// An answer to what is not a question: a head and nothing else.
-pub(crate) fn bare(head: Head, code: Code, out: &mut Vec<u8>) {
+pub(crate) fn bare(head: QueryHeader, code: ResponseCode, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&head.id.to_be_bytes());
     out.extend_from_slice(&(head.flags & 0x7900 | 0x8000 | u16::from(code.bits().0)).to_be_bytes());
     out.extend_from_slice(&[0; 8]);
 }
 
-impl<'b> Reply<'b> {
+impl<'b> ReplyWriter<'b> {
     /// Begins an answer of at most `limit` bytes: at least 512, so that head, question, EDNS and SOA always fit.
     pub(crate) fn to(query: &Query, limit: u16, out: &'b mut Vec<u8>) -> Self {
         out.clear();
@@ -49,11 +49,11 @@ impl<'b> Reply<'b> {
 
     /// Writes the records in an order of the seed's, then the addresses of what they point at; or, if there are none, the
     /// start of authority.
-    pub(crate) fn fill(&mut self, records: &Records, seed: u64) {
+    pub(crate) fn fill(&mut self, records: &RecordSet, seed: u64) {
         if let Some(authority) = &records.authority {
             self.authority = u16::from(self.push(records.bytes(authority)));
         }
-        let mut chance = Chance::new(seed);
+        let mut chance = RandomStream::new(seed);
         let mut left: Vec<_> = records.answers.iter().collect();
         let mut rest = left.as_mut_slice();
         // Where each target's name stands; 0 for one that is not there.
@@ -84,7 +84,7 @@ impl<'b> Reply<'b> {
     }
 
     /// Ends the answer; says whether it was cut.
-    pub(crate) fn finish(self, query: &Query, code: Code, extra_flags: u16) -> bool {
+    pub(crate) fn finish(self, query: &Query, code: ResponseCode, extra_flags: u16) -> bool {
         let (low, high) = code.bits();
         if let Some(edns) = self.edns {
             self.out.push(0);
@@ -113,7 +113,7 @@ impl<'b> Reply<'b> {
     }
 
     /// The addresses of a target whose name stands at a place, all or none; false if they do not fit.
-    fn beside(&mut self, records: &Records, target: usize, place: usize) -> bool {
+    fn beside(&mut self, records: &RecordSet, target: usize, place: usize) -> bool {
         let Some(pointer) = u16::try_from(place).ok().filter(|_| place <= MAX_POINTER) else { return false };
         let (length, before) = (self.out.len(), self.beside);
         for address in records.addresses(target) {

@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-use bellwether_dns::config::{Config, Limits};
+use bellwether_dns::config::{Config, DnsLimits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::fleet::{PATIENCE, hear, large, loopback, question, small, start_with, tell};
 
-async fn limited(limits: Limits) -> crate::fleet::Server {
+async fn limited(limits: DnsLimits) -> crate::fleet::Server {
     start_with(small(), Config { limits, ..Config::on([loopback()]) }).await
 }
 
@@ -19,7 +19,7 @@ async fn is_closed(stream: &mut TcpStream) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn questions_in_one_go_are_answered_in_order() {
-    let server = limited(Limits::default()).await;
+    let server = limited(DnsLimits::default()).await;
     let mut stream = TcpStream::connect(server.at()).await.unwrap();
     for number in 0..50 {
         let mut asked = question("web.service.bw.internal", 1, None);
@@ -34,7 +34,7 @@ async fn questions_in_one_go_are_answered_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_without_a_whole_question_is_closed() {
-    let server = limited(Limits { idle: Duration::from_millis(200), ..Limits::default() }).await;
+    let server = limited(DnsLimits { idle: Duration::from_millis(200), ..DnsLimits::default() }).await;
     let mut silent = TcpStream::connect(server.at()).await.unwrap();
     let mut slow = TcpStream::connect(server.at()).await.unwrap();
     slow.write_all(&[0, 40, 1, 2, 3]).await.unwrap();
@@ -44,7 +44,7 @@ async fn a_connection_without_a_whole_question_is_closed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_connection_too_many_is_closed_and_the_others_go_on() {
-    let server = limited(Limits { connections: 2, ..Limits::default() }).await;
+    let server = limited(DnsLimits { connections: 2, ..DnsLimits::default() }).await;
     let asked = question("web.service.bw.internal", 1, None);
     let mut held = Vec::new();
     for _ in 0..2 {
@@ -63,7 +63,7 @@ async fn one_connection_too_many_is_closed_and_the_others_go_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_has_a_last_question() {
-    let server = limited(Limits { questions_per_connection: 2, ..Limits::default() }).await;
+    let server = limited(DnsLimits { questions_per_connection: 2, ..DnsLimits::default() }).await;
     let mut stream = TcpStream::connect(server.at()).await.unwrap();
     for _ in 0..2 {
         tell(&mut stream, &question("web.service.bw.internal", 1, None)).await;
@@ -75,7 +75,7 @@ async fn a_connection_has_a_last_question() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_is_let_go() {
-    let limits = Limits { idle: Duration::from_millis(300), ..Limits::default() };
+    let limits = DnsLimits { idle: Duration::from_millis(300), ..DnsLimits::default() };
     let server = start_with(large(4_000), Config { limits, ..Config::on([loopback()]) }).await;
     let mut stream = TcpStream::connect(server.at()).await.unwrap();
     let asked = question("big.service.bw.internal", 1, None);
@@ -89,7 +89,7 @@ async fn a_client_that_does_not_read_is_let_go() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stopping_does_not_wait_for_connections() {
-    let server = limited(Limits::default()).await;
+    let server = limited(DnsLimits::default()).await;
     let mut stream = TcpStream::connect(server.at()).await.unwrap();
     tell(&mut stream, &question("web.service.bw.internal", 1, None)).await;
     hear(&mut stream).await;

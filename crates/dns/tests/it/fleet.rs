@@ -6,12 +6,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::answer::zone::{Origin, Settings, Zone};
 use bellwether_core::catalogue::Catalogue;
-use bellwether_core::catalogue::instance::{Addresses, Instance, Level};
+use bellwether_core::catalogue::instance::{Instance, InstanceState};
+use bellwether_core::dns::zone::{Zone, ZoneOrigin, ZoneSettings};
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_dns::config::Config;
-use bellwether_dns::serve::{Serving, serve};
+use bellwether_dns::serve::{DnsServer, serve};
 use bellwether_rt::tasks::Tasks;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
@@ -24,7 +25,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// A server of a test, and what it answers from.
 pub(crate) struct Server {
     pub(crate) tasks: Tasks,
-    pub(crate) serving: Serving,
+    pub(crate) serving: DnsServer,
     pub(crate) publish: watch::Sender<Arc<Zone>>,
 }
 
@@ -129,7 +130,7 @@ pub(crate) fn addresses(list: &[&str]) -> Addresses {
     Addresses(BTreeMap::from([("eth0".parse().unwrap(), list)]))
 }
 
-pub(crate) fn instance(node: &str, at: &[&str], tags: &[&str], level: Level) -> Instance {
+pub(crate) fn instance(node: &str, at: &[&str], tags: &[&str], level: InstanceState) -> Instance {
     Instance {
         name: "main".parse().unwrap(),
         node: node.parse().unwrap(),
@@ -143,17 +144,17 @@ pub(crate) fn instance(node: &str, at: &[&str], tags: &[&str], level: Level) -> 
 }
 
 pub(crate) fn zone_of(catalogue: Catalogue) -> Zone {
-    let settings = Settings {
+    let settings = ZoneSettings {
         negative_ttl: Span::from_secs(3),
-        ..Settings::new("dc1".parse().unwrap(), "ns-1".parse().unwrap())
+        ..ZoneSettings::new("dc1".parse().unwrap(), "ns-1".parse().unwrap())
     };
-    Zone { origin: Arc::new(Origin::new(settings).unwrap()), catalogue, serial: 42, stale_since: None }
+    Zone { origin: Arc::new(ZoneOrigin::new(settings).unwrap()), catalogue, serial: 42, stale_since: None }
 }
 
 /// Three web servers, one of them down, one reached at an address of its own.
 pub(crate) fn small() -> Zone {
     let mut catalogue = Catalogue::default();
-    let down = Level::Failing { reason: "tcp: refused".into() };
+    let down = InstanceState::Failing { reason: "tcp: refused".into() };
     for (node, at) in
         [("ns-1", "10.0.0.9"), ("web-1", "10.0.0.1"), ("web-2", "10.0.0.2"), ("web-3", "10.0.0.3")]
     {
@@ -161,8 +162,8 @@ pub(crate) fn small() -> Zone {
         catalogue.set_host(&node.parse().unwrap(), Some(addresses(&[at, &six])));
     }
     let web = "web".parse().unwrap();
-    catalogue.put(&web, instance("web-1", &["10.0.0.1", "fd00::1"], &["blue"], Level::Passing));
-    catalogue.put(&web, instance("web-2", &["10.9.0.2"], &["green"], Level::Passing));
+    catalogue.put(&web, instance("web-1", &["10.0.0.1", "fd00::1"], &["blue"], InstanceState::Passing));
+    catalogue.put(&web, instance("web-2", &["10.9.0.2"], &["green"], InstanceState::Passing));
     catalogue.put(&web, instance("web-3", &["10.0.0.3", "fd00::3"], &["blue"], down));
     catalogue.hear_of(&"idle".parse().unwrap());
     zone_of(catalogue)
@@ -176,7 +177,7 @@ pub(crate) fn large(count: u16) -> Zone {
         let [high, low] = number.to_be_bytes();
         let (node, at) = (format!("node-{number}"), format!("10.7.{high}.{low}"));
         catalogue.set_host(&node.parse().unwrap(), Some(addresses(&[&at])));
-        catalogue.put(&big, instance(&node, &[&at], &[], Level::Passing));
+        catalogue.put(&big, instance(&node, &[&at], &[], InstanceState::Passing));
     }
     zone_of(catalogue)
 }

@@ -1,20 +1,20 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bellwether_core::answer::zone::{Origin, Settings};
-use bellwether_dns::config::{Config, Forward};
+use bellwether_core::dns::zone::{ZoneOrigin, ZoneSettings};
+use bellwether_dns::config::{Config, ForwardConfig};
 use bellwether_dns::serve::ServeError;
 use tokio::net::UdpSocket;
 
 use crate::fleet::{Server, large, loopback, question, small, start, start_with};
 
 /// A server that knows nothing of `bw.internal` and asks another about it.
-async fn asking(upstreams: Vec<SocketAddr>, adjust: impl Fn(&mut Forward)) -> Server {
+async fn asking(upstreams: Vec<SocketAddr>, adjust: impl Fn(&mut ForwardConfig)) -> Server {
     let mut zone = small();
-    let usual = Settings::new("dc1".parse().unwrap(), "ns-1".parse().unwrap());
-    let settings = Settings { domain: "other.internal".into(), ..usual };
-    zone.origin = std::sync::Arc::new(Origin::new(settings).unwrap());
-    let mut forward = Forward::to(upstreams);
+    let usual = ZoneSettings::new("dc1".parse().unwrap(), "ns-1".parse().unwrap());
+    let settings = ZoneSettings { domain: "other.internal".into(), ..usual };
+    zone.origin = std::sync::Arc::new(ZoneOrigin::new(settings).unwrap());
+    let mut forward = ForwardConfig::to(upstreams);
     adjust(&mut forward);
     start_with(zone, Config { forward: Some(forward), ..Config::on([loopback()]) }).await
 }
@@ -52,7 +52,7 @@ async fn what_does_not_fit_is_fetched_over_tcp_and_cut_for_the_client() {
 async fn a_silent_resolver_costs_its_patience_and_then_the_next_is_asked() {
     let silent = UdpSocket::bind(loopback()).await.unwrap();
     let upstream = start(small()).await;
-    let quick = |forward: &mut Forward| forward.patience = Duration::from_millis(100);
+    let quick = |forward: &mut ForwardConfig| forward.patience = Duration::from_millis(100);
     let server = asking(vec![silent.local_addr().unwrap(), upstream.at()], quick).await;
     assert_eq!(server.short("web-1.node.bw.internal A").await, ["10.0.0.1"]);
     server.stop().await;
@@ -105,7 +105,7 @@ async fn forwarding_to_nobody_or_to_oneself_is_refused() {
     let tasks = bellwether_rt::tasks::Tasks::new();
     let taken = UdpSocket::bind(loopback()).await.unwrap().local_addr().unwrap();
     for (upstreams, expected) in [(vec![], "name one"), (vec![taken], "that is this server itself")] {
-        let config = Config { forward: Some(Forward::to(upstreams)), ..Config::on([taken]) };
+        let config = Config { forward: Some(ForwardConfig::to(upstreams)), ..Config::on([taken]) };
         let error: ServeError = bellwether_dns::serve::serve(config, zone.clone(), &tasks).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     }

@@ -1,46 +1,52 @@
 //! One call of one hook: the question out, the answer in, within the hook's timeout. Every way to fail becomes one line
 //! for a person.
 
-use bellwether_core::records::policy::hook::Source;
-use bellwether_core::rollout::answer::Answer;
-use bellwether_core::rollout::question::Question;
+use bellwether_core::records::policy::hook::MonitorSource;
+use bellwether_core::rollout::hook_answer::HookAnswer;
+use bellwether_core::rollout::hook_question::HookQuestion;
 use bellwether_core::words::name::TargetName;
 use http::Method;
 
-use super::exchange::{self, Request};
-use super::{Asking, Settings, prometheus, shape};
-use crate::desk::Desk;
+use super::exchange::{self, HookRequest};
+use super::{HookCallSpec, HookSettings, prometheus, shape};
+use crate::transactor::Transactor;
 
 /// Asks, and says what came of it.
-pub(super) async fn answer(desk: &Desk, asking: &Asking, settings: &Settings) -> Answer {
+pub(super) async fn answer(
+    transactor: &Transactor,
+    asking: &HookCallSpec,
+    settings: &HookSettings,
+) -> HookAnswer {
     let timeout = asking.hook.timeout;
     let answer = match tokio::time::timeout(timeout.to_duration(), ask(asking, settings)).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(reason)) => Answer::Silent { reason },
-        Err(_) => Answer::Silent { reason: format!("timed out after {timeout}") },
+        Ok(Err(reason)) => HookAnswer::Silent { reason },
+        Err(_) => HookAnswer::Silent { reason: format!("timed out after {timeout}") },
     };
     match (&asking.question, answer) {
-        (Question::Removal { targets }, Answer::Removed(gone)) => left(desk, asking, targets, gone),
+        (HookQuestion::Removal { targets }, HookAnswer::Removed(gone)) => {
+            left(transactor, asking, targets, gone)
+        }
         (_, answer) => answer,
     }
 }
 
-async fn ask(asking: &Asking, settings: &Settings) -> Result<Answer, String> {
+async fn ask(asking: &HookCallSpec, settings: &HookSettings) -> Result<HookAnswer, String> {
     let bearer = bearer(asking, settings).await?;
     let ca_file = settings.ca_file.as_deref();
     match &asking.source {
-        Source::Hook => {
+        MonitorSource::Hook => {
             let url = asking.hook.url.clone();
-            let request = Request { method: Method::POST, url, body: shape::question(asking)?, bearer };
+            let request = HookRequest { method: Method::POST, url, body: shape::question(asking)?, bearer };
             let reply = exchange::send(&request, ca_file).await?;
             if !(200..300).contains(&reply.status) {
                 return Err(reply.refusal());
             }
             shape::answer(&asking.question, &reply.body)
         }
-        Source::Prometheus { query } => {
+        MonitorSource::Prometheus { query } => {
             let url = prometheus::url(&asking.hook.url, query);
-            let request = Request { method: Method::GET, url, body: String::new(), bearer };
+            let request = HookRequest { method: Method::GET, url, body: String::new(), bearer };
             let reply = exchange::send(&request, ca_file).await?;
             prometheus::answer(&reply)
         }
@@ -48,7 +54,7 @@ async fn ask(asking: &Asking, settings: &Settings) -> Result<Answer, String> {
 }
 
 /// The token to send, read anew for every call so that it can be replaced.
-async fn bearer(asking: &Asking, settings: &Settings) -> Result<Option<String>, String> {
+async fn bearer(asking: &HookCallSpec, settings: &HookSettings) -> Result<Option<String>, String> {
     let Some(name) = &asking.hook.token else { return Ok(None) };
     let unknown = || format!("the server's configuration has no token named {name} (hook_tokens)");
     let file = settings.tokens.get(name).ok_or_else(unknown)?;
@@ -58,27 +64,32 @@ async fn bearer(asking: &Asking, settings: &Settings) -> Result<Option<String>, 
 }
 
 /// Targets that a hook says are gone, and that are still there: nodes are not taken away by an answer.
-fn left(desk: &Desk, asking: &Asking, targets: &[TargetName], gone: Vec<TargetName>) -> Answer {
-    let world = desk.world();
+fn left(
+    transactor: &Transactor,
+    asking: &HookCallSpec,
+    targets: &[TargetName],
+    gone: Vec<TargetName>,
+) -> HookAnswer {
+    let world = transactor.world();
     let fleet = world.fleets.get(&asking.place.namespace);
     // External targets leave with the answer.
-    if fleet.is_some_and(|fleet| fleet.patience(&asking.place.entity).is_some()) {
-        return Answer::Removed(gone);
+    if fleet.is_some_and(|fleet| fleet.staleness(&asking.place.entity).is_some()) {
+        return HookAnswer::Removed(gone);
     }
-    let still = |name: &&TargetName| targets.contains(name) && is_target(desk, asking, name);
+    let still = |name: &&TargetName| targets.contains(name) && is_target(transactor, asking, name);
     match gone.iter().find(still) {
-        Some(name) => Answer::Silent {
+        Some(name) => HookAnswer::Silent {
             reason: format!("{name} is a node: cordon or relabel it so that the selector no longer picks it"),
         },
-        None => Answer::Removed(gone),
+        None => HookAnswer::Removed(gone),
     }
 }
 
 /// Whether it is a target of the entity now: the hook may have taken it away itself.
-fn is_target(desk: &Desk, asking: &Asking, name: &TargetName) -> bool {
-    let world = desk.world();
+fn is_target(transactor: &Transactor, asking: &HookCallSpec, name: &TargetName) -> bool {
+    let world = transactor.world();
     let fleet = world.fleets.get(&asking.place.namespace);
     let board = fleet.and_then(|fleet| fleet.boards.get(&asking.place.entity));
     let target = board.and_then(|board| board.target(name));
-    target.is_some_and(|target| target.sighting.is_some())
+    target.is_some_and(|target| target.observation.is_some())
 }

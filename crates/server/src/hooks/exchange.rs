@@ -27,7 +27,7 @@ const MAX_LINE: usize = 120;
 
 /// What is sent.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct HookRequest {
     pub(super) method: Method,
     pub(super) url: String,
     /// JSON, or nothing.
@@ -37,12 +37,12 @@ pub(super) struct Request {
 
 /// What came back.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct HookReply {
     pub(super) status: u16,
     pub(super) body: Bytes,
 }
 
-impl Reply {
+impl HookReply {
     /// The status and the first line, for a person.
     pub(super) fn refusal(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
@@ -56,12 +56,12 @@ impl Reply {
 }
 
 /// Sends it and reads the answer; tries once more if there is no connection.
-pub(super) async fn send(request: &Request, ca_file: Option<&Path>) -> Result<Reply, String> {
+pub(super) async fn send(request: &HookRequest, ca_file: Option<&Path>) -> Result<HookReply, String> {
     let uri: Uri = request.url.parse().map_err(|error| format!("{} is no address: {error}", request.url))?;
     let client = client(&uri, ca_file).await?;
-    let once = || async { client.request(prepared(request, &uri)?).await.map_err(Trouble::Call) };
+    let once = || async { client.request(prepared(request, &uri)?).await.map_err(ExchangeError::Call) };
     let answer = match once().await {
-        Err(Trouble::Call(error)) if error.is_connect() => once().await,
+        Err(ExchangeError::Call(error)) if error.is_connect() => once().await,
         other => other,
     };
     let answer = answer.map_err(|trouble| trouble.text(&uri))?;
@@ -74,15 +74,15 @@ pub(super) async fn send(request: &Request, ca_file: Option<&Path>) -> Result<Re
             format!("its answer broke off: {}", innermost(&*error))
         }
     })?;
-    Ok(Reply { status, body: body.to_bytes() })
+    Ok(HookReply { status, body: body.to_bytes() })
 }
 
-enum Trouble {
+enum ExchangeError {
     Request(String),
     Call(CallError),
 }
 
-impl Trouble {
+impl ExchangeError {
     fn text(self, uri: &Uri) -> String {
         match self {
             Self::Request(reason) => reason,
@@ -97,20 +97,20 @@ impl Trouble {
     }
 }
 
-fn prepared(request: &Request, uri: &Uri) -> Result<http::Request<Full<Bytes>>, Trouble> {
+fn prepared(request: &HookRequest, uri: &Uri) -> Result<http::Request<Full<Bytes>>, ExchangeError> {
     let mut builder = http::Request::builder().method(request.method.clone()).uri(uri.clone());
     if !request.body.is_empty() {
         builder = builder.header(header::CONTENT_TYPE, "application/json");
     }
     if let Some(token) = &request.bearer {
         let value = HeaderValue::try_from(format!("Bearer {token}"));
-        let mut value =
-            value.map_err(|_| Trouble::Request("its token has characters that no token has".to_owned()))?;
+        let mut value = value
+            .map_err(|_| ExchangeError::Request("its token has characters that no token has".to_owned()))?;
         value.set_sensitive(true);
         builder = builder.header(header::AUTHORIZATION, value);
     }
     let body = Full::new(Bytes::from(request.body.clone()));
-    builder.body(body).map_err(|error| Trouble::Request(format!("{uri} is no address: {error}")))
+    builder.body(body).map_err(|error| ExchangeError::Request(format!("{uri} is no address: {error}")))
 }
 
 /// A client for one exchange. Hooks are asked seldom, and trust may change between two calls.

@@ -1,18 +1,18 @@
 //! Remembering what a hook answered: absorbed by the core into the entity's record of answers, committed under the term.
 
-use bellwether_core::records::answers::{Answers, Asked, Trouble};
-use bellwether_core::records::event::Draft;
+use bellwether_core::records::event::EventDraft;
+use bellwether_core::records::hook_answers::{HookAnswers, HookError, HookPurpose};
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::rollout::answer::{Answer, absorb};
-use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::rollout::hook_answer::{HookAnswer, absorb};
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::{EntityName, TargetName};
 use bellwether_core::world::fleet::Fleet;
 
-use super::{Asker, Done, Place};
-use crate::desk::By;
+use super::{FinishedCall, HookCallKey, HookCaller};
 use crate::reconcile::decider;
 use crate::records::commit::CommitError;
+use crate::transactor::CommitContext;
 
 /// Most targets that leave in one commit: below the store's 128 operations, each with its event.
 const PER_COMMIT: usize = 50;
@@ -20,20 +20,21 @@ const PER_COMMIT: usize = 50;
 /// How often it is looked again after the entity changed meanwhile.
 const TRIES: u32 = 8;
 
-impl Asker {
+impl HookCaller {
     /// Remembers an answer; says whether it was none, or nonsense. An answer about a rollout that is over is dropped.
-    pub(super) async fn keep(&self, term: Term, done: &Done) -> Result<bool, CommitError> {
+    pub(super) async fn keep(&self, term: Term, done: &FinishedCall) -> Result<bool, CommitError> {
         let mut tries = 0;
         loop {
-            let Place { namespace, entity, asked } = &done.asking.place;
-            let world = self.desk.world();
+            let HookCallKey { namespace, entity, asked } = &done.asking.place;
+            let world = self.transactor.world();
             let fleet = world.fleets.get(namespace);
             let board = fleet.and_then(|fleet| fleet.boards.get(entity));
             let about = |number| number == done.asking.rollout;
             let board = board.filter(|board| board.rollout().is_some_and(|rollout| about(rollout.number)));
             let (Some(fleet), Some(board)) = (fleet, board) else { return Ok(false) };
             let kept = fleet.answers.get(entity).map(|kept| &*kept.value).cloned().unwrap_or_default();
-            let answers = absorb(board, &kept, &done.asking.question, done.answer.clone(), self.desk.now());
+            let answers =
+                absorb(board, &kept, &done.asking.question, done.answer.clone(), self.transactor.now());
             let answers = settled(&kept, answers);
             let failed = answers.troubles.contains_key(asked);
             let left = if failed { Vec::new() } else { left(fleet, entity, &done.answer) };
@@ -42,19 +43,19 @@ impl Asker {
             }
             let before = kept.troubles.get(asked).filter(|_| about(kept.rollout));
             let mut events = told(&done.asking.place, before, answers.troubles.get(asked));
-            let mut writes = vec![Write::put(Record::Answers(entity.clone(), answers))];
+            let mut writes = vec![Write::put(Record::HookAnswers(entity.clone(), answers))];
             for target in left {
                 let subject = format!("target/{entity}/{target}");
                 let cause = "the removal hook took it away".to_owned();
-                events.push(Draft { kind: "target.gone", subject, before: None, after: None, cause });
-                writes.push(Write::Delete(Key::External(entity.clone(), target)));
+                events.push(EventDraft { kind: "target.gone", subject, before: None, after: None, cause });
+                writes.push(Write::Delete(Key::ExternalTarget(entity.clone(), target)));
             }
-            let by = By { seen: Some(Key::Entity(entity.clone())), ..decider(term) };
+            let by = CommitContext { seen: Some(Key::Entity(entity.clone())), ..decider(term) };
             tries += 1;
-            match self.desk.commit(&world, namespace, by, vec![Atom { writes, events }]).await {
+            match self.transactor.commit(&world, namespace, by, vec![Changeset { writes, events }]).await {
                 Ok(_) => return Ok(failed),
                 Err(CommitError::Conflict) if tries < TRIES => {
-                    self.desk.shown(world.revision.next()).await;
+                    self.transactor.shown(world.revision.next()).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -64,15 +65,15 @@ impl Asker {
 
 /// External targets that an answer says are gone, and that are still there, as many as fit one commit: about the others
 /// it is asked again.
-fn left(fleet: &Fleet, entity: &EntityName, answer: &Answer) -> Vec<TargetName> {
-    let Answer::Removed(gone) = answer else { return Vec::new() };
+fn left(fleet: &Fleet, entity: &EntityName, answer: &HookAnswer) -> Vec<TargetName> {
+    let HookAnswer::Removed(gone) = answer else { return Vec::new() };
     let there = |target: &&TargetName| fleet.externals.contains_key(&(entity.clone(), (*target).clone()));
     gone.iter().filter(there).take(PER_COMMIT).cloned().collect()
 }
 
 /// The same answer once more, to the same question, keeps its first time: nothing is written for it. The monitor's time
 /// counts, since its silence does.
-fn settled(kept: &Answers, mut answers: Answers) -> Answers {
+fn settled(kept: &HookAnswers, mut answers: HookAnswers) -> HookAnswers {
     if let (Some(old), Some(new)) = (&kept.selection, &mut answers.selection)
         && old.turned == new.turned
         && old.targets == new.targets
@@ -89,10 +90,15 @@ fn settled(kept: &Answers, mut answers: Answers) -> Answers {
 }
 
 /// What is told when trouble begins or ends.
-fn told(place: &Place, before: Option<&Trouble>, after: Option<&Trouble>) -> Vec<Draft> {
-    let Place { entity, asked, .. } = place;
-    let draft =
-        |kind, cause| Draft { kind, subject: format!("entity/{entity}"), before: None, after: None, cause };
+fn told(place: &HookCallKey, before: Option<&HookError>, after: Option<&HookError>) -> Vec<EventDraft> {
+    let HookCallKey { entity, asked, .. } = place;
+    let draft = |kind, cause| EventDraft {
+        kind,
+        subject: format!("entity/{entity}"),
+        before: None,
+        after: None,
+        cause,
+    };
     match (before, after) {
         (None, Some(trouble)) => vec![draft("hook.trouble", cause(*asked, &trouble.reason))],
         (Some(trouble), None) => {
@@ -103,6 +109,6 @@ fn told(place: &Place, before: Option<&Trouble>, after: Option<&Trouble>) -> Vec
     }
 }
 
-fn cause(asked: Asked, reason: &str) -> String {
+fn cause(asked: HookPurpose, reason: &str) -> String {
     format!("{asked}: {reason}")
 }

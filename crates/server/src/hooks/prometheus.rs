@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_core::rollout::answer::Answer;
+use bellwether_core::rollout::hook_answer::HookAnswer;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::exchange::Reply;
+use super::exchange::HookReply;
 
 /// The address of an instant query.
 pub(super) fn url(base: &str, query: &str) -> String {
@@ -21,15 +21,15 @@ pub(super) fn url(base: &str, query: &str) -> String {
 }
 
 #[derive(Debug, Deserialize)]
-struct Page {
+struct QueryResponse {
     status: String,
     #[serde(default)]
     error: String,
-    data: Option<Data>,
+    data: Option<QueryData>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Data {
+struct QueryData {
     #[serde(rename = "resultType")]
     kind: String,
     result: Value,
@@ -44,8 +44,8 @@ struct Sample {
 }
 
 /// What its answer says of the rollout.
-pub(super) fn answer(reply: &Reply) -> Result<Answer, String> {
-    let page: Page = match serde_json::from_slice(&reply.body) {
+pub(super) fn answer(reply: &HookReply) -> Result<HookAnswer, String> {
+    let page: QueryResponse = match serde_json::from_slice(&reply.body) {
         Ok(page) => page,
         Err(_) if reply.status != 200 => return Err(reply.refusal()),
         Err(error) => return Err(format!("answer is no Prometheus answer: {error}")),
@@ -66,7 +66,7 @@ pub(super) fn answer(reply: &Reply) -> Result<Answer, String> {
     judged(&samples)
 }
 
-fn judged(samples: &[Sample]) -> Result<Answer, String> {
+fn judged(samples: &[Sample]) -> Result<HookAnswer, String> {
     let mut unknown = None;
     for sample in samples {
         let (_, text) = &sample.value;
@@ -75,12 +75,12 @@ fn judged(samples: &[Sample]) -> Result<Answer, String> {
         if value.is_nan() {
             unknown = unknown.or(Some(sample));
         } else if value != 0.0 {
-            return Ok(Answer::Watched { well: false, reason: format!("{} is {text}", labels(sample)) });
+            return Ok(HookAnswer::Watched { well: false, reason: format!("{} is {text}", labels(sample)) });
         }
     }
     match unknown {
         Some(sample) => Err(format!("the query returned NaN for {}", labels(sample))),
-        None => Ok(Answer::Watched { well: true, reason: String::new() }),
+        None => Ok(HookAnswer::Watched { well: true, reason: String::new() }),
     }
 }
 
@@ -101,14 +101,14 @@ mod tests {
     use super::*;
 
     fn of(status: u16, body: &str) -> Result<(bool, String), String> {
-        let reply = Reply { status, body: bytes::Bytes::from(body.to_owned()) };
+        let reply = HookReply { status, body: bytes::Bytes::from(body.to_owned()) };
         answer(&reply).map(|answer| match answer {
-            Answer::Watched { well, reason } => (well, reason),
-            Answer::Selected(_)
-            | Answer::Approved { .. }
-            | Answer::Judged(_)
-            | Answer::Removed(_)
-            | Answer::Silent { .. } => panic!("not a judgement"),
+            HookAnswer::Watched { well, reason } => (well, reason),
+            HookAnswer::Selected(_)
+            | HookAnswer::Approved { .. }
+            | HookAnswer::Judged(_)
+            | HookAnswer::Removed(_)
+            | HookAnswer::Silent { .. } => panic!("not a judgement"),
         })
     }
 

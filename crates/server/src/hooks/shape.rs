@@ -1,15 +1,16 @@
 //! Questions as the JSON that is sent, and answers from the JSON that comes back.
 
 use bellwether_api::v1::hook::{
-    Approve, Approved, Judge, JudgeTarget, Judged, Remove, Removed, Select, Selected, Watch, Watched,
+    Approve, HookApproved, HookJudged, HookMonitored, HookRemoved, HookSelected, Judge, Remove, Select,
+    SoakedTarget, Watch,
 };
-use bellwether_core::rollout::answer::{self, Answer};
-use bellwether_core::rollout::question::Question;
+use bellwether_core::rollout::hook_answer::{self, HookAnswer};
+use bellwether_core::rollout::hook_question::HookQuestion;
 use bellwether_core::words::name::TargetName;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Asking;
+use super::HookCallSpec;
 
 /// The question with what every question says.
 macro_rules! asked {
@@ -27,45 +28,45 @@ macro_rules! asked {
 }
 
 /// The body of the call.
-pub(super) fn question(asking: &Asking) -> Result<String, String> {
+pub(super) fn question(asking: &HookCallSpec) -> Result<String, String> {
     match &asking.question {
-        Question::Selection { turned, room, candidates } => {
+        HookQuestion::Selection { turned, room, candidates } => {
             asked!(asking, Select { turned: *turned, room: *room, candidates: texts(candidates) })
         }
-        Question::Approval { turned, targets } => {
+        HookQuestion::Approval { turned, targets } => {
             asked!(asking, Approve { turned: *turned, targets: texts(targets) })
         }
-        Question::Monitoring { targets } => {
+        HookQuestion::Monitoring { targets } => {
             let target = |(name, assignment): &(TargetName, _)| {
                 let assignment: &bellwether_core::words::counter::AssignmentNumber = assignment;
-                JudgeTarget { name: name.to_string(), assignment: assignment.get() }
+                SoakedTarget { name: name.to_string(), assignment: assignment.get() }
             };
             asked!(asking, Judge { targets: targets.iter().map(target).collect() })
         }
-        Question::Removal { targets } => asked!(asking, Remove { targets: texts(targets) }),
-        Question::Monitor { figures } => asked!(asking, Watch { figures: (*figures).into() }),
+        HookQuestion::Removal { targets } => asked!(asking, Remove { targets: texts(targets) }),
+        HookQuestion::Monitor { counts } => asked!(asking, Watch { counts: (*counts).into() }),
     }
 }
 
 /// The answer in a body.
-pub(super) fn answer(question: &Question, body: &[u8]) -> Result<Answer, String> {
+pub(super) fn answer(question: &HookQuestion, body: &[u8]) -> Result<HookAnswer, String> {
     Ok(match question {
-        Question::Selection { .. } => Answer::Selected(names(read::<Selected>(body)?.targets)?),
-        Question::Approval { .. } => {
-            let Approved { approved, reason } = read(body)?;
-            Answer::Approved { approved, reason }
+        HookQuestion::Selection { .. } => HookAnswer::Selected(names(read::<HookSelected>(body)?.targets)?),
+        HookQuestion::Approval { .. } => {
+            let HookApproved { approved, reason } = read(body)?;
+            HookAnswer::Approved { approved, reason }
         }
-        Question::Monitoring { .. } => {
-            let judged = read::<Judged>(body)?.targets.into_iter().map(|judged| {
+        HookQuestion::Monitoring { .. } => {
+            let judged = read::<HookJudged>(body)?.targets.into_iter().map(|judged| {
                 let target = name(&judged.name)?;
-                Ok(answer::Judged { target, well: judged.well, reason: judged.reason })
+                Ok(hook_answer::TargetJudgement { target, well: judged.well, reason: judged.reason })
             });
-            Answer::Judged(judged.collect::<Result<_, String>>()?)
+            HookAnswer::Judged(judged.collect::<Result<_, String>>()?)
         }
-        Question::Removal { .. } => Answer::Removed(names(read::<Removed>(body)?.removed)?),
-        Question::Monitor { .. } => {
-            let Watched { well, reason } = read(body)?;
-            Answer::Watched { well, reason }
+        HookQuestion::Removal { .. } => HookAnswer::Removed(names(read::<HookRemoved>(body)?.removed)?),
+        HookQuestion::Monitor { .. } => {
+            let HookMonitored { well, reason } = read(body)?;
+            HookAnswer::Watched { well, reason }
         }
     })
 }

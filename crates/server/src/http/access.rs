@@ -7,89 +7,89 @@ use bellwether_api::v1::access::{
 use bellwether_api::v1::page::Page;
 use bellwether_core::access::Identity;
 
-use super::App;
-use super::auth::Caller;
-use super::input::{Answer, Body, Node, Ns, TokenText};
+use super::AppState;
+use super::auth::Authenticated;
+use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, TokenText};
 use super::problem::Failure;
-use super::routes::Nothing;
+use super::routes::Empty;
 use crate::ops;
-use crate::pki::Issued;
+use crate::pki::IssuedCertificate;
 
-pub(crate) async fn who_am_i(caller: Caller) -> Answer<WhoAmI> {
+pub(crate) async fn who_am_i(caller: Authenticated) -> JsonAnswer<WhoAmI> {
     let role = match &caller.0 {
-        Identity::Bearer { role, .. } => Some(role.to_string()),
+        Identity::Token { role, .. } => Some(role.to_string()),
         Identity::Node(_) | Identity::Anonymous => None,
     };
-    Answer(WhoAmI { actor: caller.actor().to_string(), role })
+    JsonAnswer(WhoAmI { actor: caller.actor().to_string(), role })
 }
 
-pub(crate) async fn tokens(State(app): State<App>) -> Answer<Page<TokenInfo>> {
+pub(crate) async fn tokens(State(app): State<AppState>) -> JsonAnswer<Page<TokenInfo>> {
     let world = app.world();
     let mut items: Vec<TokenInfo> = world.tokens.values().map(|kept| (&*kept.value).into()).collect();
     items.sort_by(|one, other| one.name.cmp(&other.name));
-    Answer(Page { items, next: None, revision: world.revision.get() })
+    JsonAnswer(Page { items, next: None, revision: world.revision.get() })
 }
 
 pub(crate) async fn create_token(
-    State(app): State<App>,
-    caller: Caller,
-    Body(request): Body<NewToken>,
-) -> Result<Answer<Secret>, Failure> {
-    let secret = ops::token::create(&app.desk, &caller.actor(), &request).await?;
-    Ok(Answer(Secret { secret: secret.expose().to_owned() }))
+    State(app): State<AppState>,
+    caller: Authenticated,
+    JsonBody(request): JsonBody<NewToken>,
+) -> Result<JsonAnswer<Secret>, Failure> {
+    let secret = ops::token::create(&app.transactor, &caller.actor(), &request).await?;
+    Ok(JsonAnswer(Secret { secret: secret.expose().to_owned() }))
 }
 
 pub(crate) async fn delete_token(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: Authenticated,
     TokenText(name): TokenText,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::token::delete(&app.desk, &caller.actor(), &name).await?;
-    Ok(Answer(Nothing {}))
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::token::delete(&app.transactor, &caller.actor(), &name).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
-pub(crate) async fn join_tokens(State(app): State<App>) -> Answer<Page<JoinTokenInfo>> {
+pub(crate) async fn join_tokens(State(app): State<AppState>) -> JsonAnswer<Page<JoinTokenInfo>> {
     let world = app.world();
     let items = world.join_tokens.values().map(|kept| (&*kept.value).into()).collect();
-    Answer(Page { items, next: None, revision: world.revision.get() })
+    JsonAnswer(Page { items, next: None, revision: world.revision.get() })
 }
 
 pub(crate) async fn create_join_token(
-    State(app): State<App>,
-    caller: Caller,
-    Body(request): Body<NewJoinToken>,
-) -> Result<Answer<Secret>, Failure> {
-    let secret = ops::token::create_join(&app.desk, &app.pki, &caller.actor(), &request).await?;
-    Ok(Answer(Secret { secret: secret.expose().to_owned() }))
+    State(app): State<AppState>,
+    caller: Authenticated,
+    JsonBody(request): JsonBody<NewJoinToken>,
+) -> Result<JsonAnswer<Secret>, Failure> {
+    let secret = ops::token::create_join(&app.transactor, &app.pki, &caller.actor(), &request).await?;
+    Ok(JsonAnswer(Secret { secret: secret.expose().to_owned() }))
 }
 
 pub(crate) async fn delete_join_token(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: Authenticated,
     TokenText(id): TokenText,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::token::delete_join(&app.desk, &caller.actor(), &id).await?;
-    Ok(Answer(Nothing {}))
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::token::delete_join(&app.transactor, &caller.actor(), &id).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn join(
-    State(app): State<App>,
-    Body(request): Body<Join>,
-) -> Result<Answer<Joined>, Failure> {
-    let issued = ops::node::join(&app.desk, &app.pki, request).await?;
-    Ok(Answer(joined(&app, issued)))
+    State(app): State<AppState>,
+    JsonBody(request): JsonBody<Join>,
+) -> Result<JsonAnswer<Joined>, Failure> {
+    let issued = ops::node::join(&app.transactor, &app.pki, request).await?;
+    Ok(JsonAnswer(joined(&app, issued)))
 }
 
 pub(crate) async fn renew(
-    State(app): State<App>,
-    (Ns(namespace), Node(name)): (Ns, Node),
-    Body(request): Body<Renew>,
-) -> Result<Answer<Joined>, Failure> {
-    let issued = ops::node::renew(&app.desk, &app.pki, (&namespace, &name), &request)?;
-    Ok(Answer(joined(&app, issued)))
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
+    JsonBody(request): JsonBody<Renew>,
+) -> Result<JsonAnswer<Joined>, Failure> {
+    let issued = ops::node::renew(&app.transactor, &app.pki, (&namespace, &name), &request)?;
+    Ok(JsonAnswer(joined(&app, issued)))
 }
 
-fn joined(app: &App, issued: Issued) -> Joined {
+fn joined(app: &AppState, issued: IssuedCertificate) -> Joined {
     let expires_at_ms = issued.expires_at.as_millis();
     Joined { certificate: issued.pem, ca: app.pki.ca_pem().to_owned(), expires_at_ms }
 }

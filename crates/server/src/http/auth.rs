@@ -7,30 +7,30 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_api::paths;
 use bellwether_api::problem::Code;
-use bellwether_core::access::{Denied, Identity, Need, authorise};
+use bellwether_core::access::{Denied, Identity, RequiredAccess, authorise};
 use bellwether_core::words::name::{Actor, NodeName};
 use http::header;
 use http::request::Parts;
 
-use super::App;
-use super::admission::Lane;
+use super::AppState;
+use super::admission::RequestClass;
+use super::consistency::{self, Consistency};
 use super::listen::Peer;
-use super::present::{self, Consistency};
 use super::problem::Failure;
 use crate::secret;
 
 /// Whoever is asking, after the check.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller(pub(crate) Identity);
+pub(crate) struct Authenticated(pub(crate) Identity);
 
-impl Caller {
+impl Authenticated {
     /// What events call them.
     pub(crate) fn actor(&self) -> Actor {
         self.0.actor()
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Caller {
+impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Failure;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
         // The guard puts it there; a handler without it was not registered through `Routes`.
@@ -44,7 +44,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 /// Ten thousand requests hang behind it: what is read of them is kept in words of their own, and they in a box, as a future
 /// keeps the room of all that it was ever given.
 pub(crate) fn guard(
-    State((app, path, need)): State<(App, &'static str, Need)>,
+    State((app, path, need)): State<(AppState, &'static str, RequiredAccess)>,
     params: RawPathParams,
     request: Request,
     next: Next,
@@ -54,9 +54,9 @@ pub(crate) fn guard(
     let namespace = param("ns");
     let mut request = Box::new(request);
     async move {
-        let _place = match Lane::of((path, need), &request) {
+        let _place = match RequestClass::of((path, need), &request) {
             None => None,
-            Some(lane) => match app.admission.enter(lane).await {
+            Some(class) => match app.admission.enter(class).await {
                 Ok(place) => Some(place),
                 Err(full) => return full.into_response(),
             },
@@ -65,15 +65,15 @@ pub(crate) fn guard(
             Ok(identity) => identity,
             Err(denied) => return refuse(denied),
         };
-        let shown = match present::asked(&request) {
+        let shown = match consistency::asked(&request) {
             Ok(Consistency::Local) => Ok(()),
-            Ok(Consistency::Linearizable) => Box::pin(present::reach(&app)).await,
+            Ok(Consistency::Linearizable) => Box::pin(consistency::reach(&app)).await,
             Err(neither) => Err(neither),
         };
         if let Err(failure) = shown {
             return failure.into_response();
         }
-        request.extensions_mut().insert(Caller(identity));
+        request.extensions_mut().insert(Authenticated(identity));
         let run = |request: Box<Request>| next.run(*request);
         run(request).await
     }
@@ -81,9 +81,9 @@ pub(crate) fn guard(
 
 /// Who asks, if they may: for a route with this need, and these namespace and node in its path.
 fn admit(
-    app: &App,
+    app: &AppState,
     request: &Request,
-    need: Need,
+    need: RequiredAccess,
     (namespace, named): (Option<String>, Option<NodeName>),
 ) -> Result<Identity, Denied> {
     let identity = identify(app, request);
@@ -93,7 +93,7 @@ fn admit(
     };
     // A path without a node in it is a node's own where any node of the namespace will do.
     let named = match (&identity, need) {
-        (Some((Identity::Node(node), _)), Need::NodeOrRead) => Some(node.clone()),
+        (Some((Identity::Node(node), _)), RequiredAccess::NodeOrRead) => Some(node.clone()),
         (_, _) => named,
     };
     let identity = identity.map_or(Identity::Anonymous, |(identity, _)| identity);
@@ -121,7 +121,7 @@ fn token(header: &str, may_be_password: bool) -> Option<String> {
 }
 
 /// Who is asking, and the namespace a node belongs to. A token wins over a certificate: it was shown on purpose.
-fn identify(app: &App, request: &Request) -> Option<(Identity, Option<String>)> {
+fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<String>)> {
     let world = app.world();
     if let Some(shown) = request.headers().get(header::AUTHORIZATION) {
         let shown = token(shown.to_str().ok()?, paths::is_fleet_lock(request.uri().path()))?;
@@ -130,7 +130,7 @@ fn identify(app: &App, request: &Request) -> Option<(Identity, Option<String>)> 
         let alive = token.value.expires_at.is_none_or(|end| end > app.clock.now());
         let same = secret::same(&token.value.secret_hash, &hash);
         let (name, role) = (token.value.name.clone(), token.value.role);
-        return (alive && same).then_some((Identity::Bearer { name, role }, None));
+        return (alive && same).then_some((Identity::Token { name, role }, None));
     }
     let bearer = request.extensions().get::<Peer>()?.bearer.clone()?;
     let fleet = world.fleets.get(&bearer.namespace)?;

@@ -15,10 +15,10 @@ use bellwether_core::words::time::{Span, Timestamp};
 use futures_util::Stream;
 use http::HeaderMap;
 
-use super::App;
-use super::input::{Answer, Ns, Query};
+use super::AppState;
+use super::input::{JsonAnswer, NamespacePath, QueryParams};
 use super::problem::Failure;
-use crate::records::{form, keys};
+use crate::records::{encoding, key_text};
 
 /// Events read at once for a stream.
 const STREAM_PAGE: usize = 256;
@@ -31,10 +31,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Events after `after`, oldest first; the newest `limit` when `after` is absent. With `wait`, waits for the first.
 pub(crate) async fn list(
-    State(app): State<App>,
-    Ns(namespace): Ns,
-    query: Query,
-) -> Result<Answer<Page<Event>>, Failure> {
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<JsonAnswer<Page<Event>>, Failure> {
     query.only(&["after", "limit", "wait"])?;
     let limit = query.limit()?;
     let last = last(&app, &namespace);
@@ -47,14 +47,14 @@ pub(crate) async fn list(
     let items = read(&app, &namespace, after, limit).await?;
     let next = items.last().map(|event| event.seq.to_string());
     let revision = app.world().revision.get();
-    Ok(Answer(Page { next: next.filter(|_| items.len() == limit), items, revision }))
+    Ok(JsonAnswer(Page { next: next.filter(|_| items.len() == limit), items, revision }))
 }
 
 /// Every event after `after` (or the `Last-Event-ID`), then each new one as it happens.
 pub(crate) async fn stream(
-    State(app): State<App>,
-    Ns(namespace): Ns,
-    query: Query,
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Failure> {
     query.only(&["after"])?;
@@ -75,7 +75,7 @@ pub(crate) async fn stream(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-type Place = (App, Namespace, Sequence);
+type Place = (AppState, Namespace, Sequence);
 
 /// The next events after a place; ends when the server stops or the store cannot be read, and the client resumes.
 async fn next_page((app, namespace, after): Place, end: Timestamp) -> Option<(Vec<Event>, Place)> {
@@ -93,12 +93,12 @@ async fn next_page((app, namespace, after): Place, end: Timestamp) -> Option<(Ve
     }
 }
 
-fn last(app: &App, namespace: &Namespace) -> Sequence {
+fn last(app: &AppState, namespace: &Namespace) -> Sequence {
     app.world().fleets.get(namespace).map_or(Sequence::ZERO, |fleet| fleet.last_event())
 }
 
-async fn wait_for_more(app: &App, namespace: &Namespace, after: Sequence, wait: Duration) {
-    let mut worlds = app.desk.follow();
+async fn wait_for_more(app: &AppState, namespace: &Namespace, after: Sequence, wait: Duration) {
+    let mut worlds = app.transactor.follow();
     let more =
         worlds.wait_for(|world| world.fleets.get(namespace).is_some_and(|fleet| fleet.last_event() > after));
     // All arms only wait.
@@ -111,7 +111,7 @@ async fn wait_for_more(app: &App, namespace: &Namespace, after: Sequence, wait: 
 
 /// Events after a place, from memory where they are there, else from the store.
 async fn read(
-    app: &App,
+    app: &AppState,
     namespace: &Namespace,
     after: Sequence,
     limit: usize,
@@ -123,12 +123,12 @@ async fn read(
         let newer = fleet.events.range(after.next()..).take(limit);
         return Ok(newer.map(|(_, event)| (&**event).into()).collect());
     }
-    let page = app.store.list(keys::events_after(namespace, after), None, limit).await;
+    let page = app.store.list(key_text::events_after(namespace, after), None, limit).await;
     let page = page.map_err(|error| Failure::new(Code::Store, format!("could not {error}")))?;
     let mut events = Vec::with_capacity(page.entries.len());
     for entry in page.entries {
-        let Some(keys::Place::Record(_, key)) = keys::read(&entry.key) else { continue };
-        let Record::Event(event) = form::read(&key, &entry.value)? else { continue };
+        let Some(key_text::KeyLocation::Record(_, key)) = key_text::read(&entry.key) else { continue };
+        let Record::Event(event) = encoding::read(&key, &entry.value)? else { continue };
         events.push((&event).into());
     }
     Ok(events)

@@ -1,37 +1,37 @@
 //! External targets over HTTP: controllers report, and are answered what each target is to run.
 
 use axum::extract::State;
-use bellwether_api::v1::external::{Orchestrated, Reports};
+use bellwether_api::v1::external::{ExpectedVersions, TargetReports};
 
-use super::App;
-use super::auth::Caller;
-use super::input::{Answer, Body, Entity, Ns};
+use super::AppState;
+use super::auth::Authenticated;
+use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath};
 use super::problem::Failure;
-use super::routes::Nothing;
-use crate::ops::external::{Of, absorb, expected};
+use super::routes::Empty;
+use crate::ops::external::{ExternalScope, absorb, expected};
 
 /// Reports in, expected versions out.
 pub(crate) async fn orchestrate(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Entity(entity)): (Ns, Entity),
-    Body(reports): Body<Reports>,
-) -> Result<Answer<Orchestrated>, Failure> {
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Entity(entity)): (NamespacePath, Entity),
+    JsonBody(reports): JsonBody<TargetReports>,
+) -> Result<JsonAnswer<ExpectedVersions>, Failure> {
     let actor = caller.actor();
-    let of = Of { namespace: &namespace, entity: &entity, actor: &actor };
-    let names = absorb(&app.desk, of, &reports).await?;
-    Ok(Answer(expected(&app.desk, of, &names).await?))
+    let of = ExternalScope { namespace: &namespace, entity: &entity, actor: &actor };
+    let names = absorb(&app.transactor, of, &reports).await?;
+    Ok(JsonAnswer(expected(&app.transactor, of, &names).await?))
 }
 
 /// Reports in; what follows from them is asked for another time.
 pub(crate) async fn report(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Entity(entity)): (Ns, Entity),
-    Body(reports): Body<Reports>,
-) -> Result<Answer<Nothing>, Failure> {
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Entity(entity)): (NamespacePath, Entity),
+    JsonBody(reports): JsonBody<TargetReports>,
+) -> Result<JsonAnswer<Empty>, Failure> {
     let actor = caller.actor();
-    let of = Of { namespace: &namespace, entity: &entity, actor: &actor };
-    absorb(&app.desk, of, &reports).await?;
-    Ok(Answer(Nothing {}))
+    let of = ExternalScope { namespace: &namespace, entity: &entity, actor: &actor };
+    absorb(&app.transactor, of, &reports).await?;
+    Ok(JsonAnswer(Empty {}))
 }

@@ -2,18 +2,21 @@
 
 use axum::extract::State;
 use bellwether_api::v1::failure::{Failure as Line, Failures, Unreachable};
-use bellwether_core::records::node::Contact;
+use bellwether_core::records::node::PresenceState;
 use bellwether_core::world::fleet::Fleet;
 
-use super::App;
-use super::input::{Answer, Ns};
+use super::AppState;
+use super::input::{JsonAnswer, NamespacePath};
 use super::problem::Failure;
 
-pub(crate) async fn list(State(app): State<App>, Ns(namespace): Ns) -> Result<Answer<Failures>, Failure> {
+pub(crate) async fn list(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+) -> Result<JsonAnswer<Failures>, Failure> {
     let world = app.world();
     let mut failures = world.fleets.get(&namespace).map_or_else(Failures::default, failures);
     failures.revision = world.revision.get();
-    Ok(Answer(failures))
+    Ok(JsonAnswer(failures))
 }
 
 fn failures(fleet: &Fleet) -> Failures {
@@ -21,7 +24,7 @@ fn failures(fleet: &Fleet) -> Failures {
     let active = fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
     for (name, _) in active {
         if let Some(kept) = fleet.presences.get(name)
-            && kept.value.contact == Contact::Unreachable
+            && kept.value.contact == PresenceState::Unreachable
         {
             let since_ms = kept.value.since.as_millis();
             all.unreachable.push(Unreachable { node: name.to_string(), since_ms });

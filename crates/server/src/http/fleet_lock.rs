@@ -10,15 +10,15 @@ use bellwether_api::paths;
 use bellwether_api::problem::{Code, Problem};
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::slot::{FleetLock, FleetLockError};
-use bellwether_core::decide::slots::Wish;
+use bellwether_core::decide::slots::SlotRequest;
 use bellwether_core::words::name::{HolderName, Namespace, SlotName};
 use http::HeaderMap;
 
-use super::App;
-use super::auth::Caller;
-use super::input::{Answer, Body, Ns, Turn};
+use super::AppState;
+use super::auth::Authenticated;
+use super::input::{JsonAnswer, JsonBody, NamespacePath, Turn};
 use super::problem::Failure;
-use super::routes::Nothing;
+use super::routes::Empty;
 use crate::ops;
 
 /// The header by which a client says that it means it, and what it says.
@@ -35,80 +35,80 @@ const DEFAULT_NAMESPACE: &str = "default";
 const MAX_BODY_BYTES: usize = 16 << 10;
 
 /// Whoever asks, and for what.
-struct Client {
+struct FleetLockClient {
     slot: SlotName,
     holder: HolderName,
     group: String,
 }
 
 pub(crate) async fn pre_reboot(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: Authenticated,
     headers: HeaderMap,
-    Body(body): Body<FleetLock>,
-) -> Result<Answer<Nothing>, Failure> {
+    JsonBody(body): JsonBody<FleetLock>,
+) -> Result<JsonAnswer<Empty>, Failure> {
     let (namespace, slot) = defaults()?;
     lock(&app, &caller, &namespace, read_client(&headers, &slot, body)?).await
 }
 
 pub(crate) async fn steady_state(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: Authenticated,
     headers: HeaderMap,
-    Body(body): Body<FleetLock>,
-) -> Result<Answer<Nothing>, Failure> {
+    JsonBody(body): JsonBody<FleetLock>,
+) -> Result<JsonAnswer<Empty>, Failure> {
     let (namespace, slot) = defaults()?;
     unlock(&app, &caller, &namespace, read_client(&headers, &slot, body)?).await
 }
 
 pub(crate) async fn pre_reboot_of(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Turn(slot)): (Ns, Turn),
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Turn(slot)): (NamespacePath, Turn),
     headers: HeaderMap,
-    Body(body): Body<FleetLock>,
-) -> Result<Answer<Nothing>, Failure> {
+    JsonBody(body): JsonBody<FleetLock>,
+) -> Result<JsonAnswer<Empty>, Failure> {
     lock(&app, &caller, &namespace, read_client(&headers, &slot, body)?).await
 }
 
 pub(crate) async fn steady_state_of(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Turn(slot)): (Ns, Turn),
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Turn(slot)): (NamespacePath, Turn),
     headers: HeaderMap,
-    Body(body): Body<FleetLock>,
-) -> Result<Answer<Nothing>, Failure> {
+    JsonBody(body): JsonBody<FleetLock>,
+) -> Result<JsonAnswer<Empty>, Failure> {
     unlock(&app, &caller, &namespace, read_client(&headers, &slot, body)?).await
 }
 
 async fn lock(
-    app: &App,
-    caller: &Caller,
+    app: &AppState,
+    caller: &Authenticated,
     namespace: &Namespace,
-    client: Client,
-) -> Result<Answer<Nothing>, Failure> {
+    client: FleetLockClient,
+) -> Result<JsonAnswer<Empty>, Failure> {
     let why = format!("group {}", client.group);
-    let wish = Wish { holder: client.holder, by: caller.actor(), why, lease: None, capacity: None };
-    ops::slot::acquire(&app.desk, (namespace, &client.slot), &wish).await?;
-    Ok(Answer(Nothing {}))
+    let wish = SlotRequest { holder: client.holder, by: caller.actor(), why, lease: None, capacity: None };
+    ops::slot::acquire(&app.transactor, (namespace, &client.slot), &wish).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 async fn unlock(
-    app: &App,
-    caller: &Caller,
+    app: &AppState,
+    caller: &Authenticated,
     namespace: &Namespace,
-    client: Client,
-) -> Result<Answer<Nothing>, Failure> {
+    client: FleetLockClient,
+) -> Result<JsonAnswer<Empty>, Failure> {
     let place = (namespace, &client.slot);
-    ops::slot::release(&app.desk, place, &caller.actor(), (&client.holder, None)).await?;
-    Ok(Answer(Nothing {}))
+    ops::slot::release(&app.transactor, place, &caller.actor(), (&client.holder, None)).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 fn defaults() -> Result<(Namespace, SlotName), Failure> {
     Ok((read("namespace", DEFAULT_NAMESPACE)?, read("slot", DEFAULT_SLOT)?))
 }
 
-fn read_client(headers: &HeaderMap, slot: &SlotName, body: FleetLock) -> Result<Client, Failure> {
+fn read_client(headers: &HeaderMap, slot: &SlotName, body: FleetLock) -> Result<FleetLockClient, Failure> {
     if headers.get(HEADER.0).is_none_or(|value| value.as_bytes() != HEADER.1) {
         let detail = format!("could not answer: the header {} is not there, or not \"true\"", HEADER.0);
         return Err(Failure::new(Code::Invalid, detail));
@@ -125,7 +125,7 @@ fn read_client(headers: &HeaderMap, slot: &SlotName, body: FleetLock) -> Result<
         let reason = format!("its turns are those of slot {own}, which is no slot's name: lower-case letters, digits and '-', at most 63");
         Failure::from(ShapeError::at("client_params.group", reason))
     })?;
-    Ok(Client { slot, holder: read("client_params.id", &params.id)?, group })
+    Ok(FleetLockClient { slot, holder: read("client_params.id", &params.id)?, group })
 }
 
 /// Says problems in the protocol's words on its paths; elsewhere they stay as they are.

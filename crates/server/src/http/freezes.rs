@@ -8,13 +8,13 @@ use bellwether_core::words::name::FreezeName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 
-use super::App;
-use super::auth::Caller;
-use super::input::{Answer, Body, Freeze, Ns, Query};
-use super::problem::{Failure, Set};
-use super::routes::Nothing;
+use super::AppState;
+use super::auth::Authenticated;
+use super::input::{Freeze, JsonAnswer, JsonBody, NamespacePath, QueryParams};
+use super::problem::{Failure, SetResponse};
+use super::routes::Empty;
 use crate::ops;
-use crate::ops::freeze::Place;
+use crate::ops::freeze::FreezeNamespace;
 
 /// Those that hold in every namespace.
 fn everywhere(world: &World, now: Timestamp) -> Vec<FreezeView> {
@@ -22,96 +22,100 @@ fn everywhere(world: &World, now: Timestamp) -> Vec<FreezeView> {
 }
 
 pub(crate) async fn list(
-    State(app): State<App>,
-    Ns(namespace): Ns,
-    query: Query,
-) -> Result<Answer<Page<FreezeView>>, Failure> {
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<JsonAnswer<Page<FreezeView>>, Failure> {
     query.only(&[])?;
     let (world, now) = (app.world(), app.clock.now());
     let own = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.freezes.values());
     let mut items: Vec<FreezeView> = own.map(|kept| FreezeView::at(&kept.value, false, now)).collect();
     items.extend(everywhere(&world, now));
     items.sort_by(|one, other| (&one.freeze.name, one.global).cmp(&(&other.freeze.name, other.global)));
-    Ok(Answer(Page { items, next: None, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }
 
 pub(crate) async fn list_global(
-    State(app): State<App>,
-    query: Query,
-) -> Result<Answer<Page<FreezeView>>, Failure> {
+    State(app): State<AppState>,
+    query: QueryParams,
+) -> Result<JsonAnswer<Page<FreezeView>>, Failure> {
     query.only(&[])?;
     let world = app.world();
     let mut items = everywhere(&world, app.clock.now());
     items.sort_by(|one, other| one.freeze.name.cmp(&other.freeze.name));
-    Ok(Answer(Page { items, next: None, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }
 
-fn one(app: &App, place: &Place, name: &FreezeName) -> Result<Answer<FreezeView>, Failure> {
+fn one(
+    app: &AppState,
+    place: &FreezeNamespace,
+    name: &FreezeName,
+) -> Result<JsonAnswer<FreezeView>, Failure> {
     let world = app.world();
     let (found, global) = match place {
-        Place::In(namespace) => {
+        FreezeNamespace::In(namespace) => {
             (world.fleets.get(namespace).and_then(|fleet| fleet.freezes.get(name)), false)
         }
-        Place::Everywhere => (world.freezes.get(name), true),
+        FreezeNamespace::Everywhere => (world.freezes.get(name), true),
     };
     let missing = || {
         let what = ops::freeze::missing(&world, place, name);
         Failure::new(Code::NotFound, format!("could not find {what}"))
             .hint("see which there are: bellwether freeze list")
     };
-    found.map(|kept| Answer(FreezeView::at(&kept.value, global, app.clock.now()))).ok_or_else(missing)
+    found.map(|kept| JsonAnswer(FreezeView::at(&kept.value, global, app.clock.now()))).ok_or_else(missing)
 }
 
 pub(crate) async fn get(
-    State(app): State<App>,
-    (Ns(namespace), Freeze(name)): (Ns, Freeze),
-) -> Result<Answer<FreezeView>, Failure> {
-    one(&app, &Place::In(namespace), &name)
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Freeze(name)): (NamespacePath, Freeze),
+) -> Result<JsonAnswer<FreezeView>, Failure> {
+    one(&app, &FreezeNamespace::In(namespace), &name)
 }
 
 pub(crate) async fn get_global(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Freeze(name): Freeze,
-) -> Result<Answer<FreezeView>, Failure> {
-    one(&app, &Place::Everywhere, &name)
+) -> Result<JsonAnswer<FreezeView>, Failure> {
+    one(&app, &FreezeNamespace::Everywhere, &name)
 }
 
 pub(crate) async fn put(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Freeze(name)): (Ns, Freeze),
-    Body(spec): Body<FreezeSpec>,
-) -> Result<Set<FreezeView>, Failure> {
-    let place = Place::In(namespace);
-    let (value, is_new) = ops::freeze::put(&app.desk, &place, &caller.actor(), &name, &spec).await?;
-    Ok(Set { is_new, value })
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Freeze(name)): (NamespacePath, Freeze),
+    JsonBody(spec): JsonBody<FreezeSpec>,
+) -> Result<SetResponse<FreezeView>, Failure> {
+    let place = FreezeNamespace::In(namespace);
+    let (value, is_new) = ops::freeze::put(&app.transactor, &place, &caller.actor(), &name, &spec).await?;
+    Ok(SetResponse { is_new, value })
 }
 
 pub(crate) async fn put_global(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: Authenticated,
     Freeze(name): Freeze,
-    Body(spec): Body<FreezeSpec>,
-) -> Result<Set<FreezeView>, Failure> {
-    let place = Place::Everywhere;
-    let (value, is_new) = ops::freeze::put(&app.desk, &place, &caller.actor(), &name, &spec).await?;
-    Ok(Set { is_new, value })
+    JsonBody(spec): JsonBody<FreezeSpec>,
+) -> Result<SetResponse<FreezeView>, Failure> {
+    let place = FreezeNamespace::Everywhere;
+    let (value, is_new) = ops::freeze::put(&app.transactor, &place, &caller.actor(), &name, &spec).await?;
+    Ok(SetResponse { is_new, value })
 }
 
 pub(crate) async fn delete(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Freeze(name)): (Ns, Freeze),
-) -> Result<Answer<Nothing>, Failure> {
-    ops::freeze::delete(&app.desk, &Place::In(namespace), &caller.actor(), &name).await?;
-    Ok(Answer(Nothing {}))
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Freeze(name)): (NamespacePath, Freeze),
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::freeze::delete(&app.transactor, &FreezeNamespace::In(namespace), &caller.actor(), &name).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn delete_global(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: Authenticated,
     Freeze(name): Freeze,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::freeze::delete(&app.desk, &Place::Everywhere, &caller.actor(), &name).await?;
-    Ok(Answer(Nothing {}))
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::freeze::delete(&app.transactor, &FreezeNamespace::Everywhere, &caller.actor(), &name).await?;
+    Ok(JsonAnswer(Empty {}))
 }

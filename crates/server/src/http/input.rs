@@ -17,12 +17,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::problem::{Failure, unread};
-use super::{App, MAX_WAIT};
+use super::{AppState, MAX_WAIT};
 
 /// A JSON body.
-pub(crate) struct Body<T>(pub(crate) T);
+pub(crate) struct JsonBody<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
         let bytes = Bytes::from_request(request, state).await.map_err(|error| unread(&error))?;
@@ -39,20 +39,20 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 }
 
 /// A JSON answer.
-pub(crate) struct Answer<T>(pub(crate) T);
+pub(crate) struct JsonAnswer<T>(pub(crate) T);
 
-impl<T: Serialize> IntoResponse for Answer<T> {
+impl<T: Serialize> IntoResponse for JsonAnswer<T> {
     fn into_response(self) -> Response {
         axum::Json(self.0).into_response()
     }
 }
 
 /// The namespace in the path: one that exists.
-pub(crate) struct Ns(pub(crate) Namespace);
+pub(crate) struct NamespacePath(pub(crate) Namespace);
 
-impl FromRequestParts<App> for Ns {
+impl FromRequestParts<AppState> for NamespacePath {
     type Rejection = Failure;
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
         let namespace: Namespace = param(parts, app, "ns").await?;
         if app.known(&namespace) {
             return Ok(Self(namespace));
@@ -71,9 +71,9 @@ macro_rules! params {
         /// A path parameter.
         pub(crate) struct $type(pub(crate) $inner);
 
-        impl FromRequestParts<App> for $type {
+        impl FromRequestParts<AppState> for $type {
             type Rejection = Failure;
-            async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+            async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, Failure> {
                 Ok(Self(param(parts, app, $key).await?))
             }
         }
@@ -96,7 +96,7 @@ params! {
     Subject(String) = "subject";
 }
 
-async fn param<T>(parts: &mut Parts, app: &App, key: &str) -> Result<T, Failure>
+async fn param<T>(parts: &mut Parts, app: &AppState, key: &str) -> Result<T, Failure>
 where
     T: std::str::FromStr,
     T::Err: std::fmt::Display,
@@ -109,9 +109,9 @@ where
 }
 
 /// A query string as pairs, each read at most once by name; unknown ones are refused.
-pub(crate) struct Query(Vec<(String, String)>);
+pub(crate) struct QueryParams(Vec<(String, String)>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Query {
+impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
     type Rejection = Failure;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
@@ -123,7 +123,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     }
 }
 
-impl Query {
+impl QueryParams {
     /// Refuses every parameter that is not among these.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Failure> {
         let unknown = self.0.iter().find(|(name, _)| !known.contains(&name.as_str()));

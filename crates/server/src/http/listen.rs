@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use bellwether_rt::acceptor::Acceptor;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::doorway::Doorway;
 use bellwether_rt::tasks::Tasks;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -21,9 +21,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::ServiceExt;
 
-use super::lanes::{Caller, Lanes};
-use super::quiet::{Heard, Listening};
-use crate::pki::{self, Bearer};
+use super::handshakes::{ArrivalKind, HandshakeLimiter};
+use super::idle::{ActivityStream, LastActivity};
+use crate::pki::{self, CertificateIdentity};
 
 /// Most connections at once: ten thousand agents, and people.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -40,17 +40,17 @@ const PING_DEADLINE: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     /// Whom its verified client certificate names.
-    pub(crate) bearer: Option<Bearer>,
+    pub(crate) bearer: Option<CertificateIdentity>,
 }
 
 /// The router as it is served to a peer whose identity the transport has made sure of.
-pub fn to_peer(router: Router, bearer: Option<Bearer>) -> Router {
+pub fn to_peer(router: Router, bearer: Option<CertificateIdentity>) -> Router {
     router.layer(axum::Extension(Peer { bearer }))
 }
 
 /// How those who arrive are spoken with.
 #[derive(Clone)]
-pub(crate) struct Speech {
+pub(crate) struct Transport {
     /// How hands are shaken; over loopback it may go without.
     pub(crate) tls: Option<TlsAcceptor>,
     /// By what silence is measured.
@@ -58,22 +58,22 @@ pub(crate) struct Speech {
 }
 
 /// Serves `router` on `listener` until the level stops, then lets requests in flight finish.
-pub(crate) async fn serve(listener: TcpListener, speech: Speech, router: Router, tasks: Tasks) {
-    let doorway = Doorway { name: "connection", room: MAX_CONNECTIONS };
-    let lanes = Lanes::default();
+pub(crate) async fn serve(listener: TcpListener, speech: Transport, router: Router, tasks: Tasks) {
+    let doorway = Acceptor { name: "connection", room: MAX_CONNECTIONS };
+    let classes = HandshakeLimiter::default();
     let serve = |(stream, address)| {
-        connection(stream, address, (speech.clone(), lanes.clone()), router.clone(), tasks.clone())
+        connection(stream, address, (speech.clone(), classes.clone()), router.clone(), tasks.clone())
     };
     doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
 /// A conversation under way.
-type Speaking = Pin<Box<dyn Future<Output = ()> + Send>>;
+type ConnectionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 async fn connection(
     stream: TcpStream,
     address: SocketAddr,
-    (speech, lanes): (Speech, Lanes),
+    (speech, classes): (Transport, HandshakeLimiter),
     router: Router,
     tasks: Tasks,
 ) {
@@ -85,7 +85,7 @@ async fn connection(
     };
     // In a box of its own, so that a connection does not hold the room of its handshake for as long as it lives.
     let greeting = Box::pin(async {
-        let shaken = lanes.shake_hands(&tls, stream).await;
+        let shaken = classes.shake_hands(&tls, stream).await;
         shaken.map(|shaken| speak_secretly(shaken, address, speech.clock, (router, tasks.clone())))
     });
     // Both arms only wait; a handshake that is cut short is begun anew elsewhere.
@@ -101,11 +101,11 @@ async fn connection(
 
 /// Speaks with whom hands were shaken, until it ends.
 fn speak_secretly(
-    (stream, caller): (TlsStream<TcpStream>, Caller),
+    (stream, caller): (TlsStream<TcpStream>, ArrivalKind),
     address: SocketAddr,
     clock: Clock,
     (router, tasks): (Router, Tasks),
-) -> Speaking {
+) -> ConnectionFuture {
     let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     let bearer = certificate.and_then(|certificate| match pki::bearer(certificate) {
         Ok(bearer) => Some(bearer),
@@ -116,10 +116,10 @@ fn speak_secretly(
     });
     let peer = Peer { bearer };
     match caller {
-        Caller::Person => speak((stream, None), peer, router, tasks),
-        Caller::Machine => {
-            let heard = Heard::new(clock);
-            speak((Listening { stream, heard: heard.clone() }, Some(heard)), peer, router, tasks)
+        ArrivalKind::Person => speak((stream, None), peer, router, tasks),
+        ArrivalKind::Machine => {
+            let heard = LastActivity::new(clock);
+            speak((ActivityStream { stream, heard: heard.clone() }, Some(heard)), peer, router, tasks)
         }
     }
 }
@@ -127,11 +127,11 @@ fn speak_secretly(
 /// Speaks with a peer until it ends: one that is `heard` pings by itself. What it is made of is moved into place before
 /// anything is waited for: a future keeps the room of all that it was ever given, for as long as it lives.
 fn speak(
-    (stream, heard): (impl AsyncRead + AsyncWrite + Unpin + Send + 'static, Option<Heard>),
+    (stream, heard): (impl AsyncRead + AsyncWrite + Unpin + Send + 'static, Option<LastActivity>),
     peer: Peer,
     router: Router,
     tasks: Tasks,
-) -> Speaking {
+) -> ConnectionFuture {
     let service = router.map_request(move |mut request: http::Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
         request.map(Body::new)
@@ -165,7 +165,7 @@ fn speak(
 }
 
 /// Waits until a peer that pings by itself falls silent; for ever with others.
-async fn silence(heard: Option<Heard>) {
+async fn silence(heard: Option<LastActivity>) {
     match heard {
         Some(heard) => heard.falls_silent().await,
         None => std::future::pending().await,

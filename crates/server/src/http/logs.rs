@@ -7,26 +7,31 @@ use bellwether_api::v1::page::Page;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_store::Range;
 
-use super::App;
-use super::input::{Answer, Body, CategoryName, Entity, Node, Ns};
+use super::AppState;
+use super::input::{CategoryName, Entity, JsonAnswer, JsonBody, NamespacePath, Node};
 use super::problem::Failure;
-use super::routes::Nothing;
+use super::routes::Empty;
 use crate::ops;
-use crate::records::{form, keys};
+use crate::records::{encoding, key_text};
 
 pub(crate) async fn put(
-    State(app): State<App>,
-    (Ns(namespace), Node(node), CategoryName(category), Entity(entity)): (Ns, Node, CategoryName, Entity),
-    Body(new): Body<NewLog>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::log::keep(&app.desk, &namespace, &node, (&category, &entity), new).await?;
-    Ok(Answer(Nothing {}))
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Node(node), CategoryName(category), Entity(entity)): (
+        NamespacePath,
+        Node,
+        CategoryName,
+        Entity,
+    ),
+    JsonBody(new): JsonBody<NewLog>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::log::keep(&app.transactor, &namespace, &node, (&category, &entity), new).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn list(
-    State(app): State<App>,
-    (Ns(namespace), Node(node)): (Ns, Node),
-) -> Result<Answer<Page<NodeLog>>, Failure> {
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Node(node)): (NamespacePath, Node),
+) -> Result<JsonAnswer<Page<NodeLog>>, Failure> {
     let world = app.world();
     let fleet = world.fleets.get(&namespace);
     if fleet.is_none_or(|fleet| fleet.nodes.get(&node).is_none()) {
@@ -35,25 +40,30 @@ pub(crate) async fn list(
     }
     let logs = fleet.into_iter().flat_map(|fleet| fleet.logs_of(&node));
     let items = logs.map(|kept| (&*kept.value).into()).collect();
-    Ok(Answer(Page { items, next: None, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }
 
 /// What it says is read from the store: the world only knows that it is there.
 pub(crate) async fn get(
-    State(app): State<App>,
-    (Ns(namespace), Node(node), CategoryName(category), Entity(entity)): (Ns, Node, CategoryName, Entity),
-) -> Result<Answer<NodeLog>, Failure> {
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Node(node), CategoryName(category), Entity(entity)): (
+        NamespacePath,
+        Node,
+        CategoryName,
+        Entity,
+    ),
+) -> Result<JsonAnswer<NodeLog>, Failure> {
     let missing = format!("could not find a log of {entity} failing to {category} on {node}");
     let key = Key::Log(node, category, entity);
-    let page = app.store.list(Range::one(keys::of(&namespace, &key)), None, 1).await;
+    let page = app.store.list(Range::one(key_text::of(&namespace, &key)), None, 1).await;
     let page = page.map_err(|error| Failure::new(Code::Store, format!("could not {error}")))?;
     let mut found = None;
     for entry in page.entries {
-        if let Record::Log(log) = form::read(&key, &entry.value)? {
+        if let Record::Log(log) = encoding::read(&key, &entry.value)? {
             found = Some(NodeLog::from(&log));
         }
     }
     let missing =
         || Failure::new(Code::NotFound, missing).hint("see which there are: bellwether node logs NODE");
-    Ok(Answer(found.ok_or_else(missing)?))
+    Ok(JsonAnswer(found.ok_or_else(missing)?))
 }

@@ -3,25 +3,25 @@
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1;
-use bellwether_api::v1::node::{Because, LabelChange, NodeView};
+use bellwether_api::v1::node::{LabelChange, NodeView, Reason};
 use bellwether_api::v1::page::Page;
-use bellwether_core::records::node::{Contact, Presence};
+use bellwether_core::records::node::{Presence, PresenceState};
 use bellwether_core::words::name::NodeName;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
-use super::App;
-use super::auth::Caller;
-use super::input::{Answer, Body, CategoryText, Node, Ns, Query};
+use super::AppState;
+use super::auth::Authenticated;
+use super::input::{CategoryText, JsonAnswer, JsonBody, NamespacePath, Node, QueryParams};
 use super::problem::Failure;
-use super::routes::Nothing;
+use super::routes::Empty;
 use crate::ops;
 
 pub(crate) async fn list(
-    State(app): State<App>,
-    Ns(namespace): Ns,
-    query: Query,
-) -> Result<Answer<Page<NodeView>>, Failure> {
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<JsonAnswer<Page<NodeView>>, Failure> {
     query.only(&["filter", "limit", "after", "decommissioned"])?;
     let filter: Option<Selector> = query.get("filter")?;
     let after: Option<NodeName> = query.get("after")?;
@@ -47,27 +47,27 @@ pub(crate) async fn list(
             items.extend(view(fleet, name));
         }
     }
-    Ok(Answer(Page { items, next, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next, revision: world.revision.get() }))
 }
 
 pub(crate) async fn get(
-    State(app): State<App>,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-) -> Result<Answer<NodeView>, Failure> {
+) -> Result<JsonAnswer<NodeView>, Failure> {
     let world = app.world();
     let found = world.fleets.get(&namespace).and_then(|fleet| view(fleet, &name));
     let missing = || {
         Failure::new(Code::NotFound, format!("could not find node {name}"))
             .hint("see which there are: bellwether node list")
     };
-    Ok(Answer(found.ok_or_else(missing)?))
+    Ok(JsonAnswer(found.ok_or_else(missing)?))
 }
 
 /// Everything known about one node.
 pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
     let node = &fleet.nodes.get(name)?.value;
-    let never = Presence { contact: Contact::Never, since: node.joined_at, server: None };
+    let never = Presence { contact: PresenceState::Never, since: node.joined_at, server: None };
     let presence = fleet.presences.get(name).map_or(never, |kept| (*kept.value).clone());
     let report = fleet.reports.get(name).map(|kept| &kept.value);
     let running = report.into_iter().flat_map(|report| &report.entities);
@@ -88,86 +88,86 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
 }
 
 pub(crate) async fn label(
-    State(app): State<App>,
-    caller: Caller,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    Body(change): Body<LabelChange>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::node::label(&app.desk, &namespace, &caller.actor(), &name, change).await?;
-    Ok(Answer(Nothing {}))
+    JsonBody(change): JsonBody<LabelChange>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::node::label(&app.transactor, &namespace, &caller.actor(), &name, change).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn pause(
-    State(app): State<App>,
-    caller: Caller,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    Body(because): Body<Because>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::node::pause(&app.desk, &namespace, &caller.actor(), &name, &because.why).await?;
-    Ok(Answer(Nothing {}))
+    JsonBody(because): JsonBody<Reason>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::node::pause(&app.transactor, &namespace, &caller.actor(), &name, &because.why).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn resume(
-    State(app): State<App>,
-    caller: Caller,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-) -> Result<Answer<v1::pause::Resumed>, Failure> {
-    Ok(Answer(ops::node::resume(&app.desk, &namespace, &caller.actor(), &name).await?))
+) -> Result<JsonAnswer<v1::pause::Resumed>, Failure> {
+    Ok(JsonAnswer(ops::node::resume(&app.transactor, &namespace, &caller.actor(), &name).await?))
 }
 
 pub(crate) async fn cordon(
-    State(app): State<App>,
-    caller: Caller,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    Body(because): Body<Because>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::node::cordon(&app.desk, &namespace, &caller.actor(), &name, (&because.why, false)).await?;
-    Ok(Answer(Nothing {}))
+    JsonBody(because): JsonBody<Reason>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::node::cordon(&app.transactor, &namespace, &caller.actor(), &name, (&because.why, false)).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn drain(
-    State(app): State<App>,
-    caller: Caller,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    Body(because): Body<Because>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::node::cordon(&app.desk, &namespace, &caller.actor(), &name, (&because.why, true)).await?;
-    Ok(Answer(Nothing {}))
+    JsonBody(because): JsonBody<Reason>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::node::cordon(&app.transactor, &namespace, &caller.actor(), &name, (&because.why, true)).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn uncordon(
-    State(app): State<App>,
-    caller: Caller,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::node::uncordon(&app.desk, &namespace, &caller.actor(), &name).await?;
-    Ok(Answer(Nothing {}))
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::node::uncordon(&app.transactor, &namespace, &caller.actor(), &name).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn decommission(
-    State(app): State<App>,
-    caller: Caller,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    Body(because): Body<Because>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::node::decommission(&app.desk, &namespace, &caller.actor(), &name, &because.why).await?;
-    Ok(Answer(Nothing {}))
+    JsonBody(because): JsonBody<Reason>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::node::decommission(&app.transactor, &namespace, &caller.actor(), &name, &because.why).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn set_status(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Node(name), CategoryText(category)): (Ns, Node, CategoryText),
-    Body(status): Body<v1::status::Status>,
-) -> Result<Answer<Nothing>, Failure> {
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Node(name), CategoryText(category)): (NamespacePath, Node, CategoryText),
+    JsonBody(status): JsonBody<v1::status::Status>,
+) -> Result<JsonAnswer<Empty>, Failure> {
     let subject = (&name, category.as_str());
-    ops::report::set_status(&app.desk, &namespace, &caller.actor(), subject, status).await?;
-    Ok(Answer(Nothing {}))
+    ops::report::set_status(&app.transactor, &namespace, &caller.actor(), subject, status).await?;
+    Ok(JsonAnswer(Empty {}))
 }

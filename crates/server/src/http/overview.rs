@@ -1,7 +1,7 @@
 //! The one-screen overview.
 
 use axum::extract::State;
-use bellwether_api::v1::overview::{EntityLine, Overview};
+use bellwether_api::v1::overview::{EntityOverview, Overview};
 use bellwether_api::v1::server::Leader;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::why::why_rollout;
@@ -9,16 +9,19 @@ use bellwether_core::words::name::EntityName;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 
-use super::App;
-use super::input::{Answer, Ns};
+use super::AppState;
+use super::input::{JsonAnswer, NamespacePath};
 use super::servers::store;
 
-pub(crate) async fn get(State(app): State<App>, Ns(namespace): Ns) -> Answer<Overview> {
+pub(crate) async fn get(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+) -> JsonAnswer<Overview> {
     let world = app.world();
     let empty = Fleet::default();
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
     let tally = &fleet.tally;
-    Answer(Overview {
+    JsonAnswer(Overview {
         namespace: namespace.to_string(),
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
         leading: world.leader.is_some(),
@@ -34,10 +37,10 @@ pub(crate) async fn get(State(app): State<App>, Ns(namespace): Ns) -> Answer<Ove
     })
 }
 
-fn line(name: &EntityName, board: &Board) -> EntityLine {
-    EntityLine {
+fn line(name: &EntityName, board: &Board) -> EntityOverview {
+    EntityOverview {
         name: name.to_string(),
-        targets: board.figures().targets,
+        targets: board.counts().targets,
         target: board.progress().target.as_ref().map(Version::to_string),
         last_known_good: board.progress().last_known_good.as_ref().map(Version::to_string),
         last_known_bad: board.progress().last_known_bad().map(|bad| bad.version.to_string()),

@@ -4,15 +4,15 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::pause::{PauseSpec, PauseView};
-use bellwether_core::records::pause::Pause as Record;
+use bellwether_core::records::pause::NodePause as Record;
 use bellwether_core::words::name::{Namespace, PauseName};
 use bellwether_core::world::fleet::Fleet;
 
-use super::App;
-use super::auth::Caller;
-use super::input::{Answer, Body, Ns, Pause, Query};
-use super::problem::{Failure, Set};
-use super::routes::Nothing;
+use super::AppState;
+use super::auth::Authenticated;
+use super::input::{JsonAnswer, JsonBody, NamespacePath, Pause, QueryParams};
+use super::problem::{Failure, SetResponse};
+use super::routes::Empty;
 use crate::ops;
 
 fn view(fleet: &Fleet, pause: &Record) -> PauseView {
@@ -21,7 +21,7 @@ fn view(fleet: &Fleet, pause: &Record) -> PauseView {
     PauseView { pause: pause.into(), held: held as u64 }
 }
 
-fn one(app: &App, namespace: &Namespace, name: &PauseName) -> Result<PauseView, Failure> {
+fn one(app: &AppState, namespace: &Namespace, name: &PauseName) -> Result<PauseView, Failure> {
     let world = app.world();
     let fleet = world.fleets.get(namespace);
     let found = fleet.and_then(|fleet| Some(view(fleet, &fleet.pauses.get(name)?.value)));
@@ -32,41 +32,41 @@ fn one(app: &App, namespace: &Namespace, name: &PauseName) -> Result<PauseView, 
 }
 
 pub(crate) async fn list(
-    State(app): State<App>,
-    Ns(namespace): Ns,
-    query: Query,
-) -> Result<Answer<Page<PauseView>>, Failure> {
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<JsonAnswer<Page<PauseView>>, Failure> {
     query.only(&[])?;
     let world = app.world();
     let of = |fleet: &Fleet| -> Vec<PauseView> {
         fleet.pauses.values().map(|kept| view(fleet, &kept.value)).collect()
     };
     let items = world.fleets.get(&namespace).map(of).unwrap_or_default();
-    Ok(Answer(Page { items, next: None, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }
 
 pub(crate) async fn get(
-    State(app): State<App>,
-    (Ns(namespace), Pause(name)): (Ns, Pause),
-) -> Result<Answer<PauseView>, Failure> {
-    one(&app, &namespace, &name).map(Answer)
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Pause(name)): (NamespacePath, Pause),
+) -> Result<JsonAnswer<PauseView>, Failure> {
+    one(&app, &namespace, &name).map(JsonAnswer)
 }
 
 pub(crate) async fn put(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Pause(name)): (Ns, Pause),
-    Body(spec): Body<PauseSpec>,
-) -> Result<Set<PauseView>, Failure> {
-    let is_new = ops::pause::put(&app.desk, &namespace, &caller.actor(), &name, &spec).await?;
-    Ok(Set { is_new, value: one(&app, &namespace, &name)? })
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Pause(name)): (NamespacePath, Pause),
+    JsonBody(spec): JsonBody<PauseSpec>,
+) -> Result<SetResponse<PauseView>, Failure> {
+    let is_new = ops::pause::put(&app.transactor, &namespace, &caller.actor(), &name, &spec).await?;
+    Ok(SetResponse { is_new, value: one(&app, &namespace, &name)? })
 }
 
 pub(crate) async fn delete(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Pause(name)): (Ns, Pause),
-) -> Result<Answer<Nothing>, Failure> {
-    ops::pause::delete(&app.desk, &namespace, &caller.actor(), &name).await?;
-    Ok(Answer(Nothing {}))
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Pause(name)): (NamespacePath, Pause),
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::pause::delete(&app.transactor, &namespace, &caller.actor(), &name).await?;
+    Ok(JsonAnswer(Empty {}))
 }

@@ -6,28 +6,28 @@ use bellwether_api::problem::Code;
 use bellwether_store::Range;
 use http::header;
 
-use super::App;
+use super::AppState;
 use super::problem::Failure;
 use crate::metrics::{self, Metrics};
-use crate::records::keys;
+use crate::records::key_text;
 
 pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
 /// Ready when the store answers; its own error is told otherwise.
-pub(crate) async fn readyz(State(app): State<App>) -> Result<&'static str, Failure> {
-    match app.store.list(Range::one(keys::META), None, 1).await {
+pub(crate) async fn readyz(State(app): State<AppState>) -> Result<&'static str, Failure> {
+    match app.store.list(Range::one(key_text::META), None, 1).await {
         Ok(_) => Ok("ready\n"),
         Err(error) => Err(Failure::new(Code::Store, format!("could not {error}"))),
     }
 }
 
 pub(crate) async fn metrics_page(
-    State(app): State<App>,
+    State(app): State<AppState>,
 ) -> ([(header::HeaderName, &'static str); 1], String) {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    let now = metrics::Now {
+    let now = metrics::ServerGauges {
         sessions: app.sessions.count(),
         leading: app.seats.term.borrow().is_some(),
         store: app.store.health().borrow().clone(),

@@ -41,12 +41,12 @@ impl Failure {
 }
 
 /// What was set, in the answer: made, or changed.
-pub(crate) struct Set<T> {
+pub(crate) struct SetResponse<T> {
     pub(crate) is_new: bool,
     pub(crate) value: T,
 }
 
-impl<T: serde::Serialize> IntoResponse for Set<T> {
+impl<T: serde::Serialize> IntoResponse for SetResponse<T> {
     fn into_response(self) -> Response {
         let status = if self.is_new { StatusCode::CREATED } else { StatusCode::OK };
         (status, axum::Json(self.value)).into_response()
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_was_made_is_told_from_what_was_replaced() {
-        let status = |is_new| Set { is_new, value: () }.into_response().status();
+        let status = |is_new| SetResponse { is_new, value: () }.into_response().status();
         assert_eq!((status(true), status(false)), (StatusCode::CREATED, StatusCode::OK));
     }
 

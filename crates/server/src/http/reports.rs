@@ -3,19 +3,19 @@
 use axum::extract::State;
 use bellwether_api::v1;
 
-use super::App;
-use super::input::{Answer, Body, Node, Ns};
+use super::AppState;
+use super::input::{JsonAnswer, JsonBody, NamespacePath, Node};
 use super::problem::Failure;
-use super::routes::Nothing;
+use super::routes::Empty;
 use crate::ops;
 
 pub(crate) async fn put(
-    State(app): State<App>,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    Body(report): Body<v1::report::Report>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::report::absorb_report(&app.desk, &namespace, &name, report).await?;
+    JsonBody(report): JsonBody<v1::report::Report>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::report::absorb_report(&app.transactor, &namespace, &name, report).await?;
     app.metrics.reports.inc();
-    Ok(Answer(Nothing {}))
+    Ok(JsonAnswer(Empty {}))
 }

@@ -5,59 +5,59 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
 use bellwether_api::v1::page::Page;
-use bellwether_api::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
+use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
 use bellwether_api::v1::target::TargetView;
-use bellwether_core::records::target::Outcome;
-use bellwether_core::rollout::board::{Board, Target};
+use bellwether_core::records::target::AssignmentOutcome;
+use bellwether_core::rollout::board::{Board, BoardTarget};
 use bellwether_core::rollout::external::group as group_of;
-use bellwether_core::rollout::sighting::{Phase, phase};
+use bellwether_core::rollout::observation::{TargetStage, phase};
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::counter::RolloutNumber;
 use bellwether_core::words::name::{EntityName, Namespace, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 
-use super::App;
-use super::auth::Caller;
+use super::AppState;
+use super::auth::Authenticated;
 use super::entities::missing;
-use super::input::{Answer, Body, Entity, Ns, Number, Query, Word};
+use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath, Number, QueryParams, Word};
 use super::problem::Failure;
-use super::routes::Nothing;
+use super::routes::Empty;
 use crate::ops;
-use crate::ops::rollout::Verb;
+use crate::ops::rollout::RolloutVerb;
 
 pub(crate) async fn start(
-    State(app): State<App>,
-    caller: Caller,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    caller: Authenticated,
+    NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
-    Body(request): Body<NewRollout>,
-) -> Result<Answer<Started>, Failure> {
+    JsonBody(request): JsonBody<NewRollout>,
+) -> Result<JsonAnswer<StartedRollout>, Failure> {
     known(&app, &namespace, &name)?;
-    let wanted = ops::rollout::start(&app.desk, &namespace, &caller.actor(), &name, request).await?;
-    Ok(Answer(Started { version: wanted.version.to_string(), request: wanted.request.get() }))
+    let wanted = ops::rollout::start(&app.transactor, &namespace, &caller.actor(), &name, request).await?;
+    Ok(JsonAnswer(StartedRollout { version: wanted.version.to_string(), request: wanted.request.get() }))
 }
 
 /// Says what to do when there is no such entity.
-fn known(app: &App, namespace: &Namespace, name: &EntityName) -> Result<(), Failure> {
+fn known(app: &AppState, namespace: &Namespace, name: &EntityName) -> Result<(), Failure> {
     let world = app.world();
     let found = world.fleets.get(namespace).is_some_and(|fleet| fleet.entities.contains_key(name));
     if found { Ok(()) } else { Err(missing(name)) }
 }
 
 pub(crate) async fn act(
-    State(app): State<App>,
-    caller: Caller,
-    (Ns(namespace), Entity(name), Word(verb)): (Ns, Entity, Word),
-    Body(Act { version, stage, why: reason }): Body<Act>,
-) -> Result<Answer<Nothing>, Failure> {
+    State(app): State<AppState>,
+    caller: Authenticated,
+    (NamespacePath(namespace), Entity(name), Word(verb)): (NamespacePath, Entity, Word),
+    JsonBody(RolloutOperation { version, stage, why: reason }): JsonBody<RolloutOperation>,
+) -> Result<JsonAnswer<Empty>, Failure> {
     let verb = match verb.as_str() {
-        "pause" => Verb::Pause,
-        "resume" => Verb::Resume,
-        "approve" => Verb::Approve(stage),
-        "abort" => Verb::Abort,
-        "undo" => Verb::Undo,
-        "retry" => Verb::Retry(read_some("version", version.as_deref())?),
+        "pause" => RolloutVerb::Pause,
+        "resume" => RolloutVerb::Resume,
+        "approve" => RolloutVerb::Approve(stage),
+        "abort" => RolloutVerb::Abort,
+        "undo" => RolloutVerb::Undo,
+        "retry" => RolloutVerb::Retry(read_some("version", version.as_deref())?),
         other => {
             let detail = format!("could not find the operation {other:?} of rollouts");
             return Err(
@@ -65,23 +65,23 @@ pub(crate) async fn act(
             );
         }
     };
-    if version.is_some() && !matches!(verb, Verb::Retry(_)) {
+    if version.is_some() && !matches!(verb, RolloutVerb::Retry(_)) {
         return Err(ShapeError::at("version", "only retry takes a version").into());
     }
-    if stage.is_some() && !matches!(verb, Verb::Approve(_)) {
+    if stage.is_some() && !matches!(verb, RolloutVerb::Approve(_)) {
         return Err(ShapeError::at("stage", "only approve takes a stage").into());
     }
     known(&app, &namespace, &name)?;
-    ops::rollout::act(&app.desk, &namespace, &caller.actor(), &name, (verb, &reason)).await?;
-    Ok(Answer(Nothing {}))
+    ops::rollout::act(&app.transactor, &namespace, &caller.actor(), &name, (verb, &reason)).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 pub(crate) async fn list(
-    State(app): State<App>,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
-    query: Query,
-) -> Result<Answer<Page<Rollout>>, Failure> {
+    query: QueryParams,
+) -> Result<JsonAnswer<Page<Rollout>>, Failure> {
     query.only(&["limit", "after"])?;
     let limit = query.limit()?;
     let below = RolloutNumber::new(query.get("after")?.unwrap_or(u64::MAX));
@@ -95,13 +95,13 @@ pub(crate) async fn list(
     let more = items.len() > limit;
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| last.number.to_string());
-    Ok(Answer(Page { items, next, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next, revision: world.revision.get() }))
 }
 
 pub(crate) async fn get(
-    State(app): State<App>,
-    (Ns(namespace), Entity(name), Number(number)): (Ns, Entity, Number),
-) -> Result<Answer<Rollout>, Failure> {
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Entity(name), Number(number)): (NamespacePath, Entity, Number),
+) -> Result<JsonAnswer<Rollout>, Failure> {
     let world = app.world();
     let fleet = world.fleets.get(&namespace);
     let found = fleet.and_then(|fleet| fleet.rollouts.get(&(name.clone(), RolloutNumber::new(number))));
@@ -109,20 +109,20 @@ pub(crate) async fn get(
         Failure::new(Code::NotFound, format!("could not find rollout {number} of entity {name}"))
             .hint(format!("see which there are: bellwether rollout history {name}"))
     };
-    found.map(|kept| Answer((&*kept.value).into())).ok_or_else(missing)
+    found.map(|kept| JsonAnswer((&*kept.value).into())).ok_or_else(missing)
 }
 
 /// The rollout that runs, or the last one; with `wait`, after something of the entity changed past `index`.
 pub(crate) async fn current(
-    State(app): State<App>,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
-    query: Query,
-) -> Result<Answer<RolloutView>, Failure> {
+    query: QueryParams,
+) -> Result<JsonAnswer<RolloutView>, Failure> {
     query.only(&["index", "wait"])?;
     let (index, wait) = (query.index()?, query.wait()?);
     if !wait.is_zero() {
-        let mut worlds = app.desk.follow();
+        let mut worlds = app.transactor.follow();
         let news = worlds.wait_for(|world| {
             let touched = world.fleets.get(&namespace).and_then(|fleet| fleet.touched.get(&name));
             touched.is_none_or(|touched| *touched > index)
@@ -136,7 +136,7 @@ pub(crate) async fn current(
     }
     let world = app.world();
     let now = app.clock.now();
-    view(&world, &namespace, &name, now).map(Answer).ok_or_else(|| missing(&name))
+    view(&world, &namespace, &name, now).map(JsonAnswer).ok_or_else(|| missing(&name))
 }
 
 /// An entity's rollout with what is around it.
@@ -150,16 +150,16 @@ pub(crate) fn view(
     let board = fleet.boards.get(name)?;
     let progress = board.progress();
     let rollout = fleet.rollouts.get(&(name.clone(), progress.last));
-    let figures = match (rollout, progress.active()) {
-        (Some(kept), None) => kept.value.figures,
-        (Some(_) | None, _) => board.figures(),
+    let counts = match (rollout, progress.active()) {
+        (Some(kept), None) => kept.value.counts,
+        (Some(_) | None, _) => board.counts(),
     };
     let thresholds = board.thresholds();
     Some(RolloutView {
         entity: board.entity().into(),
         progress: progress.into(),
         rollout: rollout.map(|kept| (&*kept.value).into()),
-        figures: figures.into(),
+        counts: counts.into(),
         needed: thresholds.needed,
         tolerated: thresholds.tolerated,
         batch: thresholds.batch,
@@ -170,11 +170,11 @@ pub(crate) fn view(
 }
 
 pub(crate) async fn targets(
-    State(app): State<App>,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
     Entity(name): Entity,
-    query: Query,
-) -> Result<Answer<Page<TargetView>>, Failure> {
+    query: QueryParams,
+) -> Result<JsonAnswer<Page<TargetView>>, Failure> {
     query.only(&["limit", "after", "group"])?;
     let limit = query.limit()?;
     let after: Option<TargetName> = query.get("after")?;
@@ -183,7 +183,7 @@ pub(crate) async fn targets(
     let now = app.clock.now();
     let board = world.fleets.get(&namespace).and_then(|fleet| fleet.boards.get(&name));
     let board = board.ok_or_else(|| missing(&name))?;
-    let wanted = board.targets().filter(|target| target.sighting.is_some());
+    let wanted = board.targets().filter(|target| target.observation.is_some());
     let wanted = wanted.filter(|target| group.as_ref().is_none_or(|wanted| *wanted == group_of(target.name)));
     let wanted = wanted.filter(|target| after.as_ref().is_none_or(|after| target.name > after));
     let mut items: Vec<TargetView> =
@@ -191,20 +191,22 @@ pub(crate) async fn targets(
     let more = items.len() > limit;
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| last.name.clone());
-    Ok(Answer(Page { items, next, revision: world.revision.get() }))
+    Ok(JsonAnswer(Page { items, next, revision: world.revision.get() }))
 }
 
-fn target_view(board: &Board, target: Target<'_>, now: Timestamp) -> TargetView {
-    let phase = phase(target.sighting, target.state);
+fn target_view(board: &Board, target: BoardTarget<'_>, now: Timestamp) -> TargetView {
+    let phase = phase(target.observation, target.state);
     let (word, mut since) = word(&phase);
     let mut evidence = None;
     match target.state.map(|state| &state.outcome) {
-        Some(Outcome::Succeeded { at, .. } | Outcome::Unreachable { at }) => since = Some(*at),
-        Some(Outcome::Failed { at, evidence: seen }) => {
+        Some(AssignmentOutcome::Succeeded { at, .. } | AssignmentOutcome::Unreachable { at }) => {
+            since = Some(*at)
+        }
+        Some(AssignmentOutcome::Failed { at, evidence: seen }) => {
             since = Some(*at);
             evidence = Some(v1::evidence::Evidence::from(&**seen));
         }
-        Some(Outcome::InFlight) => since = since.or(target.state.map(|state| state.assigned_at)),
+        Some(AssignmentOutcome::InFlight) => since = since.or(target.state.map(|state| state.assigned_at)),
         None => {}
     }
     TargetView {
@@ -213,24 +215,24 @@ fn target_view(board: &Board, target: Target<'_>, now: Timestamp) -> TargetView 
         since_ms: since.map(Timestamp::as_millis),
         told: target.state.map(|state| state.version.to_string()),
         told_at_ms: target.state.map(|state| state.assigned_at.as_millis()),
-        running: target.sighting.and_then(|sighting| Some(sighting.running.as_ref()?.to_string())),
+        running: target.observation.and_then(|observation| Some(observation.running.as_ref()?.to_string())),
         rollout: target.state.map(|state| state.rollout.get()),
-        contact: target.sighting.map_or("never", |sighting| sighting.contact.as_str()).to_owned(),
+        contact: target.observation.map_or("never", |observation| observation.contact.as_str()).to_owned(),
         why: why(board, target.name, now),
         evidence,
     }
 }
 
-const fn word(phase: &Phase) -> (&'static str, Option<Timestamp>) {
+const fn word(phase: &TargetStage) -> (&'static str, Option<Timestamp>) {
     match phase {
-        Phase::Idle => ("idle", None),
-        Phase::Assigned => ("assigned", None),
-        Phase::Applying { .. } => ("applying", None),
-        Phase::Soaking { since } => ("soaking", Some(*since)),
-        Phase::Settling => ("settling", None),
-        Phase::Blocked { .. } => ("blocked", None),
-        Phase::Succeeded => ("succeeded", None),
-        Phase::Failed => ("failed", None),
-        Phase::Unreachable => ("unreachable", None),
+        TargetStage::Idle => ("idle", None),
+        TargetStage::Assigned => ("assigned", None),
+        TargetStage::Applying { .. } => ("applying", None),
+        TargetStage::Soaking { since } => ("soaking", Some(*since)),
+        TargetStage::Settling => ("settling", None),
+        TargetStage::Blocked { .. } => ("blocked", None),
+        TargetStage::Succeeded => ("succeeded", None),
+        TargetStage::Failed => ("failed", None),
+        TargetStage::Unreachable => ("unreachable", None),
     }
 }

@@ -5,7 +5,7 @@ use axum::handler::Handler;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, on};
 use bellwether_api::paths;
-use bellwether_core::access::Need;
+use bellwether_core::access::RequiredAccess;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::{
@@ -15,29 +15,29 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use super::auth::guard;
-use super::{App, fleet_lock};
+use super::{AppState, fleet_lock};
 
 /// Routes with their descriptions.
 pub(crate) struct Routes {
-    app: App,
-    router: Router<App>,
+    app: AppState,
+    router: Router<AppState>,
     paths: PathsBuilder,
     schemas: Vec<(String, RefOr<Schema>)>,
-    needs: Vec<(HttpMethod, &'static str, Need)>,
+    needs: Vec<(HttpMethod, &'static str, RequiredAccess)>,
 }
 
 /// A finished table.
-pub(crate) struct Finished {
-    pub(crate) router: Router<App>,
+pub(crate) struct FinishedRoutes {
+    pub(crate) router: Router<AppState>,
     pub(crate) api: OpenApi,
-    pub(crate) needs: Vec<(HttpMethod, &'static str, Need)>,
+    pub(crate) needs: Vec<(HttpMethod, &'static str, RequiredAccess)>,
 }
 
 /// What a route is: where, what it needs, and what it does in a few words.
 pub(crate) struct Route {
     pub(crate) method: HttpMethod,
     pub(crate) path: &'static str,
-    pub(crate) need: Need,
+    pub(crate) need: RequiredAccess,
     pub(crate) summary: &'static str,
 }
 
@@ -57,10 +57,10 @@ pub(crate) const fn name(method: &HttpMethod) -> &'static str {
 
 /// Nothing: a route without a body, or without an answer.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize, ToSchema)]
-pub(crate) struct Nothing {}
+pub(crate) struct Empty {}
 
 impl Routes {
-    pub(crate) fn new(app: App) -> Self {
+    pub(crate) fn new(app: AppState) -> Self {
         Self {
             app,
             router: Router::new(),
@@ -75,7 +75,7 @@ impl Routes {
     where
         B: ToSchema + 'static,
         A: ToSchema + 'static,
-        H: Handler<T, App>,
+        H: Handler<T, AppState>,
         T: 'static,
     {
         let filter = match route.method {
@@ -128,9 +128,9 @@ impl Routes {
         self
     }
 
-    /// Remembers a shape and answers a reference to it; none for [`Nothing`].
+    /// Remembers a shape and answers a reference to it; none for [`Empty`].
     fn learn<S: ToSchema + 'static>(&mut self) -> Option<RefOr<Schema>> {
-        if std::any::TypeId::of::<S>() == std::any::TypeId::of::<Nothing>() {
+        if std::any::TypeId::of::<S>() == std::any::TypeId::of::<Empty>() {
             return None;
         }
         S::schemas(&mut self.schemas);
@@ -141,7 +141,7 @@ impl Routes {
     }
 
     /// The router and the API's description of itself.
-    pub(crate) fn finish(self) -> Finished {
+    pub(crate) fn finish(self) -> FinishedRoutes {
         let info = InfoBuilder::new()
             .title("Bellwether")
             .version(env!("CARGO_PKG_VERSION"))
@@ -158,6 +158,6 @@ impl Routes {
             .paths(self.paths.build())
             .components(Some(components.build()))
             .build();
-        Finished { router: self.router, api, needs: self.needs }
+        FinishedRoutes { router: self.router, api, needs: self.needs }
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use bellwether_api::v1::server::{Callable, ControlPlane, InPlace, Leader, Server, Store, Time};
+use bellwether_api::v1::server::{
+    ControlPlane, Leader, LiveServers, Server, ServerAddress, ServerTime, StoreStatus,
+};
 use bellwether_core::records::server as core;
 use bellwether_core::words::digest::Digest;
 use bellwether_core::words::time::Timestamp;
@@ -11,17 +13,17 @@ use bellwether_core::world::World;
 use bellwether_store::{Condition, Health};
 use tokio::time::Instant;
 
-use super::App;
-use super::input::Answer;
+use super::AppState;
+use super::input::JsonAnswer;
 
 /// What time it is here: servers that begin take it over.
-pub(crate) async fn time(State(app): State<App>) -> Answer<Time> {
-    Answer(Time { now_ms: app.clock.now().as_millis() })
+pub(crate) async fn time(State(app): State<AppState>) -> JsonAnswer<ServerTime> {
+    JsonAnswer(ServerTime { now_ms: app.clock.now().as_millis() })
 }
 
-pub(crate) async fn list(State(app): State<App>) -> Answer<ControlPlane> {
+pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane> {
     let world = app.world();
-    Answer(ControlPlane {
+    JsonAnswer(ControlPlane {
         answered_by: app.me.to_string(),
         servers: world.servers.values().map(|kept| Server::from(&*kept.value)).collect(),
         leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
@@ -33,7 +35,7 @@ pub(crate) async fn list(State(app): State<App>) -> Answer<ControlPlane> {
 }
 
 /// The servers in place, for a node that knows those of another tag. None is no news: the answer comes from one of them.
-pub(super) fn news(world: &World, now: Timestamp, tag: &str) -> Option<InPlace> {
+pub(super) fn news(world: &World, now: Timestamp, tag: &str) -> Option<LiveServers> {
     let servers = || world.servers.values().map(|kept| &*kept.value);
     let mut digest = Digest::default();
     for server in servers() {
@@ -44,12 +46,12 @@ pub(super) fn news(world: &World, now: Timestamp, tag: &str) -> Option<InPlace> 
     if fresh == tag || world.servers.is_empty() {
         return None;
     }
-    let callable = |server: &core::Server| Callable {
+    let callable = |server: &core::Server| ServerAddress {
         name: server.name.to_string(),
         address: server.address.clone(),
         lasts_ms: now.since(server.since).as_millis(),
     };
-    Some(InPlace { tag: fresh, servers: servers().map(callable).collect() })
+    Some(LiveServers { tag: fresh, servers: servers().map(callable).collect() })
 }
 
 /// How many nodes each server holds, over all namespaces.
@@ -65,14 +67,14 @@ fn sessions(world: &World) -> BTreeMap<String, u64> {
 }
 
 /// What the store says of itself.
-pub(super) fn store(health: &Health) -> Store {
+pub(super) fn store(health: &Health) -> StoreStatus {
     let (condition, trouble) = match &health.condition {
         Condition::Writable => ("writable", None),
         Condition::ReadOnly { reason, since } => ("read_only", Some((reason, since))),
         Condition::Unreachable { reason, since } => ("unreachable", Some((reason, since))),
     };
     let for_ms = |since: &Instant| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Store {
+    StoreStatus {
         engine: health.engine.to_owned(),
         version: health.version.clone(),
         endpoints: health.endpoints.clone(),

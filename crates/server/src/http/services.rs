@@ -4,8 +4,8 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::http_sd::{self, TargetGroup};
-use bellwether_api::v1::offers::Offers;
 use bellwether_api::v1::page::Page;
+use bellwether_api::v1::registrations::ServiceRegistrations;
 use bellwether_api::v1::service::{CatalogueChange, CatalogueUpdate, Instance, ServiceSummary, ServiceView};
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, ServiceName};
@@ -13,28 +13,28 @@ use bellwether_core::words::near::nearest;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
-use super::App;
-use super::input::{Answer, Body, Node, Ns, Query, Service};
+use super::AppState;
+use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, QueryParams, Service};
 use super::problem::Failure;
-use super::routes::Nothing;
+use super::routes::Empty;
 use crate::ops;
 
-pub(crate) async fn offer(
-    State(app): State<App>,
-    Ns(namespace): Ns,
+pub(crate) async fn registration(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    Body(offers): Body<Offers>,
-) -> Result<Answer<Nothing>, Failure> {
-    ops::offers::absorb_offers(&app.desk, &namespace, &name, offers).await?;
-    Ok(Answer(Nothing {}))
+    JsonBody(registrations): JsonBody<ServiceRegistrations>,
+) -> Result<JsonAnswer<Empty>, Failure> {
+    ops::registrations::absorb_offers(&app.transactor, &namespace, &name, registrations).await?;
+    Ok(JsonAnswer(Empty {}))
 }
 
 /// Every service that was heard of; with `wait`, after the catalogue changed past `index`.
 pub(crate) async fn list(
-    State(app): State<App>,
-    Ns(namespace): Ns,
-    query: Query,
-) -> Result<Answer<Page<ServiceSummary>>, Failure> {
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<JsonAnswer<Page<ServiceSummary>>, Failure> {
     query.only(&["index", "wait", "limit", "after"])?;
     let limit = query.limit()?;
     let after: Option<ServiceName> = query.get("after")?;
@@ -47,16 +47,16 @@ pub(crate) async fn list(
     let more = items.len() > limit;
     items.truncate(limit);
     let next = items.last().filter(|_| more).map(|last| last.name.clone());
-    Ok(Answer(Page { items, next, revision: last(&world, &namespace).get() }))
+    Ok(JsonAnswer(Page { items, next, revision: last(&world, &namespace).get() }))
 }
 
 /// One service; with `wait`, after the catalogue changed past `index`. A name that was never heard of is not found, but can
 /// be waited for: with `index` and `wait` it is answered without instances.
 pub(crate) async fn get(
-    State(app): State<App>,
-    (Ns(namespace), Service(name)): (Ns, Service),
-    query: Query,
-) -> Result<Answer<ServiceView>, Failure> {
+    State(app): State<AppState>,
+    (NamespacePath(namespace), Service(name)): (NamespacePath, Service),
+    query: QueryParams,
+) -> Result<JsonAnswer<ServiceView>, Failure> {
     query.only(&["index", "wait"])?;
     changed(&app, &namespace, &query).await?;
     let world = app.world();
@@ -64,7 +64,7 @@ pub(crate) async fn get(
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
     let revision = last(&world, &namespace).get();
     let Some(service) = service else { return Err(unheard(fleet, &name)) };
-    Ok(Answer(ServiceView {
+    Ok(JsonAnswer(ServiceView {
         name: name.to_string(),
         addressable: service.addressable(),
         functional: service.functional(),
@@ -76,10 +76,10 @@ pub(crate) async fn get(
 /// The targets of a service for Prometheus' HTTP discovery: of `service`, with every `tag`. Prometheus keeps the targets it
 /// has when it is refused, so a name that was never heard of is refused.
 pub(crate) async fn targets(
-    State(app): State<App>,
-    Ns(namespace): Ns,
-    query: Query,
-) -> Result<Answer<Vec<TargetGroup>>, Failure> {
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<JsonAnswer<Vec<TargetGroup>>, Failure> {
     query.only(&["service", "tag"])?;
     let name: Option<ServiceName> = query.get("service")?;
     let name = name.ok_or_else(|| ShapeError::at("service", "say which, like ?service=web"))?;
@@ -87,7 +87,7 @@ pub(crate) async fn targets(
     let fleet = world.fleets.get(&namespace);
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
     let service = service.ok_or_else(|| unheard(fleet, &name))?;
-    std::future::ready(Ok(Answer(http_sd::groups(&namespace, (&name, service), &tags)))).await
+    std::future::ready(Ok(JsonAnswer(http_sd::groups(&namespace, (&name, service), &tags)))).await
 }
 
 /// A name that nobody ever offered, and the nearest that somebody did.
@@ -102,7 +102,7 @@ pub(super) fn unheard(fleet: Option<&Fleet>, name: &ServiceName) -> Failure {
 }
 
 /// Waits, if the query says so, until the catalogue changed past what is known.
-async fn changed(app: &App, namespace: &Namespace, query: &Query) -> Result<(), Failure> {
+async fn changed(app: &AppState, namespace: &Namespace, query: &QueryParams) -> Result<(), Failure> {
     let (index, wait) = (query.index()?, query.wait()?);
     if wait.is_zero() {
         return Ok(());

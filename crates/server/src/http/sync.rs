@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::order::Sync;
+use bellwether_api::v1::order::OrderPoll;
 use bellwether_core::words::counter::{Generation, Revision};
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
-use bellwether_rt::fail::{self, Point};
+use bellwether_rt::fail::{self, FailPoint};
 
-use super::App;
-use super::input::{Answer, Node, Ns, Query};
+use super::AppState;
+use super::input::{JsonAnswer, NamespacePath, Node, QueryParams};
 use super::problem::Failure;
 use super::servers;
 use super::services::{last, update};
@@ -32,11 +32,11 @@ const UNREPORTED_WAIT: Duration = Duration::from_secs(1);
 /// Answers an order newer than `generation`, and what changed in the catalogue past `catalogue`, at once or as soon as there
 /// is something, or nothing after `wait`; with it the servers in place, if their tag is not `servers`.
 pub(crate) async fn sync(
-    State(app): State<App>,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
     Node(name): Node,
-    query: Query,
-) -> Result<Answer<Sync>, Failure> {
+    query: QueryParams,
+) -> Result<JsonAnswer<OrderPoll>, Failure> {
     query.only(&["generation", "catalogue", "servers", "wait"])?;
     let known = Generation::new(query.get("generation")?.unwrap_or_default());
     let seen = query.get("catalogue")?.map(Revision::new);
@@ -77,12 +77,17 @@ pub(crate) async fn sync(
     let world = app.world();
     let order = newer(&world, &namespace, &name, known);
     if order.is_some() {
-        fail::pass(Point::OrderUntold);
+        fail::pass(FailPoint::OrderUntold);
     }
     let catalogue = seen.and_then(|seen| update(&world, &namespace, seen));
     // Told with the next answer, whatever that is for: nobody is woken because a server came or went.
     let servers = told.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
-    Ok(Answer(Sync { order, wants_report: lacks_report(&world, &namespace, &name), catalogue, servers }))
+    Ok(JsonAnswer(OrderPoll {
+        order,
+        wants_report: lacks_report(&world, &namespace, &name),
+        catalogue,
+        servers,
+    }))
 }
 
 /// Whether there is something to tell a node that knows this much.

@@ -5,27 +5,27 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::read;
 use bellwether_api::v1::why::Why;
 use bellwether_core::catalogue::need;
-use bellwether_core::records::circle::{Member, Waiter};
-use bellwether_core::records::node::Contact;
-use bellwether_core::records::offers::Serving;
+use bellwether_core::records::node::PresenceState;
+use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::records::status;
+use bellwether_core::records::wait_cycle::{CycleMember, Waiter};
 use bellwether_core::rollout::why::{why as why_target, why_rollout};
 use bellwether_core::words::name::{EntityName, NodeName, ServiceName, SlotName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
-use bellwether_core::world::waits::Wait;
+use bellwether_core::world::waits::WaitEntry;
 
-use super::App;
+use super::AppState;
 use super::entities::missing;
-use super::input::{Answer, Ns, Subject};
+use super::input::{JsonAnswer, NamespacePath, Subject};
 use super::problem::Failure;
 use super::services::unheard;
 
 pub(crate) async fn get(
-    State(app): State<App>,
-    Ns(namespace): Ns,
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
     Subject(subject): Subject,
-) -> Result<Answer<Why>, Failure> {
+) -> Result<JsonAnswer<Why>, Failure> {
     let world = app.world();
     let empty = Fleet::default();
     let fleet = world.fleets.get(&namespace).unwrap_or(&empty);
@@ -42,11 +42,11 @@ pub(crate) async fn get(
             let known = board.target(&target).is_some();
             let none = || Failure::new(Code::NotFound, format!("could not find target {target} of {name}"));
             let lines = known.then(|| vec![why_target(board, &target, now)]).ok_or_else(none)?;
-            (true, lines.into_iter().chain(circles(fleet, &Waiter::Entity(name))).collect())
+            (true, lines.into_iter().chain(wait_cycles(fleet, &Waiter::Entity(name))).collect())
         }
         Some(_) | None => bare(fleet, &subject, now)?,
     };
-    Ok(Answer(Why { subject, waiting, lines }))
+    Ok(JsonAnswer(Why { subject, waiting, lines }))
 }
 
 /// A bare name: the node, entity or service of that name.
@@ -67,7 +67,7 @@ fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>)
 
 fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failure> {
     let board = fleet.boards.get(name).ok_or_else(|| missing(name))?;
-    let lines = std::iter::once(why_rollout(board)).chain(circles(fleet, &Waiter::Entity(name.clone())));
+    let lines = std::iter::once(why_rollout(board)).chain(wait_cycles(fleet, &Waiter::Entity(name.clone())));
     Ok((board.progress().active().is_some(), lines.collect()))
 }
 
@@ -82,7 +82,7 @@ fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Fai
     };
     let down = service.instances().filter(|instance| !instance.level.serves());
     let down = down.map(need::why);
-    let lines = std::iter::once(first).chain(down).chain(circles(fleet, &Waiter::Service(name.clone())));
+    let lines = std::iter::once(first).chain(down).chain(wait_cycles(fleet, &Waiter::Service(name.clone())));
     Ok((functional < addressable, lines.collect()))
 }
 
@@ -102,17 +102,24 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     lines.extend(node.cordon.iter().map(|cordon| format!("it is {}", cordon.line())));
     let presence = fleet.presences.get(name).map(|kept| &*kept.value);
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
-        Some((Contact::Up, _)) => {}
+        Some((PresenceState::Up, _)) => {}
         Some((contact, since)) => lines.push(format!("it is {} since {since}", contact.as_str())),
         None => lines.push("it joined and has not connected yet".to_owned()),
     }
     let failed = fleet.reports.get(name).into_iter().flat_map(|kept| &kept.value.statuses);
-    for (category, status) in failed.filter(|(_, status)| status.shown() != status::State::Success.as_str()) {
+    for (category, status) in
+        failed.filter(|(_, status)| status.shown() != status::StatusState::Success.as_str())
+    {
         lines.push(format!("{category} is {}: {}", status.shown(), or_none(&status.reason)));
     }
-    let offers = fleet.offers.get(name).into_iter().flat_map(|kept| &kept.value.instances);
-    for ((service, instance), offer) in offers.filter(|(_, offer)| !serves(&offer.serving)) {
-        lines.push(format!("{instance} of service {service} does not serve: {}", offer.serving.reason()));
+    let registrations = fleet.registrations.get(name).into_iter().flat_map(|kept| &kept.value.instances);
+    for ((service, instance), registration) in
+        registrations.filter(|(_, registration)| !serves(&registration.serving))
+    {
+        lines.push(format!(
+            "{instance} of service {service} does not serve: {}",
+            registration.serving.reason()
+        ));
     }
     let services = fleet.waits.on(name).filter(|wait| matches!(wait.who, Waiter::Service(_)));
     lines.extend(services.flat_map(|wait| circles_of(fleet, wait)));
@@ -129,10 +136,10 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     Ok((waiting, lines))
 }
 
-const fn serves(serving: &Serving) -> bool {
+const fn serves(serving: &CheckStatus) -> bool {
     match serving {
-        Serving::Passing | Serving::Warning { .. } => true,
-        Serving::Failing { .. } => false,
+        CheckStatus::Passing | CheckStatus::Warning { .. } => true,
+        CheckStatus::Failing { .. } => false,
     }
 }
 
@@ -157,19 +164,19 @@ fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
 }
 
 /// The circles of waiting that an entity or a service is in.
-fn circles(fleet: &Fleet, who: &Waiter) -> Vec<String> {
+fn wait_cycles(fleet: &Fleet, who: &Waiter) -> Vec<String> {
     named(fleet, |member| member.who == *who)
 }
 
 /// The circles that one machine's own waiting is part of.
-fn circles_of(fleet: &Fleet, wait: &Wait) -> Vec<String> {
+fn circles_of(fleet: &Fleet, wait: &WaitEntry) -> Vec<String> {
     named(fleet, |member| member.who == wait.who && wait.lacks.contains(&member.waits_for))
 }
 
-fn named(fleet: &Fleet, is_in: impl Fn(&Member) -> bool) -> Vec<String> {
-    let all = fleet.circles.iter().flat_map(|kept| &kept.value.0);
-    let found = all.filter(|circle| circle.members.iter().any(&is_in));
-    found.map(|circle| format!("a circle: {circle}; {}", circle.hint())).collect()
+fn named(fleet: &Fleet, is_in: impl Fn(&CycleMember) -> bool) -> Vec<String> {
+    let all = fleet.wait_cycles.iter().flat_map(|kept| &kept.value.0);
+    let found = all.filter(|wait_cycle| wait_cycle.members.iter().any(&is_in));
+    found.map(|wait_cycle| format!("a circle: {wait_cycle}; {}", wait_cycle.hint())).collect()
 }
 
 fn or_none(text: &str) -> &str {

@@ -5,17 +5,17 @@ use std::time::Duration;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_core::records::entity::{Entity, Kind, Source};
+use bellwether_core::records::entity::{Entity, EntityKind, TargetSource};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::policy::Policy;
-use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::RequestNumber;
 use bellwether_core::words::name::{Actor, EntityName, Namespace, ProfileName};
 use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
 use super::{OpError, event};
-use crate::desk::Desk;
+use crate::transactor::Transactor;
 
 /// How long making an entity waits for the removal of a deleted one of its name.
 const FORGET_WITHIN: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ const FORGET_WITHIN: Duration = Duration::from_secs(5);
 /// # Errors
 /// [`OpError::Invalid`] naming the field; [`OpError::Refused`] for another kind, or without its profile.
 pub async fn set(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     name: &EntityName,
@@ -33,45 +33,48 @@ pub async fn set(
 ) -> Result<bool, OpError> {
     let source = spec.source()?;
     let asked = spec.kind()?;
-    forgotten(desk, namespace, name).await;
-    desk.change(namespace, actor, |_, fleet, _| {
-        if fleet.orphans.contains(name) {
-            let reason = format!(
-                "make entity {name}: what is left of the one that was deleted is still being removed"
-            );
-            return Err(OpError::Refused { reason, hint: Some("try again in a moment".to_owned()) });
-        }
-        let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
-        let kind = kind_of(name, old.as_ref(), asked.as_ref())?;
-        same_source(name, old.as_ref(), &source)?;
-        let policy = policy(&kind, &spec.policy)?;
-        let new = match &old {
-            Some(old) => Entity { source: source.clone(), policy, ..old.clone() },
-            None => {
-                Entity { kind, source: source.clone(), ..Entity::new(name.clone(), Selector::all(), policy) }
+    forgotten(transactor, namespace, name).await;
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            if fleet.orphans.contains(name) {
+                let reason = format!(
+                    "make entity {name}: what is left of the one that was deleted is still being removed"
+                );
+                return Err(OpError::Refused { reason, hint: Some("try again in a moment".to_owned()) });
             }
-        };
-        if old.as_ref() == Some(&new) {
-            return Ok((None, false));
-        }
-        let word = if old.is_some() { "entity.changed" } else { "entity.created" };
-        let event = event(word, format!("entity/{name}"), format!("its targets are {source}"));
-        let mut writes = vec![Write::put(Record::Entity(new.clone()))];
-        if let (Kind::Profile(profile), None) = (&new.kind, &old) {
-            writes.push(held(fleet, profile)?);
-        }
-        Ok((Some(Atom { writes, events: vec![event] }), old.is_none()))
-    })
-    .await
+            let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
+            let kind = kind_of(name, old.as_ref(), asked.as_ref())?;
+            same_source(name, old.as_ref(), &source)?;
+            let policy = policy(&kind, &spec.policy)?;
+            let new = match &old {
+                Some(old) => Entity { source: source.clone(), policy, ..old.clone() },
+                None => Entity {
+                    kind,
+                    source: source.clone(),
+                    ..Entity::new(name.clone(), Selector::all(), policy)
+                },
+            };
+            if old.as_ref() == Some(&new) {
+                return Ok((None, false));
+            }
+            let word = if old.is_some() { "entity.changed" } else { "entity.created" };
+            let event = event(word, format!("entity/{name}"), format!("its targets are {source}"));
+            let mut writes = vec![Write::put(Record::Entity(new.clone()))];
+            if let (EntityKind::Profile(profile), None) = (&new.kind, &old) {
+                writes.push(held(fleet, profile)?);
+            }
+            Ok((Some(Changeset { writes, events: vec![event] }), old.is_none()))
+        })
+        .await
 }
 
 /// Refuses to turn an entity of nodes into one of external targets, or back: what was told the ones is not for the others.
-fn same_source(name: &EntityName, old: Option<&Entity>, source: &Source) -> Result<(), OpError> {
+fn same_source(name: &EntityName, old: Option<&Entity>, source: &TargetSource) -> Result<(), OpError> {
     match (old.map(|old| &old.source), source) {
         (None, _)
-        | (Some(Source::Nodes(_)), Source::Nodes(_))
-        | (Some(Source::External(_)), Source::External(_)) => Ok(()),
-        (Some(old @ (Source::Nodes(_) | Source::External(_))), _) => {
+        | (Some(TargetSource::Nodes(_)), TargetSource::Nodes(_))
+        | (Some(TargetSource::External(_)), TargetSource::External(_)) => Ok(()),
+        (Some(old @ (TargetSource::Nodes(_) | TargetSource::External(_))), _) => {
             let reason = format!("make the targets of entity {name} {source}: they are {old}, and stay that");
             let hint = format!("give the other one another name, or first: bellwether entity delete {name}");
             Err(OpError::Refused { reason, hint: Some(hint) })
@@ -80,7 +83,11 @@ fn same_source(name: &EntityName, old: Option<&Entity>, source: &Source) -> Resu
 }
 
 /// What an entity is: for ever what it was made as.
-fn kind_of(name: &EntityName, old: Option<&Entity>, asked: Option<&Kind>) -> Result<Kind, OpError> {
+fn kind_of(
+    name: &EntityName,
+    old: Option<&Entity>,
+    asked: Option<&EntityKind>,
+) -> Result<EntityKind, OpError> {
     match (old.map(|old| &old.kind), asked) {
         (None, asked) => Ok(asked.cloned().unwrap_or_default()),
         (Some(is), None) => Ok(is.clone()),
@@ -97,9 +104,9 @@ fn kind_of(name: &EntityName, old: Option<&Entity>, asked: Option<&Kind>) -> Res
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.
-pub fn policy(kind: &Kind, asked: &v1::policy::Policy) -> Result<Policy, ShapeError> {
+pub fn policy(kind: &EntityKind, asked: &v1::policy::Policy) -> Result<Policy, ShapeError> {
     let mut asked = asked.clone();
-    if let Kind::Action(action) = kind {
+    if let EntityKind::Action(action) = kind {
         let at = |field: &str, reason: String| Err(ShapeError::at(&format!("policy.{field}"), reason));
         match asked.on_failure.as_deref() {
             None => asked.on_failure = Some("pause".to_owned()),
@@ -127,8 +134,8 @@ fn held(fleet: &Fleet, profile: &ProfileName) -> Result<Write, OpError> {
 }
 
 /// Waits, within reason, until nothing is left of a deleted entity of this name: a new one must not inherit its memory.
-async fn forgotten(desk: &Desk, namespace: &Namespace, name: &EntityName) {
-    let mut worlds = desk.follow();
+async fn forgotten(transactor: &Transactor, namespace: &Namespace, name: &EntityName) {
+    let mut worlds = transactor.follow();
     let gone = worlds
         .wait_for(|world| world.fleets.get(namespace).is_none_or(|fleet| !fleet.orphans.contains(name)));
     if tokio::time::timeout(FORGET_WITHIN, gone).await.is_err() {
@@ -141,27 +148,29 @@ async fn forgotten(desk: &Desk, namespace: &Namespace, name: &EntityName) {
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] while a rollout of it is under way.
 pub async fn delete(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     name: &EntityName,
 ) -> Result<(), OpError> {
-    desk.change(namespace, actor, |_, fleet, _| {
-        if !fleet.entities.contains_key(name) {
-            return Err(OpError::NotFound(format!("entity {name}")));
-        }
-        let progress = fleet.progresses.get(name).map(|kept| &kept.value);
-        let asked = fleet.entities.get(name).map(|kept| kept.value.last_request());
-        let active = progress.is_some_and(|progress| progress.active().is_some());
-        if active || asked > progress.map(|progress| progress.handled).or(asked.map(|_| RequestNumber::ZERO))
-        {
-            let reason = format!("delete entity {name}: a rollout of it is under way");
-            let hint = format!("end it first: bellwether rollout abort {name}");
-            return Err(OpError::Refused { reason, hint: Some(hint) });
-        }
-        let event = event("entity.deleted", format!("entity/{name}"), "its targets stay as they are");
-        let writes = vec![Write::Delete(Key::Entity(name.clone()))];
-        Ok((Some(Atom { writes, events: vec![event] }), ()))
-    })
-    .await
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            if !fleet.entities.contains_key(name) {
+                return Err(OpError::NotFound(format!("entity {name}")));
+            }
+            let progress = fleet.progresses.get(name).map(|kept| &kept.value);
+            let asked = fleet.entities.get(name).map(|kept| kept.value.last_request());
+            let active = progress.is_some_and(|progress| progress.active().is_some());
+            if active
+                || asked > progress.map(|progress| progress.handled).or(asked.map(|_| RequestNumber::ZERO))
+            {
+                let reason = format!("delete entity {name}: a rollout of it is under way");
+                let hint = format!("end it first: bellwether rollout abort {name}");
+                return Err(OpError::Refused { reason, hint: Some(hint) });
+            }
+            let event = event("entity.deleted", format!("entity/{name}"), "its targets stay as they are");
+            let writes = vec![Write::Delete(Key::Entity(name.clone()))];
+            Ok((Some(Changeset { writes, events: vec![event] }), ()))
+        })
+        .await
 }

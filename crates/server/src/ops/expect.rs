@@ -2,11 +2,11 @@
 
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::Marked;
-use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 
 use super::{OpError, cause, event, reason};
-use crate::desk::Desk;
+use crate::transactor::Transactor;
 
 /// Most nodes expected at once in a namespace: more than a fleet grows by in a day.
 const MAX_EXPECTED: usize = 10_000;
@@ -16,31 +16,32 @@ const MAX_EXPECTED: usize = 10_000;
 /// # Errors
 /// [`OpError::Exists`] when it has joined, [`OpError::Refused`] beyond what may be expected, [`OpError::Invalid`].
 pub async fn expect(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     name: &NodeName,
     why: &str,
 ) -> Result<(), OpError> {
     let why = reason(why)?;
-    desk.change(namespace, actor, |_, fleet, at| {
-        if fleet.active_node(name).is_some() {
-            let what = format!("node {name} expected");
-            return Err(OpError::Exists { what, reason: "it has joined".to_owned() });
-        }
-        if fleet.expected.get(name).is_some() {
-            return Ok((None, ()));
-        }
-        if fleet.expected.size() >= MAX_EXPECTED {
-            let reason = format!("expect {name}: {MAX_EXPECTED} nodes are expected already");
-            return Err(OpError::Refused { reason, hint: None });
-        }
-        let by = Marked { by: actor.clone(), at, why: why.clone() };
-        let write = Write::put(Record::Expected(name.clone(), by));
-        let event = event("node.expected", format!("node/{name}"), cause(&why));
-        Ok((Some(Atom { writes: vec![write], events: vec![event] }), ()))
-    })
-    .await
+    transactor
+        .change(namespace, actor, |_, fleet, at| {
+            if fleet.active_node(name).is_some() {
+                let what = format!("node {name} expected");
+                return Err(OpError::Exists { what, reason: "it has joined".to_owned() });
+            }
+            if fleet.expected.get(name).is_some() {
+                return Ok((None, ()));
+            }
+            if fleet.expected.size() >= MAX_EXPECTED {
+                let reason = format!("expect {name}: {MAX_EXPECTED} nodes are expected already");
+                return Err(OpError::Refused { reason, hint: None });
+            }
+            let by = Marked { by: actor.clone(), at, why: why.clone() };
+            let write = Write::put(Record::Expected(name.clone(), by));
+            let event = event("node.expected", format!("node/{name}"), cause(&why));
+            Ok((Some(Changeset { writes: vec![write], events: vec![event] }), ()))
+        })
+        .await
 }
 
 /// Expects a node no longer.
@@ -48,18 +49,19 @@ pub async fn expect(
 /// # Errors
 /// [`OpError::NotFound`].
 pub async fn unexpect(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     name: &NodeName,
 ) -> Result<(), OpError> {
-    desk.change(namespace, actor, |_, fleet, _| {
-        if fleet.expected.get(name).is_none() {
-            return Err(OpError::NotFound(format!("an expected node {name}")));
-        }
-        let writes = vec![Write::Delete(Key::Expected(name.clone()))];
-        let event = event("node.unexpected", format!("node/{name}"), "it is expected no longer");
-        Ok((Some(Atom { writes, events: vec![event] }), ()))
-    })
-    .await
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            if fleet.expected.get(name).is_none() {
+                return Err(OpError::NotFound(format!("an expected node {name}")));
+            }
+            let writes = vec![Write::Delete(Key::Expected(name.clone()))];
+            let event = event("node.unexpected", format!("node/{name}"), "it is expected no longer");
+            Ok((Some(Changeset { writes, events: vec![event] }), ()))
+        })
+        .await
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bellwether_api::shape::{ShapeError, read, read_some};
-use bellwether_api::v1::external::{Expected, Orchestrated, Reports};
+use bellwether_api::v1::external::{ExpectedVersion, ExpectedVersions, TargetReports};
 use bellwether_core::decide::rollout::decide;
-use bellwether_core::records::external::{External, MAX_REPORTED, Patience};
+use bellwether_core::records::external::{ExternalTarget, MAX_REPORTED, StalenessLimits};
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::rollout::external::{self, Report, Strange};
-use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::rollout::external::{self, GroupConflict, TargetReport};
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::name::{Actor, EntityName, Namespace, TargetName};
 use bellwether_core::words::time::Timestamp;
@@ -17,7 +17,7 @@ use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::{OpError, event};
-use crate::desk::Desk;
+use crate::transactor::Transactor;
 
 /// Targets per commit: below the store's 128 operations, leaving room for events and the record of controllers.
 const PER_COMMIT: usize = 50;
@@ -27,7 +27,7 @@ const DECIDED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Whose targets, and who reports them.
 #[derive(Debug, Clone, Copy)]
-pub struct Of<'a> {
+pub struct ExternalScope<'a> {
     /// The namespace.
     pub namespace: &'a Namespace,
     /// The entity.
@@ -38,18 +38,18 @@ pub struct Of<'a> {
 
 /// One thing that a controller says.
 #[derive(Debug, Clone)]
-enum Word {
-    Seen(Report, Option<AssignmentNumber>),
+enum ReportLine {
+    Seen(TargetReport, Option<AssignmentNumber>),
     Gone(TargetName),
 }
 
 /// Reports as they were read.
 #[derive(Debug)]
-struct Heard {
+struct ParsedReports {
     controller: Actor,
     take_over: bool,
     groups: BTreeSet<String>,
-    words: Vec<Word>,
+    words: Vec<ReportLine>,
     complete: bool,
 }
 
@@ -60,32 +60,37 @@ struct Heard {
 /// # Errors
 /// [`OpError::Invalid`] naming the field; [`OpError::NotFound`]; [`OpError::Refused`] when the entity picks nodes, or
 /// another controller reports these targets.
-pub async fn absorb(desk: &Desk, of: Of<'_>, reports: &Reports) -> Result<Vec<TargetName>, OpError> {
-    let mut heard = Heard::read(of.actor, reports)?;
+pub async fn absorb(
+    transactor: &Transactor,
+    of: ExternalScope<'_>,
+    reports: &TargetReports,
+) -> Result<Vec<TargetName>, OpError> {
+    let mut heard = ParsedReports::read(of.actor, reports)?;
     let names: Vec<TargetName> = heard.seen().cloned().collect();
     if heard.complete {
-        let world = desk.world();
+        let world = transactor.world();
         let reported: BTreeSet<&TargetName> = names.iter().collect();
         let fleet = world.fleets.get(of.namespace);
         let known = fleet.into_iter().flat_map(|fleet| fleet.externals_of(of.entity)).map(|(name, _)| name);
         let of_group = known.filter(|name| heard.groups.contains(external::group(name)));
-        let gone: Vec<Word> =
-            of_group.filter(|name| !reported.contains(name)).cloned().map(Word::Gone).collect();
+        let gone: Vec<ReportLine> =
+            of_group.filter(|name| !reported.contains(name)).cloned().map(ReportLine::Gone).collect();
         heard.words.extend(gone);
     }
     // Even without a word, it is known who reports.
     let slices = heard.words.chunks(PER_COMMIT).map(Some);
     for slice in if heard.words.is_empty() { vec![None] } else { slices.collect() } {
-        desk.change(of.namespace, of.actor, |_, fleet, now| {
-            Ok::<_, OpError>((take(fleet, of, &heard, (slice.unwrap_or_default(), now))?, ()))
-        })
-        .await?;
+        transactor
+            .change(of.namespace, of.actor, |_, fleet, now| {
+                Ok::<_, OpError>((take(fleet, of, &heard, (slice.unwrap_or_default(), now))?, ()))
+            })
+            .await?;
     }
     Ok(names)
 }
 
-impl Heard {
-    fn read(actor: &Actor, reports: &Reports) -> Result<Self, ShapeError> {
+impl ParsedReports {
+    fn read(actor: &Actor, reports: &TargetReports) -> Result<Self, ShapeError> {
         let said = reports.targets.len().saturating_add(reports.gone.len());
         if said > MAX_REPORTED {
             let reason = format!("{said} are more than {MAX_REPORTED}; send several reports");
@@ -100,14 +105,15 @@ impl Heard {
             let place = |field: &str| format!("targets[{at}].{field}");
             let target = whole(&place("name"), group, &report.name)?;
             let running = read_some(&place("running"), report.running.as_deref())?;
-            let report_of = Report { target, running, error: report.error.clone() };
-            words.push(Word::Seen(report_of, report.assignment.map(AssignmentNumber::new)));
+            let report_of = TargetReport { target, running, error: report.error.clone() };
+            words.push(ReportLine::Seen(report_of, report.assignment.map(AssignmentNumber::new)));
         }
         for (at, name) in reports.gone.iter().enumerate() {
-            words.push(Word::Gone(whole(&format!("gone[{at}]"), group, name)?));
+            words.push(ReportLine::Gone(whole(&format!("gone[{at}]"), group, name)?));
         }
         let mut names = BTreeSet::new();
-        if let Some(twice) = words.iter().map(Word::target).find(|name| !names.insert((*name).clone())) {
+        if let Some(twice) = words.iter().map(ReportLine::target).find(|name| !names.insert((*name).clone()))
+        {
             return Err(ShapeError::at("targets", format!("{twice} is named twice")));
         }
         let mut groups: BTreeSet<String> =
@@ -129,13 +135,13 @@ impl Heard {
 
     fn seen(&self) -> impl Iterator<Item = &TargetName> {
         self.words.iter().filter_map(|word| match word {
-            Word::Seen(report, _) => Some(&report.target),
-            Word::Gone(_) => None,
+            ReportLine::Seen(report, _) => Some(&report.target),
+            ReportLine::Gone(_) => None,
         })
     }
 }
 
-impl Word {
+impl ReportLine {
     const fn target(&self) -> &TargetName {
         match self {
             Self::Seen(report, _) => &report.target,
@@ -154,40 +160,40 @@ fn whole(place: &str, group: Option<&str>, name: &str) -> Result<TargetName, Sha
 /// What a slice of what was heard changes, if anything.
 fn take(
     fleet: &Fleet,
-    of: Of<'_>,
-    heard: &Heard,
-    (words, now): (&[Word], Timestamp),
-) -> Result<Option<Atom>, OpError> {
+    of: ExternalScope<'_>,
+    heard: &ParsedReports,
+    (words, now): (&[ReportLine], Timestamp),
+) -> Result<Option<Changeset>, OpError> {
     let patience = patience(fleet, of.entity)?;
-    let mut atom = Atom::default();
-    claim(fleet, of, heard, (patience, now), &mut atom)?;
+    let mut changeset = Changeset::default();
+    claim(fleet, of, heard, (patience, now), &mut changeset)?;
     for word in words {
         let key = (of.entity.clone(), word.target().clone());
         let known = fleet.externals.get(&key).map(|kept| &*kept.value);
         match word {
-            Word::Seen(report, answering) => {
+            ReportLine::Seen(report, answering) => {
                 let new = external::absorb(known, report, *answering, now);
                 if external::is_news(known, &new, patience.grain()) {
-                    atom.writes.push(Write::put(Record::External(key.0, key.1, new)));
+                    changeset.writes.push(Write::put(Record::ExternalTarget(key.0, key.1, new)));
                 }
             }
-            Word::Gone(target) if known.is_some() => {
+            ReportLine::Gone(target) if known.is_some() => {
                 let subject = format!("target/{}/{target}", of.entity);
-                atom.events.push(event("target.gone", subject, "its controller says so"));
-                atom.writes.push(Write::Delete(Key::External(key.0, key.1)));
+                changeset.events.push(event("target.gone", subject, "its controller says so"));
+                changeset.writes.push(Write::Delete(Key::ExternalTarget(key.0, key.1)));
             }
-            Word::Gone(_) => {}
+            ReportLine::Gone(_) => {}
         }
     }
-    Ok((!atom.writes.is_empty()).then_some(atom))
+    Ok((!changeset.writes.is_empty()).then_some(changeset))
 }
 
 /// How long the entity's targets may be silent, if they are external at all.
-fn patience(fleet: &Fleet, entity: &EntityName) -> Result<Patience, OpError> {
+fn patience(fleet: &Fleet, entity: &EntityName) -> Result<StalenessLimits, OpError> {
     if !fleet.entities.contains_key(entity) {
         return Err(OpError::NotFound(format!("entity {entity}")));
     }
-    fleet.patience(entity).ok_or_else(|| OpError::Refused {
+    fleet.staleness(entity).ok_or_else(|| OpError::Refused {
         reason: format!(
             "take reports of targets of entity {entity}: its targets are nodes, which report themselves"
         ),
@@ -197,17 +203,17 @@ fn patience(fleet: &Fleet, entity: &EntityName) -> Result<Patience, OpError> {
 
 fn claim(
     fleet: &Fleet,
-    of: Of<'_>,
-    heard: &Heard,
-    (patience, now): (Patience, Timestamp),
-    atom: &mut Atom,
+    of: ExternalScope<'_>,
+    heard: &ParsedReports,
+    (patience, now): (StalenessLimits, Timestamp),
+    changeset: &mut Changeset,
 ) -> Result<(), OpError> {
     let known = fleet.controllers.get(of.entity).map(|kept| (*kept.value).clone()).unwrap_or_default();
     let mut controllers = known.clone();
     for group in &heard.groups {
         let claimed =
             external::claim(&controllers, (group, &heard.controller), heard.take_over, patience, now);
-        if let Some(claimed) = claimed.map_err(strange)? {
+        if let Some(claimed) = claimed.map_err(conflict)? {
             controllers = claimed;
         }
         let before = known.0.get(group).map(|controller| controller.name.to_string());
@@ -216,38 +222,42 @@ fn claim(
             let told =
                 event("entity.controller", format!("entity/{}", of.entity), format!("it reports {what}"));
             let after = Some(heard.controller.to_string());
-            atom.events.push(bellwether_core::records::event::Draft { before, after, ..told });
+            changeset.events.push(bellwether_core::records::event::EventDraft { before, after, ..told });
         }
     }
     if controllers != known {
-        atom.writes.push(Write::put(Record::Controllers(of.entity.clone(), controllers)));
+        changeset.writes.push(Write::put(Record::Controllers(of.entity.clone(), controllers)));
     }
     Ok(())
 }
 
-fn strange(strange: Strange) -> OpError {
-    let hint = match &strange {
-        Strange::Other { .. } => {
+fn conflict(conflict: GroupConflict) -> OpError {
+    let hint = match &conflict {
+        GroupConflict::Other { .. } => {
             "stop the other controller, or send \"take_over\": true once; each group has one controller"
         }
-        Strange::TooMany => "put more targets into each group",
+        GroupConflict::TooMany => "put more targets into each group",
     };
-    OpError::Refused { reason: strange.to_string(), hint: Some(hint.to_owned()) }
+    OpError::Refused { reason: conflict.to_string(), hint: Some(hint.to_owned()) }
 }
 
 /// What targets are to run, once what is known about them was decided on, and remembers what their controller is told.
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] as [`absorb`].
-pub async fn expected(desk: &Desk, of: Of<'_>, names: &[TargetName]) -> Result<Orchestrated, OpError> {
-    let mut worlds = desk.follow();
-    let decided = worlds.wait_for(|world| is_decided(world, of, desk.now()));
+pub async fn expected(
+    transactor: &Transactor,
+    of: ExternalScope<'_>,
+    names: &[TargetName],
+) -> Result<ExpectedVersions, OpError> {
+    let mut worlds = transactor.follow();
+    let decided = worlds.wait_for(|world| is_decided(world, of, transactor.now()));
     if tokio::time::timeout(DECIDED_WITHIN, decided).await.is_err() {
         tracing::warn!(entity = %of.entity, "answering a controller before everything was decided");
     }
     let mut told = BTreeMap::new();
     for slice in names.chunks(PER_COMMIT) {
-        let answered = desk
+        let answered = transactor
             .change(of.namespace, of.actor, |_, fleet, _| {
                 patience(fleet, of.entity)?;
                 Ok::<_, OpError>(tell(fleet, of, slice))
@@ -255,7 +265,7 @@ pub async fn expected(desk: &Desk, of: Of<'_>, names: &[TargetName]) -> Result<O
             .await?;
         told.extend(answered);
     }
-    let world = desk.world();
+    let world = transactor.world();
     let fleet = world.fleets.get(of.namespace);
     let board = fleet.and_then(|fleet| Some((fleet, fleet.boards.get(of.entity)?)));
     let (fleet, board) = board.ok_or_else(|| OpError::NotFound(format!("entity {}", of.entity)))?;
@@ -264,9 +274,9 @@ pub async fn expected(desk: &Desk, of: Of<'_>, names: &[TargetName]) -> Result<O
     let text = |version: Option<&bellwether_core::words::version::Version>| version.map(ToString::to_string);
     let targets = names.iter().map(|name| {
         let (version, assignment) = told.remove(name).unzip();
-        Expected { name: name.to_string(), version, assignment }
+        ExpectedVersion { name: name.to_string(), version, assignment }
     });
-    Ok(Orchestrated {
+    Ok(ExpectedVersions {
         targets: targets.collect(),
         state: last.map(|rollout| rollout.state.to_string()),
         rolling: text(last.filter(|rollout| !rollout.is_over()).map(|rollout| &rollout.version)),
@@ -276,28 +286,28 @@ pub async fn expected(desk: &Desk, of: Of<'_>, names: &[TargetName]) -> Result<O
 }
 
 /// Whether deciding now would change nothing.
-fn is_decided(world: &World, of: Of<'_>, now: Timestamp) -> bool {
+fn is_decided(world: &World, of: ExternalScope<'_>, now: Timestamp) -> bool {
     let board = world.fleets.get(of.namespace).and_then(|fleet| fleet.boards.get(of.entity));
     board.is_none_or(|board| {
-        let verdict = decide(board, &world.around(of.namespace, of.entity), now);
+        let verdict = decide(board, &world.environment(of.namespace, of.entity), now);
         verdict.targets.is_empty() && verdict.progress.is_none() && verdict.rollouts.is_empty()
     })
 }
 
-type Told = BTreeMap<TargetName, (String, u64)>;
+type AssignedVersions = BTreeMap<TargetName, (String, u64)>;
 
 /// What these are to run, and the writes that remember that their controller knows.
-fn tell(fleet: &Fleet, of: Of<'_>, names: &[TargetName]) -> (Option<Atom>, Told) {
-    let (mut atom, mut told) = (Atom::default(), BTreeMap::new());
+fn tell(fleet: &Fleet, of: ExternalScope<'_>, names: &[TargetName]) -> (Option<Changeset>, AssignedVersions) {
+    let (mut changeset, mut told) = (Changeset::default(), BTreeMap::new());
     let Some(board) = fleet.boards.get(of.entity) else { return (None, told) };
     for name in names {
         let Some((version, assignment)) = board.expected(name) else { continue };
         told.insert(name.clone(), (version.to_string(), assignment.get()));
         let known = fleet.externals.get(&(of.entity.clone(), name.clone()));
         if let Some(known) = known.filter(|known| known.value.told != assignment) {
-            let new = External { told: assignment, ..External::clone(&known.value) };
-            atom.writes.push(Write::put(Record::External(of.entity.clone(), name.clone(), new)));
+            let new = ExternalTarget { told: assignment, ..ExternalTarget::clone(&known.value) };
+            changeset.writes.push(Write::put(Record::ExternalTarget(of.entity.clone(), name.clone(), new)));
         }
     }
-    ((!atom.writes.is_empty()).then_some(atom), told)
+    ((!changeset.writes.is_empty()).then_some(changeset), told)
 }

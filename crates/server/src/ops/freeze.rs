@@ -2,28 +2,28 @@
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
-use bellwether_core::records::event::Draft;
-use bellwether_core::records::freeze::{Freeze, Scope, Strength};
+use bellwether_core::records::event::EventDraft;
+use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::{OpError, cause, event, reason};
-use crate::desk::Desk;
+use crate::transactor::Transactor;
 
 /// Where a freeze holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum FreezeNamespace {
     /// In one namespace.
     In(Namespace),
     /// In every namespace.
     Everywhere,
 }
 
-impl Place {
+impl FreezeNamespace {
     /// The namespace whose event log tells of it.
     fn home(&self) -> Result<Namespace, ShapeError> {
         match self {
@@ -53,72 +53,79 @@ impl Place {
 /// # Errors
 /// [`OpError::Invalid`] naming the field.
 pub async fn put(
-    desk: &Desk,
-    place: &Place,
+    transactor: &Transactor,
+    place: &FreezeNamespace,
     actor: &Actor,
     name: &FreezeName,
     spec: &FreezeSpec,
 ) -> Result<(FreezeView, bool), OpError> {
     let (scope, strength, lasts) = spec.read()?;
     let why = reason(&spec.why)?;
-    desk.change(&place.home()?, actor, |world, fleet, now| {
-        let freeze = Freeze {
-            name: name.clone(),
-            scope: scope.clone(),
-            strength,
-            by: actor.clone(),
-            why: why.clone(),
-            at: now,
-            until: lasts.map(|lasts| now.plus(lasts)),
-        };
-        let old = place.find(world, fleet, name);
-        let global = *place == Place::Everywhere;
-        let hint = hint(&freeze, (!global).then_some(fleet));
-        let view = FreezeView { hint, ..FreezeView::at(&freeze, global, now) };
-        let event = Draft {
-            before: old.map(|old| words(old, now)),
-            after: Some(words(&freeze, now) + place.suffix()),
-            ..event("freeze.on", format!("freeze/{name}"), cause(&why))
-        };
-        let is_new = old.is_none();
-        let record = match place {
-            Place::In(_) => Record::Freeze(freeze),
-            Place::Everywhere => Record::GlobalFreeze(freeze),
-        };
-        Ok((Some(Atom { writes: vec![Write::put(record)], events: vec![event] }), (view, is_new)))
-    })
-    .await
+    transactor
+        .change(&place.home()?, actor, |world, fleet, now| {
+            let freeze = Freeze {
+                name: name.clone(),
+                scope: scope.clone(),
+                strength,
+                by: actor.clone(),
+                why: why.clone(),
+                at: now,
+                until: lasts.map(|lasts| now.plus(lasts)),
+            };
+            let old = place.find(world, fleet, name);
+            let global = *place == FreezeNamespace::Everywhere;
+            let hint = hint(&freeze, (!global).then_some(fleet));
+            let view = FreezeView { hint, ..FreezeView::at(&freeze, global, now) };
+            let event = EventDraft {
+                before: old.map(|old| words(old, now)),
+                after: Some(words(&freeze, now) + place.suffix()),
+                ..event("freeze.on", format!("freeze/{name}"), cause(&why))
+            };
+            let is_new = old.is_none();
+            let record = match place {
+                FreezeNamespace::In(_) => Record::Freeze(freeze),
+                FreezeNamespace::Everywhere => Record::GlobalFreeze(freeze),
+            };
+            Ok((Some(Changeset { writes: vec![Write::put(record)], events: vec![event] }), (view, is_new)))
+        })
+        .await
 }
 
 /// Ends a freeze.
 ///
 /// # Errors
 /// [`OpError::NotFound`], also for one that holds in every namespace when one of a single namespace is meant.
-pub async fn delete(desk: &Desk, place: &Place, actor: &Actor, name: &FreezeName) -> Result<(), OpError> {
-    desk.change(&place.home()?, actor, |world, fleet, now| {
-        let Some(old) = place.find(world, fleet, name) else {
-            return Err(OpError::NotFound(missing(world, place, name)));
-        };
-        let key = match place {
-            Place::In(_) => Key::Freeze(name.clone()),
-            Place::Everywhere => Key::GlobalFreeze(name.clone()),
-        };
-        let before = Some(words(old, now) + place.suffix());
-        let ended = format!("it was ended; it was set by {}: {}", old.by, cause(&old.why));
-        let event = Draft { before, ..event("freeze.off", format!("freeze/{name}"), ended) };
-        Ok((Some(Atom { writes: vec![Write::Delete(key)], events: vec![event] }), ()))
-    })
-    .await
+pub async fn delete(
+    transactor: &Transactor,
+    place: &FreezeNamespace,
+    actor: &Actor,
+    name: &FreezeName,
+) -> Result<(), OpError> {
+    transactor
+        .change(&place.home()?, actor, |world, fleet, now| {
+            let Some(old) = place.find(world, fleet, name) else {
+                return Err(OpError::NotFound(missing(world, place, name)));
+            };
+            let key = match place {
+                FreezeNamespace::In(_) => Key::Freeze(name.clone()),
+                FreezeNamespace::Everywhere => Key::GlobalFreeze(name.clone()),
+            };
+            let before = Some(words(old, now) + place.suffix());
+            let ended = format!("it was ended; it was set by {}: {}", old.by, cause(&old.why));
+            let event = EventDraft { before, ..event("freeze.off", format!("freeze/{name}"), ended) };
+            Ok((Some(Changeset { writes: vec![Write::Delete(key)], events: vec![event] }), ()))
+        })
+        .await
 }
 
 /// What cannot be found.
-pub(crate) fn missing(world: &World, place: &Place, name: &FreezeName) -> String {
+pub(crate) fn missing(world: &World, place: &FreezeNamespace, name: &FreezeName) -> String {
     match place {
-        Place::In(namespace) if world.freezes.contains_key(name) => {
+        FreezeNamespace::In(namespace) if world.freezes.contains_key(name) => {
             format!("freeze {name} of namespace {namespace}: the one of that name holds in every namespace")
         }
-        Place::In(_) => format!("freeze {name}"),
-        Place::Everywhere => format!("freeze {name} of every namespace"),
+        FreezeNamespace::In(_) => format!("freeze {name}"),
+        FreezeNamespace::Everywhere => format!("freeze {name} of every namespace"),
     }
 }
 
@@ -135,7 +142,7 @@ pub(super) fn no_stop(
     let own = fleet.freezes.values().map(|kept| (&*kept.value, ""));
     let global = world.freezes.values().map(|kept| (&*kept.value, " --all-namespaces"));
     let stop = own.chain(global).find(|(freeze, _)| {
-        freeze.strength == Strength::Stop && freeze.is_in_force(now) && freeze.covers(name)
+        freeze.strength == FreezeKind::Stop && freeze.is_in_force(now) && freeze.covers(name)
     });
     let Some((stop, flag)) = stop else { return Ok(()) };
     let reason = format!("resume: stop {} by {} is in force: {}", stop.name, stop.by, cause(&stop.why));
@@ -146,26 +153,26 @@ pub(super) fn no_stop(
 /// What may have been forgotten.
 fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
     match (&freeze.scope, fleet) {
-        (Scope::Entity(entity), Some(fleet)) if !fleet.entities.contains_key(entity) => {
+        (FreezeScope::Entity(entity), Some(fleet)) if !fleet.entities.contains_key(entity) => {
             Some(format!("there is no entity {entity} yet, so nothing is covered"))
         }
-        _ if freeze.strength == Strength::Stop && freeze.why.is_empty() => {
+        _ if freeze.strength == FreezeKind::Stop && freeze.why.is_empty() => {
             Some("say why, for whoever waits: --why".to_owned())
         }
-        (Scope::Everything | Scope::Entity(_) | Scope::Targets(_), _) => None,
+        (FreezeScope::Everything | FreezeScope::Entity(_) | FreezeScope::Targets(_), _) => None,
     }
 }
 
 /// A freeze in a few words.
 fn words(freeze: &Freeze, now: Timestamp) -> String {
     let strength = match freeze.strength {
-        Strength::Freeze => "freeze",
-        Strength::Stop => "stop",
+        FreezeKind::Freeze => "freeze",
+        FreezeKind::Stop => "stop",
     };
     let scope = match &freeze.scope {
-        Scope::Everything => "everything".to_owned(),
-        Scope::Entity(entity) => format!("entity {entity}"),
-        Scope::Targets(selector) => format!("targets {selector}"),
+        FreezeScope::Everything => "everything".to_owned(),
+        FreezeScope::Entity(entity) => format!("entity {entity}"),
+        FreezeScope::Targets(selector) => format!("targets {selector}"),
     };
     match freeze.until {
         None => format!("{strength} of {scope}"),

@@ -3,19 +3,19 @@
 use bellwether_api::v1;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::log::{MAX_LOGS, NodeLog};
-use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Category, EntityName, Namespace, NodeName};
 use bellwether_core::world::fleet::Fleet;
 
 use super::OpError;
-use crate::desk::Desk;
+use crate::transactor::Transactor;
 
 /// Keeps the log of a node's last failing run of a category and entity. The same run again writes nothing.
 ///
 /// # Errors
 /// [`OpError::Invalid`] for a value that is not allowed.
 pub async fn keep(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     node: &NodeName,
     (category, entity): (&Category, &EntityName),
@@ -23,20 +23,21 @@ pub async fn keep(
 ) -> Result<(), OpError> {
     let (run, text) = (v1::log::run(&shape.run)?, v1::log::text(shape.text)?);
     let actor = bellwether_core::access::Identity::Node(node.clone()).actor();
-    desk.change(namespace, &actor, |_, fleet, at| {
-        let place = (node.clone(), category.clone(), entity.clone());
-        if fleet.logs.get(&place).is_some_and(|kept| kept.value.run == run) {
-            return Ok((None, ()));
-        }
-        let (node, category, entity) = place;
-        let (run, text) = (run.clone(), text.clone());
-        let log = NodeLog { node, category, entity, run, at, bytes: text.len(), text };
-        let mut writes: Vec<Write> = beyond(fleet, &log).map(Write::Delete).into_iter().collect();
-        writes.push(Write::put(Record::Log(log)));
-        // The status that points here tells of the failure; the log itself is no event.
-        Ok((Some(Atom { writes, events: Vec::new() }), ()))
-    })
-    .await
+    transactor
+        .change(namespace, &actor, |_, fleet, at| {
+            let place = (node.clone(), category.clone(), entity.clone());
+            if fleet.logs.get(&place).is_some_and(|kept| kept.value.run == run) {
+                return Ok((None, ()));
+            }
+            let (node, category, entity) = place;
+            let (run, text) = (run.clone(), text.clone());
+            let log = NodeLog { node, category, entity, run, at, bytes: text.len(), text };
+            let mut writes: Vec<Write> = beyond(fleet, &log).map(Write::Delete).into_iter().collect();
+            writes.push(Write::put(Record::Log(log)));
+            // The status that points here tells of the failure; the log itself is no event.
+            Ok((Some(Changeset { writes, events: Vec::new() }), ()))
+        })
+        .await
 }
 
 /// The log that has to go for a new one.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bellwether_api::shape::read_some;
 use bellwether_api::v1;
-use bellwether_core::rollout::operate::{self, Intent};
-use bellwether_core::rollout::plan::Case;
-use bellwether_core::rollout::shelf;
+use bellwether_core::rollout::operations::{self, Intent};
+use bellwether_core::trial::plan::PlanInput;
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
+use bellwether_core::world::version_resolution;
 
 use super::OpError;
 use super::rollout::{find, policy};
@@ -28,17 +28,17 @@ pub fn case(
     actor: &Actor,
     request: &v1::plan::NewPlan,
     now: Timestamp,
-) -> Result<(Version, Case), OpError> {
+) -> Result<(Version, PlanInput), OpError> {
     let version: Option<Version> = read_some("version", request.version.as_deref())?;
     let apply = read_some("apply", request.apply.as_deref())?.unwrap_or(APPLY);
     let missing = || OpError::NotFound(format!("entity {name}"));
     let fleet = world.fleets.get(namespace).ok_or_else(missing)?;
     let (mut entity, progress) = find(fleet, name)?;
     entity.policy = policy(&entity, &request.policy)?;
-    let version = shelf::resolve(fleet, &entity, version.as_ref())?;
+    let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
     let intent = Intent { by: actor.clone(), why: String::new(), at: now };
-    let asked = Arc::new(operate::start(&entity, &progress, version.clone(), intent)?);
+    let asked = Arc::new(operations::start(&entity, &progress, version.clone(), intent)?);
     let board = fleet.boards.get(name).cloned().ok_or_else(missing)?;
-    let around = world.around(namespace, name);
-    Ok((version, Case { board, around, asked, now, apply }))
+    let environment = world.environment(namespace, name);
+    Ok((version, PlanInput { board, environment, asked, now, apply }))
 }

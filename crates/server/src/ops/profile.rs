@@ -4,16 +4,16 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::profile::{Edition, Profile};
-use bellwether_core::rollout::shelf::MAX_EDITIONS;
-use bellwether_core::verdict::{Atom, Write};
-use bellwether_core::words::counter::EditionNumber;
+use bellwether_core::records::profile::{Profile, ProfileRevision};
+use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::name::{Actor, Namespace, ProfileName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::version_resolution::MAX_EDITIONS;
 
 use super::{OpError, cause, event, reason};
-use crate::desk::Desk;
+use crate::transactor::Transactor;
 
 /// Sets and removes single params; a new profile is made of what is set. Answers the newest revision, which is a new one
 /// only if that changes anything.
@@ -22,28 +22,29 @@ use crate::desk::Desk;
 /// [`OpError::Invalid`] naming the param; [`OpError::NotFound`] for a key to remove; [`OpError::Moved`] when the profile is
 /// not at the revision that was named.
 pub async fn patch(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     name: &ProfileName,
     patch: ProfilePatch,
-) -> Result<Edition, OpError> {
-    let intent = Intent { actor, why: reason(&patch.why)?, reference: patch.reference };
+) -> Result<ProfileRevision, OpError> {
+    let intent = ProfileChange { actor, why: reason(&patch.why)?, reference: patch.reference };
     if let Some(key) = patch.remove.iter().find(|key| patch.set.contains_key(*key)) {
         return Err(ShapeError::at("remove", format!("{key:?} is also to be set")).into());
     }
-    desk.change(namespace, actor, |_, fleet, now| {
-        write(fleet, name, &intent, now, |before| {
-            let mut params = before.cloned().unwrap_or_default();
-            for key in &patch.remove {
-                let missing = || OpError::NotFound(format!("param {key:?} in profile {name}"));
-                params.remove(key).ok_or_else(missing)?;
-            }
-            params.extend(patch.set.clone());
-            Ok(params)
+    transactor
+        .change(namespace, actor, |_, fleet, now| {
+            write(fleet, name, &intent, now, |before| {
+                let mut params = before.cloned().unwrap_or_default();
+                for key in &patch.remove {
+                    let missing = || OpError::NotFound(format!("param {key:?} in profile {name}"));
+                    params.remove(key).ok_or_else(missing)?;
+                }
+                params.extend(patch.set.clone());
+                Ok(params)
+            })
         })
-    })
-    .await
+        .await
 }
 
 /// Sets all params. Answers the newest revision, which is a new one only if that changes anything.
@@ -51,17 +52,18 @@ pub async fn patch(
 /// # Errors
 /// [`OpError::Invalid`] naming the param; [`OpError::Moved`] when the profile is not at the revision that was named.
 pub async fn set(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     name: &ProfileName,
     spec: ProfileSpec,
-) -> Result<Edition, OpError> {
-    let intent = Intent { actor, why: reason(&spec.why)?, reference: spec.reference };
-    desk.change(namespace, actor, |_, fleet, now| {
-        write(fleet, name, &intent, now, |_| Ok(spec.params.clone()))
-    })
-    .await
+) -> Result<ProfileRevision, OpError> {
+    let intent = ProfileChange { actor, why: reason(&spec.why)?, reference: spec.reference };
+    transactor
+        .change(namespace, actor, |_, fleet, now| {
+            write(fleet, name, &intent, now, |_| Ok(spec.params.clone()))
+        })
+        .await
 }
 
 /// Deletes a profile and all its revisions. Its name goes on counting.
@@ -69,30 +71,34 @@ pub async fn set(
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] while an entity uses it.
 pub async fn delete(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     name: &ProfileName,
 ) -> Result<(), OpError> {
-    desk.change(namespace, actor, |_, fleet, now| {
-        let head = fleet.profile(name).ok_or_else(|| OpError::NotFound(format!("profile {name}")))?;
-        if let Some(entity) = fleet.entities_of(name).next() {
-            let reason = format!("delete profile {name}: entity {} uses it", entity.name);
-            let hint = format!("bellwether entity delete {}", entity.name);
-            return Err(OpError::Refused { reason, hint: Some(hint) });
-        }
-        let gone = Profile { deleted: true, by: actor.clone(), at: now, why: String::new(), ..head.clone() };
-        let editions = fleet.editions_of(name).map(|edition| edition.number);
-        let mut writes = vec![Write::put(Record::Profile(gone))];
-        writes.extend(editions.map(|number| Write::Delete(Key::Edition(name.clone(), number))));
-        let event = event("profile.deleted", format!("profile/{name}"), "files stay as they are");
-        Ok((Some(Atom { writes, events: vec![event] }), ()))
-    })
-    .await
+    transactor
+        .change(namespace, actor, |_, fleet, now| {
+            let head = fleet.profile(name).ok_or_else(|| OpError::NotFound(format!("profile {name}")))?;
+            if let Some(entity) = fleet.entities_of(name).next() {
+                let reason = format!("delete profile {name}: entity {} uses it", entity.name);
+                let hint = format!("bellwether entity delete {}", entity.name);
+                return Err(OpError::Refused { reason, hint: Some(hint) });
+            }
+            let gone =
+                Profile { deleted: true, by: actor.clone(), at: now, why: String::new(), ..head.clone() };
+            let profile_revisions = fleet.editions_of(name).map(|profile_revision| profile_revision.number);
+            let mut writes = vec![Write::put(Record::Profile(gone))];
+            writes.extend(
+                profile_revisions.map(|number| Write::Delete(Key::ProfileRevision(name.clone(), number))),
+            );
+            let event = event("profile.deleted", format!("profile/{name}"), "files stay as they are");
+            Ok((Some(Changeset { writes, events: vec![event] }), ()))
+        })
+        .await
 }
 
 /// Who changes a profile, why, and what it must be at.
-struct Intent<'a> {
+struct ProfileChange<'a> {
     actor: &'a Actor,
     why: String,
     reference: Option<u64>,
@@ -103,46 +109,57 @@ struct Intent<'a> {
 fn write(
     fleet: &Fleet,
     name: &ProfileName,
-    intent: &Intent,
+    intent: &ProfileChange,
     now: Timestamp,
     change: impl FnOnce(Option<&Params>) -> Result<Params, OpError>,
-) -> Result<(Option<Atom>, Edition), OpError> {
+) -> Result<(Option<Changeset>, ProfileRevision), OpError> {
     let head = fleet.profile(name);
-    let newest = head.map_or(EditionNumber::ZERO, |head| head.newest);
+    let newest = head.map_or(ProfileRevisionNumber::ZERO, |head| head.newest);
     if let Some(wanted) = intent.reference.filter(|wanted| *wanted != newest.get()) {
         return Err(moved(name, wanted, head));
     }
-    let before = fleet.editions.get(&(name.clone(), newest)).map(|kept| &*kept.value);
-    let params_before = before.map(|edition| params(&edition.params)).transpose()?;
+    let before = fleet.profile_revisions.get(&(name.clone(), newest)).map(|kept| &*kept.value);
+    let params_before = before.map(|profile_revision| params(&profile_revision.params)).transpose()?;
     let text = canonical(&change(params_before.as_ref())?)?;
     if let Some(same) = before.filter(|before| before.params == text) {
         return Ok((None, same.clone()));
     }
     // A deleted profile of this name is gone on from: nodes may still keep params by its numbers.
-    let last = fleet.profiles.get(name).map_or(EditionNumber::ZERO, |kept| kept.value.newest);
+    let last = fleet.profiles.get(name).map_or(ProfileRevisionNumber::ZERO, |kept| kept.value.newest);
     let (by, why) = (intent.actor.clone(), intent.why.clone());
-    let edition =
-        Edition { profile: name.clone(), number: last.next(), params: text, by, at: now, why: why.clone() };
+    let profile_revision = ProfileRevision {
+        profile: name.clone(),
+        number: last.next(),
+        params: text,
+        by,
+        at: now,
+        why: why.clone(),
+    };
     let by = intent.actor.clone();
     let head = Profile {
         name: name.clone(),
-        newest: edition.number,
+        newest: profile_revision.number,
         deleted: false,
         by,
         at: now,
-        why: edition.why.clone(),
+        why: profile_revision.why.clone(),
     };
     let forgotten = forgotten(fleet, name)?;
-    let mut writes = vec![Write::put(Record::Profile(head)), Write::put(Record::Edition(edition.clone()))];
-    writes.extend(forgotten.into_iter().map(|number| Write::Delete(Key::Edition(name.clone(), number))));
+    let mut writes = vec![
+        Write::put(Record::Profile(head)),
+        Write::put(Record::ProfileRevision(profile_revision.clone())),
+    ];
+    writes.extend(
+        forgotten.into_iter().map(|number| Write::Delete(Key::ProfileRevision(name.clone(), number))),
+    );
     let mut event = event("profile.changed", format!("profile/{name}"), cause(&why));
     event.before = before.map(|before| before.number.to_string());
-    event.after = Some(edition.number.to_string());
-    Ok((Some(Atom { writes, events: vec![event] }), edition))
+    event.after = Some(profile_revision.number.to_string());
+    Ok((Some(Changeset { writes, events: vec![event] }), profile_revision))
 }
 
 /// The revisions that make room for one more.
-fn forgotten(fleet: &Fleet, name: &ProfileName) -> Result<Vec<EditionNumber>, OpError> {
+fn forgotten(fleet: &Fleet, name: &ProfileName) -> Result<Vec<ProfileRevisionNumber>, OpError> {
     let forgotten = fleet.forgettable(name);
     let kept = fleet.editions_of(name).count().saturating_sub(forgotten.len());
     if kept < MAX_EDITIONS {

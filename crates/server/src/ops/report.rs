@@ -9,14 +9,14 @@ use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
 use super::OpError;
-use crate::desk::Desk;
+use crate::transactor::Transactor;
 
 /// Takes in a node's report.
 ///
 /// # Errors
 /// [`OpError::Invalid`] when it is for another node or has a field that is not allowed.
 pub async fn absorb_report(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     node: &NodeName,
     shape: v1::report::Report,
@@ -25,13 +25,14 @@ pub async fn absorb_report(
         let reason = format!("{:?} is not {node}: a node reports for itself alone", shape.node);
         return Err(ShapeError::at("node", reason).into());
     }
-    let report = dated(shape, desk.now())?;
+    let report = dated(shape, transactor.now())?;
     let actor = actor(node);
-    desk.change(namespace, &actor, |_, fleet, now| {
-        let last = fleet.reports.get(node).map(|kept| &*kept.value);
-        Ok((absorb(last, report.clone(), now), ()))
-    })
-    .await
+    transactor
+        .change(namespace, &actor, |_, fleet, now| {
+            let last = fleet.reports.get(node).map(|kept| &*kept.value);
+            Ok((absorb(last, report.clone(), now), ()))
+        })
+        .await
 }
 
 /// Sets one status of a node, as `update-status` does: the rest of its last report stays.
@@ -40,7 +41,7 @@ pub async fn absorb_report(
 /// [`OpError::NotFound`] for an unknown node, [`OpError::Refused`] for a category that only its agent sets,
 /// [`OpError::Invalid`] for a value that is not allowed.
 pub async fn set_status(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     (node, category): (&NodeName, &str),
@@ -53,30 +54,31 @@ pub async fn set_status(
         let hint = "use a category of your own; see: bellwether node get NODE".to_owned();
         return Err(OpError::Refused { reason, hint: Some(hint) });
     }
-    let status = Status::try_from(said(shape, desk.now()))?;
-    desk.change(namespace, actor, |_, fleet, now| {
-        if fleet.active_node(node).is_none() {
-            return Err(OpError::NotFound(format!("node {node}")));
-        }
-        let last = fleet.reports.get(node).map(|kept| &*kept.value);
-        let mut report = last.cloned().unwrap_or_else(|| Report {
-            node: node.clone(),
-            received_at: now,
-            agent_version: String::new(),
-            generation: Default::default(),
-            entities: Default::default(),
-            statuses: Default::default(),
-        });
-        let known = report.statuses.contains_key(&category);
-        if !known && report.statuses.len() >= MAX_CATEGORIES {
-            return Err(ShapeError::at("category", "the node has 64 already; use one of them").into());
-        }
-        // The node repeating what it said before is no news after this.
-        let update = report.statuses.get(&category).map_or(0, |before| before.update);
-        report.statuses.insert(category.clone(), Status { update, ..status.clone() });
-        Ok((set(last, report, &category, now), ()))
-    })
-    .await
+    let status = Status::try_from(said(shape, transactor.now()))?;
+    transactor
+        .change(namespace, actor, |_, fleet, now| {
+            if fleet.active_node(node).is_none() {
+                return Err(OpError::NotFound(format!("node {node}")));
+            }
+            let last = fleet.reports.get(node).map(|kept| &*kept.value);
+            let mut report = last.cloned().unwrap_or_else(|| Report {
+                node: node.clone(),
+                received_at: now,
+                agent_version: String::new(),
+                generation: Default::default(),
+                entities: Default::default(),
+                statuses: Default::default(),
+            });
+            let known = report.statuses.contains_key(&category);
+            if !known && report.statuses.len() >= MAX_CATEGORIES {
+                return Err(ShapeError::at("category", "the node has 64 already; use one of them").into());
+            }
+            // The node repeating what it said before is no news after this.
+            let update = report.statuses.get(&category).map_or(0, |before| before.update);
+            report.statuses.insert(category.clone(), Status { update, ..status.clone() });
+            Ok((set(last, report, &category, now), ()))
+        })
+        .await
 }
 
 /// The report with the server's times in place of the node's ages.

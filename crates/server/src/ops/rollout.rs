@@ -4,28 +4,29 @@ use std::sync::Arc;
 
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
-use bellwether_core::records::entity::{Entity, Kind, Wanted};
-use bellwether_core::records::event::Draft;
+use bellwether_core::records::entity::{Entity, EntityKind, VersionRequest};
+use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::Record;
 use bellwether_core::records::policy::Policy;
-use bellwether_core::records::profile::Edition;
+use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::records::progress::Progress;
-use bellwether_core::rollout::operate::{self, Intent, Refusal};
-use bellwether_core::rollout::plan::{Case, fingerprint};
-use bellwether_core::rollout::shelf::{self, Unresolved};
-use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::rollout::operations::{self, Intent, OperationRefusal};
+use bellwether_core::trial::plan::{PlanInput, fingerprint};
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::version_resolution;
+use bellwether_core::world::version_resolution::UnresolvedVersion;
 
 use super::{OpError, cause, reason};
-use crate::desk::Desk;
+use crate::transactor::Transactor;
 
 /// What a person does to a rollout that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verb {
+pub enum RolloutVerb {
     /// Hand out nothing more for now.
     Pause,
     /// Go on.
@@ -40,14 +41,14 @@ pub enum Verb {
     Retry(Option<Version>),
 }
 
-impl From<Refusal> for OpError {
-    fn from(refusal: Refusal) -> Self {
+impl From<OperationRefusal> for OpError {
+    fn from(refusal: OperationRefusal) -> Self {
         Self::Refused { reason: refusal.to_string(), hint: None }
     }
 }
 
-impl From<Unresolved> for OpError {
-    fn from(unresolved: Unresolved) -> Self {
+impl From<UnresolvedVersion> for OpError {
+    fn from(unresolved: UnresolvedVersion) -> Self {
         let hint = Some(unresolved.hint());
         Self::Refused { reason: unresolved.to_string(), hint }
     }
@@ -58,27 +59,28 @@ impl From<Unresolved> for OpError {
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`], [`OpError::Refused`] with the next step.
 pub async fn start(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     name: &EntityName,
     request: v1::rollout::NewRollout,
-) -> Result<Wanted, OpError> {
+) -> Result<VersionRequest, OpError> {
     let version: Option<Version> = read_some("version", request.version.as_deref())?;
     let why = reason(&request.why)?;
-    desk.change(namespace, actor, |world, fleet, now| {
-        let (mut entity, progress) = find(fleet, name)?;
-        entity.policy = policy(&entity, &request.policy)?;
-        let version = shelf::resolve(fleet, &entity, version.as_ref())?;
-        let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
-        let entity = operate::start(&entity, &progress, version.clone(), intent)?;
-        if let Some(token) = &request.plan {
-            still_as_planned(world, (namespace, name), &entity, token)?;
-        }
-        let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
-        Ok((Some(asked(fleet, entity, "rollout.asked", &format!("{version}: {}", cause(&why)))?), wanted))
-    })
-    .await
+    transactor
+        .change(namespace, actor, |world, fleet, now| {
+            let (mut entity, progress) = find(fleet, name)?;
+            entity.policy = policy(&entity, &request.policy)?;
+            let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
+            let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
+            let entity = operations::start(&entity, &progress, version.clone(), intent)?;
+            if let Some(token) = &request.plan {
+                still_as_planned(world, (namespace, name), &entity, token)?;
+            }
+            let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
+            Ok((Some(asked(fleet, entity, "rollout.asked", &format!("{version}: {}", cause(&why)))?), wanted))
+        })
+        .await
 }
 
 /// Refuses a plan that was made of another world.
@@ -91,8 +93,8 @@ fn still_as_planned(
     let board = world.fleets.get(namespace).and_then(|fleet| fleet.boards.get(name)).cloned();
     let board = board.ok_or_else(|| OpError::NotFound(format!("entity {name}")))?;
     let now = asked.wanted.as_ref().map_or(Timestamp::EPOCH, |wanted| wanted.at);
-    let (around, asked) = (world.around(namespace, name), Arc::new(asked.clone()));
-    let case = Case { board, around, asked, now, apply: Span::ZERO };
+    let (environment, asked) = (world.environment(namespace, name), Arc::new(asked.clone()));
+    let case = PlanInput { board, environment, asked, now, apply: Span::ZERO };
     if v1::plan::token(fingerprint(&case)) == token {
         return Ok(());
     }
@@ -105,38 +107,39 @@ fn still_as_planned(
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Refused`] with the next step.
 pub async fn act(
-    desk: &Desk,
+    transactor: &Transactor,
     namespace: &Namespace,
     actor: &Actor,
     name: &EntityName,
-    (verb, why): (Verb, &str),
+    (verb, why): (RolloutVerb, &str),
 ) -> Result<(), OpError> {
     let why = reason(why)?;
-    desk.change(namespace, actor, |world, fleet, now| {
-        let (entity, progress) = find(fleet, name)?;
-        let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
-        let (entity, kind) = match &verb {
-            Verb::Pause => (operate::pause(&entity, &progress, intent)?, "rollout.pause_asked"),
-            Verb::Resume => {
-                super::freeze::no_stop(world, fleet, name, now)?;
-                (operate::resume(&entity, &progress)?, "rollout.resume_asked")
-            }
-            Verb::Approve(stage) => {
-                let rollout = fleet.rollouts.get(&(name.clone(), progress.last)).map(|kept| &*kept.value);
-                (operate::approve(&entity, rollout, *stage, intent)?, "rollout.approve_asked")
-            }
-            Verb::Abort => (operate::abort(&entity, &progress, intent)?, "rollout.abort_asked"),
-            Verb::Undo | Verb::Retry(_) if matches!(entity.kind, Kind::Action(_)) => {
-                return Err(ran(&entity, &verb));
-            }
-            Verb::Undo => (operate::undo(&entity, &progress, intent)?, "rollout.undo_asked"),
-            Verb::Retry(version) => {
-                (operate::retry(&entity, &progress, version.clone(), intent)?, "rollout.retry_asked")
-            }
-        };
-        Ok((Some(asked(fleet, entity, kind, &cause(&why))?), ()))
-    })
-    .await
+    transactor
+        .change(namespace, actor, |world, fleet, now| {
+            let (entity, progress) = find(fleet, name)?;
+            let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
+            let (entity, kind) = match &verb {
+                RolloutVerb::Pause => (operations::pause(&entity, &progress, intent)?, "rollout.pause_asked"),
+                RolloutVerb::Resume => {
+                    super::freeze::no_stop(world, fleet, name, now)?;
+                    (operations::resume(&entity, &progress)?, "rollout.resume_asked")
+                }
+                RolloutVerb::Approve(stage) => {
+                    let rollout = fleet.rollouts.get(&(name.clone(), progress.last)).map(|kept| &*kept.value);
+                    (operations::approve(&entity, rollout, *stage, intent)?, "rollout.approve_asked")
+                }
+                RolloutVerb::Abort => (operations::abort(&entity, &progress, intent)?, "rollout.abort_asked"),
+                RolloutVerb::Undo | RolloutVerb::Retry(_) if matches!(entity.kind, EntityKind::Action(_)) => {
+                    return Err(ran(&entity, &verb));
+                }
+                RolloutVerb::Undo => (operations::undo(&entity, &progress, intent)?, "rollout.undo_asked"),
+                RolloutVerb::Retry(version) => {
+                    (operations::retry(&entity, &progress, version.clone(), intent)?, "rollout.retry_asked")
+                }
+            };
+            Ok((Some(asked(fleet, entity, kind, &cause(&why))?), ()))
+        })
+        .await
 }
 
 /// Whether the entity asks for something it did not ask for before.
@@ -157,8 +160,9 @@ pub(super) fn policy(entity: &Entity, over: &v1::policy::Policy) -> Result<Polic
 }
 
 /// Why a run of an action is neither taken back nor tried again.
-fn ran(entity: &Entity, verb: &Verb) -> OpError {
-    let (verb, Entity { kind, name, .. }) = (if *verb == Verb::Undo { "undo" } else { "retry" }, entity);
+fn ran(entity: &Entity, verb: &RolloutVerb) -> OpError {
+    let (verb, Entity { kind, name, .. }) =
+        (if *verb == RolloutVerb::Undo { "undo" } else { "retry" }, entity);
     let reason =
         format!("{verb}: entity {name} runs {kind}, and what ran once neither goes back nor runs again");
     let hint =
@@ -168,20 +172,21 @@ fn ran(entity: &Entity, verb: &Verb) -> OpError {
 
 /// The entity as it is to be written. With a profile, the revision asked for is written as it is in the same piece: it
 /// cannot be forgotten at the same moment.
-fn asked(fleet: &Fleet, entity: Entity, kind: &'static str, cause: &str) -> Result<Atom, OpError> {
+fn asked(fleet: &Fleet, entity: Entity, kind: &'static str, cause: &str) -> Result<Changeset, OpError> {
     let mut writes = Vec::new();
-    if let (Kind::Profile(profile), Some(wanted)) = (&entity.kind, &entity.wanted)
+    if let (EntityKind::Profile(profile), Some(wanted)) = (&entity.kind, &entity.wanted)
         && is_new(fleet, &entity)
     {
-        let number = Edition::number_in(profile, &wanted.version).unwrap_or_default();
-        let found = fleet.editions.get(&(profile.clone(), number)).ok_or_else(|| OpError::Refused {
-            reason: format!("go to {}: profile {profile} no longer has that revision", wanted.version),
-            hint: Some(format!("bellwether profile history {profile}")),
-        })?;
-        writes.push(Write::put(Record::Edition(Edition::clone(&found.value))));
+        let number = ProfileRevision::number_in(profile, &wanted.version).unwrap_or_default();
+        let found =
+            fleet.profile_revisions.get(&(profile.clone(), number)).ok_or_else(|| OpError::Refused {
+                reason: format!("go to {}: profile {profile} no longer has that revision", wanted.version),
+                hint: Some(format!("bellwether profile history {profile}")),
+            })?;
+        writes.push(Write::put(Record::ProfileRevision(ProfileRevision::clone(&found.value))));
     }
     let subject = format!("entity/{}", entity.name);
-    let event = Draft { kind, subject, before: None, after: None, cause: cause.to_owned() };
+    let event = EventDraft { kind, subject, before: None, after: None, cause: cause.to_owned() };
     writes.push(Write::put(Record::Entity(entity)));
-    Ok(Atom { writes, events: vec![event] })
+    Ok(Changeset { writes, events: vec![event] })
 }

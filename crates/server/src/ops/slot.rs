@@ -1,15 +1,15 @@
 //! Slots: taking one, giving it back, taking it from its holder, and how many may. Who may is decided in the core.
 
 use bellwether_api::shape::{ShapeError, read};
-use bellwether_api::v1::slot::{Acquire, Force, Renew, Slot as View, SlotSpec, lease};
-use bellwether_core::decide::slots::{self, Grant, NotNow, Wish};
+use bellwether_api::v1::slot::{AcquireSlot, ForceRelease, RenewSlot, Slot as View, SlotSpec, lease};
+use bellwether_core::decide::slots::{self, SlotGrant, SlotRefusal, SlotRequest};
 use bellwether_core::records::slot::{MAX_CAPACITY, Slot};
 use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::name::{Actor, HolderName, Namespace, SlotName};
 use bellwether_core::world::fleet::Fleet;
 
 use super::{OpError, reason};
-use crate::desk::Desk;
+use crate::transactor::Transactor;
 
 /// Most slots of a namespace that there is something to say of, if it is only the number they were last taken with.
 const MAX_SLOTS: usize = 10_000;
@@ -19,38 +19,41 @@ const MAX_SLOTS: usize = 10_000;
 /// # Errors
 /// [`OpError::Refused`] when it cannot be had now, and for no other reason.
 pub async fn acquire(
-    desk: &Desk,
+    transactor: &Transactor,
     (namespace, name): (&Namespace, &SlotName),
-    wish: &Wish,
-) -> Result<Grant, OpError> {
-    desk.change(namespace, &wish.by, |_, fleet, now| {
-        has_room(fleet, name)?;
-        let (atom, grant) =
-            slots::acquire(fleet, name, wish.clone(), now).map_err(|not_now| OpError::Refused {
-                reason: format!("lend slot {name} to {}: {not_now}", wish.holder),
-                hint: Some(match not_now {
-                    NotNow::Full { .. } => {
-                        "ask again; bellwether slot list shows who has it and until when".to_owned()
-                    }
-                    NotNow::Disagreed { wanted, .. } => {
-                        format!("whoever takes it must agree: bellwether slot set {name} --capacity {wanted}")
-                    }
-                }),
-            })?;
-        Ok((Some(atom), grant))
-    })
-    .await
+    wish: &SlotRequest,
+) -> Result<SlotGrant, OpError> {
+    transactor
+        .change(namespace, &wish.by, |_, fleet, now| {
+            has_room(fleet, name)?;
+            let (changeset, grant) =
+                slots::acquire(fleet, name, wish.clone(), now).map_err(|not_now| OpError::Refused {
+                    reason: format!("lend slot {name} to {}: {not_now}", wish.holder),
+                    hint: Some(match not_now {
+                        SlotRefusal::Full { .. } => {
+                            "ask again; bellwether slot list shows who has it and until when".to_owned()
+                        }
+                        SlotRefusal::Disagreed { wanted, .. } => {
+                            format!(
+                                "whoever takes it must agree: bellwether slot set {name} --capacity {wanted}"
+                            )
+                        }
+                    }),
+                })?;
+            Ok((Some(changeset), grant))
+        })
+        .await
 }
 
 /// Reads what somebody wishes.
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.
-pub fn wish(actor: &Actor, acquire: &Acquire) -> Result<Wish, ShapeError> {
+pub fn wish(actor: &Actor, acquire: &AcquireSlot) -> Result<SlotRequest, ShapeError> {
     if acquire.capacity.is_some_and(|capacity| !(1..=MAX_CAPACITY).contains(&capacity)) {
         return Err(ShapeError::at("capacity", format!("it is not from 1 to {MAX_CAPACITY}")));
     }
-    Ok(Wish {
+    Ok(SlotRequest {
         holder: read("holder", &acquire.holder)?,
         by: actor.clone(),
         why: reason(&acquire.why)?,
@@ -64,22 +67,23 @@ pub fn wish(actor: &Actor, acquire: &Acquire) -> Result<Wish, ShapeError> {
 /// # Errors
 /// [`OpError::Refused`] when that holding is over, and for no other reason; [`OpError::Invalid`] naming the field.
 pub async fn renew(
-    desk: &Desk,
+    transactor: &Transactor,
     (namespace, name): (&Namespace, &SlotName),
     actor: &Actor,
-    renew: &Renew,
-) -> Result<Grant, OpError> {
+    renew: &RenewSlot,
+) -> Result<SlotGrant, OpError> {
     let (holder, fence): (HolderName, _) = (read("holder", &renew.holder)?, FenceNumber::new(renew.fence));
     let lease = lease(renew.lease.as_deref())?;
-    desk.change(namespace, actor, |_, fleet, now| {
-        let renewed = slots::renew(fleet, name, (&holder, fence), lease, now);
-        let (atom, grant) = renewed.map_err(|over| OpError::Refused {
-            reason: format!("let {holder} hold slot {name} longer: {over}"),
-            hint: Some(format!("see what became of it: bellwether describe slot/{name}")),
-        })?;
-        Ok((Some(atom), grant))
-    })
-    .await
+    transactor
+        .change(namespace, actor, |_, fleet, now| {
+            let renewed = slots::renew(fleet, name, (&holder, fence), lease, now);
+            let (changeset, grant) = renewed.map_err(|over| OpError::Refused {
+                reason: format!("let {holder} hold slot {name} longer: {over}"),
+                hint: Some(format!("see what became of it: bellwether describe slot/{name}")),
+            })?;
+            Ok((Some(changeset), grant))
+        })
+        .await
 }
 
 /// Gives a slot back, that very holding if one is said. Done is done, also when it was not held.
@@ -87,12 +91,14 @@ pub async fn renew(
 /// # Errors
 /// [`OpError`] when it could not be written.
 pub async fn release(
-    desk: &Desk,
+    transactor: &Transactor,
     (namespace, name): (&Namespace, &SlotName),
     actor: &Actor,
     (holder, fence): (&HolderName, Option<FenceNumber>),
 ) -> Result<(), OpError> {
-    desk.change(namespace, actor, |_, fleet, _| Ok((slots::release(fleet, name, holder, fence), ()))).await
+    transactor
+        .change(namespace, actor, |_, fleet, _| Ok((slots::release(fleet, name, holder, fence), ())))
+        .await
 }
 
 /// Forgets a slot that nobody holds.
@@ -100,19 +106,20 @@ pub async fn release(
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] while somebody holds it.
 pub async fn delete(
-    desk: &Desk,
+    transactor: &Transactor,
     (namespace, name): (&Namespace, &SlotName),
     actor: &Actor,
 ) -> Result<(), OpError> {
-    desk.change(namespace, actor, |_, fleet, _| match (slots::forget(fleet, name), fleet.slots.get(name)) {
-        (Some(atom), _) => Ok((Some(atom), ())),
-        (None, None) => Err(OpError::NotFound(format!("slot {name}"))),
-        (None, Some(_)) => Err(OpError::Refused {
-            reason: format!("delete slot {name}: somebody holds it"),
-            hint: Some(format!("bellwether describe slot/{name}")),
-        }),
-    })
-    .await
+    transactor
+        .change(namespace, actor, |_, fleet, _| match (slots::forget(fleet, name), fleet.slots.get(name)) {
+            (Some(changeset), _) => Ok((Some(changeset), ())),
+            (None, None) => Err(OpError::NotFound(format!("slot {name}"))),
+            (None, Some(_)) => Err(OpError::Refused {
+                reason: format!("delete slot {name}: somebody holds it"),
+                hint: Some(format!("bellwether describe slot/{name}")),
+            }),
+        })
+        .await
 }
 
 /// Takes a slot from whoever holds it.
@@ -120,21 +127,22 @@ pub async fn delete(
 /// # Errors
 /// [`OpError::NotFound`] when they do not hold it; [`OpError::Invalid`] without a reason.
 pub async fn force(
-    desk: &Desk,
+    transactor: &Transactor,
     (namespace, name): (&Namespace, &SlotName),
     actor: &Actor,
-    force: &Force,
+    force: &ForceRelease,
 ) -> Result<(), OpError> {
     let holder: HolderName = read("holder", &force.holder)?;
     let why = reason(&force.why)?;
     if why.is_empty() {
         return Err(ShapeError::at("why", "say why: it is what others read who ask who took it").into());
     }
-    desk.change(namespace, actor, |_, fleet, _| match slots::force(fleet, name, &holder, &why) {
-        Some(atom) => Ok((Some(atom), ())),
-        None => Err(OpError::NotFound(format!("{holder} among the holders of slot {name}"))),
-    })
-    .await
+    transactor
+        .change(namespace, actor, |_, fleet, _| match slots::force(fleet, name, &holder, &why) {
+            Some(changeset) => Ok((Some(changeset), ())),
+            None => Err(OpError::NotFound(format!("{holder} among the holders of slot {name}"))),
+        })
+        .await
 }
 
 /// Sets how many may hold a slot, and for how long. Whoever holds it goes on.
@@ -142,20 +150,21 @@ pub async fn force(
 /// # Errors
 /// [`OpError::Invalid`] naming the field.
 pub async fn set(
-    desk: &Desk,
+    transactor: &Transactor,
     (namespace, name): (&Namespace, &SlotName),
     actor: &Actor,
     spec: &SlotSpec,
 ) -> Result<View, OpError> {
-    desk.change(namespace, actor, |_, fleet, _| {
-        has_room(fleet, name)?;
-        let kept = fleet.slots.get(name);
-        let old = kept.map_or_else(|| Slot::fresh(name.clone()), |kept| (*kept.value).clone());
-        let (capacity, lease) = spec.read((old.capacity, old.lease))?;
-        let view = View::from(&Slot { capacity, lease, ..old });
-        Ok((slots::set(fleet, name, (capacity, lease)), view))
-    })
-    .await
+    transactor
+        .change(namespace, actor, |_, fleet, _| {
+            has_room(fleet, name)?;
+            let kept = fleet.slots.get(name);
+            let old = kept.map_or_else(|| Slot::fresh(name.clone()), |kept| (*kept.value).clone());
+            let (capacity, lease) = spec.read((old.capacity, old.lease))?;
+            let view = View::from(&Slot { capacity, lease, ..old });
+            Ok((slots::set(fleet, name, (capacity, lease)), view))
+        })
+        .await
 }
 
 fn has_room(fleet: &Fleet, name: &SlotName) -> Result<(), OpError> {

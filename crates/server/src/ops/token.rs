@@ -5,15 +5,15 @@ use bellwether_api::shape::{ShapeError, read, read_some};
 use bellwether_api::v1::access::{NewJoinToken, NewToken, role};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::token::{JoinToken, Token};
-use bellwether_core::verdict::{Atom, Write};
+use bellwether_core::records::versioned::Versioned;
+use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::time::Span;
-use bellwether_core::world::Kept;
 
 use super::{OpError, event};
-use crate::desk::Desk;
 use crate::pki::Pki;
 use crate::secret;
+use crate::transactor::Transactor;
 
 /// Longest life of a join token.
 const JOIN_TOKEN_LIFE: Span = Span::from_secs(3_600);
@@ -22,7 +22,7 @@ const JOIN_TOKEN_LIFE: Span = Span::from_secs(3_600);
 ///
 /// # Errors
 /// [`OpError::Exists`] when the name is taken, [`OpError::Invalid`].
-pub async fn create(desk: &Desk, actor: &Actor, request: &NewToken) -> Result<Secret, OpError> {
+pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) -> Result<Secret, OpError> {
     let name: Actor = read("name", &request.name)?;
     if name.as_str() == "bellwether" || name.as_str().starts_with("node/") {
         return Err(ShapeError::at("name", "that name is kept for Bellwether itself").into());
@@ -31,18 +31,24 @@ pub async fn create(desk: &Desk, actor: &Actor, request: &NewToken) -> Result<Se
     let life: Option<Span> = read_some("expires_in", request.expires_in.as_deref())?;
     let secret = secret::new_token()?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
-    desk.change(&home()?, actor, |world, _, now| {
-        if world.tokens.values().any(|token| token.value.name == name) {
-            let reason = "there is one of that name; delete it first".to_owned();
-            return Err(OpError::Exists { what: format!("token {name}"), reason });
-        }
-        let expires_at = life.map(|life| now.plus(life));
-        let token =
-            Token { name: name.clone(), role, secret_hash: secret_hash.clone(), created_at: now, expires_at };
-        let event = event("token.created", format!("token/{name}"), format!("role {role}"));
-        Ok((Some(Atom { writes: vec![Write::put(Record::Token(token))], events: vec![event] }), ()))
-    })
-    .await?;
+    transactor
+        .change(&home()?, actor, |world, _, now| {
+            if world.tokens.values().any(|token| token.value.name == name) {
+                let reason = "there is one of that name; delete it first".to_owned();
+                return Err(OpError::Exists { what: format!("token {name}"), reason });
+            }
+            let expires_at = life.map(|life| now.plus(life));
+            let token = Token {
+                name: name.clone(),
+                role,
+                secret_hash: secret_hash.clone(),
+                created_at: now,
+                expires_at,
+            };
+            let event = event("token.created", format!("token/{name}"), format!("role {role}"));
+            Ok((Some(Changeset { writes: vec![Write::put(Record::Token(token))], events: vec![event] }), ()))
+        })
+        .await?;
     Ok(secret)
 }
 
@@ -50,22 +56,27 @@ pub async fn create(desk: &Desk, actor: &Actor, request: &NewToken) -> Result<Se
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] for the last admin token.
-pub async fn delete(desk: &Desk, actor: &Actor, name: &str) -> Result<(), OpError> {
-    desk.change(&home()?, actor, |world, _, now| {
-        let found = world.tokens.values().find(|token| token.value.name.as_str() == name);
-        let token = found.ok_or_else(|| OpError::NotFound(format!("token {name}")))?;
-        let admin = bellwether_core::access::Role::Admin;
-        let alive = |token: &&Kept<Token>| token.value.expires_at.is_none_or(|end| end > now);
-        let others = world.tokens.values().filter(alive).filter(|other| other.value.name.as_str() != name);
-        if token.value.role == admin && !others.map(|other| other.value.role).any(|role| role == admin) {
-            let reason = "delete the last admin token: nobody could make another".to_owned();
-            return Err(OpError::Refused { reason, hint: Some("make another admin token first".to_owned()) });
-        }
-        let write = Write::Delete(Key::Token(token.value.secret_hash.clone()));
-        let event = event("token.deleted", format!("token/{name}"), "it was deleted");
-        Ok((Some(Atom { writes: vec![write], events: vec![event] }), ()))
-    })
-    .await
+pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Result<(), OpError> {
+    transactor
+        .change(&home()?, actor, |world, _, now| {
+            let found = world.tokens.values().find(|token| token.value.name.as_str() == name);
+            let token = found.ok_or_else(|| OpError::NotFound(format!("token {name}")))?;
+            let admin = bellwether_core::access::Role::Admin;
+            let alive = |token: &&Versioned<Token>| token.value.expires_at.is_none_or(|end| end > now);
+            let others =
+                world.tokens.values().filter(alive).filter(|other| other.value.name.as_str() != name);
+            if token.value.role == admin && !others.map(|other| other.value.role).any(|role| role == admin) {
+                let reason = "delete the last admin token: nobody could make another".to_owned();
+                return Err(OpError::Refused {
+                    reason,
+                    hint: Some("make another admin token first".to_owned()),
+                });
+            }
+            let write = Write::Delete(Key::Token(token.value.secret_hash.clone()));
+            let event = event("token.deleted", format!("token/{name}"), "it was deleted");
+            Ok((Some(Changeset { writes: vec![write], events: vec![event] }), ()))
+        })
+        .await
 }
 
 /// Makes a join token and answers its secret, once.
@@ -73,7 +84,7 @@ pub async fn delete(desk: &Desk, actor: &Actor, name: &str) -> Result<(), OpErro
 /// # Errors
 /// [`OpError::Invalid`] for a life over an hour or a name that is none.
 pub async fn create_join(
-    desk: &Desk,
+    transactor: &Transactor,
     pki: &Pki,
     actor: &Actor,
     request: &NewJoinToken,
@@ -88,21 +99,23 @@ pub async fn create_join(
     }
     let secret = secret::new_join_token(&pki.ca_fingerprint())?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
-    desk.change(&home()?, actor, |_, _, now| {
-        let token = JoinToken {
-            secret_hash: secret_hash.clone(),
-            namespace: namespace.clone(),
-            node: node.clone(),
-            created_by: actor.clone(),
-            expires_at: now.plus(life),
-            used: None,
-        };
-        let id: String = secret_hash.chars().take(12).collect();
-        let event = event("token.created", format!("join-token/{id}"), "a machine may join with it, once");
-        let writes = vec![Write::put(Record::JoinToken(token))];
-        Ok::<_, OpError>((Some(Atom { writes, events: vec![event] }), ()))
-    })
-    .await?;
+    transactor
+        .change(&home()?, actor, |_, _, now| {
+            let token = JoinToken {
+                secret_hash: secret_hash.clone(),
+                namespace: namespace.clone(),
+                node: node.clone(),
+                created_by: actor.clone(),
+                expires_at: now.plus(life),
+                used: None,
+            };
+            let id: String = secret_hash.chars().take(12).collect();
+            let event =
+                event("token.created", format!("join-token/{id}"), "a machine may join with it, once");
+            let writes = vec![Write::put(Record::JoinToken(token))];
+            Ok::<_, OpError>((Some(Changeset { writes, events: vec![event] }), ()))
+        })
+        .await?;
     Ok(secret)
 }
 
@@ -110,17 +123,18 @@ pub async fn create_join(
 ///
 /// # Errors
 /// [`OpError::NotFound`] when none, or more than one, begins so.
-pub async fn delete_join(desk: &Desk, actor: &Actor, id: &str) -> Result<(), OpError> {
-    desk.change(&home()?, actor, |world, _, _| {
-        let mut found = world.join_tokens.keys().filter(|hash| !id.is_empty() && hash.starts_with(id));
-        let (Some(hash), None) = (found.next(), found.next()) else {
-            return Err(OpError::NotFound(format!("join token {id}")));
-        };
-        let event = event("token.deleted", format!("join-token/{id}"), "it was revoked");
-        let writes = vec![Write::Delete(Key::JoinToken(hash.clone()))];
-        Ok((Some(Atom { writes, events: vec![event] }), ()))
-    })
-    .await
+pub async fn delete_join(transactor: &Transactor, actor: &Actor, id: &str) -> Result<(), OpError> {
+    transactor
+        .change(&home()?, actor, |world, _, _| {
+            let mut found = world.join_tokens.keys().filter(|hash| !id.is_empty() && hash.starts_with(id));
+            let (Some(hash), None) = (found.next(), found.next()) else {
+                return Err(OpError::NotFound(format!("join token {id}")));
+            };
+            let event = event("token.deleted", format!("join-token/{id}"), "it was revoked");
+            let writes = vec![Write::Delete(Key::JoinToken(hash.clone()))];
+            Ok((Some(Changeset { writes, events: vec![event] }), ()))
+        })
+        .await
 }
 
 /// The namespace whose event log tells of tokens.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bellwether_api::shape::ShapeError;
-use bellwether_core::records::event::Draft;
+use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::Key;
 use bellwether_core::verdict::Write;
 use bellwether_core::words::counter::{Revision, Term};
@@ -37,16 +37,16 @@ pub struct Proposal {
     /// What changes, each with the revision it was decided on; zero for "it must not be there yet".
     pub writes: Vec<(Write, Revision)>,
     /// What is told about it.
-    pub events: Vec<Draft>,
+    pub events: Vec<EventDraft>,
     /// The line it stands in, if it does.
-    pub line: Option<Line>,
+    pub line: Option<CommitPipeline>,
 }
 
 /// Proposals that go through in the order in which they are handed over, and none after one that did not.
 #[derive(Debug, Clone, Default)]
-pub struct Line(Arc<AtomicBool>);
+pub struct CommitPipeline(Arc<AtomicBool>);
 
-impl Line {
+impl CommitPipeline {
     fn is_broken(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -98,9 +98,9 @@ type Queue = mpsc::Receiver<(Proposal, Reply)>;
 
 /// A proposal on its way.
 #[derive(Debug)]
-pub struct Pending(oneshot::Receiver<Result<Revision, CommitError>>);
+pub struct PendingCommit(oneshot::Receiver<Result<Revision, CommitError>>);
 
-impl Pending {
+impl PendingCommit {
     /// Waits for the revision that it got.
     ///
     /// # Errors
@@ -156,11 +156,11 @@ impl Committer {
     ///
     /// # Errors
     /// [`CommitError::Closed`].
-    pub async fn propose(&self, proposal: Proposal) -> Result<Pending, CommitError> {
+    pub async fn propose(&self, proposal: Proposal) -> Result<PendingCommit, CommitError> {
         let (reply, answer) = oneshot::channel();
         let queue = if proposal.actor.is_node() { &self.nodes } else { &self.first };
         queue.send((proposal, reply)).await.map_err(|_| CommitError::Closed)?;
-        Ok(Pending(answer))
+        Ok(PendingCommit(answer))
     }
 }
 

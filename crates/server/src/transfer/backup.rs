@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::{Reader, TransferError, begin, clear, finish_in, goes_on, unused, write};
+use super::{RecordReader, TransferError, begin, clear, finish_in, goes_on, unused, write};
 use crate::installation::{Installation, InstallationError};
-use crate::records::keys;
+use crate::records::key_text;
 
 /// The form of backups that this release writes.
 const FORMAT: u32 = 1;
@@ -30,7 +30,7 @@ const LONGEST_LINE: usize = 8 << 20;
 const CHUNK: usize = 64;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
+struct BackupHeader {
     backup: u32,
     installation: Installation,
     revision: u64,
@@ -39,20 +39,20 @@ struct Head {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct BackupLine {
     key: String,
     value: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Tail {
+struct BackupTrailer {
     records: u64,
     sha256: String,
 }
 
 /// What a backup holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Contents {
+pub struct BackupContents {
     /// Whose it is.
     pub installation: String,
     /// SHA-256 of the certificate of its authority, lower-case hex.
@@ -79,9 +79,9 @@ pub async fn take(
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<u64, TransferError> {
     let installation = Installation::read(store).await?.ok_or(InstallationError::Missing)?;
-    let mut reader = Reader::start(store, None).await?;
+    let mut reader = RecordReader::start(store, None).await?;
     let mut sum = Sha256::new();
-    let head = Head {
+    let head = BackupHeader {
         backup: FORMAT,
         installation,
         revision: reader.at.0,
@@ -92,12 +92,12 @@ pub async fn take(
     let mut records = 0;
     while let Some(page) = reader.next().await? {
         for (key, value) in page {
-            let line = Line { key: text(&key)?, value: text(&value)? };
+            let line = BackupLine { key: text(&key)?, value: text(&value)? };
             put(out, &mut sum, &line).await?;
             records += 1;
         }
     }
-    let tail = Tail { records, sha256: hex(sum.clone()) };
+    let tail = BackupTrailer { records, sha256: hex(sum.clone()) };
     put(out, &mut sum, &tail).await?;
     out.flush().await.map_err(unwritten)?;
     Ok(records)
@@ -107,7 +107,7 @@ pub async fn take(
 ///
 /// # Errors
 /// [`TransferError::Damaged`] and [`TransferError::Newer`].
-pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<Contents, TransferError> {
+pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, TransferError> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let (head, records) = read(from, async |records: Vec<(Bytes, Bytes)>| {
         for (key, _) in records {
@@ -116,7 +116,7 @@ pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<Contents, TransferE
         Ok(())
     })
     .await?;
-    Ok(Contents {
+    Ok(BackupContents {
         installation: head.installation.id,
         ca_fingerprint: head.installation.ca_fingerprint,
         revision: head.revision,
@@ -131,7 +131,7 @@ pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<Contents, TransferE
 ///
 /// # Errors
 /// [`TransferError`]; what an interrupted attempt wrote is no installation, and the next attempt begins anew.
-pub async fn restore(store: &Store, file: &Path) -> Result<Contents, TransferError> {
+pub async fn restore(store: &Store, file: &Path) -> Result<BackupContents, TransferError> {
     unused(store).await?;
     let contents = inspect(open(file).await?).await?;
     let head = head_of(file).await?;
@@ -146,7 +146,7 @@ pub async fn restore(store: &Store, file: &Path) -> Result<Contents, TransferErr
 }
 
 /// What a backup says of itself before anything else.
-async fn head_of(file: &Path) -> Result<Head, TransferError> {
+async fn head_of(file: &Path) -> Result<BackupHeader, TransferError> {
     let first = line(&mut BufReader::new(open(file).await?)).await?;
     parse(&first.ok_or_else(|| damaged("it is empty"))?)
 }
@@ -160,19 +160,19 @@ async fn open(file: &Path) -> Result<tokio::fs::File, TransferError> {
 async fn read(
     from: impl AsyncRead + Unpin,
     mut take: impl AsyncFnMut(Vec<(Bytes, Bytes)>) -> Result<(), TransferError>,
-) -> Result<(Head, u64), TransferError> {
+) -> Result<(BackupHeader, u64), TransferError> {
     let mut lines = BufReader::new(from);
     let mut sum = Sha256::new();
     let first = line(&mut lines).await?.ok_or_else(|| damaged("it is empty"))?;
-    let format: Format = parse(&first)?;
+    let format: BackupFormat = parse(&first)?;
     if format.backup > FORMAT {
         return Err(TransferError::Newer { found: format.backup, known: FORMAT });
     }
-    let head: Head = parse(&first)?;
+    let head: BackupHeader = parse(&first)?;
     sum.update(&first);
     let (mut count, mut chunk) = (0_u64, Vec::with_capacity(CHUNK));
     while let Some(line) = line(&mut lines).await? {
-        if let Ok(tail) = serde_json::from_slice::<Tail>(&line) {
+        if let Ok(tail) = serde_json::from_slice::<BackupTrailer>(&line) {
             if tail.records != count || tail.sha256 != hex(sum) {
                 return Err(damaged("what it holds is not what was written"));
             }
@@ -180,7 +180,7 @@ async fn read(
             return Ok((head, count));
         }
         sum.update(&line);
-        let record: Line = parse(&line)?;
+        let record: BackupLine = parse(&line)?;
         count += 1;
         chunk.push((record.key.into(), record.value.into()));
         if chunk.len() == CHUNK {
@@ -191,7 +191,7 @@ async fn read(
 }
 
 #[derive(Deserialize)]
-struct Format {
+struct BackupFormat {
     backup: u32,
 }
 
@@ -240,7 +240,7 @@ fn hex(sum: Sha256) -> String {
 
 /// `default node` of `/bw/ns/default/node/web-1`, `token` of `/bw/token/…`.
 fn kind(key: &str) -> String {
-    let mut parts = key.strip_prefix(keys::ROOT).unwrap_or(key).split('/');
+    let mut parts = key.strip_prefix(key_text::ROOT).unwrap_or(key).split('/');
     match (parts.next(), parts.next(), parts.next()) {
         (Some("ns"), Some(namespace), Some(kind)) => format!("{namespace} {kind}"),
         (Some(kind), _, _) => kind.to_owned(),

@@ -2,13 +2,13 @@
 
 use bellwether_store::{Compare, Op, Store, Txn};
 
-use super::{Reader, TransferError, begin, commit, finish_in, goes_on, tally, unused, write};
+use super::{RecordReader, TransferError, begin, commit, finish_in, goes_on, tally, unused, write};
 use crate::installation::{Installation, InstallationError};
-use crate::records::keys;
+use crate::records::key_text;
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
+pub struct MigrationResult {
     /// How many records are there now, each compared with what was read.
     pub records: u64,
     /// How many of them had been carried over by an attempt before.
@@ -24,14 +24,14 @@ pub async fn migrate(
     (from, to): (&Store, &Store),
     place: &str,
     mut tell: impl FnMut(u64),
-) -> Result<Moved, TransferError> {
+) -> Result<MigrationResult, TransferError> {
     let installation = Installation::read(from).await?.ok_or(InstallationError::Missing)?;
     unused(from).await?;
     unused(to).await?;
     let begun = begin(to, &installation).await?;
     let last = last_key(to).await?;
     let before = if begun { super::tally(to).await?.count } else { 0 };
-    let mut reader = Reader::start(from, last.as_deref()).await?;
+    let mut reader = RecordReader::start(from, last.as_deref()).await?;
     let mut count = before;
     while let Some(records) = reader.next().await? {
         count += u64::try_from(records.len()).unwrap_or_default();
@@ -44,12 +44,12 @@ pub async fn migrate(
     }
     unused(from).await?;
     finish((from, to), &installation, (place, reader.at)).await?;
-    Ok(Moved { records: there.count, before })
+    Ok(MigrationResult { records: there.count, before })
 }
 
 /// The last key that an attempt before has carried over.
 async fn last_key(to: &Store) -> Result<Option<bytes::Bytes>, TransferError> {
-    let mut reader = Reader::start(to, None).await?;
+    let mut reader = RecordReader::start(to, None).await?;
     let mut last = None;
     while let Some(records) = reader.next().await? {
         last = records.into_iter().last().map(|(key, _)| key).or(last);
@@ -64,10 +64,10 @@ async fn finish(
     installation: &Installation,
     (place, at): (&str, bellwether_store::Revision),
 ) -> Result<(), TransferError> {
-    let entry = from.get(keys::META.into()).await?.ok_or(InstallationError::Missing)?;
+    let entry = from.get(key_text::META.into()).await?.ok_or(InstallationError::Missing)?;
     let gone = Installation { moved_to: Some(place.to_owned()), ..installation.clone() };
-    let compare = Compare::Modified { key: keys::META.into(), revision: entry.modified };
-    let put = Op::Put { key: keys::META.into(), value: gone.to_bytes()?, lease: None };
+    let compare = Compare::Modified { key: key_text::META.into(), revision: entry.modified };
+    let put = Op::Put { key: key_text::META.into(), value: gone.to_bytes()?, lease: None };
     let say = Txn { compares: vec![compare], ops: vec![put] };
     commit(from, say).await?;
     let meta = goes_on(installation, at).to_bytes()?;

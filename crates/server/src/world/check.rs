@@ -11,9 +11,9 @@ use bellwether_core::world::fleet::Fleet;
 use bellwether_store::{MAX_PAGE, Range, Store, StoreError, Watch};
 use futures_util::{StreamExt, TryStreamExt};
 
-use super::Shown;
+use super::ShownWorld;
 use super::load::{AT_ONCE, last_event};
-use crate::records::keys::{self, Place};
+use crate::records::key_text::{self, KeyLocation};
 
 /// How long the watch may take to tell what was committed just now, before what is shown is compared with it.
 const UNDER_WAY: Duration = Duration::from_millis(250);
@@ -21,7 +21,7 @@ const UNDER_WAY: Duration = Duration::from_millis(250);
 /// How often that is done at most before everything is listed after all: what is shown may only be behind.
 const COMPARED: usize = 3;
 
-impl Shown {
+impl ShownWorld {
     /// Whether what is shown is what the store holds, with all that was committed before this was called. Until that is known
     /// `watch` is followed, for as long as it goes.
     pub(super) async fn is_sure(
@@ -86,8 +86,8 @@ async fn agrees(store: &Store, world: &World, at: Revision) -> Result<bool, Stor
             return Ok(false);
         }
     }
-    let events: Vec<Range> = world.fleets.keys().map(keys::events).collect();
-    let stretches = keys::stretches(world.fleets.keys());
+    let events: Vec<Range> = world.fleets.keys().map(key_text::events).collect();
+    let stretches = key_text::stretches(world.fleets.keys());
     let stretches = stretches.into_iter().filter(|stretch| !events.contains(stretch));
     let counting = stretches.map(|stretch| count(store, stretch, (world, at)));
     let counts: Vec<Option<usize>> =
@@ -106,7 +106,7 @@ async fn count(
     loop {
         let page = store.keys(stretch.clone(), Some(at), MAX_PAGE).await?;
         for (key, put) in &page.keys {
-            if let Some(Place::Record(namespace, key)) = keys::read(key) {
+            if let Some(KeyLocation::Record(namespace, key)) = key_text::read(key) {
                 if world.written(namespace.as_ref(), &key) != Revision::new(put.0) {
                     return Ok(None);
                 }
@@ -126,9 +126,9 @@ async fn agree(
     (namespace, fleet): (&Namespace, &Fleet),
     at: bellwether_store::Revision,
 ) -> Result<bool, StoreError> {
-    let oldest = store.keys(keys::events(namespace), Some(at), 1).await?.keys.pop();
-    let oldest = oldest.and_then(|(key, _)| match keys::read(&key) {
-        Some(Place::Record(_, Key::Event(sequence))) => Some(sequence),
+    let oldest = store.keys(key_text::events(namespace), Some(at), 1).await?.keys.pop();
+    let oldest = oldest.and_then(|(key, _)| match key_text::read(&key) {
+        Some(KeyLocation::Record(_, Key::Event(sequence))) => Some(sequence),
         Some(_) | None => None,
     });
     let Some((first, _)) = fleet.events.first() else { return Ok(oldest.is_none()) };
@@ -141,12 +141,12 @@ async fn agree(
 #[cfg(test)]
 mod tests {
     use bellwether_rt::tasks::Tasks;
-    use bellwether_store::{Op, Outcome, Txn};
+    use bellwether_store::{CommitOutcome, Op, Txn};
     use bytes::Bytes;
 
     use super::super::load::load;
     use super::*;
-    use crate::records::form;
+    use crate::records::encoding;
 
     /// A sample of each kind of record as it is kept, and whose kind its key is.
     const SAMPLES: [(&str, &str, &str); 27] = [
@@ -155,9 +155,9 @@ mod tests {
         ("marked", "expected.v1", "ns/default/expected/web-9"),
         ("report", "report.v1", "ns/default/report/web-1"),
         ("order", "order.v1", "ns/default/order/web-1"),
-        ("offers", "offers.v1", "ns/default/offers/web-1"),
+        ("registrations", "offers.v1", "ns/default/offers/web-1"),
         ("known_service", "service.v1", "ns/default/service/web"),
-        ("circles", "circles.v1", "ns/default/waits/circles"),
+        ("wait_cycles", "circles.v1", "ns/default/waits/circles"),
         ("node_log", "node-log.v1", "ns/default/node-log/web-1/configure/web"),
         ("entity", "entity.v1", "ns/default/entity/web"),
         ("progress", "progress.v1", "ns/default/progress/web"),
@@ -166,7 +166,7 @@ mod tests {
         ("external", "external.v1", "ns/default/external/web/web-1"),
         ("controllers", "controllers.v1", "ns/default/controllers/web"),
         ("profile", "profile.v1", "ns/default/profile/web"),
-        ("edition", "profile-revision.v1", "ns/default/profile-revision/web/00000000000000000007"),
+        ("profile_revision", "profile-revision.v1", "ns/default/profile-revision/web/00000000000000000007"),
         ("answers", "answers.v1", "ns/default/answers/web"),
         ("freeze", "freeze.v1", "ns/default/freeze/winter"),
         ("pause", "pause.v1", "ns/default/pause/disks"),
@@ -186,17 +186,17 @@ mod tests {
         let sample = |(name, schema, key): (&str, &str, &str)| {
             let text = std::fs::read_to_string(golden.join(format!("{name}.json"))).unwrap();
             let value = Bytes::from(format!(r#"{{"schema": "{schema}", "record": {text}}}"#));
-            let key = format!("{}{key}", keys::ROOT);
-            let Some(Place::Record(_, kind)) = keys::read(key.as_bytes()) else { panic!("{key}") };
-            let record = form::read(&kind, &value).unwrap();
-            (keys::of(&default, &record.key()), value)
+            let key = format!("{}{key}", key_text::ROOT);
+            let Some(KeyLocation::Record(_, kind)) = key_text::read(key.as_bytes()) else { panic!("{key}") };
+            let record = encoding::read(&kind, &value).unwrap();
+            (key_text::of(&default, &record.key()), value)
         };
         SAMPLES.map(sample).into()
     }
 
     async fn commit(store: &Store, op: Op) -> Revision {
         let done = store.commit(Txn { compares: vec![], ops: vec![op] }).await.unwrap();
-        let Outcome::Committed(at) = done else { panic!("{done:?}") };
+        let CommitOutcome::Committed(at) = done else { panic!("{done:?}") };
         Revision::new(at.0)
     }
 
@@ -207,12 +207,12 @@ mod tests {
         let put =
             |key: &Bytes, value: &Bytes| Op::Put { key: key.clone(), value: value.clone(), lease: None };
         let samples = samples();
-        let event = samples.iter().find_map(|(key, _)| match keys::read(key) {
-            Some(Place::Record(Some(namespace), Key::Event(sequence))) => Some((namespace, sequence)),
+        let event = samples.iter().find_map(|(key, _)| match key_text::read(key) {
+            Some(KeyLocation::Record(Some(namespace), Key::Event(sequence))) => Some((namespace, sequence)),
             Some(_) | None => None,
         });
         let (namespace, last) = event.unwrap();
-        commit(&store, put(&keys::sequence(&namespace), &last.to_string().into())).await;
+        commit(&store, put(&key_text::sequence(&namespace), &last.to_string().into())).await;
         let mut now = commit(&store, put(&"/bw/moving".into(), &"somebody".into())).await;
         for (key, value) in &samples {
             now = commit(&store, put(key, value)).await;
@@ -220,7 +220,7 @@ mod tests {
         let mut world = load(&store, &World::default()).await.unwrap();
         assert!(agrees(&store, &world, now).await.unwrap(), "{} records", world.records());
         for (key, value) in &samples {
-            let is_event = matches!(keys::read(key), Some(Place::Record(_, Key::Event(_))));
+            let is_event = matches!(key_text::read(key), Some(KeyLocation::Record(_, Key::Event(_))));
             let again = [put(key, value), Op::Delete { key: key.clone() }, put(key, value)];
             // An event never changes: that it is there is all there is to it.
             for op in again.into_iter().skip(usize::from(is_event)) {

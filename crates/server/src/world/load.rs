@@ -12,8 +12,8 @@ use bellwether_store::{Range, Store, StoreError};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 
-use crate::records::form;
-use crate::records::keys::{self, Place};
+use crate::records::encoding;
+use crate::records::key_text::{self, KeyLocation};
 
 /// Entries per page.
 const PAGE: usize = 1_000;
@@ -22,7 +22,7 @@ const PAGE: usize = 1_000;
 pub(super) const AT_ONCE: usize = 4;
 
 /// A record, whose it is, and when it was written.
-type Found = (Option<Namespace>, Record, Revision);
+type LoadedRecord = (Option<Namespace>, Record, Revision);
 
 /// Why the world could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -46,9 +46,9 @@ pub enum WorldError {
 /// [`WorldError`]; a record that does not parse is never skipped, because what follows from it would be wrong.
 pub async fn load(store: &Store, known: &World) -> Result<World, WorldError> {
     let revision = store.now().await?;
-    let stretches = keys::stretches(known.fleets.keys());
+    let stretches = key_text::stretches(known.fleets.keys());
     let reading = stretches.into_iter().map(|stretch| read(store.clone(), stretch, revision));
-    let records: Vec<Vec<Found>> =
+    let records: Vec<Vec<LoadedRecord>> =
         futures_util::stream::iter(reading).buffered(AT_ONCE).try_collect().await?;
     Ok(World::load(records.into_iter().flatten(), Revision::new(revision.0)))
 }
@@ -58,7 +58,7 @@ async fn read(
     store: Store,
     stretch: Range,
     revision: bellwether_store::Revision,
-) -> Result<Vec<Found>, WorldError> {
+) -> Result<Vec<LoadedRecord>, WorldError> {
     let mut page = store.list(stretch.clone(), Some(revision), PAGE).await?;
     let mut records = Vec::new();
     let mut skipped = BTreeSet::new();
@@ -92,7 +92,7 @@ async fn before_newest(
     // At the revision that everything else is read at: a later number would leave a hole in memory.
     let last = last_event(store, namespace, at).await?;
     let before = last.and_then(|last| last.checked_sub(EVENTS_IN_MEMORY as u64));
-    Ok(before.map(|before| keys::of(namespace, &Key::Event(Sequence::new(before)))))
+    Ok(before.map(|before| key_text::of(namespace, &Key::Event(Sequence::new(before)))))
 }
 
 /// The number of a namespace's last event.
@@ -101,7 +101,7 @@ pub(super) async fn last_event(
     namespace: &Namespace,
     at: bellwether_store::Revision,
 ) -> Result<Option<u64>, StoreError> {
-    let entry = store.list(Range::one(keys::sequence(namespace)), Some(at), 1).await?.entries.pop();
+    let entry = store.list(Range::one(key_text::sequence(namespace)), Some(at), 1).await?.entries.pop();
     Ok(entry.and_then(|entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok()))
 }
 
@@ -110,8 +110,8 @@ pub(super) async fn last_event(
 /// # Errors
 /// [`WorldError::Record`].
 pub(super) fn parse(key: &[u8], value: &[u8]) -> Result<Option<(Option<Namespace>, Record)>, WorldError> {
-    let Some(Place::Record(namespace, typed)) = keys::read(key) else { return Ok(None) };
-    match form::read(&typed, value) {
+    let Some(KeyLocation::Record(namespace, typed)) = key_text::read(key) else { return Ok(None) };
+    match encoding::read(&typed, value) {
         // What logs say is read when somebody asks: a fleet's worth of it is more than fits in memory.
         Ok(Record::Log(log)) => Ok(Some((namespace, Record::Log(log.without_text())))),
         Ok(record) => Ok(Some((namespace, record))),

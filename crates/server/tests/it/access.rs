@@ -4,7 +4,7 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use bellwether_api::problem::Code;
 use bellwether_api::v1::access::{NewJoinToken, NewToken, Renew};
-use bellwether_api::v1::report::Health;
+use bellwether_api::v1::report::TargetHealth;
 
 use crate::harness::{Installation, join_request, policy, problem, set_entity, until, version};
 
@@ -120,7 +120,7 @@ async fn a_machine_that_takes_a_dead_ones_name_inherits_nothing_of_it() {
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let number = old.told("v1").await;
-    old.runs("v1", number, Health::Healthy).await;
+    old.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.is_some()).await;
     admin.decommission_node("default", "web-1", "disk died").await.unwrap();
     let new = installation.node("web-1").await;

@@ -169,10 +169,10 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
     );
     admin.send::<Value, Value>(Method::POST, &path("give-back"), &nothing, SOON).await.unwrap();
     assert_eq!(problem(admin.delete_slot("default", "one").await).0, Code::NotFound);
-    let acquire = bellwether_api::v1::slot::Acquire { holder: "a".into(), ..Default::default() };
+    let acquire = bellwether_api::v1::slot::AcquireSlot { holder: "a".into(), ..Default::default() };
     assert_eq!(admin.acquire_slot("default", "one", &acquire).await.unwrap().fence, 1);
     assert_eq!(problem(admin.delete_slot("default", "one").await).0, Code::Refused);
-    let back = bellwether_api::v1::slot::GiveBack { holder: "a".into(), fence: 1 };
+    let back = bellwether_api::v1::slot::ReleaseSlot { holder: "a".into(), fence: 1 };
     admin.give_back_slot("default", "one", &back).await.unwrap();
     assert!(admin.slots("default", false).await.unwrap().items.is_empty());
     assert_eq!(admin.slots("default", true).await.unwrap().items.len(), 1);

@@ -8,7 +8,7 @@ use bellwether_server::config::Config;
 use bellwether_server::http::{router, to_peer};
 use bellwether_server::pki::Pki;
 use bellwether_server::run::{build, init};
-use bellwether_store::testing::line::{Fault, Line, Trouble};
+use bellwether_store::testing::faulty::{FaultInjection, FaultyStore, StoreFault};
 use bellwether_store::{Op, Range, Store, Txn};
 use http::{Request, StatusCode};
 use tower::ServiceExt;
@@ -22,7 +22,7 @@ struct Seen {
     router: Router,
     token: String,
     store: Store,
-    line: Line,
+    line: FaultyStore,
 }
 
 impl Seen {
@@ -34,7 +34,7 @@ impl Seen {
         let tasks = [Tasks::new(), Tasks::new(), Tasks::new()];
         let [store_tasks, outer, inner] = &tasks;
         let store = Store::embedded(&config.data_dir.join("store"), store_tasks).unwrap();
-        let line = Line::new(1);
+        let line = FaultyStore::new(1);
         let clock = Clock::system();
         let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now()).unwrap();
         let seen = store.through(&line);
@@ -87,7 +87,7 @@ async fn frozen() -> (Seen, Txn) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_whose_watch_is_held_back_answers_what_was_unless_it_is_asked_for_the_present() {
     let (seen, thaw) = frozen().await;
-    seen.line.trouble(Trouble { lost_commits: 1_000_000, ..Trouble::default() });
+    seen.line.trouble(FaultInjection { lost_commits: 1_000_000, ..FaultInjection::default() });
     seen.store.commit(thaw).await.unwrap();
     assert_eq!(seen.reads("").await.0, StatusCode::OK, "as far as it knows");
     assert_eq!(seen.reads("consistency=local").await.0, StatusCode::OK);
@@ -112,7 +112,7 @@ async fn a_server_that_is_cut_off_from_its_store_does_not_say_what_is_but_what_w
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_everything_is_listed_what_happens_is_shown_and_stays_so() {
     let (seen, thaw) = frozen().await;
-    seen.line.next(Fault::LostCommits, 1);
+    seen.line.next(StoreFault::LostCommits, 1);
     seen.store.commit(thaw).await.unwrap();
     seen.line.hold_lists(true);
     let mut present = Box::pin(seen.reads("consistency=linearizable"));
@@ -138,7 +138,7 @@ async fn what_others_commit_in_a_shared_store_is_no_reason_to_read_everything_an
     seen.store.commit(Txn { compares: vec![], ops: vec![theirs] }).await.unwrap();
     assert_eq!(seen.reads("consistency=linearizable").await.0, StatusCode::OK);
     assert_eq!(seen.lists().await, 0, "nothing of ours is missing");
-    seen.line.next(Fault::LostCommits, 1);
+    seen.line.next(StoreFault::LostCommits, 1);
     seen.store.commit(thaw).await.unwrap();
     let (status, why) = seen.ask("PUT", "freezes/summer", r#"{"why": "heat"}"#).await;
     assert!(status.is_success(), "{why}");

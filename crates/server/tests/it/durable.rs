@@ -1,10 +1,10 @@
 //! What was acknowledged is there after a restart, and what is damaged is refused instead of overwritten.
 
-use bellwether_api::v1::report::Health;
+use bellwether_api::v1::report::TargetHealth;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::installation::InstallationError;
-use bellwether_server::records::keys::META;
+use bellwether_server::records::key_text::META;
 use bellwether_server::run::{RunError, Server, init};
 use bellwether_store::{Op, Store, Txn};
 use std::time::Duration;
@@ -23,7 +23,7 @@ async fn a_restart_in_the_middle_of_a_rollout_goes_on_where_it_was() {
     let admin = installation.admin();
     let nodes = nodes.map(|node| node.name);
     let view = admin.current_rollout("default", "web", None, Duration::ZERO).await.unwrap();
-    assert_eq!((view.rollout.unwrap().number, view.figures.in_flight), (1, 1), "no second batch was opened");
+    assert_eq!((view.rollout.unwrap().number, view.counts.in_flight), (1, 1), "no second batch was opened");
     let told = admin.node("default", &nodes[1]).await.unwrap().told;
     assert!(told.is_empty(), "the second node was told nothing yet");
     assert_eq!(number, 1);
@@ -33,7 +33,7 @@ async fn a_restart_in_the_middle_of_a_rollout_goes_on_where_it_was() {
 async fn events_and_tokens_survive_a_restart() {
     let mut installation = Installation::new().await;
     let node = installation.node("web-1").await;
-    node.runs("v1", 0, Health::Healthy).await;
+    node.runs("v1", 0, TargetHealth::Healthy).await;
     let before = installation.admin().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
     installation.restart().await;
     let after = installation.admin().events("default", None, 1_000, Duration::ZERO).await.unwrap().items;

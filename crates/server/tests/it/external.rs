@@ -6,9 +6,9 @@ use std::time::Duration;
 use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::external::{External, Orchestrated, Reports, TargetReport};
+use bellwether_api::v1::external::{ExpectedVersions, ExternalSettings, TargetReport, TargetReports};
 use bellwether_api::v1::policy::{Hooks, Policy};
-use bellwether_api::v1::rollout::State;
+use bellwether_api::v1::rollout::RolloutState;
 use serde_json::json;
 
 use crate::harness::{Installation, SOON, policy, problem, until, version};
@@ -19,7 +19,7 @@ fn text(text: &str) -> Option<String> {
 }
 
 fn external(silent_after: &str, let_go_after: &str, policy: Policy) -> EntitySpec {
-    let external = External { silent_after: text(silent_after), let_go_after: text(let_go_after) };
+    let external = ExternalSettings { silent_after: text(silent_after), let_go_after: text(let_go_after) };
     EntitySpec { external: Some(external), policy, ..EntitySpec::default() }
 }
 
@@ -31,11 +31,11 @@ fn runs(name: &str, version: &str) -> TargetReport {
     TargetReport { name: name.to_owned(), running: text(version), ..TargetReport::default() }
 }
 
-fn partly(targets: Vec<TargetReport>) -> Reports {
-    Reports { targets, ..Reports::default() }
+fn partly(targets: Vec<TargetReport>) -> TargetReports {
+    TargetReports { targets, ..TargetReports::default() }
 }
 
-async fn orchestrate(client: &Client, reports: &Reports) -> Orchestrated {
+async fn orchestrate(client: &Client, reports: &TargetReports) -> ExpectedVersions {
     client.orchestrate("default", "web", reports).await.unwrap()
 }
 
@@ -59,7 +59,7 @@ impl Fleet {
         Self { client, running, most: 0 }
     }
 
-    async fn round(&mut self) -> Orchestrated {
+    async fn round(&mut self) -> ExpectedVersions {
         let reports = self.running.iter().map(|(name, version)| {
             let error = (version == "bad").then(|| "exit code 1\nwith a trace".to_owned());
             TargetReport { error, ..runs(name, version) }
@@ -76,7 +76,7 @@ impl Fleet {
         answer
     }
 
-    async fn until(&mut self, holds: impl Fn(&Orchestrated) -> bool) -> Orchestrated {
+    async fn until(&mut self, holds: impl Fn(&ExpectedVersions) -> bool) -> ExpectedVersions {
         let rounds = async {
             loop {
                 let answer = self.round().await;
@@ -101,7 +101,7 @@ async fn a_controller_moves_its_targets_batch_by_batch_and_back_from_a_bad_versi
     let mut fleet = Fleet::of(admin.clone(), 5, "v1");
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let good = |version: &'static str| {
-        move |answer: &Orchestrated| {
+        move |answer: &ExpectedVersions| {
             answer.last_known_good.as_deref() == Some(version) && answer.state.as_deref() == Some("succeeded")
         }
     };
@@ -130,8 +130,8 @@ async fn reports_may_come_without_a_question_and_the_answers_be_read_later() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     make(&admin, policy("1", "0s")).await;
-    let blue = Reports { group: text("blue"), ..partly(vec![runs("1", "v1"), runs("2", "v1")]) };
-    let green = Reports { group: text("green"), ..partly(vec![runs("1", "v1")]) };
+    let blue = TargetReports { group: text("blue"), ..partly(vec![runs("1", "v1"), runs("2", "v1")]) };
+    let green = TargetReports { group: text("green"), ..partly(vec![runs("1", "v1")]) };
     admin.report_targets("default", "web", &blue).await.unwrap();
     admin.report_targets("default", "web", &green).await.unwrap();
     admin.report_targets("default", "web", &partly(vec![runs("alone", "v1")])).await.unwrap();
@@ -142,7 +142,7 @@ async fn reports_may_come_without_a_question_and_the_answers_be_read_later() {
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     until(&admin, |view| view.progress.last_known_good.is_some()).await;
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
-    until(&admin, |view| view.figures.in_flight == 1).await;
+    until(&admin, |view| view.counts.in_flight == 1).await;
     let page = admin.targets("default", "web", None, None).await.unwrap();
     let told: Vec<&str> = page.items.iter().filter_map(|target| target.told.as_deref()).collect();
     assert_eq!(told.iter().filter(|told| **told == "v2").count(), 1, "one at a time: {told:?}");
@@ -153,7 +153,7 @@ async fn a_part_is_a_part_until_it_is_called_complete() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     make(&admin, policy("1", "0s")).await;
-    let group = |group: &str, names: &[&str]| Reports {
+    let group = |group: &str, names: &[&str]| TargetReports {
         group: text(group),
         ..partly(names.iter().map(|name| runs(name, "v1")).collect())
     };
@@ -161,12 +161,12 @@ async fn a_part_is_a_part_until_it_is_called_complete() {
     orchestrate(&admin, &group("green", &["1", "2"])).await;
     orchestrate(&admin, &group("blue", &["1"])).await;
     assert_eq!(targets(&admin, None).await.len(), 5, "a part changes nothing for the others");
-    orchestrate(&admin, &Reports { complete: true, ..group("blue", &["1", "4"]) }).await;
+    orchestrate(&admin, &TargetReports { complete: true, ..group("blue", &["1", "4"]) }).await;
     assert_eq!(targets(&admin, None).await, ["blue/1", "blue/4", "green/1", "green/2"]);
-    let gone = Reports { gone: vec!["2".to_owned(), "9".to_owned()], ..group("green", &[]) };
+    let gone = TargetReports { gone: vec!["2".to_owned(), "9".to_owned()], ..group("green", &[]) };
     orchestrate(&admin, &gone).await;
     assert_eq!(targets(&admin, None).await, ["blue/1", "blue/4", "green/1"]);
-    let none = Reports { complete: true, ..group("blue", &[]) };
+    let none = TargetReports { complete: true, ..group("blue", &[]) };
     orchestrate(&admin, &none).await;
     assert_eq!(targets(&admin, None).await, ["green/1"]);
 }
@@ -176,7 +176,7 @@ async fn two_controllers_for_one_group_are_refused_until_one_takes_over_or_falls
     let installation = Installation::new().await;
     let admin = installation.admin();
     make(&admin, policy("1", "0s")).await;
-    let by = |controller: &str, name: &str| Reports {
+    let by = |controller: &str, name: &str| TargetReports {
         controller: text(controller),
         ..partly(vec![runs(name, "v1")])
     };
@@ -185,8 +185,8 @@ async fn two_controllers_for_one_group_are_refused_until_one_takes_over_or_falls
     assert_eq!(code, Code::Refused);
     assert!(detail.contains("take reports of these targets from two: one reports them"), "{detail}");
     assert_eq!(targets(&admin, None).await, ["a"], "nothing of it was taken in");
-    orchestrate(&admin, &Reports { group: text("blue"), ..by("two", "b") }).await;
-    orchestrate(&admin, &Reports { take_over: true, ..by("two", "b") }).await;
+    orchestrate(&admin, &TargetReports { group: text("blue"), ..by("two", "b") }).await;
+    orchestrate(&admin, &TargetReports { take_over: true, ..by("two", "b") }).await;
     let (code, _) = problem(admin.orchestrate("default", "web", &by("one", "a")).await);
     assert_eq!(code, Code::Refused, "the first one has lost it");
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
@@ -270,7 +270,7 @@ async fn blue_goes_when_green_has_proven_itself() {
     );
     orchestrate(&admin, &partly(vec![runs("green-1", "v2"), runs("green-2", "v2")])).await;
     let view = until(&admin, |view| view.rollout.as_ref().is_some_and(|r| r.ended_ms.is_some())).await;
-    assert_eq!(view.rollout.unwrap().state, State::Succeeded);
+    assert_eq!(view.rollout.unwrap().state, RolloutState::Succeeded);
     assert_eq!(targets(&admin, None).await, ["green-1", "green-2"]);
     assert_eq!(removal.heard().first().unwrap().body["targets"], json!(["blue-1", "blue-2"]));
 }
@@ -286,7 +286,7 @@ async fn a_target_that_is_called_like_a_node_is_not_that_node() {
     until(&admin, |view| view.progress.last_known_good.is_some()).await;
     let sync = node.client.sync("default", "web-1", (0, None), Duration::from_millis(300)).await.unwrap();
     assert!(sync.order.is_none_or(|order| order.entities.is_empty()), "the node was told something");
-    node.runs("v9", 1, bellwether_api::v1::report::Health::Healthy).await;
+    node.runs("v9", 1, bellwether_api::v1::report::TargetHealth::Healthy).await;
     let page = admin.targets("default", "web", None, None).await.unwrap();
     assert_eq!(page.items.first().unwrap().running.as_deref(), Some("v1"), "the node spoke for the target");
 }
@@ -305,10 +305,10 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
         ("machines", named("a"), Code::Refused, "its targets are nodes, which report themselves"),
         ("web", named("a b"), Code::Invalid, "targets[0].name"),
         ("web", partly(vec![runs("a", "v1"), runs("a", "v2")]), Code::Invalid, "a is named twice"),
-        ("web", Reports { gone: vec!["a".into()], ..named("a") }, Code::Invalid, "a is named twice"),
+        ("web", TargetReports { gone: vec!["a".into()], ..named("a") }, Code::Invalid, "a is named twice"),
         ("web", partly(vec![runs("a", "no such version")]), Code::Invalid, "targets[0].running"),
-        ("web", Reports { group: text("a/b"), ..named("a") }, Code::Invalid, "group"),
-        ("web", Reports { controller: text("a b"), ..named("a") }, Code::Invalid, "controller"),
+        ("web", TargetReports { group: text("a/b"), ..named("a") }, Code::Invalid, "group"),
+        ("web", TargetReports { controller: text("a b"), ..named("a") }, Code::Invalid, "controller"),
         ("web", many(1_001), Code::Invalid, "1001 are more than 1000"),
     ] {
         let (found, detail) = problem(admin.orchestrate("default", entity, &reports).await);

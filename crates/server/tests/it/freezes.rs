@@ -6,8 +6,8 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::evidence::Evidence;
 use bellwether_api::v1::freeze::FreezeSpec;
 use bellwether_api::v1::policy::Policy;
-use bellwether_api::v1::report::Health;
-use bellwether_api::v1::rollout::{Act, State};
+use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::rollout::{RolloutOperation, RolloutState};
 
 use crate::harness::{Installation, Node, policy, problem, set_entity, until, version};
 
@@ -18,8 +18,8 @@ fn stop(why: &str) -> FreezeSpec {
     FreezeSpec { strength: Some("stop".to_owned()), why: why.to_owned(), ..FreezeSpec::default() }
 }
 
-fn act() -> Act {
-    Act::default()
+fn act() -> RolloutOperation {
+    RolloutOperation::default()
 }
 
 /// Makes nodes, and brings them all to `v1`.
@@ -35,7 +35,7 @@ async fn fleet(installation: &Installation, count: usize, policy: Policy) -> Vec
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for node in &nodes {
         let number = node.told("v1").await;
-        node.runs("v1", number, Health::Healthy).await;
+        node.runs("v1", number, TargetHealth::Healthy).await;
     }
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
     set_entity(&admin, policy).await;
@@ -57,20 +57,20 @@ async fn a_stop_hands_out_nothing_more_and_lifting_it_goes_on() {
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     for node in nodes.iter().take(6) {
         let number = node.told("v2").await;
-        node.runs("v2", number, Health::Healthy).await;
+        node.runs("v2", number, TargetHealth::Healthy).await;
     }
     nodes.get(6).unwrap().told("v2").await;
     let set = admin.set_freeze(Some("default"), "stop-everything", &stop("smoke")).await.unwrap();
     assert!(!set.global && !set.expired && set.hint.is_none());
     until(&admin, |view| {
-        matches!(&view.rollout.as_ref().unwrap().state, State::PausedStopped { freeze, .. } if freeze == "stop-everything")
+        matches!(&view.rollout.as_ref().unwrap().state, RolloutState::PausedStopped { freeze, .. } if freeze == "stop-everything")
     })
     .await;
     let before = told(&installation, "v2").await;
     // What is in flight comes to its end, and still nobody takes its turn.
     for node in nodes.iter().take(before).skip(6) {
         let number = node.told("v2").await;
-        node.runs("v2", number, Health::Healthy).await;
+        node.runs("v2", number, TargetHealth::Healthy).await;
     }
     tokio::time::sleep(PASSES).await;
     assert!(before < 60, "the rollout was over before the stop");
@@ -82,10 +82,10 @@ async fn a_stop_hands_out_nothing_more_and_lifting_it_goes_on() {
     admin.delete_freeze(Some("default"), "stop-everything").await.unwrap();
     for node in nodes.iter().skip(before) {
         let number = node.told("v2").await;
-        node.runs("v2", number, Health::Healthy).await;
+        node.runs("v2", number, TargetHealth::Healthy).await;
     }
     let view = until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
-    assert_eq!((view.figures.succeeded, view.figures.failed), (60, 0), "something was lost");
+    assert_eq!((view.counts.succeeded, view.counts.failed), (60, 0), "something was lost");
 }
 
 #[tokio::test]
@@ -102,12 +102,13 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
     }
     let evidence = Evidence { summary: "check http failing: status 500".to_owned(), ..Evidence::default() };
     let first = nodes.first().unwrap();
-    first.runs("v2", *numbers.first().unwrap(), Health::Failing { evidence }).await;
-    until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, State::RollingBack)).await;
+    first.runs("v2", *numbers.first().unwrap(), TargetHealth::Failing { evidence }).await;
+    until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, RolloutState::RollingBack)).await;
     // A stop in the whole fleet, set over every namespace.
     let set = admin.set_freeze(None, "halt", &stop("")).await.unwrap();
     assert!(set.global && set.hint.unwrap().contains("why"));
-    until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, State::PausedStopped { .. })).await;
+    until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, RolloutState::PausedStopped { .. }))
+        .await;
     let before = told(&installation, "v1").await;
     assert!(before < 6, "the way back was over before the stop");
     tokio::time::sleep(PASSES).await;
@@ -122,7 +123,7 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
         for node in left {
             if admin.node("default", &node.name).await.unwrap().told.get("web").unwrap() == "v1" {
                 let number = node.told("v1").await;
-                node.runs("v1", number, Health::Healthy).await;
+                node.runs("v1", number, TargetHealth::Healthy).await;
             } else {
                 waiting.push(node);
             }
@@ -208,16 +209,19 @@ async fn a_stage_waits_for_approval_of_just_that_stage() {
     let admin = installation.admin();
     let stages = ["1", "100% approve"].map(str::to_owned).to_vec();
     let nodes = fleet(&installation, 3, Policy { stages: Some(stages), ..policy("3", "0s") }).await;
-    let stage = |stage| Act { stage: Some(stage), ..Act::default() };
+    let stage = |stage| RolloutOperation { stage: Some(stage), ..RolloutOperation::default() };
     assert_eq!(problem(admin.act_on_rollout("default", "web", "approve", &act()).await).0, Code::Refused);
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     let first = nodes.first().unwrap();
     let number = first.told("v2").await;
-    first.runs("v2", number, Health::Healthy).await;
-    let view =
-        until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, State::WaitingApproval { .. }))
-            .await;
-    let State::WaitingApproval { stage: waits } = view.rollout.unwrap().state else { panic!("it waits") };
+    first.runs("v2", number, TargetHealth::Healthy).await;
+    let view = until(&admin, |view| {
+        matches!(view.rollout.as_ref().unwrap().state, RolloutState::WaitingApproval { .. })
+    })
+    .await;
+    let RolloutState::WaitingApproval { stage: waits } = view.rollout.unwrap().state else {
+        panic!("it waits")
+    };
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "pause", &stage(waits)).await);
     assert!(code == Code::Invalid && detail.contains("only approve takes a stage"), "{detail}");
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "approve", &stage(waits + 7)).await);
@@ -225,7 +229,7 @@ async fn a_stage_waits_for_approval_of_just_that_stage() {
     admin.act_on_rollout("default", "web", "approve", &stage(waits)).await.unwrap();
     for node in nodes.iter().skip(1) {
         let number = node.told("v2").await;
-        node.runs("v2", number, Health::Healthy).await;
+        node.runs("v2", number, TargetHealth::Healthy).await;
     }
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
 }

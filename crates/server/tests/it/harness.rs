@@ -10,13 +10,13 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::access::{Join, NewJoinToken, NewToken};
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::Policy;
-use bellwether_api::v1::report::{EntityReport, Health, Report};
+use bellwether_api::v1::report::{EntityReport, Report, TargetHealth};
 use bellwether_api::v1::rollout::{NewRollout, RolloutView};
-use bellwether_core::decide::liveness::Limits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;
-use bellwether_server::http::Widths;
+use bellwether_server::http::ConcurrencyLimits;
 use bellwether_server::run::{Server, init};
 
 /// How long a test waits for something that should happen at once.
@@ -37,7 +37,7 @@ impl Installation {
     /// One that takes a node for silent after half a second.
     pub(crate) async fn quick() -> Self {
         let mut config = Config::load(None).unwrap();
-        config.settings.limits = Limits {
+        config.settings.limits = PresenceLimits {
             suspect: Span::from_millis(200),
             unreachable: Span::from_millis(500),
             reconnect: Span::from_millis(200),
@@ -48,7 +48,7 @@ impl Installation {
     /// One that takes no node for silent: a test that speaks for many of them comes back to each late on a busy machine.
     pub(crate) async fn patient() -> Self {
         let mut config = Config::load(None).unwrap();
-        config.settings.limits = Limits {
+        config.settings.limits = PresenceLimits {
             suspect: Span::from_secs(3_600),
             unreachable: Span::from_secs(7_200),
             reconnect: Span::ZERO,
@@ -57,9 +57,9 @@ impl Installation {
     }
 
     /// One that has these lanes, and also listens without TLS.
-    pub(crate) async fn with_lanes(lanes: Widths) -> Self {
+    pub(crate) async fn with_lanes(classes: ConcurrencyLimits) -> Self {
         let mut config = Config::load(None).unwrap();
-        config.lanes = lanes;
+        config.classes = classes;
         config.plain_listen = Some("127.0.0.1:0".parse().unwrap());
         Self::with(config).await
     }
@@ -187,9 +187,10 @@ impl Node {
     }
 
     /// Reports that it runs `version` of `web`, answering `number`, and is well or not.
-    pub(crate) async fn runs(&self, version: &str, number: u64, health: Health) {
-        let healthy_for_ms =
-            (health != Health::NoChecks && !matches!(health, Health::Failing { .. })).then_some(10_000);
+    pub(crate) async fn runs(&self, version: &str, number: u64, health: TargetHealth) {
+        let healthy_for_ms = (health != TargetHealth::NoChecks
+            && !matches!(health, TargetHealth::Failing { .. }))
+        .then_some(10_000);
         let entity = EntityReport {
             running: Some(version.to_owned()),
             answering: number,

@@ -2,8 +2,8 @@
 
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::{Hook, Hooks, Policy};
-use bellwether_api::v1::report::Health;
-use bellwether_api::v1::rollout::{RolloutView, State};
+use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::rollout::{RolloutState, RolloutView};
 use bellwether_core::words::name::Actor;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -37,8 +37,8 @@ async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
 /// Whether it waits for this hook for such a reason, and has handed out nothing.
 fn waits(view: &RolloutView, hook: &str, reason: &str) -> bool {
     let state = view.rollout.as_ref().map(|rollout| &rollout.state);
-    view.figures.in_flight == 0
-        && matches!(state, Some(State::WaitingHook { hook: asked, reason: said })
+    view.counts.in_flight == 0
+        && matches!(state, Some(RolloutState::WaitingHook { hook: asked, reason: said })
             if asked == hook && said.starts_with(reason))
 }
 
@@ -59,9 +59,9 @@ async fn a_selection_hook_chooses_the_order_and_is_asked_once_per_turn() {
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for (index, node) in nodes.iter().rev().enumerate() {
         let number = node.told("v1").await;
-        let view = until(&admin, |view| view.figures.in_flight == 1).await;
-        assert_eq!(view.figures.succeeded, u64::try_from(index).unwrap(), "one after the other");
-        node.runs("v1", number, Health::Healthy).await;
+        let view = until(&admin, |view| view.counts.in_flight == 1).await;
+        assert_eq!(view.counts.succeeded, u64::try_from(index).unwrap(), "one after the other");
+        node.runs("v1", number, TargetHealth::Healthy).await;
     }
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
     let first = controller.heard().first().unwrap().clone();
@@ -125,7 +125,7 @@ async fn a_hook_that_hangs_keeps_its_own_rollout_waiting_and_no_other() {
     admin.start_rollout("default", "other", &version("v1")).await.unwrap();
     eventually("the other one goes on", async || {
         let view = admin.current_rollout("default", "other", None, Duration::ZERO).await.unwrap();
-        (view.figures.in_flight == 1).then_some(())
+        (view.counts.in_flight == 1).then_some(())
     })
     .await;
     until(&admin, |view| waits(view, "approval", "")).await;
@@ -244,21 +244,21 @@ async fn a_target_that_the_monitoring_hook_finds_unwell_has_failed_and_is_taken_
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for node in [one, two] {
         let number = node.told("v1").await;
-        node.runs("v1", number, Health::Healthy).await;
+        node.runs("v1", number, TargetHealth::Healthy).await;
     }
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
 
     controller.say(Say::Judge { well: false, reason: "p99 above 2s".to_owned() });
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     let number = one.told("v2").await;
-    one.runs("v2", number, Health::Healthy).await;
+    one.runs("v2", number, TargetHealth::Healthy).await;
     let number = one.told("v1").await;
-    one.runs("v1", number, Health::Healthy).await;
+    one.runs("v1", number, TargetHealth::Healthy).await;
     let ended = |view: &RolloutView| {
         view.rollout.as_ref().is_some_and(|rollout| rollout.version == "v2" && rollout.ended_ms.is_some())
     };
     let rollout = until(&admin, ended).await.rollout.unwrap();
-    assert_eq!(rollout.state, State::RolledBack);
+    assert_eq!(rollout.state, RolloutState::RolledBack);
     let evidence = &rollout.failures.first().unwrap().evidence.summary;
     assert!(evidence.contains("p99 above 2s"), "{evidence}");
 }
@@ -274,7 +274,7 @@ async fn a_removal_hook_takes_no_node_out_of_the_fleet() {
     set_entity(&admin, half).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let number = nodes.first().unwrap().told("v1").await;
-    nodes.first().unwrap().runs("v1", number, Health::Healthy).await;
+    nodes.first().unwrap().runs("v1", number, TargetHealth::Healthy).await;
     let reason = "web-2 is a node: cordon or relabel it so that the selector no longer picks it";
     until(&admin, |view| waits(view, "removal", reason)).await;
     assert_eq!(controller.heard().first().unwrap().body["targets"], json!(["web-2"]));

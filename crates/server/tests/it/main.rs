@@ -10,6 +10,7 @@
 
 mod access;
 mod bad_input;
+mod classes;
 mod consistency;
 mod durable;
 mod events;
@@ -18,7 +19,6 @@ mod freezes;
 mod harness;
 mod hooked;
 mod hooks;
-mod lanes;
 mod monitors;
 mod pauses;
 mod plans;

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use bellwether_api::client::Client;
 use bellwether_api::v1::policy::{Monitor, Policy};
-use bellwether_api::v1::report::Health;
-use bellwether_api::v1::rollout::{RolloutView, State};
+use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::rollout::{RolloutState, RolloutView};
 use serde_json::json;
 
 use crate::harness::{Installation, Node, policy, set_entity, until, version};
@@ -33,14 +33,14 @@ async fn settled(installation: &Installation, admin: &Client) -> (Node, Node) {
 
 async fn runs(node: &Node, version: &str) {
     let number = node.told(version).await;
-    node.runs(version, number, Health::Healthy).await;
+    node.runs(version, number, TargetHealth::Healthy).await;
 }
 
 fn ended(view: &RolloutView, version: &str) -> bool {
     view.rollout.as_ref().is_some_and(|rollout| rollout.version == version && rollout.ended_ms.is_some())
 }
 
-fn state(view: &RolloutView) -> Option<&State> {
+fn state(view: &RolloutView) -> Option<&RolloutState> {
     view.rollout.as_ref().map(|rollout| &rollout.state)
 }
 
@@ -68,12 +68,12 @@ async fn one_failing_answer_is_a_hiccup_and_two_in_a_row_take_the_version_back()
     eventually("it was asked six times", async || (controller.heard().len() > 5).then_some(())).await;
     let view = until(&admin, |_| true).await;
     assert!(view.progress.bad.is_empty(), "never twice in a row");
-    assert_eq!(controller.heard().first().unwrap().body["figures"]["targets"], json!(2));
+    assert_eq!(controller.heard().first().unwrap().body["counts"]["targets"], json!(2));
 
     controller.say(Say::Json(bad));
     runs(&one, "v1").await;
     let view = until(&admin, |view| ended(view, "v2")).await;
-    assert_eq!(state(&view), Some(&State::RolledBack));
+    assert_eq!(state(&view), Some(&RolloutState::RolledBack));
     assert!(view.progress.bad.first().unwrap().reason.contains("orders fell by half"));
 }
 
@@ -96,7 +96,7 @@ async fn a_prometheus_query_takes_the_version_back_when_it_finds_something() {
     exporter.say(metric(7));
     runs(&one, "v2").await;
     let view = until(&admin, |view| ended(view, "v3")).await;
-    assert_eq!(state(&view), Some(&State::RolledBack));
+    assert_eq!(state(&view), Some(&RolloutState::RolledBack));
     let reason = &view.progress.bad.first().unwrap().reason;
     assert!(reason.contains("web_errors{") && reason.contains("is 7"), "{reason}");
 }
@@ -113,7 +113,7 @@ async fn a_monitor_that_is_gone_pauses_the_rollout_until_it_is_back() {
     prometheus.stop();
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     let reason = format!("could not connect to {}: ", prometheus.address);
-    let silent = |view: &RolloutView| matches!(state(view), Some(State::PausedMonitorSilent { reason: said }) if said.starts_with(&reason));
+    let silent = |view: &RolloutView| matches!(state(view), Some(RolloutState::PausedMonitorSilent { reason: said }) if said.starts_with(&reason));
     until(&admin, silent).await;
     prometheus.again().await;
     for node in [&one, &two] {
@@ -134,7 +134,7 @@ async fn a_query_that_does_not_judge_is_trouble_and_neither_good_nor_bad() {
         set_entity(&admin, monitored(prometheus.monitor(query))).await;
         let name = format!("v{}", number + 2);
         admin.start_rollout("default", "web", &version(&name)).await.unwrap();
-        let silent = |view: &RolloutView| matches!(state(view), Some(State::PausedMonitorSilent { reason: said }) if said.starts_with(reason));
+        let silent = |view: &RolloutView| matches!(state(view), Some(RolloutState::PausedMonitorSilent { reason: said }) if said.starts_with(reason));
         let view = until(&admin, silent).await;
         assert!(view.progress.bad.is_empty());
     }

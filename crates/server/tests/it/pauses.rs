@@ -6,7 +6,7 @@ use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::node::LabelChange;
 use bellwether_api::v1::pause::PauseSpec;
-use bellwether_api::v1::report::Health;
+use bellwether_api::v1::report::TargetHealth;
 
 use crate::harness::{Installation, Node, SOON, policy, problem, set_entity, until, version};
 
@@ -70,7 +70,7 @@ async fn a_pause_by_selector_holds_nodes_that_join_or_get_the_label_later_and_le
     // Nothing is told to them, and rollouts touch no pause.
     set_entity(&admin, policy("100%", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    until(&admin, |view| view.figures.targets == 2).await;
+    until(&admin, |view| view.counts.targets == 2).await;
     let said = why(&admin, "web-1").await;
     assert!(said.contains(&format!("it is {reason}; bellwether pause off disks")), "{said}");
     assert!(said.contains("pause off all-web"), "{said}");
@@ -78,7 +78,7 @@ async fn a_pause_by_selector_holds_nodes_that_join_or_get_the_label_later_and_le
     admin.delete_pause("default", "all-web").await.unwrap();
     told_to_rest(&two, None).await;
     let number = two.told("v1").await;
-    two.runs("v1", number, Health::Healthy).await;
+    two.runs("v1", number, TargetHealth::Healthy).await;
     told_to_rest(&one, Some(reason)).await;
     // A label that goes lets go of the node.
     label(&admin, "web-1", "zone", "a").await;

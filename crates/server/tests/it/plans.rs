@@ -3,7 +3,7 @@
 use bellwether_api::problem::Code;
 use bellwether_api::v1::plan::NewPlan;
 use bellwether_api::v1::policy::Policy;
-use bellwether_api::v1::report::Health;
+use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::rollout::NewRollout;
 
 use crate::harness::{Installation, policy, problem, set_entity, until, version};
@@ -17,7 +17,7 @@ async fn a_plan_says_what_would_happen_and_holds_until_the_world_moves() {
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for node in [&one, &two] {
         let number = node.told("v1").await;
-        node.runs("v1", number, Health::Healthy).await;
+        node.runs("v1", number, TargetHealth::Healthy).await;
     }
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
@@ -57,7 +57,7 @@ async fn a_plan_that_cannot_go_on_says_what_it_waits_for() {
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let number = node.told("v1").await;
-    node.runs("v1", number, Health::Healthy).await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
     let policy = Policy { needs: Some(vec!["2 of db".to_owned()]), ..Policy::default() };
     let asked = NewPlan { version: Some("v2".to_owned()), policy, ..NewPlan::default() };

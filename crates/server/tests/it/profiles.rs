@@ -6,7 +6,7 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::access::NewJoinToken;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec};
-use bellwether_api::v1::report::Health;
+use bellwether_api::v1::report::TargetHealth;
 use bellwether_api::v1::rollout::NewRollout;
 use proptest::prelude::*;
 use serde_json::json;
@@ -50,14 +50,17 @@ async fn every_change_is_a_revision_and_none_is_no_revision() {
     assert_eq!(again, (Code::NotFound, "could not find param \"b\" in profile web".to_owned()));
     let replaced = ProfileSpec { params: params(&[("c", 3)]), ..ProfileSpec::default() };
     assert_eq!(admin.set_profile("default", "web", &replaced).await.unwrap().revision, 3);
-    let history = admin.editions("default", "web").await.unwrap().items;
-    assert_eq!(history.iter().map(|edition| edition.revision).collect::<Vec<_>>(), [3, 2, 1]);
-    assert_eq!(admin.edition("default", "web", 1).await.unwrap(), one);
+    let history = admin.profile_revisions("default", "web").await.unwrap().items;
+    assert_eq!(
+        history.iter().map(|profile_revision| profile_revision.revision).collect::<Vec<_>>(),
+        [3, 2, 1]
+    );
+    assert_eq!(admin.profile_revision("default", "web", 1).await.unwrap(), one);
 
     // A deleted one is gone; one of its name goes on counting.
     admin.delete_profile("default", "web").await.unwrap();
     assert_eq!(problem(admin.profile("default", "web").await).0, Code::NotFound);
-    assert_eq!(problem(admin.edition("default", "web", 3).await).0, Code::NotFound);
+    assert_eq!(problem(admin.profile_revision("default", "web", 3).await).0, Code::NotFound);
     assert!(admin.profiles("default").await.unwrap().items.is_empty());
     let anew = admin.patch_profile("default", "web", &patch(&[("d", 4)], Some(0))).await.unwrap();
     assert_eq!((anew.revision, anew.params), (4, params(&[("d", 4)])));
@@ -122,26 +125,28 @@ async fn interleave(
 ) -> Result<(), TestCaseError> {
     let mut acknowledged = std::collections::BTreeMap::new();
     for round in rounds {
-        let seen = admin.profile("default", profile).await.map_or(0, |edition| edition.revision);
+        let seen =
+            admin.profile("default", profile).await.map_or(0, |profile_revision| profile_revision.revision);
         let calls = round.into_iter().map(|writer| {
             let patch = patch(&[("a", writer.value)], writer.insists.then_some(seen));
             async move { admin.patch_profile("default", profile, &patch).await }
         });
         for answer in futures_util::future::join_all(calls).await {
             match answer {
-                Ok(edition) => {
-                    let known = acknowledged.insert(edition.revision, edition.params.clone());
-                    prop_assert!(known.is_none_or(|known| known == edition.params));
+                Ok(profile_revision) => {
+                    let known =
+                        acknowledged.insert(profile_revision.revision, profile_revision.params.clone());
+                    prop_assert!(known.is_none_or(|known| known == profile_revision.params));
                 }
                 Err(error) => prop_assert_eq!(problem::<()>(Err(error)).0, Code::Conflict),
             }
         }
     }
-    let all = admin.editions("default", profile).await.unwrap().items;
-    let numbers: Vec<u64> = all.iter().rev().map(|edition| edition.revision).collect();
+    let all = admin.profile_revisions("default", profile).await.unwrap().items;
+    let numbers: Vec<u64> = all.iter().rev().map(|profile_revision| profile_revision.revision).collect();
     prop_assert_eq!(&numbers, &(1..=numbers.len() as u64).collect::<Vec<_>>());
-    for edition in all {
-        prop_assert_eq!(acknowledged.remove(&edition.revision), Some(edition.params));
+    for profile_revision in all {
+        prop_assert_eq!(acknowledged.remove(&profile_revision.revision), Some(profile_revision.params));
     }
     prop_assert!(acknowledged.is_empty());
     Ok(())
@@ -168,13 +173,13 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
         assert!(code == Code::Refused && detail.contains(says), "{asked}: {detail}");
     }
     // A node sees nothing of a profile before it is told to be at it.
-    assert_eq!(problem(node.client.edition("default", "web", 1).await).0, Code::NotFound);
+    assert_eq!(problem(node.client.profile_revision("default", "web", 1).await).0, Code::NotFound);
     let started = admin.start_rollout("default", "web", &newest()).await.unwrap();
     assert_eq!((started.version.as_str(), started.request), ("web@1", 1));
     let number = node.told("web@1").await;
-    assert_eq!(node.client.edition("default", "web", 1).await.unwrap().params, params(&[("a", 1)]));
-    assert_eq!(problem(node.client.edition("default", "other", 1).await).0, Code::NotFound);
-    node.runs("web@1", number, Health::Healthy).await;
+    assert_eq!(node.client.profile_revision("default", "web", 1).await.unwrap().params, params(&[("a", 1)]));
+    assert_eq!(problem(node.client.profile_revision("default", "other", 1).await).0, Code::NotFound);
+    node.runs("web@1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("web@1")).await;
 
     let refused = problem(admin.delete_profile("default", "web").await);
@@ -205,8 +210,8 @@ async fn a_node_of_another_namespace_sees_no_profile_of_this_one() {
     let joined = installation.client(Identity::Nobody).join(&request).await.unwrap();
     let stranger =
         installation.client(Identity::Node { certificate: joined.certificate, key: Secret::new(key) });
-    assert_eq!(problem(stranger.edition("default", "web", 1).await).0, Code::Forbidden);
-    assert_eq!(problem(stranger.edition("staging", "web", 1).await).0, Code::NotFound);
+    assert_eq!(problem(stranger.profile_revision("default", "web", 1).await).0, Code::Forbidden);
+    assert_eq!(problem(stranger.profile_revision("staging", "web", 1).await).0, Code::NotFound);
 }
 
 #[tokio::test]
@@ -226,7 +231,7 @@ async fn what_is_asked_for_while_it_would_be_forgotten_is_either_kept_or_refused
             admin.start_rollout("default", "web", &asked)
         );
         written.unwrap();
-        let there = admin.edition("default", "web", oldest).await.is_ok();
+        let there = admin.profile_revision("default", "web", oldest).await.is_ok();
         match started {
             Ok(started) => assert!(there, "{} was started and is gone", started.version),
             Err(error) => assert_eq!(problem::<()>(Err(error)).0, Code::Refused),
@@ -244,13 +249,13 @@ async fn revisions_in_use_are_kept_however_old_and_the_others_go() {
     set_entity_of(&installation, "web").await;
     admin.start_rollout("default", "web", &version("web@2")).await.unwrap();
     let number = node.told("web@2").await;
-    node.runs("web@2", number, Health::Healthy).await;
+    node.runs("web@2", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("web@2")).await;
     for value in 3..=70 {
         admin.patch_profile("default", "web", &patch(&[("a", value)], None)).await.unwrap();
     }
-    let kept = admin.editions("default", "web").await.unwrap().items;
-    let kept: Vec<u64> = kept.iter().rev().map(|edition| edition.revision).collect();
+    let kept = admin.profile_revisions("default", "web").await.unwrap().items;
+    let kept: Vec<u64> = kept.iter().rev().map(|profile_revision| profile_revision.revision).collect();
     assert_eq!((kept[0], kept[1], *kept.last().unwrap()), (2, 7, 70));
     let gone = problem(admin.start_rollout("default", "web", &version("web@1")).await);
     assert!(gone.1.contains("profile web has revisions 2 to 70"), "{gone:?}");
@@ -289,7 +294,7 @@ async fn an_action_gets_a_number_and_is_neither_taken_back_nor_tried_again() {
         assert!(number > last, "{number} after {last}");
         last = number;
         let number = node.told(&started.version).await;
-        node.runs(&started.version, number, Health::Healthy).await;
+        node.runs(&started.version, number, TargetHealth::Healthy).await;
         until(&admin, |view| view.progress.last_known_good.as_deref() == Some(&started.version)).await;
     }
     for verb in ["undo", "retry"] {

@@ -1,8 +1,8 @@
 //! One thread through the whole control plane: nodes that report over TLS, and rollouts that follow.
 
 use bellwether_api::v1::evidence::Evidence;
-use bellwether_api::v1::report::Health;
-use bellwether_api::v1::rollout::State;
+use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::rollout::RolloutState;
 use std::time::Duration;
 
 use crate::harness::{Installation, policy, set_entity, until, version};
@@ -17,21 +17,21 @@ async fn a_good_version_becomes_known_good_and_a_bad_one_is_taken_back() {
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     for node in [&one, &two] {
         let number = node.told("v1").await;
-        node.runs("v1", number, Health::Healthy).await;
+        node.runs("v1", number, TargetHealth::Healthy).await;
     }
     let view = until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
-    assert_eq!(view.figures.succeeded, 2);
+    assert_eq!(view.counts.succeeded, 2);
 
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     let number = one.told("v2").await;
     let evidence = Evidence { summary: "check http failing: status 500".to_owned(), ..Evidence::default() };
-    one.runs("v2", number, Health::Failing { evidence }).await;
+    one.runs("v2", number, TargetHealth::Failing { evidence }).await;
     let number = one.told("v1").await;
-    one.runs("v1", number, Health::Healthy).await;
+    one.runs("v1", number, TargetHealth::Healthy).await;
     let view =
         until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
     let rollout = view.rollout.unwrap();
-    assert_eq!(rollout.state, State::RolledBack);
+    assert_eq!(rollout.state, RolloutState::RolledBack);
     assert_eq!(view.progress.bad.last().unwrap().version, "v2");
     assert_eq!(rollout.failures.first().unwrap().evidence.summary, "check http failing: status 500");
     let told = admin.node("default", "web-2").await.unwrap().told;
@@ -55,13 +55,13 @@ async fn nothing_is_decided_or_written_while_nothing_changes() {
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let number = node.told("v1").await;
-    node.runs("v1", number, Health::Healthy).await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
-    node.runs("v1", number, Health::Healthy).await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
     let revision = admin.entities("default").await.unwrap().revision;
     // A hanging sync that runs out is a heartbeat: it opens and ends a session and must write nothing.
     node.client.sync("default", "web-1", (999, None), Duration::from_millis(300)).await.unwrap();
-    node.runs("v1", number, Health::Healthy).await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
     assert_eq!(admin.entities("default").await.unwrap().revision, revision);
 }
 
@@ -96,7 +96,7 @@ async fn removing_an_entity_leaves_no_records_and_no_orders() {
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let number = node.told("v1").await;
-    node.runs("v1", number, Health::Healthy).await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
     admin.delete_entity("default", "web").await.unwrap();
     assert!(admin.current_rollout("default", "web", None, Duration::ZERO).await.is_err());

@@ -3,7 +3,7 @@
 use bellwether_api::client::{CallError, Client, Identity};
 use bellwether_api::paths::is_fleet_lock;
 use bellwether_api::problem::Code;
-use bellwether_core::access::Need;
+use bellwether_core::access::RequiredAccess;
 use http::Method;
 use serde_json::Value;
 
@@ -58,14 +58,14 @@ async fn every_route_refuses_every_identity_that_it_does_not_need() {
         let path = path.replace("{category}", "x").replace("{token}", "none");
         for (who, client) in &identities {
             let allowed = match route.need {
-                Need::Open => true,
-                Need::Read => matches!(*who, "viewer" | "operator"),
-                Need::Operate => *who == "operator",
-                Need::Administer => false,
-                Need::OwnNode => *who == "own node",
-                Need::OwnNodeOrRead => matches!(*who, "own node" | "viewer" | "operator"),
-                Need::NodeOrRead => *who != "nobody",
-                Need::OwnNodeOrOperate => matches!(*who, "own node" | "operator"),
+                RequiredAccess::Open => true,
+                RequiredAccess::Read => matches!(*who, "viewer" | "operator"),
+                RequiredAccess::Operate => *who == "operator",
+                RequiredAccess::Administer => false,
+                RequiredAccess::OwnNode => *who == "own node",
+                RequiredAccess::OwnNodeOrRead => matches!(*who, "own node" | "viewer" | "operator"),
+                RequiredAccess::NodeOrRead => *who != "nobody",
+                RequiredAccess::OwnNodeOrOperate => matches!(*who, "own node" | "operator"),
             };
             if allowed && (path.ends_with("/stream") || path.ends_with("/sync")) {
                 continue;

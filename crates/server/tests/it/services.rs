@@ -5,32 +5,32 @@ use std::time::Duration;
 
 use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::offers::{Offer, Offers};
-use bellwether_api::v1::service::{CatalogueChange, CatalogueUpdate};
+use bellwether_api::v1::registrations::{ServiceRegistration, ServiceRegistrations};
+use bellwether_api::v1::service::{self, CatalogueUpdate};
 use bellwether_core::catalogue::Catalogue;
-use bellwether_core::catalogue::log::Change;
+use bellwether_core::catalogue::log::CatalogueChange;
 
 use crate::harness::{Installation, Node, SOON, policy, problem, set_entity, version};
 
-fn offers(node: &Node, instances: &[(&str, &str)]) -> Offers {
-    let offer = |(service, level): &(&str, &str)| Offer {
+fn registrations(node: &Node, instances: &[(&str, &str)]) -> ServiceRegistrations {
+    let registration = |(service, level): &(&str, &str)| ServiceRegistration {
         service: (*service).to_owned(),
         name: "one".to_owned(),
         port: Some(80),
         level: (*level).to_owned(),
         reason: if *level == "passing" { String::new() } else { "check web: refused".to_owned() },
-        ..Offer::default()
+        ..ServiceRegistration::default()
     };
     let address = "10.0.0.7".parse().unwrap();
-    Offers {
+    ServiceRegistrations {
         node: node.name.clone(),
         addresses: BTreeMap::from([("eth0".to_owned(), vec![address])]),
-        instances: instances.iter().map(offer).collect(),
+        instances: instances.iter().map(registration).collect(),
     }
 }
 
-async fn offer(node: &Node, instances: &[(&str, &str)]) {
-    node.client.offer("default", &offers(node, instances)).await.unwrap();
+async fn registration(node: &Node, instances: &[(&str, &str)]) {
+    node.client.registration("default", &registrations(node, instances)).await.unwrap();
 }
 
 /// A node's hanging request, for the catalogue alone.
@@ -63,8 +63,8 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
     two.client.report("default", &two.empty_report()).await.unwrap();
     let first = tokio::time::timeout(SOON, sync(&one, 0, Duration::from_secs(2))).await.unwrap();
     assert!(first.is_none_or(|update| update.changes.is_empty()), "nothing was offered yet");
-    offer(&one, &[("web", "passing"), ("db", "failing")]).await;
-    offer(&two, &[("web", "warning")]).await;
+    registration(&one, &[("web", "passing"), ("db", "failing")]).await;
+    registration(&two, &[("web", "warning")]).await;
     // Nodes that never held a session are not heard from; one short sync is a session.
     drop(sync(&two, 0, Duration::from_millis(1)).await);
     until(&admin, "web", 2, 2).await;
@@ -77,11 +77,12 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
         admin.services("default", None).await.unwrap().items.into_iter().map(|s| s.name).collect();
     assert_eq!(names, ["db", "web"]);
 
-    offer(&one, &[("web", "passing")]).await;
+    registration(&one, &[("web", "passing")]).await;
     until(&admin, "db", 0, 0).await;
     admin.decommission_node("default", "web-2", "old").await.unwrap();
     until(&admin, "web", 1, 1).await;
-    let (code, _) = problem(two.client.offer("default", &offers(&two, &[("web", "passing")])).await);
+    let (code, _) =
+        problem(two.client.registration("default", &registrations(&two, &[("web", "passing")])).await);
     assert!(matches!(code, Code::NotFound | Code::Unauthenticated | Code::Forbidden), "{code:?}");
 
     installation.restart().await;
@@ -107,7 +108,7 @@ async fn a_silent_nodes_instances_do_not_serve_until_it_is_heard_from() {
     let node = installation.node("web-1").await;
     node.client.report("default", &node.empty_report()).await.unwrap();
     drop(sync(&node, 0, Duration::from_millis(1)).await);
-    offer(&node, &[("web", "passing")]).await;
+    registration(&node, &[("web", "passing")]).await;
     until(&admin, "web", 1, 1).await;
     until(&admin, "web", 1, 0).await;
     let view = admin.service("default", "web", None, Duration::ZERO).await.unwrap();
@@ -130,29 +131,31 @@ async fn a_copy_hears_of_every_change_and_of_nothing_else() {
             copy = Catalogue::default();
         }
         for change in update.changes.clone() {
-            copy.take(&Change::try_from(change).unwrap());
+            copy.take(&CatalogueChange::try_from(change).unwrap());
         }
         index = update.index;
         let functional = copy.service(&"web".parse().unwrap()).map_or(0, |service| service.functional());
         (functional, index)
     };
-    offer(&one, &[("web", "passing")]).await;
+    registration(&one, &[("web", "passing")]).await;
     let (functional, seen) = take(sync(&two, 0, SOON).await.unwrap());
     assert_eq!(functional, 1);
     // A request that hangs is answered as soon as something changes.
     let hanging = sync(&two, seen, SOON);
     let change = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        offer(&one, &[("web", "failing")]).await;
+        registration(&one, &[("web", "failing")]).await;
     };
     let (update, ()) = tokio::join!(hanging, change);
     let update = update.unwrap();
     assert!(!update.whole && update.changes.len() == 1, "only what changed travels: {update:?}");
-    assert!(matches!(update.changes.first(), Some(CatalogueChange::Put { service, .. }) if service == "web"));
+    assert!(
+        matches!(update.changes.first(), Some(service::CatalogueChange::Put { service, .. }) if service == "web")
+    );
     let (functional, seen) = take(update);
     assert_eq!(functional, 0);
     // The same once more is no change, and what does not concern the catalogue wakes nobody.
-    offer(&one, &[("web", "failing")]).await;
+    registration(&one, &[("web", "failing")]).await;
     assert_eq!(sync(&two, seen, Duration::from_millis(100)).await, None);
     // A server that restarts sends nothing again.
     installation.restart().await;
@@ -168,37 +171,43 @@ async fn a_copy_hears_of_every_change_and_of_nothing_else() {
 async fn an_offer_that_makes_no_sense_is_refused_with_its_place() {
     let installation = Installation::new().await;
     let node = installation.node("web-1").await;
-    let good = offers(&node, &[("web", "passing")]);
-    let with = |change: fn(&mut Offers)| {
-        let mut offers = good.clone();
-        change(&mut offers);
-        offers
+    let good = registrations(&node, &[("web", "passing")]);
+    let with = |change: fn(&mut ServiceRegistrations)| {
+        let mut registrations = good.clone();
+        change(&mut registrations);
+        registrations
     };
-    let first = |change: fn(&mut Offer)| {
-        let mut offers = good.clone();
-        change(offers.instances.first_mut().unwrap());
-        offers
+    let first = |change: fn(&mut ServiceRegistration)| {
+        let mut registrations = good.clone();
+        change(registrations.instances.first_mut().unwrap());
+        registrations
     };
     for (bad, place) in [
-        (first(|offer| offer.service = "Web".to_owned()), "instances[0].service"),
-        (first(|offer| offer.level = "critical".to_owned()), "instances[0].level"),
-        (first(|offer| drop(offer.meta.insert("a".to_owned(), "x".repeat(513)))), "instances[0].meta"),
-        (first(|offer| offer.tags = (0..65).map(|n| format!("t{n}")).collect()), "instances[0].tags"),
-        (first(|offer| offer.reason = "two\nlines".to_owned()), "instances[0].reason"),
+        (first(|registration| registration.service = "Web".to_owned()), "instances[0].service"),
+        (first(|registration| registration.level = "critical".to_owned()), "instances[0].level"),
         (
-            with(|offers| offers.instances.extend(offers.instances.clone())),
+            first(|registration| drop(registration.meta.insert("a".to_owned(), "x".repeat(513)))),
+            "instances[0].meta",
+        ),
+        (
+            first(|registration| registration.tags = (0..65).map(|n| format!("t{n}")).collect()),
+            "instances[0].tags",
+        ),
+        (first(|registration| registration.reason = "two\nlines".to_owned()), "instances[0].reason"),
+        (
+            with(|registrations| registrations.instances.extend(registrations.instances.clone())),
             "instances[1]: web/one is there twice",
         ),
-        (with(|offers| drop(offers.addresses.insert("a/b".to_owned(), vec![]))), "addresses"),
+        (with(|registrations| drop(registrations.addresses.insert("a/b".to_owned(), vec![]))), "addresses"),
     ] {
-        let (code, detail) = problem(node.client.offer("default", &bad).await);
+        let (code, detail) = problem(node.client.registration("default", &bad).await);
         assert_eq!(code, Code::Invalid, "{detail}");
         assert!(detail.contains(place), "{detail}");
     }
-    let other = Offers { node: "web-2".to_owned(), ..good.clone() };
-    let (code, _) = problem(node.client.offer("default", &other).await);
+    let other = ServiceRegistrations { node: "web-2".to_owned(), ..good.clone() };
+    let (code, _) = problem(node.client.registration("default", &other).await);
     assert_eq!(code, Code::Forbidden, "each for itself");
-    let (code, _) = problem(installation.admin().offer("default", &good).await);
+    let (code, _) = problem(installation.admin().registration("default", &good).await);
     assert_eq!(code, Code::Forbidden, "only the node itself");
 }
 
@@ -209,7 +218,7 @@ async fn a_cordoned_node_is_told_nothing_new_and_a_drained_one_serves_nobody_els
     let node = installation.node("web-1").await;
     node.client.report("default", &node.empty_report()).await.unwrap();
     drop(sync(&node, 0, Duration::from_millis(1)).await);
-    offer(&node, &[("web", "passing")]).await;
+    registration(&node, &[("web", "passing")]).await;
     until(&admin, "web", 1, 1).await;
 
     admin.cordon_node("default", "web-1", "a noisy disk", false).await.unwrap();

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use bellwether_api::client::{Access, Client, Identity, Known};
+use bellwether_api::client::{Access, Client, Identity, NodeKnowledge};
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::report::Health;
-use bellwether_api::v1::server::InPlace;
+use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::server::LiveServers;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
-use bellwether_server::rules::Rules;
+use bellwether_server::hook_rules::HookRules;
 use bellwether_server::run::{Server, init};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{EtcdSettings, Op, Store, Txn};
@@ -26,7 +26,7 @@ pub(crate) async fn two(etcd: &TestEtcd, dir: &std::path::Path) -> ([Config; 2],
         config.data_dir = dir.join(name);
         config.listen = "127.0.0.1:0".parse().unwrap();
         config.name = name.parse().unwrap();
-        config.rules = Rules::of(true);
+        config.rules = HookRules::of(true);
         config.etcd = Some(Etcd {
             endpoints: store.endpoints.clone(),
             prefix: String::from_utf8(store.prefix.to_vec()).unwrap(),
@@ -93,7 +93,7 @@ async fn a_server_that_stops_hands_over_and_the_next_goes_on_with_the_same_time(
     first.stop().await.unwrap();
     let after = leads(&two, "cp-2").await;
     assert!(after > before, "{after} {before}");
-    node.runs("v1", number, Health::Healthy).await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
     until(&two, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
     let plane = two.control_plane().await.unwrap();
     assert_eq!(plane.servers.len(), 1, "{plane:?}");
@@ -115,9 +115,9 @@ async fn a_server_that_stops_lets_its_agents_go_once_another_one_leads() {
     let (held, stopping) = tokio::sync::oneshot::channel();
     let agent = async {
         // The first answer says that it is heard there; the second hangs until the server stops.
-        hangs.sync("default", "web-1", Known::default(), Duration::from_millis(1)).await.unwrap();
+        hangs.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
         held.send(()).unwrap();
-        let answer = hangs.sync("default", "web-1", Known::default(), Duration::from_secs(60)).await;
+        let answer = hangs.sync("default", "web-1", NodeKnowledge::default(), Duration::from_secs(60)).await;
         (answer, two.control_plane().await.unwrap().leader.unwrap().server)
     };
     let server = async {
@@ -138,10 +138,11 @@ async fn a_node_is_told_of_the_servers_in_place_when_it_does_not_know_them_and_o
     let node = installation.node("web-1").await;
     node.client.report("default", &node.empty_report()).await.unwrap();
     let ask = async |tag: Option<&str>| {
-        let known = Known { servers: tag.map(str::to_owned), ..Known::default() };
+        let known = NodeKnowledge { servers: tag.map(str::to_owned), ..NodeKnowledge::default() };
         node.client.sync("default", "web-1", known, Duration::from_millis(1)).await.unwrap().servers
     };
-    let names = |told: &InPlace| told.servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>();
+    let names =
+        |told: &LiveServers| told.servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>();
     let alone = ask(Some("")).await.unwrap();
     assert_eq!(names(&alone), ["cp-1"]);
     assert_eq!(alone.servers[0].address, address);
@@ -165,7 +166,7 @@ async fn a_node_is_told_of_the_servers_in_place_when_it_does_not_know_them_and_o
     assert_eq!(both.servers[1].address, format!("https://{}", second.address));
     // Whoever was told of another server is the same node there, and calls it with TLS or not at all.
     let there = node.client.towards(&both.servers[1].address).unwrap();
-    there.sync("default", "web-1", Known::default(), Duration::from_millis(1)).await.unwrap();
+    there.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
     let refused = node.client.towards("http://127.0.0.1:7420").unwrap_err().to_string();
     assert!(refused.contains("does not start with https://"), "{refused}");
     second.stop().await.unwrap();

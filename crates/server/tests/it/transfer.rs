@@ -1,11 +1,11 @@
 //! Everything that is kept, carried over into another store and into a file: nothing is lost, nothing is written over.
 
 use bellwether_api::v1::profile::ProfileSpec;
-use bellwether_api::v1::report::Health;
+use bellwether_api::v1::report::TargetHealth;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::etcd::Etcd;
-use bellwether_server::rules::Rules;
+use bellwether_server::hook_rules::HookRules;
 use bellwether_server::run::Server;
 use bellwether_server::transfer::{TransferError, backup, migrate::migrate};
 use bellwether_store::testing::etcd::TestEtcd;
@@ -19,7 +19,7 @@ async fn at_work(installation: &Installation) -> crate::harness::Node {
     let node = installation.node("web-1").await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let number = node.told("v1").await;
-    node.runs("v1", number, Health::Healthy).await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
     let spec = ProfileSpec { params: [("a".to_owned(), 1.into())].into(), ..ProfileSpec::default() };
     admin.set_profile("default", "shared", &spec).await.unwrap();
@@ -67,12 +67,12 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
     let gone = Server::start(&installation.config, Clock::system()).await.unwrap_err();
     assert!(gone.to_string().contains("have gone to etcd"), "{gone}");
     installation.config.etcd = Some(settings(&etcd));
-    installation.config.rules = Rules::of(true);
+    installation.config.rules = HookRules::of(true);
     installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
     let node = installation.node_again(node);
     installation.admin().start_rollout("default", "web", &version("v2")).await.unwrap();
     let number = node.told("v2").await;
-    node.runs("v2", number, Health::Healthy).await;
+    node.runs("v2", number, TargetHealth::Healthy).await;
     until(&installation.admin(), |view| view.progress.last_known_good.as_deref() == Some("v2")).await;
     let after = node.client.sync("default", "web-1", (0, None), std::time::Duration::ZERO).await.unwrap();
     let (before, after) = (before.order.unwrap(), after.order.unwrap());

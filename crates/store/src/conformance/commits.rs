@@ -1,11 +1,11 @@
 //! Laws of compare-and-commit.
 
-use super::{Subject, commit, commit_if, delete, put, value};
-use crate::{Compare, Outcome, Revision};
+use super::{StoreUnderTest, commit, commit_if, delete, put, value};
+use crate::{CommitOutcome, Compare, Revision};
 
 /// Revisions start at 0 and each commit adds exactly 1, however many keys it changes. (In an etcd that others write
 /// to, each commit adds at least 1.)
-pub async fn a_commit_counts_one_revision(make: impl AsyncFn() -> Subject) {
+pub async fn a_commit_counts_one_revision(make: impl AsyncFn() -> StoreUnderTest) {
     let subject = make().await;
     assert_eq!(commit(&subject.store, [put("a", "1")]).await, Revision(1));
     assert_eq!(commit(&subject.store, [put("a", "2"), put("b", "2"), put("c", "2")]).await, Revision(2));
@@ -15,7 +15,7 @@ pub async fn a_commit_counts_one_revision(make: impl AsyncFn() -> Subject) {
 }
 
 /// Each compare holds exactly when it says so.
-pub async fn every_compare_is_weighed(make: impl AsyncFn() -> Subject) {
+pub async fn every_compare_is_weighed(make: impl AsyncFn() -> StoreUnderTest) {
     let subject = make().await;
     commit(&subject.store, [put("a", "1")]).await;
     commit(&subject.store, [put("a", "2")]).await;
@@ -28,15 +28,18 @@ pub async fn every_compare_is_weighed(make: impl AsyncFn() -> Subject) {
     let absent = |key: &'static str| Compare::Absent { key: key.into() };
     let good =
         [absent("b"), modified("a", 2), created("a", 1), holds("a", "2"), modified("b", 0), created("b", 0)];
-    assert_eq!(commit_if(&subject.store, good, []).await, Outcome::Committed(Revision(2)));
+    assert_eq!(commit_if(&subject.store, good, []).await, CommitOutcome::Committed(Revision(2)));
     let bad =
         [absent("a"), modified("a", 1), created("a", 2), holds("a", "1"), modified("b", 1), holds("b", "")];
     let failed = (0..bad.len()).collect();
-    assert_eq!(commit_if(&subject.store, bad, []).await, Outcome::Conflict { revision: Revision(2), failed });
+    assert_eq!(
+        commit_if(&subject.store, bad, []).await,
+        CommitOutcome::Conflict { revision: Revision(2), failed }
+    );
 }
 
 /// One compare of several fails: it is named, and no change is made.
-pub async fn a_failed_compare_changes_nothing(make: impl AsyncFn() -> Subject) {
+pub async fn a_failed_compare_changes_nothing(make: impl AsyncFn() -> StoreUnderTest) {
     let subject = make().await;
     commit(&subject.store, [put("a", "1")]).await;
     let compares = [
@@ -45,13 +48,13 @@ pub async fn a_failed_compare_changes_nothing(make: impl AsyncFn() -> Subject) {
         Compare::Absent { key: "b".into() },
     ];
     let outcome = commit_if(&subject.store, compares, [put("a", "2"), put("b", "2")]).await;
-    assert_eq!(outcome, Outcome::Conflict { revision: Revision(1), failed: vec![1] });
+    assert_eq!(outcome, CommitOutcome::Conflict { revision: Revision(1), failed: vec![1] });
     assert_eq!(value(&subject.store, "a").await.as_deref(), Some("1"));
     assert_eq!(value(&subject.store, "b").await, None);
 }
 
 /// No operations, or only deletes of absent keys: the compares are answered, the revision stays.
-pub async fn a_transaction_that_changes_nothing_is_no_commit(make: impl AsyncFn() -> Subject) {
+pub async fn a_transaction_that_changes_nothing_is_no_commit(make: impl AsyncFn() -> StoreUnderTest) {
     let subject = make().await;
     assert_eq!(commit(&subject.store, []).await, Revision(0));
     assert_eq!(commit(&subject.store, [delete("a")]).await, Revision(0));
@@ -64,7 +67,7 @@ pub async fn a_transaction_that_changes_nothing_is_no_commit(make: impl AsyncFn(
 }
 
 /// A key that was deleted and put again has a new `created`.
-pub async fn a_key_made_again_is_created_again(make: impl AsyncFn() -> Subject) {
+pub async fn a_key_made_again_is_created_again(make: impl AsyncFn() -> StoreUnderTest) {
     let subject = make().await;
     commit(&subject.store, [put("a", "1")]).await;
     commit(&subject.store, [delete("a")]).await;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Subject, commit, commit_if, next, put, told, value};
-use crate::{LeaseId, MAX_TTL, Op, Outcome, Range, Refusal, Revision, Store, StoreError, Txn};
+use super::{StoreUnderTest, commit, commit_if, next, put, told, value};
+use crate::{CommitOutcome, LeaseId, MAX_TTL, Op, Range, Refusal, Revision, Store, StoreError, Txn};
 
 const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(3_600);
@@ -12,13 +12,13 @@ fn bound(key: &str, lease: LeaseId) -> Op {
     Op::Put { key: key.to_owned().into(), value: "held".into(), lease: Some(lease) }
 }
 
-async fn put_bound(store: &Store, key: &str, lease: LeaseId) -> Result<Outcome, StoreError> {
+async fn put_bound(store: &Store, key: &str, lease: LeaseId) -> Result<CommitOutcome, StoreError> {
     store.commit(Txn { compares: vec![], ops: vec![bound(key, lease)] }).await
 }
 
 /// All keys of a lease that ran out go in one commit; a lease that is kept alive stays.
-pub async fn a_lease_that_is_not_kept_alive_deletes_its_keys_at_once(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_lease_that_is_not_kept_alive_deletes_its_keys_at_once(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let (kept, left) = (store.grant(LONG).await.unwrap(), store.grant(SHORT).await.unwrap());
     commit(&store, [bound("left/1", left), bound("left/2", left), bound("kept", kept), put("free", "1")])
         .await;
@@ -35,8 +35,8 @@ pub async fn a_lease_that_is_not_kept_alive_deletes_its_keys_at_once(make: impl 
 }
 
 /// Revoking deletes every key of the lease in one commit, more than a transaction could.
-pub async fn a_revoked_lease_deletes_its_keys_at_once(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_revoked_lease_deletes_its_keys_at_once(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let lease = store.grant(LONG).await.unwrap();
     for round in 0..3 {
         let ops: Vec<_> = (0..100).map(|n| bound(&format!("{round}/{n:02}"), lease)).collect();
@@ -55,8 +55,8 @@ pub async fn a_revoked_lease_deletes_its_keys_at_once(make: impl AsyncFn() -> Su
 }
 
 /// A lease that has ended, or never was, can be used for nothing; the refusal changes nothing.
-pub async fn an_ended_lease_is_gone(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn an_ended_lease_is_gone(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let lease = store.grant(LONG).await.unwrap();
     store.revoke(lease).await.unwrap();
     for gone in [lease, LeaseId(987_654_321)] {
@@ -69,8 +69,8 @@ pub async fn an_ended_lease_is_gone(make: impl AsyncFn() -> Subject) {
 }
 
 /// The last put of a key says which lease it is bound to.
-pub async fn a_put_decides_the_binding_of_its_key(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_put_decides_the_binding_of_its_key(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let (first, second) = (store.grant(LONG).await.unwrap(), store.grant(LONG).await.unwrap());
     commit(&store, [bound("freed", first), bound("moved", first), bound("stays", first)]).await;
     commit(&store, [put("freed", "1"), bound("moved", second)]).await;
@@ -82,12 +82,12 @@ pub async fn a_put_decides_the_binding_of_its_key(make: impl AsyncFn() -> Subjec
     store.revoke(second).await.unwrap();
     assert_eq!(value(&store, "moved").await, None);
     let again = commit_if(&store, [], [put("stays", "2")]).await;
-    assert_eq!(again, Outcome::Committed(Revision(5)));
+    assert_eq!(again, CommitOutcome::Committed(Revision(5)));
 }
 
 /// A lease of no time, or of more than can be meant, is refused.
-pub async fn a_lease_time_has_limits(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_lease_time_has_limits(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     for ttl in [Duration::ZERO, MAX_TTL + Duration::from_secs(1), Duration::MAX] {
         assert_eq!(store.grant(ttl).await, Err(StoreError::Refused(Refusal::Ttl { ttl })));
     }

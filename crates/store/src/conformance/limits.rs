@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Subject, commit, delete, put};
-use crate::{Compare, Limit, MAX_OPS, MAX_TXN_BYTES, Op, Outcome, Range, Refusal, Revision, StoreError, Txn};
+use super::{StoreUnderTest, commit, delete, put};
+use crate::{
+    CommitOutcome, Compare, Limit, MAX_OPS, MAX_TXN_BYTES, Op, Range, Refusal, Revision, StoreError, Txn,
+};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -22,8 +24,8 @@ fn large(bytes: usize) -> Op {
 }
 
 /// A transaction over a limit is refused with the limit and the numbers.
-pub async fn what_is_too_large_is_named(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn what_is_too_large_is_named(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let refused = async |compares, ops| store.commit(Txn { compares, ops }).await.unwrap_err();
     let many = MAX_OPS + 1;
     let too = |limit, found, most| StoreError::TooLarge { limit, found, most };
@@ -38,8 +40,8 @@ pub async fn what_is_too_large_is_named(make: impl AsyncFn() -> Subject) {
 }
 
 /// Empty keys, a key twice and empty pages are refused, and nothing is changed.
-pub async fn what_makes_no_sense_is_refused(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn what_makes_no_sense_is_refused(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let refused = async |compares, ops| store.commit(Txn { compares, ops }).await.unwrap_err();
     let empty = StoreError::Refused(Refusal::EmptyKey);
     assert_eq!(refused(vec![], vec![put("a", "1"), put("", "1")]).await, empty);
@@ -54,18 +56,18 @@ pub async fn what_makes_no_sense_is_refused(make: impl AsyncFn() -> Subject) {
 }
 
 /// What is exactly at the limits is taken whole.
-pub async fn the_largest_transaction_is_taken(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn the_largest_transaction_is_taken(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let outcome = store.commit(Txn { compares: absences(MAX_OPS), ops: puts(MAX_OPS) }).await.unwrap();
-    assert_eq!(outcome, Outcome::Committed(Revision(1)));
+    assert_eq!(outcome, CommitOutcome::Committed(Revision(1)));
     assert_eq!(commit(&store, [large(MAX_TXN_BYTES - 1)]).await, Revision(2));
     let entry = store.get("k".into()).await.unwrap().unwrap();
     assert_eq!(entry.value.len(), MAX_TXN_BYTES - 1);
 }
 
 /// A closed store answers "closed", never "absent".
-pub async fn a_closed_store_says_so(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_closed_store_says_so(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let lease = store.grant(HOUR).await.unwrap();
     commit(&store, [put("a", "1")]).await;
     store.close().await;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bellwether_rt::tasks::Tasks;
 
-use super::{BOUND, Subject, commit, commit_if, dump, next, put, soon, text, value};
-use crate::{Compare, Outcome, Range, Revision, Store};
+use super::{BOUND, StoreUnderTest, commit, commit_if, dump, next, put, soon, text, value};
+use crate::{CommitOutcome, Compare, Range, Revision, Store};
 
 const WRITERS: u64 = 8;
 const ROUNDS: u64 = 25;
@@ -27,18 +27,18 @@ where
 }
 
 /// Of all writers that compare with the same revision, exactly one commits.
-pub async fn of_many_writers_one_wins_each_round(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn of_many_writers_one_wins_each_round(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     for round in 0..ROUNDS {
         let base = Revision(round);
         let wins = race(&store, move |store: Store, writer| async move {
             let compare = Compare::Modified { key: "k".into(), revision: base };
             match commit_if(&store, [compare], [put("k", &writer.to_string())]).await {
-                Outcome::Committed(revision) => {
+                CommitOutcome::Committed(revision) => {
                     assert_eq!(revision, base.next());
                     1
                 }
-                Outcome::Conflict { revision, failed } => {
+                CommitOutcome::Conflict { revision, failed } => {
                     assert_eq!((revision, failed), (base.next(), vec![0]));
                     0
                 }
@@ -50,8 +50,8 @@ pub async fn of_many_writers_one_wins_each_round(make: impl AsyncFn() -> Subject
 }
 
 /// Read, add one, commit if unchanged, else again: no addition is lost.
-pub async fn a_counter_counts_every_writer(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_counter_counts_every_writer(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     commit(&store, [put("n", "0")]).await;
     race(&store, |store: Store, _| async move {
         let mut added = 0;
@@ -60,7 +60,7 @@ pub async fn a_counter_counts_every_writer(make: impl AsyncFn() -> Subject) {
             let count: u64 = text(&entry.value).parse().unwrap();
             let compare = Compare::Modified { key: "n".into(), revision: entry.modified };
             let outcome = commit_if(&store, [compare], [put("n", &(count + 1).to_string())]).await;
-            added += u64::from(matches!(outcome, Outcome::Committed(_)));
+            added += u64::from(matches!(outcome, CommitOutcome::Committed(_)));
         }
         added
     })
@@ -69,8 +69,8 @@ pub async fn a_counter_counts_every_writer(make: impl AsyncFn() -> Subject) {
 }
 
 /// Under many writers every watcher sees each revision once, in order, and ends with the state.
-pub async fn watchers_agree_with_the_state(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn watchers_agree_with_the_state(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let mut watches = Vec::new();
     for _ in 0..3 {
         watches.push(store.watch(Range::all(), Revision(0)).await.unwrap());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Subject, commit, delete, dump, next, put, text};
+use super::{StoreUnderTest, commit, delete, dump, next, put, text};
 use crate::{Keys, MAX_PAGE_BYTES, Op, Page, Range, Revision, StoreError};
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -12,8 +12,8 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// A page names its revision, and reading at that revision gives the same page for ever after.
-pub async fn a_page_shows_one_moment(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_page_shows_one_moment(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     commit(&store, [put("a", "1"), put("b", "1")]).await;
     let page = store.list(Range::all(), None, 10).await.unwrap();
     assert_eq!(page.revision, Revision(1));
@@ -30,8 +30,8 @@ pub async fn a_page_shows_one_moment(make: impl AsyncFn() -> Subject) {
 }
 
 /// Pages read at one revision join to the whole of that moment, whatever is written between them.
-pub async fn pages_join_to_the_whole(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn pages_join_to_the_whole(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let keys: Vec<_> = (0..25).map(|n| format!("k{n:02}")).collect();
     for key in &keys {
         commit(&store, [put(key, "old")]).await;
@@ -51,8 +51,8 @@ pub async fn pages_join_to_the_whole(make: impl AsyncFn() -> Subject) {
 }
 
 /// A range holds its start, not its end; `more` is true only if there is more.
-pub async fn a_range_has_sharp_edges(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_range_has_sharp_edges(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let keys: [&[u8]; 6] = [b"a", b"a\0", b"a\xff", b"b", b"\xff", b"\xff\xff"];
     let ops: Vec<_> = keys
         .iter()
@@ -74,8 +74,8 @@ pub async fn a_range_has_sharp_edges(make: impl AsyncFn() -> Subject) {
 }
 
 /// Nothing was written: nothing is there, at revision 0.
-pub async fn an_empty_store_reads_as_empty(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn an_empty_store_reads_as_empty(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let page = store.list(Range::all(), None, 10).await.unwrap();
     assert_eq!(page, Page { entries: vec![], revision: Revision(0), more: false });
     assert_eq!(store.get("a".into()).await.unwrap(), None);
@@ -83,8 +83,8 @@ pub async fn an_empty_store_reads_as_empty(make: impl AsyncFn() -> Subject) {
 }
 
 /// Reads below the compacted revision and beyond the newest are told apart from absence.
-pub async fn the_past_is_read_until_it_is_compacted(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn the_past_is_read_until_it_is_compacted(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     for n in 1..=5 {
         commit(&store, [put("a", &n.to_string())]).await;
     }
@@ -102,8 +102,8 @@ pub async fn the_past_is_read_until_it_is_compacted(make: impl AsyncFn() -> Subj
 }
 
 /// A page of large values ends early and says that there is more.
-pub async fn a_page_ends_at_its_bytes(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_page_ends_at_its_bytes(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let value = Bytes::from(vec![7; 1_000_000]);
     let all = MAX_PAGE_BYTES / value.len() + 3;
     for n in 0..all {
@@ -118,8 +118,8 @@ pub async fn a_page_ends_at_its_bytes(make: impl AsyncFn() -> Subject) {
 }
 
 /// Keys are what pages of the same moment have, in the same order, each with its last put, now and in the past.
-pub async fn keys_are_those_of_the_pages(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn keys_are_those_of_the_pages(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     assert_eq!(
         store.keys(Range::all(), None, 10).await.unwrap(),
         Keys { keys: vec![], revision: Revision(0), more: false }
@@ -150,8 +150,8 @@ pub async fn keys_are_those_of_the_pages(make: impl AsyncFn() -> Subject) {
 }
 
 /// The present is at the newest commit, whatever that was, and asking for it commits nothing.
-pub async fn the_present_is_past_every_commit(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn the_present_is_past_every_commit(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     assert_eq!(store.now().await.unwrap(), Revision(0));
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&store, [put("a", "1"), put("b", "1")]).await;

@@ -2,12 +2,12 @@
 
 use futures_util::FutureExt;
 
-use super::{Subject, commit, delete, next, put, told};
+use super::{StoreUnderTest, commit, delete, next, put, told};
 use crate::{Range, Revision, StoreError, WatchError};
 
-/// Each commit is one batch with all of its changes, revisions ascend, deletes are told.
-pub async fn a_watch_sees_each_commit_whole_and_in_order(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+/// Each commit is one batch with all of its changes, revisions ascend, deletes are delivered.
+pub async fn a_watch_sees_each_commit_whole_and_in_order(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&store, [put("b", "1"), put("a", "1")]).await;
     commit(&store, [delete("b"), put("c", "2"), delete("never")]).await;
@@ -20,8 +20,8 @@ pub async fn a_watch_sees_each_commit_whole_and_in_order(make: impl AsyncFn() ->
 }
 
 /// Commits outside of the range are passed over, changes outside of it are left out.
-pub async fn a_watch_sees_only_its_range(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_watch_sees_only_its_range(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let mut watch = store.watch(Range::prefix("a/"), Revision(0)).await.unwrap();
     commit(&store, [put("b/1", "1")]).await;
     commit(&store, [put("b/1", "2"), put("a/1", "2")]).await;
@@ -34,8 +34,8 @@ pub async fn a_watch_sees_only_its_range(make: impl AsyncFn() -> Subject) {
 }
 
 /// A watch from any kept revision gives everything behind it, as if it had never stopped.
-pub async fn a_watch_resumes_without_gap(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_watch_resumes_without_gap(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     for n in 1..=20 {
         commit(&store, [put("a", &n.to_string())]).await;
     }
@@ -50,9 +50,9 @@ pub async fn a_watch_resumes_without_gap(make: impl AsyncFn() -> Subject) {
     assert_eq!(future, StoreError::Future { current: Revision(20) });
 }
 
-/// History that is gone is refused, not skipped; what is left is given.
-pub async fn a_watch_from_compacted_history_is_refused(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+/// History that is gone is refused, not skipped; what is left is delivered.
+pub async fn a_watch_from_compacted_history_is_refused(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let mut slow = store.watch(Range::all(), Revision(0)).await.unwrap();
     for n in 1..=5 {
         commit(&store, [put("a", &n.to_string())]).await;
@@ -70,16 +70,16 @@ pub async fn a_watch_from_compacted_history_is_refused(make: impl AsyncFn() -> S
 }
 
 /// A watcher that waits is woken by the commit it waits for.
-pub async fn a_waiting_watch_wakes(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_waiting_watch_wakes(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     let (batch, revision) = tokio::join!(next(&mut watch), commit(&store, [put("a", "1")]));
     assert_eq!(batch.unwrap().revision, revision);
 }
 
 /// Waiting may be broken off at any time without losing a batch.
-pub async fn a_dropped_wait_loses_nothing(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_dropped_wait_loses_nothing(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     for expected in 1..=10 {
         assert!(watch.next().now_or_never().is_none());
@@ -89,8 +89,8 @@ pub async fn a_dropped_wait_loses_nothing(make: impl AsyncFn() -> Subject) {
 }
 
 /// Closing a store delivers what was committed and then ends its watches.
-pub async fn a_closed_store_ends_its_watches(make: impl AsyncFn() -> Subject) {
-    let Subject { store, keep: _keep } = make().await;
+pub async fn a_closed_store_ends_its_watches(make: impl AsyncFn() -> StoreUnderTest) {
+    let StoreUnderTest { store, keep: _keep } = make().await;
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&store, [put("a", "1")]).await;
     store.close().await;

@@ -1,27 +1,27 @@
-//! What can go wrong with the file, told apart by what the writer does next.
+//! What can go wrong with the file, distinguished by what the writer does next.
 
 use std::any::Any;
 use std::io;
 use std::path::Path;
 
-use super::record::Damaged;
+use super::record::DamagedRecord;
 use crate::error::StoreError;
 
 /// A failed piece of work on the file.
 #[derive(Debug)]
-pub(super) enum Fault {
-    /// There was no room, which was met before anything was changed.
+pub(super) enum FileFault {
+    /// There was no space, which was detected before anything was changed.
     NoRoom,
-    /// There was no room: nothing was kept, and the file can be used again once it is reopened.
+    /// There was no space: nothing was kept, and the file can be used again once it is reopened.
     Full,
-    /// The library gave up on a state it did not expect; the file itself may be well.
+    /// The library gave up on a state it did not expect; the file itself may be intact.
     Panicked(String),
     /// The disk or the file failed. What is on the disk is not known, so nothing more is written.
     Broken(String),
 }
 
-impl Fault {
-    /// What a caller is told.
+impl FileFault {
+    /// The error for callers.
     pub(super) fn tell(&self, file: &Path) -> StoreError {
         match self {
             Self::NoRoom | Self::Full => {
@@ -47,13 +47,13 @@ impl Fault {
     }
 }
 
-/// Whether the operating system refused for want of room: disk, quota or the process's file size limit.
+/// Whether the operating system refused for lack of space: disk, quota or the process's file size limit.
 pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-impl From<redb::Error> for Fault {
+impl From<redb::Error> for FileFault {
     fn from(error: redb::Error) -> Self {
         if matches!(&error, redb::Error::Io(error) if is_full(error)) {
             Self::Full
@@ -63,15 +63,15 @@ impl From<redb::Error> for Fault {
     }
 }
 
-impl From<Damaged> for Fault {
-    fn from(damaged: Damaged) -> Self {
+impl From<DamagedRecord> for FileFault {
+    fn from(damaged: DamagedRecord) -> Self {
         Self::Broken(damaged.to_string())
     }
 }
 
 macro_rules! from_redb {
     ($($error:ident),*) => {
-        $(impl From<redb::$error> for Fault {
+        $(impl From<redb::$error> for FileFault {
             fn from(error: redb::$error) -> Self {
                 redb::Error::from(error).into()
             }

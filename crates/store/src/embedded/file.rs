@@ -1,16 +1,16 @@
-//! Making and opening the store's file. Refuses what it does not know; never overwrites it.
+//! Creating and opening the store's file. Refuses what it does not know; never overwrites it.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bellwether_rt::fail::{self, Point};
+use bellwether_rt::fail::{self, FailPoint};
 use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, StorageError};
 
 use super::directory::{Directory, io_at, private};
-use super::disk::{Disk, Room};
-use super::fault::Fault;
+use super::disk::{Disk, ReservedSpace};
+use super::fault::FileFault;
 use super::journal::Journal;
 use super::redo;
 use super::schema::{BOUND, LEASES, LOG, META, META_FORMAT, META_JOURNAL, STATE};
@@ -19,24 +19,24 @@ use crate::entry::LeaseId;
 use crate::error::OpenError;
 use crate::lease::Leases;
 
-/// The newest form of the tables and rows that this release reads, and the one it writes.
+/// The newest format that this release reads, and the one it writes.
 pub(super) const FORMAT: u64 = 1;
 
-/// Memory for pages of the file. Twice as much made no difference that could be told from noise, on 100,000 keys: the
-/// system keeps the file's pages too.
+/// Cache for pages of the file, in bytes. Twice as much made no measurable difference on 100,000 keys: the
+/// system caches the file's pages too.
 const CACHE_BYTES: usize = 16 << 20;
 
 /// A store's files, open.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenFiles {
     pub(super) database: Database,
     pub(super) journal: Journal,
-    pub(super) room: Room,
+    pub(super) room: ReservedSpace,
 }
 
 /// Opens the file in `directory` with its journal, making both first if there is none. Afterwards the
 /// database shows all that was ever acknowledged.
-pub(super) fn open(directory: &Directory) -> Result<Opened, OpenError> {
+pub(super) fn open(directory: &Directory) -> Result<OpenFiles, OpenError> {
     let file = directory.file();
     if !fs::exists(&file).map_err(io_at(&file))? {
         make(directory)?;
@@ -58,12 +58,12 @@ pub(super) fn open(directory: &Directory) -> Result<Opened, OpenError> {
 }
 
 /// Brings the database up to what its journal holds.
-fn catch_up(database: Database, directory: &Directory) -> Result<Opened, OpenError> {
+fn catch_up(database: Database, directory: &Directory) -> Result<OpenFiles, OpenError> {
     let file = directory.file();
     let refuse = |refused| refusal(&file, refused);
     let generation = calmly(|| Ok(number(&database, META_JOURNAL)?)).map_err(refuse)?.unwrap_or(0);
     let (mut journal, payloads) = Journal::open(directory.journal(), generation)?;
-    let mut room = Room::new(private().open(&file).map_err(io_at(&file))?);
+    let mut room = ReservedSpace::new(private().open(&file).map_err(io_at(&file))?);
     if !payloads.is_empty() {
         tracing::info!(groups = payloads.len(), "reading the journal of a store that was not closed");
         let caught_up = calmly(|| {
@@ -71,39 +71,43 @@ fn catch_up(database: Database, directory: &Directory) -> Result<Opened, OpenErr
             Ok(make_durable(&database, &mut journal, &mut room)?)
         });
         match caught_up {
-            // A full disk: the journal goes on holding what it holds.
-            Ok(()) | Err(Refused::Fault(Fault::NoRoom)) => {}
+            // A full disk: the journal keeps holding what it holds.
+            Ok(()) | Err(OpenRefusal::Fault(FileFault::NoRoom)) => {}
             Err(refused) => return Err(refuse(refused)),
         }
     }
-    Ok(Opened { database, journal, room })
+    Ok(OpenFiles { database, journal, room })
 }
 
-/// Does the deeds of a group again, as it did them: shown to readers, durable in the journal.
-fn again(database: &Database, payload: &[u8]) -> Result<(), Fault> {
+/// Replays a group: shown to readers, durable in the journal.
+fn again(database: &Database, payload: &[u8]) -> Result<(), FileFault> {
     let mut txn = database.begin_write()?;
     txn.set_durability(Durability::None)?;
     redo::again(payload, &mut Tables::open(&txn, &Leases::default())?)?;
     Ok(txn.commit()?)
 }
 
-/// Lets the file hold all that the database shows, and starts the journal over.
-pub(super) fn make_durable(database: &Database, journal: &mut Journal, room: &mut Room) -> Result<(), Fault> {
+/// Makes the file hold all that the database shows, and restarts the journal.
+pub(super) fn make_durable(
+    database: &Database,
+    journal: &mut Journal,
+    room: &mut ReservedSpace,
+) -> Result<(), FileFault> {
     room.take()?;
     let txn = database.begin_write()?;
     txn.open_table(META)?.insert(META_JOURNAL, journal.next_generation())?;
     txn.commit()?;
-    fail::pass(Point::CaughtUp);
+    fail::pass(FailPoint::CaughtUp);
     journal.restart()
 }
 
 /// Runs work on the database; its panics over a damaged file become faults.
-fn calmly<T>(work: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Fault::panicked(&*panic).into()))
+fn calmly<T>(work: impl FnOnce() -> Result<T, OpenRefusal>) -> Result<T, OpenRefusal> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(FileFault::panicked(&*panic).into()))
 }
 
 /// The leases that were granted and have not ended.
-pub(super) fn leases(database: &Database) -> Result<Vec<(LeaseId, Duration)>, Fault> {
+pub(super) fn leases(database: &Database) -> Result<Vec<(LeaseId, Duration)>, FileFault> {
     let table = database.begin_read()?.open_table(LEASES)?;
     let mut leases = Vec::new();
     for row in table.iter()? {
@@ -113,7 +117,7 @@ pub(super) fn leases(database: &Database) -> Result<Vec<(LeaseId, Duration)>, Fa
     Ok(leases)
 }
 
-/// Makes an empty store. Killed at any moment, it leaves none or a whole one.
+/// Creates an empty store. Killed at any moment, it leaves none or a complete one.
 fn make(directory: &Directory) -> Result<(), OpenError> {
     let (unfinished, file) = (directory.unfinished(), directory.file());
     Journal::make(&directory.journal())?;
@@ -125,22 +129,22 @@ fn make(directory: &Directory) -> Result<(), OpenError> {
     directory.sync()
 }
 
-fn fill(file: &Path) -> Result<(), Refused> {
+fn fill(file: &Path) -> Result<(), OpenRefusal> {
     let database = database(file)?;
-    let txn = database.begin_write().map_err(Fault::from)?;
+    let txn = database.begin_write().map_err(FileFault::from)?;
     {
-        txn.open_table(STATE).map_err(Fault::from)?;
-        txn.open_table(LOG).map_err(Fault::from)?;
-        txn.open_table(LEASES).map_err(Fault::from)?;
-        txn.open_table(BOUND).map_err(Fault::from)?;
-        let mut meta = txn.open_table(META).map_err(Fault::from)?;
-        meta.insert(META_FORMAT, FORMAT).map_err(Fault::from)?;
+        txn.open_table(STATE).map_err(FileFault::from)?;
+        txn.open_table(LOG).map_err(FileFault::from)?;
+        txn.open_table(LEASES).map_err(FileFault::from)?;
+        txn.open_table(BOUND).map_err(FileFault::from)?;
+        let mut meta = txn.open_table(META).map_err(FileFault::from)?;
+        meta.insert(META_FORMAT, FORMAT).map_err(FileFault::from)?;
     }
-    txn.commit().map_err(Fault::from)?;
+    txn.commit().map_err(FileFault::from)?;
     Ok(())
 }
 
-fn database(path: &Path) -> Result<Database, Refused> {
+fn database(path: &Path) -> Result<Database, OpenRefusal> {
     let disk = Disk::new(private().open(path).map_err(DatabaseError::from)?);
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES);
@@ -151,7 +155,7 @@ fn database(path: &Path) -> Result<Database, Refused> {
 }
 
 /// A number of the file; `None` if it has no such number, or no numbers at all.
-fn number(database: &Database, name: &str) -> Result<Option<u64>, Fault> {
+fn number(database: &Database, name: &str) -> Result<Option<u64>, FileFault> {
     match database.begin_read()?.open_table(META) {
         Ok(meta) => Ok(meta.get(name)?.map(|row| row.value())),
         Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
@@ -159,38 +163,38 @@ fn number(database: &Database, name: &str) -> Result<Option<u64>, Fault> {
     }
 }
 
-enum Refused {
+enum OpenRefusal {
     Database(DatabaseError),
-    Fault(Fault),
+    Fault(FileFault),
 }
 
-impl From<DatabaseError> for Refused {
+impl From<DatabaseError> for OpenRefusal {
     fn from(error: DatabaseError) -> Self {
         Self::Database(error)
     }
 }
 
-impl From<Fault> for Refused {
-    fn from(fault: Fault) -> Self {
+impl From<FileFault> for OpenRefusal {
+    fn from(fault: FileFault) -> Self {
         Self::Fault(fault)
     }
 }
 
-/// Tells a bad file from a bad disk.
-fn refusal(file: &Path, refused: Refused) -> OpenError {
+/// Distinguishes a bad file from a bad disk.
+fn refusal(file: &Path, refused: OpenRefusal) -> OpenError {
     use std::io::ErrorKind::{InvalidData, UnexpectedEof};
     let path: PathBuf = file.to_owned();
     match refused {
-        Refused::Database(DatabaseError::Storage(StorageError::Io(source)))
+        OpenRefusal::Database(DatabaseError::Storage(StorageError::Io(source)))
             if !matches!(source.kind(), InvalidData | UnexpectedEof) =>
         {
             OpenError::Io { path, source }
         }
-        Refused::Database(error) => OpenError::Corrupt { file: path, reason: error.to_string() },
-        Refused::Fault(Fault::NoRoom | Fault::Full) => {
+        OpenRefusal::Database(error) => OpenError::Corrupt { file: path, reason: error.to_string() },
+        OpenRefusal::Fault(FileFault::NoRoom | FileFault::Full) => {
             OpenError::Io { path, source: std::io::ErrorKind::StorageFull.into() }
         }
-        Refused::Fault(Fault::Panicked(reason) | Fault::Broken(reason)) => {
+        OpenRefusal::Fault(FileFault::Panicked(reason) | FileFault::Broken(reason)) => {
             OpenError::Corrupt { file: path, reason }
         }
     }

@@ -3,40 +3,40 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_rt::fail::{self, Point};
+use bellwether_rt::fail::{self, FailPoint};
 use redb::{Database, Durability};
 
-use super::fault::Fault;
+use super::fault::FileFault;
 use super::journal::Journal;
 use super::redo::Redo;
-use super::request::{Answer, Request};
+use super::request::{WriterAnswer, WriterRequest};
 use super::schema::META_LEASE;
 use super::tables::Tables;
 use crate::entry::{LeaseId, Revision};
 use crate::error::StoreError;
 use crate::history::{Commit, Edit, RETAINED_BYTES, RETAINED_COMMITS};
-use crate::judge::{Verdict, judge};
+use crate::judge::{TxnVerdict, judge};
 use crate::lease::Leases;
-use crate::txn::{Outcome, Txn};
+use crate::txn::{CommitOutcome, Txn};
 
-/// The log rows one group drops at most: a few milliseconds of work, and more than groups add on average.
+/// Most log rows one group drops: a few milliseconds of work, and more than groups add on average.
 const TRIM_ROWS: u64 = 512;
 
-/// How much of the past the log holds before the oldest gives way.
+/// How much history the log holds before the oldest is dropped.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kept {
+pub(super) struct HistoryLimits {
     pub(super) commits: u64,
     pub(super) bytes: u64,
 }
 
 /// What the contract promises.
-pub(super) const KEPT: Kept = Kept { commits: RETAINED_COMMITS, bytes: RETAINED_BYTES };
+pub(super) const KEPT: HistoryLimits = HistoryLimits { commits: RETAINED_COMMITS, bytes: RETAINED_BYTES };
 
-/// What a group will have done once it is durable.
+/// The effects of a group once it is durable.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct CommitGroup {
     /// One answer per request, in order.
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<WriterAnswer>,
     /// The commits, ascending.
     pub(super) commits: Vec<Arc<Commit>>,
     /// Leases granted.
@@ -49,12 +49,12 @@ pub(super) struct Group {
     pub(super) durable: bool,
     redo: Redo,
     changed: bool,
-    kept: Kept,
+    kept: HistoryLimits,
 }
 
-impl Group {
-    /// A group that has done nothing.
-    pub(super) fn new(kept: Kept) -> Self {
+impl CommitGroup {
+    /// A group without effects.
+    pub(super) fn new(kept: HistoryLimits) -> Self {
         Self {
             answers: Vec::new(),
             commits: Vec::new(),
@@ -68,15 +68,15 @@ impl Group {
         }
     }
 
-    /// Carries out `requests`, durably by one append to `journal`, and then shows readers the result. After a
+    /// Executes `requests`, durably by one append to `journal`, and then shows readers the result. After a
     /// fault, `self` says what was tried.
     pub(super) fn write(
         &mut self,
         database: &Database,
         journal: &mut Journal,
         leases: &Leases,
-        requests: &[Request],
-    ) -> Result<(), Fault> {
+        requests: &[WriterRequest],
+    ) -> Result<(), FileFault> {
         let mut txn = database.begin_write()?;
         txn.set_durability(Durability::None)?;
         let mut tables = Tables::open(&txn, leases)?;
@@ -92,7 +92,7 @@ impl Group {
                 return Err(fault);
             }
             self.durable = true;
-            fail::pass(Point::JournalSynced);
+            fail::pass(FailPoint::JournalSynced);
         }
         if self.changed {
             txn.commit()?
@@ -102,32 +102,36 @@ impl Group {
         Ok(())
     }
 
-    fn answer(&mut self, tables: &mut Tables<'_>, request: &Request) -> Result<Answer, Fault> {
+    fn answer(
+        &mut self,
+        tables: &mut Tables<'_>,
+        request: &WriterRequest,
+    ) -> Result<WriterAnswer, FileFault> {
         match request {
-            Request::Commit { txn, .. } => self.commit(tables, txn),
-            Request::Grant { ttl, .. } => self.grant(tables, *ttl),
-            Request::Revoke { lease, .. } => self.revoke(tables, *lease),
-            Request::Compact { before, .. } => self.compact(tables, *before),
-            Request::Stop => Ok(Answer::Done),
+            WriterRequest::Commit { txn, .. } => self.commit(tables, txn),
+            WriterRequest::Grant { ttl, .. } => self.grant(tables, *ttl),
+            WriterRequest::Revoke { lease, .. } => self.revoke(tables, *lease),
+            WriterRequest::Compact { before, .. } => self.compact(tables, *before),
+            WriterRequest::Stop => Ok(WriterAnswer::Done),
         }
     }
 
-    fn commit(&mut self, tables: &mut Tables<'_>, txn: &Txn) -> Result<Answer, Fault> {
+    fn commit(&mut self, tables: &mut Tables<'_>, txn: &Txn) -> Result<WriterAnswer, FileFault> {
         let revision = tables.revision.next();
         Ok(match judge(txn, revision, tables)? {
-            Verdict::Change(edits) => {
+            TxnVerdict::Change(edits) => {
                 self.apply(tables, edits)?;
-                Answer::Outcome(Outcome::Committed(revision))
+                WriterAnswer::Outcome(CommitOutcome::Committed(revision))
             }
-            Verdict::Nothing => Answer::Outcome(Outcome::Committed(tables.revision)),
-            Verdict::Conflict(failed) => {
-                Answer::Outcome(Outcome::Conflict { revision: tables.revision, failed })
+            TxnVerdict::Nothing => WriterAnswer::Outcome(CommitOutcome::Committed(tables.revision)),
+            TxnVerdict::Conflict(failed) => {
+                WriterAnswer::Outcome(CommitOutcome::Conflict { revision: tables.revision, failed })
             }
-            Verdict::LeaseGone => Answer::No(StoreError::LeaseGone),
+            TxnVerdict::LeaseGone => WriterAnswer::No(StoreError::LeaseGone),
         })
     }
 
-    fn apply(&mut self, tables: &mut Tables<'_>, edits: Vec<Edit>) -> Result<(), Fault> {
+    fn apply(&mut self, tables: &mut Tables<'_>, edits: Vec<Edit>) -> Result<(), FileFault> {
         let commit = Commit { revision: tables.revision.next(), edits };
         for edit in &commit.edits {
             tables.apply(edit)?;
@@ -139,7 +143,7 @@ impl Group {
         Ok(())
     }
 
-    fn grant(&mut self, tables: &mut Tables<'_>, ttl: Duration) -> Result<Answer, Fault> {
+    fn grant(&mut self, tables: &mut Tables<'_>, ttl: Duration) -> Result<WriterAnswer, FileFault> {
         let lease = tables.last_lease()?.saturating_add(1);
         tables.meta.insert(META_LEASE, lease)?;
         let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
@@ -147,12 +151,12 @@ impl Group {
         self.redo.grant(lease, millis);
         self.changed = true;
         self.granted.push((LeaseId(lease), ttl));
-        Ok(Answer::Lease(LeaseId(lease)))
+        Ok(WriterAnswer::Lease(LeaseId(lease)))
     }
 
-    fn revoke(&mut self, tables: &mut Tables<'_>, lease: LeaseId) -> Result<Answer, Fault> {
+    fn revoke(&mut self, tables: &mut Tables<'_>, lease: LeaseId) -> Result<WriterAnswer, FileFault> {
         if tables.granted.remove(lease.0)?.is_none() {
-            return Ok(Answer::No(StoreError::LeaseGone));
+            return Ok(WriterAnswer::No(StoreError::LeaseGone));
         }
         self.changed = true;
         self.ended.push(lease);
@@ -161,21 +165,21 @@ impl Group {
         if !edits.is_empty() {
             self.apply(tables, edits)?;
         }
-        Ok(Answer::Done)
+        Ok(WriterAnswer::Done)
     }
 
-    fn compact(&mut self, tables: &mut Tables<'_>, before: Revision) -> Result<Answer, Fault> {
+    fn compact(&mut self, tables: &mut Tables<'_>, before: Revision) -> Result<WriterAnswer, FileFault> {
         if before > tables.revision {
-            return Ok(Answer::No(StoreError::Future { current: tables.revision }));
+            return Ok(WriterAnswer::No(StoreError::Future { current: tables.revision }));
         }
         if before > tables.floor {
             self.raise_floor(tables, before)?;
         }
-        Ok(Answer::Done)
+        Ok(WriterAnswer::Done)
     }
 
     /// Raises the floor when the log is over its limits, and drops some rows below the floor.
-    fn trim(&mut self, tables: &mut Tables<'_>) -> Result<(), Fault> {
+    fn trim(&mut self, tables: &mut Tables<'_>) -> Result<(), FileFault> {
         let Some((oldest, before_oldest)) = tables.oldest()? else { return Ok(()) };
         let kept = tables.revision.0.saturating_sub(tables.floor.0);
         let bytes = tables.logged.saturating_sub(before_oldest);
@@ -193,7 +197,7 @@ impl Group {
         Ok(())
     }
 
-    fn raise_floor(&mut self, tables: &mut Tables<'_>, floor: Revision) -> Result<(), Fault> {
+    fn raise_floor(&mut self, tables: &mut Tables<'_>, floor: Revision) -> Result<(), FileFault> {
         tables.raise_floor(floor)?;
         self.redo.floor(floor);
         self.changed = true;
@@ -213,21 +217,21 @@ mod tests {
     use super::*;
     use crate::txn::Op;
 
-    fn put(number: u64) -> Request {
+    fn put(number: u64) -> WriterRequest {
         let op = Op::Put { key: "k".into(), value: number.to_string().into(), lease: None };
         let (reply, _) = oneshot::channel();
-        Request::Commit { txn: Txn { compares: vec![], ops: vec![op] }, reply }
+        WriterRequest::Commit { txn: Txn { compares: vec![], ops: vec![op] }, reply }
     }
 
     /// Writes 4,000 commits and gives how many rows the log has left and how it answers a read of the start.
-    fn written(kept: Kept) -> (u64, Result<(), StoreError>) {
+    fn written(kept: HistoryLimits) -> (u64, Result<(), StoreError>) {
         let dir = tempfile::tempdir().unwrap();
         let opened = file::open(&Directory::lock(dir.path()).unwrap()).unwrap();
         let (database, mut journal) = (opened.database, opened.journal);
         let leases = Leases::default();
         for first in (0..4_000).step_by(500) {
             let requests: Vec<_> = (first..first + 500).map(put).collect();
-            Group::new(kept).write(&database, &mut journal, &leases, &requests).unwrap();
+            CommitGroup::new(kept).write(&database, &mut journal, &leases, &requests).unwrap();
         }
         let txn = database.begin_write().unwrap();
         let rows = txn.open_table(LOG).unwrap().len().unwrap();
@@ -238,14 +242,14 @@ mod tests {
 
     #[test]
     fn the_oldest_history_gives_way_to_a_number_of_commits() {
-        let (rows, start) = written(Kept { commits: 600, bytes: u64::MAX });
+        let (rows, start) = written(HistoryLimits { commits: 600, bytes: u64::MAX });
         assert!((600..=600 + 2 * TRIM_ROWS).contains(&rows), "{rows} rows");
         assert!(matches!(start, Err(StoreError::Compacted { .. })), "{start:?}");
     }
 
     #[test]
     fn the_oldest_history_gives_way_to_a_number_of_bytes() {
-        let (rows, start) = written(Kept { commits: u64::MAX, bytes: 9_000 });
+        let (rows, start) = written(HistoryLimits { commits: u64::MAX, bytes: 9_000 });
         assert!((1..=2_000).contains(&rows), "{rows} rows");
         assert!(matches!(start, Err(StoreError::Compacted { .. })), "{start:?}");
     }

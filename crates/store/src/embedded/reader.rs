@@ -8,7 +8,7 @@ use bellwether_rt::tasks::Tasks;
 use futures_util::FutureExt;
 use redb::Database;
 
-use super::fault::Fault;
+use super::fault::FileFault;
 use super::view::View;
 use crate::backend::Answer;
 use crate::entry::Revision;
@@ -30,7 +30,7 @@ impl Reader {
         Self { slot: RwLock::new(Ok(database)), file }
     }
 
-    /// Works with the database while it is open.
+    /// Runs work on the database while it is open.
     pub(super) fn with_database<T>(&self, work: impl FnOnce(&Database) -> T) -> Result<T, StoreError> {
         let slot = self.slot.read().unwrap_or_else(PoisonError::into_inner);
         slot.as_ref().map(work).map_err(Clone::clone)
@@ -39,13 +39,13 @@ impl Reader {
     /// Reads the newest durable commit.
     pub(super) fn view<T>(
         &self,
-        read: impl FnOnce(&View) -> Result<Result<T, StoreError>, Fault>,
+        read: impl FnOnce(&View) -> Result<Result<T, StoreError>, FileFault>,
     ) -> Result<T, StoreError> {
         let found = self.with_database(|database| View::of(database).and_then(|view| read(&view)))?;
         found.unwrap_or_else(|fault| Err(fault.tell(&self.file)))
     }
 
-    /// Lets go of the database.
+    /// Releases the database.
     pub(super) fn close(&self, reason: StoreError) {
         *self.slot.write().unwrap_or_else(PoisonError::into_inner) = Err(reason);
     }
@@ -63,14 +63,14 @@ pub(super) async fn off_runtime<T: Send + 'static>(
     }
 }
 
-/// The log on disk, for watchers the feed has left behind.
+/// The log on disk, for watchers that the feed no longer serves.
 #[derive(Debug)]
-pub(super) struct Past {
+pub(super) struct DiskHistory {
     pub(super) reader: Arc<Reader>,
     pub(super) tasks: Tasks,
 }
 
-impl Replay for Past {
+impl Replay for DiskHistory {
     fn replay(&self, range: Range, after: Revision) -> Answer<'_, (VecDeque<Batch>, Revision)> {
         let reader = self.reader.clone();
         async move {

@@ -9,7 +9,7 @@ use crate::history::{Commit, Edit};
 /// Bytes that are not what this release writes.
 #[derive(Debug, thiserror::Error)]
 #[error("a damaged record")]
-pub(super) struct Damaged;
+pub(super) struct DamagedRecord;
 
 /// Writes an entry without its key, which is the row's.
 pub(super) fn write_entry(row: &mut Vec<u8>, entry: &Entry) {
@@ -20,10 +20,10 @@ pub(super) fn write_entry(row: &mut Vec<u8>, entry: &Entry) {
 }
 
 /// Reads an entry back under its key.
-pub(super) fn read_entry(key: Bytes, row: &[u8]) -> Result<Entry, Damaged> {
-    let mut input = Input(row);
+pub(super) fn read_entry(key: Bytes, row: &[u8]) -> Result<Entry, DamagedRecord> {
+    let mut input = ByteReader(row);
     let entry = input.entry(key)?;
-    if input.0.is_empty() { Ok(entry) } else { Err(Damaged) }
+    if input.0.is_empty() { Ok(entry) } else { Err(DamagedRecord) }
 }
 
 /// Writes a commit without its revision, which is the row's key. `logged` is the sum of the sizes of all
@@ -38,8 +38,8 @@ pub(super) fn write_commit(row: &mut Vec<u8>, commit: &Commit, logged: u64) {
 }
 
 /// Reads a commit back under its revision.
-pub(super) fn read_commit(revision: Revision, row: &[u8]) -> Result<Commit, Damaged> {
-    let mut input = Input(row);
+pub(super) fn read_commit(revision: Revision, row: &[u8]) -> Result<Commit, DamagedRecord> {
+    let mut input = ByteReader(row);
     input.number()?;
     let mut edits = Vec::new();
     while !input.0.is_empty() {
@@ -51,8 +51,8 @@ pub(super) fn read_commit(revision: Revision, row: &[u8]) -> Result<Commit, Dama
 }
 
 /// The running sum of a log row.
-pub(super) fn read_logged(row: &[u8]) -> Result<u64, Damaged> {
-    Input(row).number()
+pub(super) fn read_logged(row: &[u8]) -> Result<u64, DamagedRecord> {
+    ByteReader(row).number()
 }
 
 /// Writes whether there is an entry, and the entry.
@@ -77,9 +77,9 @@ pub(super) fn write_count(row: &mut Vec<u8>, count: usize) {
 }
 
 /// Bytes that are read from the front.
-pub(super) struct Input<'a>(&'a [u8]);
+pub(super) struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -88,40 +88,40 @@ impl<'a> Input<'a> {
         self.0.is_empty()
     }
 
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
-        let (first, rest) = self.0.split_first_chunk::<N>().ok_or(Damaged)?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], DamagedRecord> {
+        let (first, rest) = self.0.split_first_chunk::<N>().ok_or(DamagedRecord)?;
         self.0 = rest;
         Ok(*first)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Damaged> {
+    pub(super) fn byte(&mut self) -> Result<u8, DamagedRecord> {
         self.take().map(u8::from_le_bytes)
     }
 
-    pub(super) fn number(&mut self) -> Result<u64, Damaged> {
+    pub(super) fn number(&mut self) -> Result<u64, DamagedRecord> {
         self.take().map(u64::from_le_bytes)
     }
 
-    pub(super) fn count(&mut self) -> Result<usize, Damaged> {
-        usize::try_from(u32::from_le_bytes(self.take()?)).map_err(|_| Damaged)
+    pub(super) fn count(&mut self) -> Result<usize, DamagedRecord> {
+        usize::try_from(u32::from_le_bytes(self.take()?)).map_err(|_| DamagedRecord)
     }
 
-    pub(super) fn bytes(&mut self) -> Result<Bytes, Damaged> {
+    pub(super) fn bytes(&mut self) -> Result<Bytes, DamagedRecord> {
         let length = self.count()?;
-        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Damaged)?;
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(DamagedRecord)?;
         self.0 = rest;
         Ok(Bytes::copy_from_slice(bytes))
     }
 
-    pub(super) fn option(&mut self, key: &Bytes) -> Result<Option<Entry>, Damaged> {
+    pub(super) fn option(&mut self, key: &Bytes) -> Result<Option<Entry>, DamagedRecord> {
         match self.byte()? {
             0 => Ok(None),
             1 => self.entry(key.clone()).map(Some),
-            _ => Err(Damaged),
+            _ => Err(DamagedRecord),
         }
     }
 
-    fn entry(&mut self, key: Bytes) -> Result<Entry, Damaged> {
+    fn entry(&mut self, key: Bytes) -> Result<Entry, DamagedRecord> {
         let (created, modified) = (Revision(self.number()?), Revision(self.number()?));
         let lease = Some(self.number()?).filter(|lease| *lease != 0).map(LeaseId);
         Ok(Entry { key, value: self.bytes()?, created, modified, lease })

@@ -1,21 +1,21 @@
-//! What a group did, as the journal keeps it: enough to do it again, and harmless to do twice.
+//! The effects of a group as the journal keeps them: enough to replay it, and idempotent.
 
 use bytes::Bytes;
 
-use super::fault::Fault;
-use super::record::{self, Damaged, Input};
+use super::fault::FileFault;
+use super::record::{self, ByteReader, DamagedRecord};
 use super::schema::META_LEASE;
 use super::tables::Tables;
 use crate::entry::{LeaseId, Revision};
 use crate::history::{Commit, Edit};
-use crate::judge::State;
+use crate::judge::TxnState;
 
 const COMMIT: u8 = 1;
 const GRANT: u8 = 2;
 const END: u8 = 3;
 const FLOOR: u8 = 4;
 
-/// The deeds of one group, in order.
+/// The effects of one group, in order.
 #[derive(Debug, Default)]
 pub(super) struct Redo(Vec<u8>);
 
@@ -46,7 +46,7 @@ impl Redo {
         self.number(END, lease.0);
     }
 
-    /// History forgotten.
+    /// History compacted.
     pub(super) fn floor(&mut self, floor: Revision) {
         self.number(FLOOR, floor.0);
     }
@@ -57,9 +57,9 @@ impl Redo {
     }
 }
 
-/// Does the deeds of `payload` again, those that `tables` do not show already.
-pub(super) fn again(payload: &[u8], tables: &mut Tables<'_>) -> Result<(), Fault> {
-    let mut input = Input::new(payload);
+/// Replays the effects in `payload` that `tables` do not show already.
+pub(super) fn again(payload: &[u8], tables: &mut Tables<'_>) -> Result<(), FileFault> {
+    let mut input = ByteReader::new(payload);
     while !input.is_over() {
         let (what, number) = (input.byte()?, input.number()?);
         match what {
@@ -73,13 +73,17 @@ pub(super) fn again(payload: &[u8], tables: &mut Tables<'_>) -> Result<(), Fault
             }
             END => drop(tables.granted.remove(number)?),
             FLOOR => tables.raise_floor(Revision(number))?,
-            _ => return Err(Damaged.into()),
+            _ => return Err(DamagedRecord.into()),
         }
     }
     Ok(())
 }
 
-fn commit_again(input: &mut Input<'_>, revision: Revision, tables: &mut Tables<'_>) -> Result<(), Fault> {
+fn commit_again(
+    input: &mut ByteReader<'_>,
+    revision: Revision,
+    tables: &mut Tables<'_>,
+) -> Result<(), FileFault> {
     let mut edits = Vec::new();
     for _ in 0..input.count()? {
         let key: Bytes = input.bytes()?;
@@ -90,7 +94,7 @@ fn commit_again(input: &mut Input<'_>, revision: Revision, tables: &mut Tables<'
         return Ok(());
     }
     if revision != tables.revision.next() {
-        return Err(Damaged.into());
+        return Err(DamagedRecord.into());
     }
     for edit in &edits {
         tables.apply(edit)?;

@@ -1,4 +1,4 @@
-//! What callers ask of the writer, and how they are answered.
+//! Requests of callers to the writer, and their answers.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use tokio::sync::oneshot;
 
 use crate::entry::{LeaseId, Revision};
 use crate::error::StoreError;
-use crate::txn::{Outcome, Txn};
+use crate::txn::{CommitOutcome, Txn};
 
-/// Where one answer goes. Nobody may be waiting any more; the work is done all the same.
+/// Where one answer goes. The caller may be gone; the work is done all the same.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// One entry of the writer's queue.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum WriterRequest {
     Commit {
         txn: Txn,
-        reply: Reply<Outcome>,
+        reply: Reply<CommitOutcome>,
     },
     Grant {
         ttl: Duration,
@@ -30,21 +30,21 @@ pub(super) enum Request {
         before: Revision,
         reply: Reply<()>,
     },
-    /// Take nothing more, finish what is queued, let go of the file.
+    /// Accept nothing more, finish what is queued, release the file.
     Stop,
 }
 
-/// What the writer found, before it is durable.
+/// The writer's answer, before it is durable.
 #[derive(Debug)]
-pub(super) enum Answer {
-    Outcome(Outcome),
+pub(super) enum WriterAnswer {
+    Outcome(CommitOutcome),
     Lease(LeaseId),
     Done,
     No(StoreError),
 }
 
-impl Request {
-    /// Bytes it brings to a group.
+impl WriterRequest {
+    /// Bytes it adds to a group.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Commit { txn, .. } => txn.size(),
@@ -52,21 +52,23 @@ impl Request {
         }
     }
 
-    /// Answers whoever asked.
-    pub(super) fn settle(self, answer: Answer) {
+    /// Answers the caller.
+    pub(super) fn settle(self, answer: WriterAnswer) {
         match (self, answer) {
-            (request, Answer::No(error)) => request.refuse(error),
-            (Self::Commit { reply, .. }, Answer::Outcome(outcome)) => send(reply, Ok(outcome)),
-            (Self::Grant { reply, .. }, Answer::Lease(lease)) => send(reply, Ok(lease)),
-            (Self::Revoke { reply, .. } | Self::Compact { reply, .. }, Answer::Done) => send(reply, Ok(())),
-            (Self::Stop, Answer::Done) => {}
-            (request, Answer::Outcome(_) | Answer::Lease(_) | Answer::Done) => {
+            (request, WriterAnswer::No(error)) => request.refuse(error),
+            (Self::Commit { reply, .. }, WriterAnswer::Outcome(outcome)) => send(reply, Ok(outcome)),
+            (Self::Grant { reply, .. }, WriterAnswer::Lease(lease)) => send(reply, Ok(lease)),
+            (Self::Revoke { reply, .. } | Self::Compact { reply, .. }, WriterAnswer::Done) => {
+                send(reply, Ok(()))
+            }
+            (Self::Stop, WriterAnswer::Done) => {}
+            (request, WriterAnswer::Outcome(_) | WriterAnswer::Lease(_) | WriterAnswer::Done) => {
                 request.refuse(StoreError::Broken { reason: "its writer mixed up answers".to_owned() });
             }
         }
     }
 
-    /// Tells whoever asked that nothing came of it.
+    /// Answers the caller with an error.
     pub(super) fn refuse(self, error: StoreError) {
         match self {
             Self::Commit { reply, .. } => send(reply, Err(error)),

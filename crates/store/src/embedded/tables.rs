@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use redb::{ReadableTable, Table, WriteTransaction};
 
-use super::fault::Fault;
+use super::fault::FileFault;
 use super::record;
 use super::schema::{BOUND, LEASES, LOG, META, META_FLOOR, META_LEASE, STATE};
 use crate::entry::{Entry, LeaseId, Revision};
@@ -27,7 +27,7 @@ pub(super) struct Tables<'t> {
 
 impl<'t> Tables<'t> {
     /// Opens them.
-    pub(super) fn open(txn: &'t WriteTransaction, leases: &'t Leases) -> Result<Self, Fault> {
+    pub(super) fn open(txn: &'t WriteTransaction, leases: &'t Leases) -> Result<Self, FileFault> {
         let (log, meta) = (txn.open_table(LOG)?, txn.open_table(META)?);
         let floor = Revision(meta.get(META_FLOOR)?.map_or(0, |row| row.value()));
         let (revision, logged) = match log.last()? {
@@ -49,7 +49,7 @@ impl<'t> Tables<'t> {
     }
 
     /// Makes one edit the present.
-    pub(super) fn apply(&mut self, edit: &Edit) -> Result<(), Fault> {
+    pub(super) fn apply(&mut self, edit: &Edit) -> Result<(), FileFault> {
         let key = &*edit.key;
         let lease = |entry: &Option<Entry>| entry.as_ref().and_then(|entry| entry.lease);
         let (old, new) = (lease(&edit.before), lease(&edit.after));
@@ -75,7 +75,7 @@ impl<'t> Tables<'t> {
     }
 
     /// Logs a commit whose edits were made.
-    pub(super) fn append(&mut self, commit: &Commit) -> Result<(), Fault> {
+    pub(super) fn append(&mut self, commit: &Commit) -> Result<(), FileFault> {
         self.revision = commit.revision;
         self.logged = self.logged.saturating_add(commit.size());
         self.row.clear();
@@ -85,45 +85,45 @@ impl<'t> Tables<'t> {
     }
 
     /// The edits that delete every key bound to `lease`, in key order.
-    pub(super) fn deletes(&self, lease: LeaseId) -> Result<Vec<Edit>, Fault> {
+    pub(super) fn deletes(&self, lease: LeaseId) -> Result<Vec<Edit>, FileFault> {
         let mut edits = Vec::new();
         for row in self.bound.range((lease.0, &[][..])..(lease.0.saturating_add(1), &[][..]))? {
             let (bound, ()) = row.map(|(bound, _)| (bound, ()))?;
             let key = Bytes::copy_from_slice(bound.value().1);
-            let before = judge::State::entry(self, &key)?;
+            let before = judge::TxnState::entry(self, &key)?;
             edits.push(Edit { key, before, after: None });
         }
         Ok(edits)
     }
 
     /// The last lease granted, 0 if none was.
-    pub(super) fn last_lease(&self) -> Result<u64, Fault> {
+    pub(super) fn last_lease(&self) -> Result<u64, FileFault> {
         Ok(self.meta.get(META_LEASE)?.map_or(0, |row| row.value()))
     }
 
-    /// Gives up the past below `floor`.
-    pub(super) fn raise_floor(&mut self, floor: Revision) -> Result<(), Fault> {
+    /// Drops history below `floor`.
+    pub(super) fn raise_floor(&mut self, floor: Revision) -> Result<(), FileFault> {
         self.floor = self.floor.max(floor);
         self.meta.insert(META_FLOOR, self.floor.0)?;
         Ok(())
     }
 
     /// The oldest row of the log and its running sum.
-    pub(super) fn oldest(&self) -> Result<Option<(Revision, u64)>, Fault> {
+    pub(super) fn oldest(&self) -> Result<Option<(Revision, u64)>, FileFault> {
         let Some((revision, row)) = self.log.first()? else { return Ok(None) };
         Ok(Some((Revision(revision.value()), record::read_logged(row.value())?)))
     }
 }
 
-impl judge::State for Tables<'_> {
-    type Error = Fault;
+impl judge::TxnState for Tables<'_> {
+    type Error = FileFault;
 
-    fn entry(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
+    fn entry(&self, key: &[u8]) -> Result<Option<Entry>, FileFault> {
         let Some(row) = self.state.get(key)? else { return Ok(None) };
         Ok(Some(record::read_entry(Bytes::copy_from_slice(key), row.value())?))
     }
 
-    fn is_alive(&self, lease: LeaseId) -> Result<bool, Fault> {
+    fn is_alive(&self, lease: LeaseId) -> Result<bool, FileFault> {
         // The table knows of a lease that ended earlier in this group, the clock of one that ran out.
         Ok(self.leases.is_alive(lease) && self.granted.get(lease.0)?.is_some())
     }

@@ -3,17 +3,17 @@
 use bytes::Bytes;
 use redb::{Database, ReadOnlyTable, ReadableDatabase};
 
-use super::fault::Fault;
+use super::fault::FileFault;
 use super::record;
 use super::schema::{LOG, META, META_FLOOR, STATE};
+use crate::as_of::{self, RevertedKeys};
 use crate::entry::{Entry, Page, Revision};
 use crate::error::StoreError;
 use crate::history::Commit;
-use crate::past::{self, Undone};
 use crate::range::Range;
 
-/// What the view gives: a fault of the file, or the contract's own refusal.
-type Read<T> = Result<Result<T, StoreError>, Fault>;
+/// The result of a read: a fault of the file, or the contract's own refusal.
+type Read<T> = Result<Result<T, StoreError>, FileFault>;
 
 /// The log rows one read of a replay takes, so that no view of the file lives long.
 const REPLAY_ROWS: usize = 1_000;
@@ -30,7 +30,7 @@ pub(super) struct View {
 
 impl View {
     /// The newest durable commit.
-    pub(super) fn of(database: &Database) -> Result<Self, Fault> {
+    pub(super) fn of(database: &Database) -> Result<Self, FileFault> {
         use redb::ReadableTable;
         let txn = database.begin_read()?;
         let (state, log, meta) = (txn.open_table(STATE)?, txn.open_table(LOG)?, txn.open_table(META)?);
@@ -46,7 +46,7 @@ impl View {
 
     /// Refuses a revision that is not kept.
     pub(super) fn check_kept(&self, asked: Revision) -> Result<(), StoreError> {
-        past::check_kept(asked, self.floor, self.revision)
+        as_of::check_kept(asked, self.floor, self.revision)
     }
 
     /// A page of `range`.
@@ -55,12 +55,12 @@ impl View {
         if let Err(refused) = self.check_kept(revision) {
             return Ok(Err(refused));
         }
-        let mut undone = Undone::default();
+        let mut undone = RevertedKeys::default();
         for row in self.log.range(revision.next().0..)? {
             let (revision, row) = row?;
             undone.undo(range, &record::read_commit(Revision(revision.value()), row.value())?);
         }
-        Ok(Ok(past::page(self.entries(range)?, undone, revision, limit)?))
+        Ok(Ok(as_of::page(self.entries(range)?, undone, revision, limit)?))
     }
 
     /// Commits above `after`, ascending: a bounded number, and at least one if there is one.
@@ -81,7 +81,7 @@ impl View {
         Ok(Ok(commits))
     }
 
-    fn entries(&self, range: &Range) -> Result<impl Iterator<Item = Result<Entry, Fault>>, Fault> {
+    fn entries(&self, range: &Range) -> Result<impl Iterator<Item = Result<Entry, FileFault>>, FileFault> {
         let found = if range.is_empty() {
             None
         } else if range.end.is_empty() {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_rt::fail::{self, Point};
+use bellwether_rt::fail::{self, FailPoint};
 use bytes::Bytes;
 
-use super::fault::Fault;
+use super::fault::CallFault;
 use super::generated::compare::{CompareResult, CompareTarget, TargetUnion};
 use super::generated::request_op::Request;
 use super::generated::response_op::Response;
@@ -14,42 +14,42 @@ use super::generated::{
 };
 use super::keyspace::{Keyspace, compared, lease_to_etcd, told};
 use super::read;
-use super::shared::Shared;
+use super::shared::EtcdClient;
 use crate::entry::{Entry, Revision};
 use crate::error::{Limit, StoreError};
 use crate::judge::holds;
 use crate::range::Range;
-use crate::txn::{Compare, MAX_TXN_BYTES, Op, Outcome, Txn};
+use crate::txn::{CommitOutcome, Compare, MAX_TXN_BYTES, Op, Txn};
 
 /// Commits `txn`.
-pub(super) async fn commit(shared: &Shared, txn: &Txn) -> Result<Outcome, StoreError> {
+pub(super) async fn commit(shared: &EtcdClient, txn: &Txn) -> Result<CommitOutcome, StoreError> {
     let (request, before) = (request(&shared.keys, txn), shared.newest());
-    fail::pass(Point::EtcdUnsent);
+    fail::pass(FailPoint::EtcdUnsent);
     match shared.txn(request).await {
         Ok(answer) => {
-            fail::pass(Point::EtcdAnswered);
+            fail::pass(FailPoint::EtcdAnswered);
             Ok(outcome(shared, txn, answer))
         }
-        Err(Fault::LeaseGone) => Err(StoreError::LeaseGone),
-        Err(Fault::NoSpace) => Err(full(shared, txn, before).await),
-        Err(Fault::RequestTooLarge) => {
+        Err(CallFault::LeaseGone) => Err(StoreError::LeaseGone),
+        Err(CallFault::NoSpace) => Err(full(shared, txn, before).await),
+        Err(CallFault::RequestTooLarge) => {
             Err(StoreError::TooLarge { limit: Limit::Bytes, found: txn.size(), most: MAX_TXN_BYTES })
         }
         // A transaction that writes nothing leaves nothing open.
-        Err(Fault::Lost(reason)) if txn.ops.is_empty() => Err(StoreError::Unreachable { reason }),
-        Err(Fault::Lost(reason)) => Err(StoreError::Unknown { reason }),
+        Err(CallFault::Lost(reason)) if txn.ops.is_empty() => Err(StoreError::Unreachable { reason }),
+        Err(CallFault::Lost(reason)) => Err(StoreError::Unknown { reason }),
         Err(
-            fault @ (Fault::NotBegun(_)
-            | Fault::NoLeader
-            | Fault::Compacted
-            | Fault::Future
-            | Fault::AnswerTooLarge
-            | Fault::Refused(_)),
+            fault @ (CallFault::NotBegun(_)
+            | CallFault::NoLeader
+            | CallFault::Compacted
+            | CallFault::Future
+            | CallFault::AnswerTooLarge
+            | CallFault::Refused(_)),
         ) => Err(fault.unreachable()),
     }
 }
 
-/// The transaction as etcd takes it. If a compare fails it answers what is under the compared keys instead.
+/// The transaction in etcd's form. If a compare fails it answers what is under the compared keys instead.
 fn request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
     let look = compared_keys(txn).into_iter().map(|(key, is_value)| {
         let look = RangeRequest { key: keys.key(key), keys_only: !is_value, ..RangeRequest::default() };
@@ -105,11 +105,11 @@ fn change(keys: &Keyspace, op: &Op) -> RequestOp {
     RequestOp { request: Some(request) }
 }
 
-fn outcome(shared: &Shared, txn: &Txn, answer: TxnResponse) -> Outcome {
+fn outcome(shared: &EtcdClient, txn: &Txn, answer: TxnResponse) -> CommitOutcome {
     let revision = told(answer.header);
     if answer.succeeded {
         shared.made(revision);
-        return Outcome::Committed(revision);
+        return CommitOutcome::Committed(revision);
     }
     shared.saw(revision);
     let found = answer.responses.into_iter().map(|response| match response.response {
@@ -119,12 +119,12 @@ fn outcome(shared: &Shared, txn: &Txn, answer: TxnResponse) -> Outcome {
     let found: BTreeMap<&Bytes, Option<Entry>> = compared_keys(txn).into_keys().zip(found).collect();
     let holds = |compare: &Compare| holds(compare, found.get(compare.key()).and_then(Option::as_ref));
     let failed = txn.compares.iter().enumerate().filter(|(_, compare)| !holds(compare));
-    Outcome::Conflict { revision, failed: failed.map(|(index, _)| index).collect() }
+    CommitOutcome::Conflict { revision, failed: failed.map(|(index, _)| index).collect() }
 }
 
-/// What is said when there is no space. etcd also says so of the very transaction that reached the quota, and which it
-/// made: so look whether the first put is there.
-async fn full(shared: &Shared, txn: &Txn, before: Revision) -> StoreError {
+/// The answer when there is no space. etcd also answers so to the very transaction that reached the quota, and which it
+/// made: so the first put is looked up.
+async fn full(shared: &EtcdClient, txn: &Txn, before: Revision) -> StoreError {
     let full = shared.is_full();
     let put = txn.ops.iter().find_map(|op| match op {
         Op::Put { key, value, .. } => Some((key, value)),

@@ -1,11 +1,11 @@
-//! Cutting etcd's history on a schedule of our own. Owns who does it: whoever counts a shared key up.
+//! Compacting etcd's history on our own schedule. Owns who does it: whoever increments a shared key.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::fault::Fault;
+use super::fault::CallFault;
 use super::generated::compare::{CompareResult, CompareTarget, TargetUnion};
 use super::generated::request_op::Request;
 use super::generated::response_op::Response;
@@ -15,23 +15,23 @@ use super::generated::{
 use super::keyspace::{to_etcd, told};
 use super::read::misread;
 use super::settings::{COMPACTION_KEY, Compaction};
-use super::shared::{Shared, kv};
+use super::shared::{EtcdClient, kv};
 use crate::entry::Revision;
 use crate::error::StoreError;
 
-/// Forgets history below `before`. What was compacted already is no fault.
-pub(super) async fn compact(shared: &Shared, before: Revision) -> Result<(), StoreError> {
+/// Compacts history below `before`. It is no error if that was done already.
+pub(super) async fn compact(shared: &EtcdClient, before: Revision) -> Result<(), StoreError> {
     let request = CompactionRequest { revision: to_etcd(before), physical: false };
     let answer = shared.endpoints.repeat(|channel| async move { kv(channel).compact(request).await });
     match answer.await {
-        Ok(_) | Err(Fault::Compacted) => Ok(()),
+        Ok(_) | Err(CallFault::Compacted) => Ok(()),
         Err(fault) => Err(misread(shared, fault).await),
     }
 }
 
-/// Cuts history by the schedule until the store is closed. Every server runs this; at each turn one of them, the first
-/// to count the key up from what it knew, cuts.
-pub(super) async fn run(shared: std::sync::Arc<Shared>, schedule: Compaction) {
+/// Compacts history by the schedule until the store is closed. Every server runs this; in each period one of them, the first
+/// to increment the key from the value it knew, compacts.
+pub(super) async fn run(shared: std::sync::Arc<EtcdClient>, schedule: Compaction) {
     let mut known = 0;
     let mut past: VecDeque<(Instant, Revision)> = VecDeque::new();
     loop {
@@ -47,8 +47,8 @@ pub(super) async fn run(shared: std::sync::Arc<Shared>, schedule: Compaction) {
                 past.push_back((Instant::now(), turn.revision));
                 turn.is_ours
             }
-            // Without space nobody can count up, and cutting, which does no harm when many do it, is what frees some.
-            Err(Fault::NoSpace) => true,
+            // Without space nobody can increment the key, and compacting, which is harmless when several do it, frees some.
+            Err(CallFault::NoSpace) => true,
             Err(fault) => {
                 tracing::warn!("could not agree on who compacts etcd: {}", fault.reason());
                 false
@@ -63,7 +63,7 @@ pub(super) async fn run(shared: std::sync::Arc<Shared>, schedule: Compaction) {
     }
 }
 
-/// The newest revision that was there long enough ago. Forgets those before it.
+/// The newest revision that is old enough; forgets those before it.
 fn target(past: &mut VecDeque<(Instant, Revision)>, schedule: Compaction) -> Option<Revision> {
     let is_old = |(when, _): &(Instant, Revision)| when.elapsed() >= schedule.keep;
     while past.get(1).is_some_and(is_old) {
@@ -72,16 +72,20 @@ fn target(past: &mut VecDeque<(Instant, Revision)>, schedule: Compaction) -> Opt
     past.front().filter(|first| is_old(first)).map(|(_, revision)| *revision)
 }
 
-/// What came of asking for a turn.
-struct Turn {
+/// The result of asking for this period's turn.
+struct CompactionTurn {
     is_ours: bool,
-    /// How often the key was counted up.
+    /// Value of the key.
     count: i64,
-    /// The present.
+    /// The current revision.
     revision: Revision,
 }
 
-async fn take_turn(shared: &Shared, known: i64, target: Option<Revision>) -> Result<Turn, Fault> {
+async fn take_turn(
+    shared: &EtcdClient,
+    known: i64,
+    target: Option<Revision>,
+) -> Result<CompactionTurn, CallFault> {
     let key = Bytes::from_static(COMPACTION_KEY.as_bytes());
     let value = target.unwrap_or_default().to_string().into();
     let put = Request::RequestPut(PutRequest { key: key.clone(), value, lease: 0 });
@@ -101,10 +105,10 @@ async fn take_turn(shared: &Shared, known: i64, target: Option<Revision>) -> Res
     let revision = told(answer.header);
     let is_ours = answer.succeeded;
     let count = if is_ours { known.saturating_add(1) } else { version(answer) };
-    Ok(Turn { is_ours, count, revision })
+    Ok(CompactionTurn { is_ours, count, revision })
 }
 
-/// How often the key was counted up, as the answer tells.
+/// Value of the key in the answer.
 fn version(answer: TxnResponse) -> i64 {
     let found = answer.responses.into_iter().find_map(|response| match response.response? {
         Response::ResponseRange(range) => range.kvs.into_iter().next(),

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use futures_util::stream;
 
-use super::fault::Fault;
+use super::fault::CallFault;
 use super::generated::lease_client::LeaseClient;
 use super::generated::{LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest};
 use super::keyspace::{lease_to_etcd, told};
-use super::shared::{Shared, led};
+use super::shared::{EtcdClient, led};
 use crate::entry::LeaseId;
 use crate::error::StoreError;
 
-/// Grants a lease of `ttl`, rounded up to whole seconds; etcd has a least time of its own, some 2 s. A grant whose
-/// answer is lost is made again: the lost one ends by itself, with nothing bound to it.
-pub(super) async fn grant(shared: &Shared, ttl: Duration) -> Result<LeaseId, StoreError> {
+/// Grants a lease of `ttl`, rounded up to whole seconds; etcd's minimum is about 2 s. A grant whose
+/// answer is lost is repeated: the lost one ends by itself, with nothing bound to it.
+pub(super) async fn grant(shared: &EtcdClient, ttl: Duration) -> Result<LeaseId, StoreError> {
     let seconds = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
     let request = LeaseGrantRequest { ttl: i64::try_from(seconds).unwrap_or(i64::MAX), id: 0 };
     let answer = shared
@@ -25,16 +25,16 @@ pub(super) async fn grant(shared: &Shared, ttl: Duration) -> Result<LeaseId, Sto
         Ok(answer) => match u64::try_from(answer.get_ref().id) {
             Ok(id) if id > 0 => Ok(LeaseId(id)),
             Ok(_) | Err(_) => {
-                Err(Fault::Refused("etcd granted a lease without a number".to_owned()).unreachable())
+                Err(CallFault::Refused("etcd granted a lease without a number".to_owned()).unreachable())
             }
         },
-        Err(Fault::NoSpace) => Err(shared.is_full()),
+        Err(CallFault::NoSpace) => Err(shared.is_full()),
         Err(fault) => Err(fault.unreachable()),
     }
 }
 
 /// Renews a lease.
-pub(super) async fn keep_alive(shared: &Shared, lease: LeaseId) -> Result<(), StoreError> {
+pub(super) async fn keep_alive(shared: &EtcdClient, lease: LeaseId) -> Result<(), StoreError> {
     let request = LeaseKeepAliveRequest { id: lease_to_etcd(lease) };
     let answer = shared.endpoints.repeat_each(shared.endpoints.patience(), |channel| async move {
         let mut client = LeaseClient::new(led(channel));
@@ -44,13 +44,13 @@ pub(super) async fn keep_alive(shared: &Shared, lease: LeaseId) -> Result<(), St
     });
     match answer.await {
         Ok(answer) if answer.ttl > 0 => Ok(()),
-        Ok(_) | Err(Fault::LeaseGone) => Err(StoreError::LeaseGone),
+        Ok(_) | Err(CallFault::LeaseGone) => Err(StoreError::LeaseGone),
         Err(fault) => Err(fault.unreachable()),
     }
 }
 
 /// Ends a lease.
-pub(super) async fn revoke(shared: &Shared, lease: LeaseId) -> Result<(), StoreError> {
+pub(super) async fn revoke(shared: &EtcdClient, lease: LeaseId) -> Result<(), StoreError> {
     let request = LeaseRevokeRequest { id: lease_to_etcd(lease) };
     let asked = AtomicU32::new(0);
     let answer = shared.endpoints.repeat(|channel| {
@@ -62,10 +62,10 @@ pub(super) async fn revoke(shared: &Shared, lease: LeaseId) -> Result<(), StoreE
             shared.made(told(answer.get_ref().header));
             Ok(())
         }
-        // An earlier one, whose answer was lost, may have ended it.
-        Err(Fault::LeaseGone) if asked.into_inner() > 1 => Ok(()),
-        Err(Fault::LeaseGone) => Err(StoreError::LeaseGone),
-        Err(Fault::Lost(reason)) => Err(StoreError::Unknown { reason }),
+        // An earlier call, whose answer was lost, may have ended it.
+        Err(CallFault::LeaseGone) if asked.into_inner() > 1 => Ok(()),
+        Err(CallFault::LeaseGone) => Err(StoreError::LeaseGone),
+        Err(CallFault::Lost(reason)) => Err(StoreError::Unknown { reason }),
         Err(fault) => Err(fault.unreachable()),
     }
 }

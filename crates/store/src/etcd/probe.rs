@@ -1,4 +1,4 @@
-//! Looking after etcd: whether it is one, whether it answers, whether it takes writes. Owns the words for it.
+//! Monitoring etcd: whether it is one, whether it answers, whether it accepts writes. Owns the texts about it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
-use super::endpoints::Member;
-use super::fault::Fault;
+use super::endpoints::EtcdMember;
+use super::fault::CallFault;
 use super::generated::maintenance_client::MaintenanceClient;
 use super::generated::{StatusRequest, StatusResponse};
-use super::shared::{FULL, Shared};
+use super::shared::{EtcdClient, FULL};
 use crate::error::OpenError;
 use crate::health::{Condition, Health};
 
-/// Asks every member, and gives the health that the first to answer tells.
-pub(super) async fn open(shared: &Shared) -> Result<Health, OpenError> {
+/// Asks every member, and returns the health reported by the first to answer.
+pub(super) async fn open(shared: &EtcdClient) -> Result<Health, OpenError> {
     let members = shared.endpoints.members();
     let most = shared.endpoints.deadline();
     let answers = join_all(members.iter().map(|member| status(member, most))).await;
@@ -61,7 +61,7 @@ pub(super) async fn open(shared: &Shared) -> Result<Health, OpenError> {
 }
 
 /// Keeps the health up to date until the store is closed.
-pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
+pub(super) async fn run(shared: Arc<EtcdClient>, every: Duration) {
     loop {
         // Both arms only wait.
         tokio::select! {
@@ -96,32 +96,32 @@ pub(super) async fn run(shared: Arc<Shared>, every: Duration) {
     }
 }
 
-/// What any member answers that knows a leader.
-async fn any(shared: &Shared) -> Option<StatusResponse> {
+/// The answer of any member that knows a leader.
+async fn any(shared: &EtcdClient) -> Option<StatusResponse> {
     let most = shared.endpoints.patience();
     let answers = shared.endpoints.members().iter().map(|member| status(member, most));
     join_all(answers).await.into_iter().filter_map(Result::ok).find(|answer| answer.leader > 0)
 }
 
-/// What a member says of itself within `most`.
-async fn status(member: &Member, most: Duration) -> Result<StatusResponse, Fault> {
+/// The status of a member, within `most`.
+async fn status(member: &EtcdMember, most: Duration) -> Result<StatusResponse, CallFault> {
     let mut client = MaintenanceClient::new(member.calls.clone());
     match tokio::time::timeout(most, client.status(StatusRequest {})).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),
         Ok(Err(status)) => Err(status.into()),
-        Err(_) => Err(Fault::silent(most)),
+        Err(_) => Err(CallFault::silent(most)),
     }
 }
 
-/// Whether a version is older than 3.4, or no version.
+/// Whether a version is older than 3.4, or not a version.
 fn is_old(version: &str) -> bool {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or_default());
     let version = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
     version < (3, 4)
 }
 
-/// The health that a member's status tells.
-fn tell(shared: &Shared, status: &StatusResponse, before: Option<&Health>) -> Health {
+/// The health that follows from a member's status.
+fn tell(shared: &EtcdClient, status: &StatusResponse, before: Option<&Health>) -> Health {
     let alarms: Vec<String> = status.errors.iter().map(|error| error.trim().to_owned()).collect();
     let says = |word: &str| alarms.iter().any(|alarm| alarm.contains(word));
     let since = Instant::now();
@@ -153,7 +153,7 @@ fn tell(shared: &Shared, status: &StatusResponse, before: Option<&Health>) -> He
 }
 
 /// What to try next.
-fn advice(fault: &Fault, member: &Member) -> &'static str {
+fn advice(fault: &CallFault, member: &EtcdMember) -> &'static str {
     let (reason, is_secret) = (fault.clone().reason(), member.address.starts_with("https"));
     let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if says(&["UnknownIssuer", "invalid peer certificate: BadSignature"]) {
@@ -165,7 +165,7 @@ fn advice(fault: &Fault, member: &Member) -> &'static str {
     } else if says(&["InvalidContentType", "corrupt message"]) {
         "it speaks no TLS: use http://, or give etcd certificates"
     } else if is_secret && says(&["closed", "reset", "eof", "broken pipe"]) {
-        // etcd looks at the client's certificate when the client already takes the connection for made.
+        // etcd checks the client's certificate when the client already considers the connection established.
         "give a client certificate that etcd's CA signed and that has not expired; if it speaks no TLS, use http://"
     } else if says(&["refused"]) {
         "start etcd there, or correct the endpoint"

@@ -2,26 +2,26 @@
 
 use std::sync::atomic::Ordering;
 
-use super::fault::Fault;
+use super::fault::CallFault;
 use super::generated::{RangeRequest, RangeResponse};
 use super::keyspace::{to_etcd, told};
-use super::shared::Shared;
+use super::shared::EtcdClient;
 use super::watch::oldest;
+use crate::as_of::{MAX_PAGE, MAX_PAGE_BYTES};
 use crate::entry::{Keys, Page, Revision};
 use crate::error::StoreError;
-use crate::past::{MAX_PAGE, MAX_PAGE_BYTES};
 use crate::range::Range;
 
-/// The most entries of one call: larger ones hold up etcd's other work.
+/// Most entries of one call: larger calls delay etcd's other work.
 const MAX_CALL: usize = 1_000;
 
-/// How many entries are asked for before it is known how large they are: 128 of the largest size are what etcd itself
-/// can put together without harm.
+/// Entries requested before their size is known: 128 of the largest size are what etcd can assemble
+/// without harm.
 pub(super) const FITTING_AT_FIRST: usize = 128;
 
 /// Reads a page.
 pub(super) async fn list(
-    shared: &Shared,
+    shared: &EtcdClient,
     range: Range,
     at: Option<Revision>,
     limit: usize,
@@ -59,7 +59,7 @@ pub(super) async fn list(
 /// Reads a page of keys in one call: without values, the most that a page may hold are no more work for etcd than some
 /// entries. Fewer if that is more than fits an answer.
 pub(super) async fn keys(
-    shared: &Shared,
+    shared: &EtcdClient,
     range: Range,
     at: Option<Revision>,
     limit: usize,
@@ -85,7 +85,7 @@ pub(super) async fn keys(
                 let keys = found.map(|entry| (entry.key, entry.modified)).collect();
                 return Ok(Keys { keys, revision, more: answer.more });
             }
-            Err(Fault::AnswerTooLarge) if asked > 1 => asked = asked.div_ceil(4),
+            Err(CallFault::AnswerTooLarge) if asked > 1 => asked = asked.div_ceil(4),
             Err(fault) => return Err(misread(shared, fault).await),
         }
     }
@@ -93,7 +93,7 @@ pub(super) async fn keys(
 
 /// One call, of as many entries as fit an answer.
 async fn part(
-    shared: &Shared,
+    shared: &EtcdClient,
     range: &Range,
     at: Option<Revision>,
     limit: usize,
@@ -118,7 +118,7 @@ async fn part(
                 }
                 return Ok(answer);
             }
-            Err(Fault::AnswerTooLarge) if asked > 1 => {
+            Err(CallFault::AnswerTooLarge) if asked > 1 => {
                 shared.fitting.store(asked.div_ceil(4), Ordering::Relaxed);
             }
             Err(fault) => return Err(misread(shared, fault).await),
@@ -126,8 +126,8 @@ async fn part(
     }
 }
 
-/// Whether a revision, or the present, can be read and watched from; and which it is.
-pub(super) async fn check_kept(shared: &Shared, at: Option<Revision>) -> Result<Revision, StoreError> {
+/// Whether a revision, or the current one, can be read and watched from; returns it.
+pub(super) async fn check_kept(shared: &EtcdClient, at: Option<Revision>) -> Result<Revision, StoreError> {
     let request = RangeRequest {
         key: shared.keys.key(&[]),
         revision: at.map_or(0, to_etcd),
@@ -140,14 +140,14 @@ pub(super) async fn check_kept(shared: &Shared, at: Option<Revision>) -> Result<
     }
 }
 
-/// What the caller of a read is told: which revisions there are, if those were the trouble.
-pub(super) async fn misread(shared: &Shared, fault: Fault) -> StoreError {
+/// The error for the caller of a read, with the revisions that exist if those were the reason.
+pub(super) async fn misread(shared: &EtcdClient, fault: CallFault) -> StoreError {
     match fault {
-        Fault::Compacted => match oldest(shared).await {
+        CallFault::Compacted => match oldest(shared).await {
             Ok(oldest) => StoreError::Compacted { oldest },
             Err(fault) => fault.unreachable(),
         },
-        Fault::Future => {
+        CallFault::Future => {
             let present =
                 RangeRequest { key: shared.keys.key(&[]), count_only: true, ..RangeRequest::default() };
             match shared.range(present).await {
@@ -155,13 +155,13 @@ pub(super) async fn misread(shared: &Shared, fault: Fault) -> StoreError {
                 Err(fault) => fault.unreachable(),
             }
         }
-        Fault::NotBegun(_)
-        | Fault::NoLeader
-        | Fault::Lost(_)
-        | Fault::NoSpace
-        | Fault::LeaseGone
-        | Fault::RequestTooLarge
-        | Fault::AnswerTooLarge
-        | Fault::Refused(_) => fault.unreachable(),
+        CallFault::NotBegun(_)
+        | CallFault::NoLeader
+        | CallFault::Lost(_)
+        | CallFault::NoSpace
+        | CallFault::LeaseGone
+        | CallFault::RequestTooLarge
+        | CallFault::AnswerTooLarge
+        | CallFault::Refused(_) => fault.unreachable(),
     }
 }

@@ -1,7 +1,7 @@
-//! Watches, each a stream of etcd's that is opened again when it dies. Owns that nothing is told twice, left out or
-//! split: what was delivered is passed over, and pieces of one commit are joined.
+//! Watches, each a stream of etcd's that is reopened when it dies. Ensures that nothing is delivered twice, left out or
+//! split: what was delivered is skipped, and parts of one commit are joined.
 //!
-//! All streams of a store share one connection per member. What a holder does not read stays at etcd, by HTTP/2's own
+//! All streams of a store share one connection per member. What a caller does not read stays at etcd, by HTTP/2's own
 //! flow control.
 
 use std::cmp::Ordering;
@@ -17,32 +17,36 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tonic::Streaming;
 
-use super::fault::Fault;
+use super::fault::CallFault;
 use super::generated::event::EventType;
 use super::generated::watch_client::WatchClient;
 use super::generated::watch_request::RequestUnion;
 use super::generated::{Event, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse};
 use super::keyspace::{from_etcd, to_etcd, told};
 use super::read::check_kept;
-use super::shared::{Shared, led};
+use super::shared::{EtcdClient, led};
 use crate::entry::Revision;
 use crate::error::StoreError;
 use crate::range::Range;
 use crate::watch::{Batch, Batches, Change, Watch, WatchError};
 
-/// The pause before a stream is opened again.
+/// Pause before a stream is reopened.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a closed store's watches wait for commits that it made and that etcd has not told yet.
+/// How long a closed store's watches wait for commits that it made and that etcd has not delivered yet.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The largest answer: etcd cuts commits into pieces of some 2 MiB, but never a single value.
+/// The largest message accepted: etcd splits commits into parts of some 2 MiB, but never a single value.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// Watches `range` behind `after`.
-pub(super) async fn start(shared: Arc<Shared>, range: Range, after: Revision) -> Result<Watch, StoreError> {
+pub(super) async fn start(
+    shared: Arc<EtcdClient>,
+    range: Range,
+    after: Revision,
+) -> Result<Watch, StoreError> {
     check_kept(&shared, Some(after)).await?;
-    let mut follower = Follower {
+    let mut follower = WatchFollower {
         range,
         seen: after,
         header: Revision(0),
@@ -52,28 +56,28 @@ pub(super) async fn start(shared: Arc<Shared>, range: Range, after: Revision) ->
         opening: None,
         over: None,
         patience: Instant::now(),
-        state: Patience::Calm,
+        state: SilenceTolerance::Calm,
         shared,
     };
     if !follower.range.is_empty() {
         let opened = open(&follower.shared, &follower.range, after).await;
-        follower.stream = Some(opened.map_err(Fault::unreachable)?);
+        follower.stream = Some(opened.map_err(CallFault::unreachable)?);
         follower.heard();
     }
     Ok(Watch::new(follower))
 }
 
 /// An open stream.
-struct Stream {
-    /// The place of the member it comes from.
+struct WatchStream {
+    /// Index of its member.
     place: usize,
     requests: mpsc::Sender<WatchRequest>,
     answers: Streaming<WatchResponse>,
 }
 
-/// What silence means.
+/// What silence on the stream means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
+enum SilenceTolerance {
     /// Nothing yet.
     Calm,
     /// etcd was asked whether it is there.
@@ -83,26 +87,26 @@ enum Patience {
 }
 
 /// One watch.
-struct Follower {
-    shared: Arc<Shared>,
+struct WatchFollower {
+    shared: Arc<EtcdClient>,
     range: Range,
     /// Every commit up to here is delivered or in `ready`.
     seen: Revision,
-    /// The newest revision that an answer with events told on this stream.
+    /// The newest revision in an answer with events on this stream.
     header: Revision,
     ready: VecDeque<Batch>,
-    /// A commit of which further pieces may come.
+    /// A commit of which further parts may come.
     partial: Option<Batch>,
-    stream: Option<Stream>,
-    /// Kept over calls, so that a holder who waits in short stretches gets there.
-    opening: Option<BoxFuture<'static, Result<Stream, WatchError>>>,
+    stream: Option<WatchStream>,
+    /// Kept over calls, so that a caller that waits in short steps gets there.
+    opening: Option<BoxFuture<'static, Result<WatchStream, WatchError>>>,
     over: Option<WatchError>,
     /// When silence has lasted too long.
     patience: Instant,
-    state: Patience,
+    state: SilenceTolerance,
 }
 
-impl fmt::Debug for Follower {
+impl fmt::Debug for WatchFollower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Follower")
             .field("range", &self.range)
@@ -111,13 +115,13 @@ impl fmt::Debug for Follower {
     }
 }
 
-impl Batches for Follower {
+impl Batches for WatchFollower {
     fn next(&mut self) -> BoxFuture<'_, Result<Batch, WatchError>> {
         self.advance().boxed()
     }
 }
 
-impl Follower {
+impl WatchFollower {
     async fn advance(&mut self) -> Result<Batch, WatchError> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
@@ -141,50 +145,50 @@ impl Follower {
         }
     }
 
-    /// Waits for the next thing to happen on the stream.
+    /// Waits for the next event on the stream.
     async fn listen(&mut self) {
         let Some(stream) = &mut self.stream else { return };
         let closed = self.shared.closed.clone();
         // Dropping any arm loses nothing: a message stays in the stream until it is taken. Messages come first, so
-        // that silence is only what is silent after everything was heard.
+        // that silence is measured only after everything was read.
         tokio::select! {
             biased;
             answer = stream.answers.message() => match answer {
                 Ok(Some(answer)) => self.take(answer),
                 Ok(None) | Err(_) => self.lose(),
             },
-            () = closed.cancelled(), if self.state != Patience::Leaving => {
-                self.state = Patience::Leaving;
+            () = closed.cancelled(), if self.state != SilenceTolerance::Leaving => {
+                self.state = SilenceTolerance::Leaving;
                 self.patience = Instant::now() + FAREWELL;
             }
             () = tokio::time::sleep_until(self.patience) => self.doubt(),
         }
     }
 
-    /// Silence: asks whether etcd is there, and then gives the stream up.
+    /// After silence: asks whether etcd is there, and then abandons the stream.
     fn doubt(&mut self) {
         match (self.state, &self.stream) {
-            (Patience::Calm, Some(stream)) => {
+            (SilenceTolerance::Calm, Some(stream)) => {
                 let ask = RequestUnion::ProgressRequest(WatchProgressRequest {});
                 // A full queue or a closed one is silence too.
                 drop(stream.requests.try_send(WatchRequest { request_union: Some(ask) }));
-                self.state = Patience::Asked;
+                self.state = SilenceTolerance::Asked;
                 self.patience = Instant::now() + self.shared.endpoints.deadline();
             }
-            (Patience::Leaving, _) => self.over = Some(WatchError::Closed),
-            (Patience::Asked, _) | (Patience::Calm, None) => self.lose(),
+            (SilenceTolerance::Leaving, _) => self.over = Some(WatchError::Closed),
+            (SilenceTolerance::Asked, _) | (SilenceTolerance::Calm, None) => self.lose(),
         }
     }
 
-    /// Something was heard.
+    /// Something arrived.
     fn heard(&mut self) {
-        if self.state != Patience::Leaving {
-            self.state = Patience::Calm;
+        if self.state != SilenceTolerance::Leaving {
+            self.state = SilenceTolerance::Calm;
             self.patience = Instant::now() + self.shared.endpoints.deadline() * 2;
         }
     }
 
-    /// Gives the stream up.
+    /// Abandons the stream.
     fn lose(&mut self) {
         self.partial = None;
         if let Some(stream) = self.stream.take() {
@@ -192,7 +196,7 @@ impl Follower {
         }
     }
 
-    /// Opens a stream again, behind what was seen. Ends when the store is closed.
+    /// Reopens a stream after what was seen. Ends when the store is closed.
     async fn resume(&mut self) {
         let opening = self
             .opening
@@ -255,7 +259,7 @@ impl Follower {
         }
         match self.partial.as_ref().map(|partial| partial.revision.cmp(&revision)) {
             Some(Ordering::Less) => self.complete(),
-            // Out of order: what is between is not there. It is asked for again.
+            // Out of order: what is between is missing. It is requested again.
             Some(Ordering::Greater) => return self.lose(),
             Some(Ordering::Equal) | None => {}
         }
@@ -263,7 +267,7 @@ impl Follower {
         self.partial.get_or_insert_with(|| Batch { revision, changes: Vec::new() }).changes.push(change);
     }
 
-    /// The commit has no further pieces.
+    /// The commit has no further parts.
     fn complete(&mut self) {
         if let Some(batch) = self.partial.take().filter(|batch| batch.revision > self.seen) {
             self.seen = batch.revision;
@@ -272,8 +276,8 @@ impl Follower {
     }
 }
 
-/// The oldest revision that is kept, which etcd tells only those who watch from before it.
-pub(super) async fn oldest(shared: &Shared) -> Result<Revision, Fault> {
+/// The oldest revision that is kept, which etcd reports only to those who watch from before it.
+pub(super) async fn oldest(shared: &EtcdClient) -> Result<Revision, CallFault> {
     let mut stream = open(shared, &Range::one(Bytes::new()), Revision(0)).await?;
     let told = async {
         while let Some(answer) = stream.answers.message().await? {
@@ -281,14 +285,14 @@ pub(super) async fn oldest(shared: &Shared) -> Result<Revision, Fault> {
                 return Ok(from_etcd(answer.compact_revision));
             }
         }
-        Err(Fault::Lost("etcd did not say what it keeps".to_owned()))
+        Err(CallFault::Lost("etcd did not say what it keeps".to_owned()))
     };
     let most = shared.endpoints.deadline();
-    tokio::time::timeout(most, told).await.unwrap_or_else(|_| Err(Fault::silent(most)))
+    tokio::time::timeout(most, told).await.unwrap_or_else(|_| Err(CallFault::silent(most)))
 }
 
-/// Opens a stream again, as often as it takes, unless what was not seen yet is gone.
-async fn reopen(shared: Arc<Shared>, range: Range, seen: Revision) -> Result<Stream, WatchError> {
+/// Reopens a stream, as often as it takes, unless what was not seen yet is compacted.
+async fn reopen(shared: Arc<EtcdClient>, range: Range, seen: Revision) -> Result<WatchStream, WatchError> {
     loop {
         tokio::time::sleep(PAUSE).await;
         match check_kept(&shared, Some(seen)).await {
@@ -308,10 +312,10 @@ async fn reopen(shared: Arc<Shared>, range: Range, seen: Revision) -> Result<Str
 }
 
 /// Opens a stream at the current member.
-async fn open(shared: &Shared, range: &Range, after: Revision) -> Result<Stream, Fault> {
+async fn open(shared: &EtcdClient, range: &Range, after: Revision) -> Result<WatchStream, CallFault> {
     let (key, range_end) = shared.keys.range(range);
-    // From the revision itself, which is passed over: etcd's compaction at a revision also takes deletes of that
-    // revision, and only so does it say "compacted".
+    // From the revision itself, which is skipped: etcd's compaction at a revision also removes deletes of that
+    // revision, and only so does it answer "compacted".
     let create = WatchCreateRequest {
         key,
         range_end,
@@ -330,9 +334,9 @@ async fn open(shared: &Shared, range: &Range, after: Revision) -> Result<Stream,
     let mut client = client.max_decoding_message_size(MAX_ANSWER_BYTES);
     let opened = tokio::time::timeout(shared.endpoints.deadline() / 2, client.watch(all)).await;
     let fault = match opened {
-        Ok(Ok(answers)) => return Ok(Stream { place, requests, answers: answers.into_inner() }),
-        Ok(Err(status)) => Fault::from(status),
-        Err(_) => Fault::silent(shared.endpoints.deadline() / 2),
+        Ok(Ok(answers)) => return Ok(WatchStream { place, requests, answers: answers.into_inner() }),
+        Ok(Err(status)) => CallFault::from(status),
+        Err(_) => CallFault::silent(shared.endpoints.deadline() / 2),
     };
     shared.endpoints.move_on(place);
     Err(fault.at(&member.address))

@@ -2,11 +2,11 @@
 
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::Store;
-use bellwether_store::conformance::Subject;
+use bellwether_store::conformance::StoreUnderTest;
 
-async fn fresh() -> Subject {
+async fn fresh() -> StoreUnderTest {
     let (tasks, dir) = (Tasks::new(), tempfile::tempdir().unwrap());
-    Subject { store: Store::embedded(dir.path(), &tasks).unwrap(), keep: Box::new((tasks, dir)) }
+    StoreUnderTest { store: Store::embedded(dir.path(), &tasks).unwrap(), keep: Box::new((tasks, dir)) }
 }
 
 bellwether_store::suite!(crate::embedded::fresh);

@@ -10,12 +10,12 @@ mod several;
 mod space;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::Subject;
+use bellwether_store::conformance::StoreUnderTest;
 use bellwether_store::testing::etcd::TestEtcd;
 
-async fn fresh() -> Subject {
+async fn fresh() -> StoreUnderTest {
     let (tasks, etcd) = (Tasks::new(), TestEtcd::one().await);
-    Subject { store: etcd.store(&tasks).await, keep: Box::new((tasks, etcd)) }
+    StoreUnderTest { store: etcd.store(&tasks).await, keep: Box::new((tasks, etcd)) }
 }
 
 bellwether_store::suite!(crate::etcd::fresh);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit_if, put, value};
-use bellwether_store::{Condition, Outcome, Range, Revision, Store, StoreError, Txn};
+use bellwether_store::{CommitOutcome, Condition, Range, Revision, Store, StoreError, Txn};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::child;
@@ -56,7 +56,7 @@ async fn fill(store: &Store, dir: &Path, from: u64) -> u64 {
         let text = number.to_string();
         let ops = vec![put("first", &text), put(&format!("filler/{number}"), &filler), put("last", &text)];
         match store.commit(Txn { compares: vec![], ops }).await {
-            Ok(outcome) => assert_eq!(outcome, Outcome::Committed(Revision(number))),
+            Ok(outcome) => assert_eq!(outcome, CommitOutcome::Committed(Revision(number))),
             Err(error) => {
                 assert_eq!(error, StoreError::DiskFull { place: dir.display().to_string() });
                 return number - 1;
@@ -94,7 +94,7 @@ async fn the_child_on_a_small_disk() {
     assert_eq!(fill(&store, &dir, count).await, count, "and after opening again");
     fs::remove_file(&ballast).unwrap();
     let again = commit_if(&store, [], [put("again", "1")]).await;
-    assert_eq!(again, Outcome::Committed(Revision(count + 1)));
+    assert_eq!(again, CommitOutcome::Committed(Revision(count + 1)));
     assert_eq!(store.health().borrow().condition, Condition::Writable);
     store.close().await;
     println!("met the limit and recovered");
@@ -112,7 +112,7 @@ async fn the_child_with_small_files() {
     limit.current = limit.maximum;
     setrlimit(Resource::Fsize, limit).unwrap();
     let again = commit_if(&store, [], [put("again", "1")]).await;
-    assert_eq!(again, Outcome::Committed(Revision(count + 1)));
+    assert_eq!(again, CommitOutcome::Committed(Revision(count + 1)));
     store.close().await;
     let store = Store::embedded(&dir, &tasks).unwrap();
     one_story(&store).await;

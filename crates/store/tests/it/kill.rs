@@ -7,7 +7,7 @@ use std::process::Child;
 
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{put, soon, text, value};
-use bellwether_store::{Compare, LeaseId, MAX_TTL, Op, Outcome, Revision, Store, Txn};
+use bellwether_store::{CommitOutcome, Compare, LeaseId, MAX_TTL, Op, Revision, Store, Txn};
 
 use crate::child;
 use crate::whole::{oldest, one_story};
@@ -117,7 +117,7 @@ async fn write_for_ever(store: Store, writer: u64, lease: LeaseId) {
         let text = number.to_string();
         let ops = vec![put(&first, &text), bound.clone(), put(&second, &text)];
         let outcome = store.commit(Txn { compares: vec![compare], ops }).await.unwrap();
-        let Outcome::Committed(revision) = outcome else { panic!("another writer wrote {first}") };
+        let CommitOutcome::Committed(revision) = outcome else { panic!("another writer wrote {first}") };
         say(format!("ack {writer} {number} {revision} .\n"));
         if writer == 0 && number.is_multiple_of(50) {
             store.compact(Revision(revision.0 - 20)).await.unwrap();

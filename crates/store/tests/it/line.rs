@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use bellwether_rt::tasks::Tasks;
-use bellwether_store::conformance::{Subject, commit, delete, dump, next, put, told, value};
-use bellwether_store::testing::line::{Fault, Line, Trouble};
+use bellwether_store::conformance::{StoreUnderTest, commit, delete, dump, next, put, told, value};
+use bellwether_store::testing::faulty::{FaultInjection, FaultyStore, StoreFault};
 use bellwether_store::{Condition, Op, Range, Revision, Store, StoreError, Txn, WatchError};
 use futures_util::FutureExt;
 
-async fn fresh() -> Subject {
+async fn fresh() -> StoreUnderTest {
     let tasks = Tasks::new();
-    Subject { store: Store::memory(&tasks).through(&Line::new(0)), keep: Box::new(tasks) }
+    StoreUnderTest { store: Store::memory(&tasks).through(&FaultyStore::new(0)), keep: Box::new(tasks) }
 }
 
 bellwether_store::suite!(crate::line::fresh);
 
 /// A store seen through a line.
-fn store() -> (Store, Line) {
-    let line = Line::new(7);
+fn store() -> (Store, FaultyStore) {
+    let line = FaultyStore::new(7);
     (Store::memory(&Tasks::new()).through(&line), line)
 }
 
@@ -29,7 +29,7 @@ fn txn(op: Op) -> Txn {
 async fn a_watch_loses_deletes_and_nothing_else() {
     let (store, line) = store();
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
-    line.next(Fault::LostDeletes, 2);
+    line.next(StoreFault::LostDeletes, 2);
     commit(&store, [put("a", "1"), put("b", "1")]).await;
     commit(&store, [delete("a"), put("c", "1")]).await;
     commit(&store, [delete("b")]).await;
@@ -46,7 +46,7 @@ async fn a_watch_loses_deletes_and_nothing_else() {
 async fn a_watch_tells_an_old_batch_again() {
     let (store, line) = store();
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
-    line.next(Fault::Repeated, 1);
+    line.next(StoreFault::Repeated, 1);
     for number in 1..=2 {
         commit(&store, [put("a", &number.to_string())]).await;
     }
@@ -61,7 +61,7 @@ async fn a_watch_tells_an_old_batch_again() {
 async fn a_watch_tells_nothing_until_somebody_lists() {
     let (store, line) = store();
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
-    line.next(Fault::SkipsUntilListed, 1);
+    line.next(StoreFault::SkipsUntilListed, 1);
     for number in 1..=3 {
         commit(&store, [put("a", &number.to_string())]).await;
     }
@@ -77,7 +77,7 @@ async fn a_store_that_went_back_ends_its_watches() {
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&store, [put("a", "1")]).await;
     assert_eq!(next(&mut watch).await.unwrap().revision, Revision(1));
-    line.next(Fault::WentBack, 1);
+    line.next(StoreFault::WentBack, 1);
     commit(&store, [put("a", "2")]).await;
     let error = next(&mut watch).await.unwrap_err();
     assert_eq!(error, WatchError::WentBack { seen: Revision(2), found: Revision(0) });
@@ -89,7 +89,7 @@ async fn a_stale_read_shows_an_earlier_moment_and_says_which() {
     for number in 1..=9 {
         commit(&store, [put("a", &number.to_string())]).await;
     }
-    line.next(Fault::Stale, 1);
+    line.next(StoreFault::Stale, 1);
     let page = store.list(Range::all(), None, 1).await.unwrap();
     assert_eq!((page.revision, &*page.entries[0].value), (Revision(5), &b"5"[..]));
     assert_eq!(value(&store, "a").await.as_deref(), Some("9"));
@@ -102,7 +102,7 @@ async fn a_lease_that_ended_is_renewed_and_its_keys_stay_gone() {
     let bound = Op::Put { key: "bound".into(), value: "1".into(), lease: Some(lease) };
     commit(&store, [bound.clone()]).await;
     store.revoke(lease).await.unwrap();
-    line.next(Fault::RenewsWhatEnded, 1);
+    line.next(StoreFault::RenewsWhatEnded, 1);
     store.keep_alive(lease).await.unwrap();
     assert_eq!(value(&store, "bound").await, None);
     assert_eq!(store.commit(txn(bound)).await, Err(StoreError::LeaseGone));
@@ -112,7 +112,7 @@ async fn a_lease_that_ended_is_renewed_and_its_keys_stay_gone() {
 #[tokio::test]
 async fn a_lease_outlives_its_time_and_then_ends() {
     let (store, line) = store();
-    line.next(Fault::OutlivingLease, 1);
+    line.next(StoreFault::OutlivingLease, 1);
     let mut ops = Vec::new();
     for (key, seconds) in [("outlives", 1), ("shorter", 1), ("longer", 5)] {
         let lease = store.grant(Duration::from_secs(seconds)).await.unwrap();
@@ -128,10 +128,10 @@ async fn a_lease_outlives_its_time_and_then_ends() {
 #[tokio::test]
 async fn a_commit_whose_answer_is_lost_is_made_and_one_that_is_lost_is_not() {
     let (store, line) = store();
-    line.next(Fault::Unanswered, 1);
+    line.next(StoreFault::Unanswered, 1);
     let unknown = store.commit(txn(put("made", "1"))).await;
     assert!(matches!(unknown, Err(StoreError::Unknown { .. })), "{unknown:?}");
-    line.next(Fault::Refused, 1);
+    line.next(StoreFault::Refused, 1);
     let lost = store.commit(txn(put("lost", "1"))).await;
     assert!(matches!(lost, Err(StoreError::Unreachable { .. })), "{lost:?}");
     assert_eq!(value(&store, "made").await.as_deref(), Some("1"));
@@ -159,7 +159,7 @@ async fn a_store_without_space_refuses_puts_and_grants_and_says_how_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cut_line_lets_nothing_through_and_calls_give_up() {
-    let (store, line) = (Store::memory(&Tasks::new()), Line::new(1));
+    let (store, line) = (Store::memory(&Tasks::new()), FaultyStore::new(1));
     let seen = store.through(&line);
     line.cut();
     let error = seen.commit(Txn { compares: vec![], ops: vec![put("a", "1")] }).await.unwrap_err();
@@ -172,7 +172,7 @@ async fn a_cut_line_lets_nothing_through_and_calls_give_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_over_a_line_that_was_cut_a_while_goes_on_without_a_gap() {
-    let (store, line) = (Store::memory(&Tasks::new()), Line::new(1));
+    let (store, line) = (Store::memory(&Tasks::new()), FaultyStore::new(1));
     let seen = store.through(&line);
     let mut watch = seen.watch(Range::prefix("a"), Revision(0)).await.unwrap();
     line.cut();
@@ -188,18 +188,18 @@ async fn a_watch_over_a_line_that_was_cut_a_while_goes_on_without_a_gap() {
 async fn a_commit_that_no_watch_tells_of_is_there_for_whoever_lists() {
     let (store, line) = store();
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
-    line.trouble(Trouble { lost_commits: 1_000_000, ..Trouble::default() });
+    line.trouble(FaultInjection { lost_commits: 1_000_000, ..FaultInjection::default() });
     commit(&store, [put("a", "1")]).await;
     assert!(tokio::time::timeout(Duration::from_secs(1), watch.next()).await.is_err());
     assert_eq!(value(&store, "a").await.as_deref(), Some("1"));
-    line.trouble(Trouble::default());
+    line.trouble(FaultInjection::default());
     commit(&store, [put("a", "2")]).await;
     assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=2"]);
 }
 
 #[tokio::test]
 async fn a_line_that_is_closed_closes_nothing_for_the_others() {
-    let (store, line) = (Store::memory(&Tasks::new()), Line::new(1));
+    let (store, line) = (Store::memory(&Tasks::new()), FaultyStore::new(1));
     let seen = store.through(&line);
     seen.close().await;
     assert_eq!(seen.now().await, Err(StoreError::Closed));
@@ -209,9 +209,9 @@ async fn a_line_that_is_closed_closes_nothing_for_the_others() {
 #[tokio::test]
 async fn the_same_seed_brings_the_same_trouble() {
     let run = async |seed| {
-        let line = Line::new(seed);
+        let line = FaultyStore::new(seed);
         let store = Store::memory(&Tasks::new()).through(&line);
-        line.trouble(Trouble { refused: 300_000, ..Trouble::default() });
+        line.trouble(FaultInjection { refused: 300_000, ..FaultInjection::default() });
         let mut lost = Vec::new();
         for number in 0..200 {
             lost.push(store.commit(txn(put("a", &number.to_string()))).await.is_err());

@@ -2,11 +2,11 @@
 
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::Store;
-use bellwether_store::conformance::Subject;
+use bellwether_store::conformance::StoreUnderTest;
 
-async fn fresh() -> Subject {
+async fn fresh() -> StoreUnderTest {
     let tasks = Tasks::new();
-    Subject { store: Store::memory(&tasks), keep: Box::new(tasks) }
+    StoreUnderTest { store: Store::memory(&tasks), keep: Box::new(tasks) }
 }
 
 bellwether_store::suite!(crate::memory::fresh);

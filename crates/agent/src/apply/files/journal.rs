@@ -15,7 +15,7 @@ const SCHEMA: u32 = 1;
 /// What is going on with the files a journal names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Phase {
+pub(crate) enum JournalPhase {
     /// They were put in place.
     #[default]
     Placed,
@@ -25,22 +25,22 @@ pub(crate) enum Phase {
 
 /// Which files were put in place, and whether there was a file before.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct FileJournal {
     at: PathBuf,
-    phase: Phase,
+    phase: JournalPhase,
     files: BTreeMap<PathBuf, bool>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Form {
+struct JournalForm {
     schema: u32,
-    phase: Phase,
+    phase: JournalPhase,
     /// Each file with whether there was one before.
     files: BTreeMap<PathBuf, bool>,
 }
 
-impl Journal {
+impl FileJournal {
     /// The journal kept at `at`; an empty one if none is.
     ///
     /// # Errors
@@ -49,9 +49,9 @@ impl Journal {
         let failed = |reason: String| format!("could not understand {}: {reason}", at.display());
         let text = disk::read(at).map_err(|error| failed(error.to_string()))?;
         let Some(text) = text else {
-            return Ok(Self { at: at.to_owned(), phase: Phase::Placed, files: BTreeMap::new() });
+            return Ok(Self { at: at.to_owned(), phase: JournalPhase::Placed, files: BTreeMap::new() });
         };
-        let form: Form = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        let form: JournalForm = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
         if form.schema != SCHEMA {
             return Err(failed(format!("schema {} is not one this agent knows", form.schema)));
         }
@@ -62,7 +62,7 @@ impl Journal {
         self.files.is_empty()
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> JournalPhase {
         self.phase
     }
 
@@ -80,9 +80,9 @@ impl Journal {
     }
 
     /// Keeps the journal on disk.
-    pub(super) fn write(&mut self, phase: Phase) -> Result<(), String> {
+    pub(super) fn write(&mut self, phase: JournalPhase) -> Result<(), String> {
         self.phase = phase;
-        let form = Form { schema: SCHEMA, phase, files: self.files.clone() };
+        let form = JournalForm { schema: SCHEMA, phase, files: self.files.clone() };
         let text = serde_json::to_string_pretty(&form).map_err(io::Error::other);
         let dir = self.at.parent().unwrap_or(Path::new("/"));
         let written = disk::private_dir(dir).and(text).and_then(|text| disk::replace(&self.at, &text));
@@ -92,7 +92,7 @@ impl Journal {
     /// Forgets everything, on disk too.
     pub(super) fn clear(&mut self) -> Result<(), String> {
         self.files.clear();
-        self.phase = Phase::Placed;
+        self.phase = JournalPhase::Placed;
         match fs::remove_file(&self.at) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -23,8 +23,8 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    fn journal(&self) -> Journal {
-        Journal::read(&self.journal.path().join("files/web.json")).unwrap()
+    fn journal(&self) -> FileJournal {
+        FileJournal::read(&self.journal.path().join("files/web.json")).unwrap()
     }
 
     fn put(&self, name: &str, text: &str) {
@@ -87,7 +87,7 @@ fn whatever_was_placed_since_it_was_last_read_goes_back_to_what_was_read() {
     put_back(&mut journal).unwrap();
     // Killed here: the next agent goes on from what is on disk.
     let mut journal = here.journal();
-    assert_eq!(journal.phase(), Phase::Returning);
+    assert_eq!(journal.phase(), JournalPhase::Returning);
     put_back(&mut journal).unwrap();
     settle(&mut journal).unwrap();
     assert_eq!((here.text("a").as_deref(), here.text("b")), (Some("read"), None));
@@ -98,7 +98,7 @@ fn whatever_was_placed_since_it_was_last_read_goes_back_to_what_was_read() {
 fn a_move_that_fails_halfway_leaves_everything_as_it_was() {
     let here = Place::new();
     fs::write(here.path("a"), "old").unwrap();
-    let staged: Vec<Staged> =
+    let staged: Vec<StagedFile> =
         ["a", "b"].iter().filter_map(|name| stage((&here.path(name), None), "new").unwrap()).collect();
     // Somebody takes the second one away.
     let mut journal = here.journal();
@@ -114,12 +114,12 @@ fn a_journal_ever_written_reads_for_ever() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("web.json");
     fs::write(&at, r#"{"schema":1,"phase":"returning","files":{"/etc/a":true,"/etc/b":false}}"#).unwrap();
-    let journal = Journal::read(&at).unwrap();
-    assert_eq!(journal.phase(), Phase::Returning);
+    let journal = FileJournal::read(&at).unwrap();
+    assert_eq!(journal.phase(), JournalPhase::Returning);
     assert_eq!(
         journal.files().collect::<Vec<_>>(),
         [(Path::new("/etc/a"), true), (Path::new("/etc/b"), false)]
     );
     fs::write(&at, "{}").unwrap();
-    assert!(Journal::read(&at).unwrap_err().contains("web.json"));
+    assert!(FileJournal::read(&at).unwrap_err().contains("web.json"));
 }

@@ -7,14 +7,14 @@ use std::path::Path;
 
 /// How a file looks from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Looks {
+pub(super) struct FileMode {
     pub(super) mode: u32,
     /// User and group; the agent's own if none.
     pub(super) owner: Option<(u32, u32)>,
 }
 
 /// Writes a file that is not there; what is left of an earlier try is replaced. Synced when this returns.
-pub(super) fn write_new(path: &Path, bytes: &[u8], looks: &Looks) -> io::Result<()> {
+pub(super) fn write_new(path: &Path, bytes: &[u8], looks: &FileMode) -> io::Result<()> {
     match fs::remove_file(path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -5,30 +5,30 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use bellwether_core::local::memory::Outcome;
+use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
 
-use super::Job;
-use crate::config::recipe::{Command, Directory};
+use super::context::PartContext;
+use crate::config::recipe::{Command, ScriptDirectory};
 
 /// Runs every executable of the directory; each is named in its evidence.
-pub(super) async fn run(what: &str, directory: &Directory, job: &mut Job<'_>) -> Outcome {
+pub(super) async fn run(what: &str, directory: &ScriptDirectory, job: &mut PartContext<'_>) -> StepOutcome {
     let dir = directory.path.clone();
     let found = job.tasks.spawn_blocking(move || executables(&dir)).await;
     let found = match found.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(found) => found,
-        Err(reason) => return Outcome::Failed(Evidence::of(format!("{what}: could not {reason}"))),
+        Err(reason) => return StepOutcome::Failed(Evidence::of(format!("{what}: could not {reason}"))),
     };
     for path in found {
         let which = format!("{what}: {path}");
         let command =
             Command { argv: vec![path], workdir: directory.workdir.clone(), env: directory.env.clone() };
         match job.exec(&which, &command).await {
-            Outcome::Done => {}
-            other @ (Outcome::NotYet(_) | Outcome::Failed(_)) => return other,
+            StepOutcome::Done => {}
+            other @ (StepOutcome::NotYet(_) | StepOutcome::Failed(_)) => return other,
         }
     }
-    Outcome::Done
+    StepOutcome::Done
 }
 
 /// Files that somebody may execute, but for hidden ones and an editor's copies. A link counts as what it leads to; one

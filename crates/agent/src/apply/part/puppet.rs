@@ -1,10 +1,10 @@
 //! `puppet apply --detailed-exitcodes`: what its exit codes mean, what it is told, and its error lines as evidence.
 
-use bellwether_core::local::memory::Outcome;
+use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::{Evidence, MAX_TAIL_BYTES};
 
-use super::Job;
-use crate::apply::exec::Exit;
+use super::context::PartContext;
+use crate::apply::exec::CommandExit;
 use crate::config::recipe::Command;
 
 /// Changes were made, and none failed.
@@ -14,7 +14,7 @@ const CHANGED: i32 = 2;
 const IN_SUMMARY: usize = 240;
 
 /// Applies a manifest: exit codes 0 and 2 are done, anything else failed.
-pub(super) async fn run(which: &str, command: &Command, job: &mut Job<'_>) -> Outcome {
+pub(super) async fn run(which: &str, command: &Command, job: &mut PartContext<'_>) -> StepOutcome {
     let mut command = command.clone();
     for (name, value) in job.facts.all() {
         command.env.insert(format!("FACTER_bellwether_{name}"), value.to_owned());
@@ -22,25 +22,31 @@ pub(super) async fn run(which: &str, command: &Command, job: &mut Job<'_>) -> Ou
     let begin = job.log.recent().written();
     let ended = job.run(&command).await;
     let meaning = match &ended.exit {
-        Exit::Done | Exit::Code(CHANGED) => return Outcome::Done,
-        Exit::Code(1) => ", it could not run",
-        Exit::Code(4) => ", resources failed",
-        Exit::Code(6) => ", some resources changed and others failed",
-        Exit::NotYet | Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut(_) | Exit::NotStarted(_) => "",
+        CommandExit::Success | CommandExit::Code(CHANGED) => return StepOutcome::Done,
+        CommandExit::Code(1) => ", it could not run",
+        CommandExit::Code(4) => ", resources failed",
+        CommandExit::Code(6) => ", some resources changed and others failed",
+        CommandExit::NotYet
+        | CommandExit::Code(_)
+        | CommandExit::Signal(_)
+        | CommandExit::TimedOut(_)
+        | CommandExit::NotStarted(_) => "",
     };
     let errors = errors(&job.log.recent().since(begin));
     let exit = match &ended.exit {
         // For puppet 75 means nothing.
-        Exit::NotYet => "exit code 75".to_owned(),
-        exit @ (Exit::Done | Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut(_) | Exit::NotStarted(_)) => {
-            job.words(exit)
-        }
+        CommandExit::NotYet => "exit code 75".to_owned(),
+        exit @ (CommandExit::Success
+        | CommandExit::Code(_)
+        | CommandExit::Signal(_)
+        | CommandExit::TimedOut(_)
+        | CommandExit::NotStarted(_)) => job.words(exit),
     };
     let first: String = errors.first().map_or(String::new(), |line| format!(": {line}"));
     let summary =
         format!("{which}: puppet: {exit}{meaning}{}", first.chars().take(IN_SUMMARY).collect::<String>());
     let tail = if errors.is_empty() { ended.tail } else { within(&errors) };
-    Outcome::Failed(Evidence { summary, exit_code: ended.exit.code(), tail, failing_checks: Vec::new() })
+    StepOutcome::Failed(Evidence { summary, exit_code: ended.exit.code(), tail, failing_checks: Vec::new() })
 }
 
 /// What puppet calls errors, without those of facter, which come of facts that nobody may read and break nothing.

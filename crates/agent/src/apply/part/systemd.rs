@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bellwether_core::local::memory::Outcome;
+use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
 
-use super::Job;
-use crate::apply::exec::{self, Ended, Exit};
-use crate::config::recipe::{Command, Unit, UnitAction};
+use super::context::PartContext;
+use crate::apply::exec::{self, CommandExit, CommandResult};
+use crate::config::recipe::{Command, SystemdUnit, UnitAction};
 
 /// First pause between two looks at a unit that is on its way; they double up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -22,7 +22,7 @@ const EVIDENCE: Duration = Duration::from_secs(5);
 
 /// What systemd says of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
+enum UnitState {
     /// It is what was asked for.
     There,
     /// It may become that.
@@ -32,7 +32,7 @@ enum Standing {
 }
 
 /// Does one thing to a unit, and waits until it shows.
-pub(super) async fn run(what: &str, unit: &Unit, job: &mut Job<'_>) -> Outcome {
+pub(super) async fn run(what: &str, unit: &SystemdUnit, job: &mut PartContext<'_>) -> StepOutcome {
     let which = format!("{what}: {}", unit.name);
     let verb = match unit.action {
         UnitAction::Start | UnitAction::Stop | UnitAction::Restart | UnitAction::Reload => {
@@ -42,7 +42,7 @@ pub(super) async fn run(what: &str, unit: &Unit, job: &mut Job<'_>) -> Outcome {
     };
     if let Some(verb) = verb {
         let ended = job.run(&systemctl(unit, &["--no-ask-password", verb])).await;
-        if ended.exit != Exit::Done {
+        if ended.exit != CommandExit::Success {
             let summary = format!("{which}: systemctl {verb}: {}", job.words(&ended.exit));
             return failed(summary, ended, unit, job).await;
         }
@@ -50,28 +50,28 @@ pub(super) async fn run(what: &str, unit: &Unit, job: &mut Job<'_>) -> Outcome {
     let mut pause = FIRST_PAUSE;
     loop {
         let ended = job.run(&systemctl(unit, &["show", "--property=ActiveState,SubState,Result,Type"])).await;
-        if ended.exit != Exit::Done {
+        if ended.exit != CommandExit::Success {
             let summary = format!("{which}: systemctl show: {}", job.words(&ended.exit));
             return failed(summary, ended, unit, job).await;
         }
         let shown = properties(&ended.tail);
         match standing(&shown, unit.action) {
-            Standing::There => return Outcome::Done,
-            Standing::Elsewhere => {
+            UnitState::There => return StepOutcome::Done,
+            UnitState::Elsewhere => {
                 return failed(format!("{which} is {}", line(&shown)), ended, unit, job).await;
             }
-            Standing::OnItsWay if job.left().is_zero() => {
+            UnitState::OnItsWay if job.left().is_zero() => {
                 let summary = format!("{which} is still {} after {:?}", line(&shown), job.limit);
                 return failed(summary, ended, unit, job).await;
             }
-            Standing::OnItsWay => {}
+            UnitState::OnItsWay => {}
         }
         tokio::time::sleep(pause.min(job.left())).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
-fn systemctl(unit: &Unit, arguments: &[&str]) -> Command {
+fn systemctl(unit: &SystemdUnit, arguments: &[&str]) -> Command {
     let mut argv = vec!["systemctl".to_owned()];
     argv.extend(arguments.iter().map(|&argument| argument.to_owned()));
     argv.push(unit.name.clone());
@@ -85,22 +85,22 @@ fn properties(text: &str) -> BTreeMap<&str, &str> {
     text.lines().filter_map(|line| line.split_once('=')).collect()
 }
 
-fn standing(shown: &BTreeMap<&str, &str>, action: UnitAction) -> Standing {
+fn standing(shown: &BTreeMap<&str, &str>, action: UnitAction) -> UnitState {
     let get = |key: &str| shown.get(key).copied().unwrap_or_default();
     let at_rest = matches!(get("ActiveState"), "inactive" | "failed");
     match action {
-        UnitAction::Stop if at_rest => Standing::There,
-        UnitAction::Stop => Standing::OnItsWay,
+        UnitAction::Stop if at_rest => UnitState::There,
+        UnitAction::Stop => UnitState::OnItsWay,
         UnitAction::Start | UnitAction::Restart | UnitAction::Reload | UnitAction::Active => {
             let started = matches!(action, UnitAction::Start | UnitAction::Restart);
             match get("ActiveState") {
-                "active" => Standing::There,
-                "activating" | "reloading" | "deactivating" | "refreshing" => Standing::OnItsWay,
+                "active" => UnitState::There,
+                "activating" | "reloading" | "deactivating" | "refreshing" => UnitState::OnItsWay,
                 // What runs once and ends is not active afterwards.
                 "inactive" if started && get("Type") == "oneshot" && get("Result") == "success" => {
-                    Standing::There
+                    UnitState::There
                 }
-                _ => Standing::Elsewhere,
+                _ => UnitState::Elsewhere,
             }
         }
     }
@@ -114,17 +114,22 @@ fn line(shown: &BTreeMap<&str, &str>) -> String {
 }
 
 /// A failure with what systemd and the unit's journal say about it.
-async fn failed(summary: String, ended: Ended, unit: &Unit, job: &mut Job<'_>) -> Outcome {
+async fn failed(
+    summary: String,
+    ended: CommandResult,
+    unit: &SystemdUnit,
+    job: &mut PartContext<'_>,
+) -> StepOutcome {
     let exit_code = ended.exit.code().filter(|code| *code != 0);
     if absent(&ended.tail) {
         let what = summary.split_once(": systemctl").map_or(summary.as_str(), |(what, _)| what);
         let summary = format!("{what}: systemd is not running on this machine");
-        return Outcome::Failed(Evidence { summary, exit_code, tail: ended.tail, ..Evidence::default() });
+        return StepOutcome::Failed(Evidence { summary, exit_code, tail: ended.tail, ..Evidence::default() });
     }
     let status = systemctl(unit, &["status", "--no-pager", "--full", "--lines=20"]);
     let said = exec::run(&status, job.facts, EVIDENCE, Some(job.log)).await;
     let tail = if said.tail.trim().is_empty() { ended.tail } else { said.tail };
-    Outcome::Failed(Evidence { summary, exit_code, tail, ..Evidence::default() })
+    StepOutcome::Failed(Evidence { summary, exit_code, tail, ..Evidence::default() })
 }
 
 /// Whether `systemctl` found nobody to talk to.
@@ -136,7 +141,7 @@ fn absent(said: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn stands(active: &str, kind: &str, result: &str, action: UnitAction) -> Standing {
+    fn stands(active: &str, kind: &str, result: &str, action: UnitAction) -> UnitState {
         let text = format!("Type={kind}\nResult={result}\nActiveState={active}\nSubState=x\n");
         standing(&properties(&text), action)
     }
@@ -144,15 +149,15 @@ mod tests {
     #[test]
     fn a_unit_is_there_on_its_way_or_elsewhere() {
         use UnitAction::{Active, Restart, Start, Stop};
-        assert_eq!(stands("active", "notify", "success", Start), Standing::There);
-        assert_eq!(stands("activating", "notify", "success", Start), Standing::OnItsWay);
-        assert_eq!(stands("failed", "simple", "exit-code", Restart), Standing::Elsewhere);
-        assert_eq!(stands("inactive", "simple", "success", Start), Standing::Elsewhere);
-        assert_eq!(stands("inactive", "oneshot", "success", Start), Standing::There);
-        assert_eq!(stands("inactive", "oneshot", "success", Active), Standing::Elsewhere);
-        assert_eq!(stands("deactivating", "simple", "success", Stop), Standing::OnItsWay);
-        assert_eq!(stands("inactive", "simple", "success", Stop), Standing::There);
-        assert_eq!(stands("failed", "simple", "signal", Stop), Standing::There);
-        assert_eq!(stands("", "", "", Active), Standing::Elsewhere);
+        assert_eq!(stands("active", "notify", "success", Start), UnitState::There);
+        assert_eq!(stands("activating", "notify", "success", Start), UnitState::OnItsWay);
+        assert_eq!(stands("failed", "simple", "exit-code", Restart), UnitState::Elsewhere);
+        assert_eq!(stands("inactive", "simple", "success", Start), UnitState::Elsewhere);
+        assert_eq!(stands("inactive", "oneshot", "success", Start), UnitState::There);
+        assert_eq!(stands("inactive", "oneshot", "success", Active), UnitState::Elsewhere);
+        assert_eq!(stands("deactivating", "simple", "success", Stop), UnitState::OnItsWay);
+        assert_eq!(stands("inactive", "simple", "success", Stop), UnitState::There);
+        assert_eq!(stands("failed", "simple", "signal", Stop), UnitState::There);
+        assert_eq!(stands("", "", "", Active), UnitState::Elsewhere);
     }
 }

@@ -21,11 +21,11 @@ impl Bench {
         self.dir.path().display().to_string()
     }
 
-    fn start(&self, script: &str) -> Process {
+    fn start(&self, script: &str) -> SupervisedProcess {
         let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
         let command = Command { argv, workdir: "/".into(), env: Default::default() };
-        let facts = Facts { version: "v7".into(), run: self.run(), ..Facts::default() };
-        Process::start(&command, &facts, &self.log(), &self.tasks).unwrap()
+        let facts = CommandFacts { version: "v7".into(), run: self.run(), ..CommandFacts::default() };
+        SupervisedProcess::start(&command, &facts, &self.log(), &self.tasks).unwrap()
     }
 }
 
@@ -69,16 +69,16 @@ async fn a_living_process_is_adopted_and_its_end_is_noticed() {
     let bench = Bench::new();
     let mut first = bench.start("exec sleep 600");
     let mark = first.mark().clone();
-    let mut adopted = Process::adopt(&mark, &bench.log(), &bench.tasks).unwrap().unwrap();
+    let mut adopted = SupervisedProcess::adopt(&mark, &bench.log(), &bench.tasks).unwrap().unwrap();
     assert!(adopted.ended().is_none());
-    let other = Mark { started_ticks: mark.started_ticks + 1, ..mark.clone() };
-    assert!(Process::adopt(&other, &bench.log(), &bench.tasks).unwrap().is_none());
-    let other = Mark { boot_id: "another".into(), ..mark.clone() };
-    assert!(Process::adopt(&other, &bench.log(), &bench.tasks).unwrap().is_none());
+    let other = ProcessMark { started_ticks: mark.started_ticks + 1, ..mark.clone() };
+    assert!(SupervisedProcess::adopt(&other, &bench.log(), &bench.tasks).unwrap().is_none());
+    let other = ProcessMark { boot_id: "another".into(), ..mark.clone() };
+    assert!(SupervisedProcess::adopt(&other, &bench.log(), &bench.tasks).unwrap().is_none());
     first.stop(LONG).await;
     let evidence = tokio::time::timeout(LONG, adopted.wait()).await.unwrap();
     assert!(evidence.summary.contains("an earlier agent"));
-    assert!(Process::adopt(&mark, &bench.log(), &bench.tasks).unwrap().is_none());
+    assert!(SupervisedProcess::adopt(&mark, &bench.log(), &bench.tasks).unwrap().is_none());
 }
 
 #[tokio::test]

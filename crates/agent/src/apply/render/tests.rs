@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn scene() -> Scene {
-    Scene {
+fn context() -> RenderContext {
+    RenderContext {
         params: serde_json::from_value(json!({"port": 8080, "db": {"host": "a"}, "up/stream": ["x", "y"]}))
             .unwrap(),
         node: "web-1".into(),
@@ -15,7 +15,7 @@ fn scene() -> Scene {
 }
 
 fn rendered(source: &str) -> Result<String, String> {
-    render("app.conf", source, &scene())
+    render("app.conf", source, &context())
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use bellwether_api::v1::service::definition::{CheckDefinition, Definition};
+use bellwether_api::v1::service::definition::{CheckDefinition, ServiceDefinition};
 use serde::Deserialize;
 
 /// Kinds of checks that cannot be done here.
@@ -54,7 +54,7 @@ struct Check {
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub(in crate::config) fn read(text: &str) -> Result<Vec<Definition>, String> {
+pub(in crate::config) fn read(text: &str) -> Result<Vec<ServiceDefinition>, String> {
     let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let services = file.service.into_iter().chain(file.services);
     let services = services.map(definition).collect::<Result<Vec<_>, _>>()?;
@@ -64,7 +64,7 @@ pub(in crate::config) fn read(text: &str) -> Result<Vec<Definition>, String> {
     Ok(services)
 }
 
-fn definition(service: Service) -> Result<Definition, String> {
+fn definition(service: Service) -> Result<ServiceDefinition, String> {
     let name = service.name;
     let address = match service.address.as_deref() {
         None | Some("") => None,
@@ -77,7 +77,7 @@ fn definition(service: Service) -> Result<Definition, String> {
     for (at, check) in service.check.into_iter().chain(service.checks).enumerate() {
         checks.push(of_check(check, at + 1).map_err(|reason| format!("service {name}: {reason}"))?);
     }
-    Ok(Definition {
+    Ok(ServiceDefinition {
         name,
         id: service.id,
         port: service.port.filter(|port| *port != 0),

@@ -4,8 +4,8 @@ use bellwether_core::catalogue::need::Need;
 use bellwether_core::words::name::{InstanceName, ServiceName};
 use serde::{Deserialize, Serialize};
 
-use super::{SCHEMA, known, parse, text};
-use crate::ledger::Met;
+use super::envelope::{SCHEMA, known, parse, text};
+use crate::ledger::entry::MetNeeds;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,7 +23,7 @@ struct MetShape {
 }
 
 /// Reads `needs.json`.
-pub(in crate::ledger) fn met(from: &str) -> Result<Met, String> {
+pub(in crate::ledger) fn met(from: &str) -> Result<MetNeeds, String> {
     let file: NeedsFile = parse(from)?;
     known(file.schema)?;
     let read = |MetShape { service, id, needs }: MetShape| {
@@ -36,7 +36,7 @@ pub(in crate::ledger) fn met(from: &str) -> Result<Met, String> {
 }
 
 /// Writes `needs.json`.
-pub(in crate::ledger) fn met_text(met: &Met) -> Result<String, String> {
+pub(in crate::ledger) fn met_text(met: &MetNeeds) -> Result<String, String> {
     let shape = |((service, id), needs): (&(ServiceName, InstanceName), &Vec<Need>)| MetShape {
         service: service.to_string(),
         id: id.to_string(),

@@ -1,10 +1,10 @@
 //! `services.json`: what programs on this machine registered.
 
-use bellwether_api::v1::service::definition::Definition;
+use bellwether_api::v1::service::definition::ServiceDefinition;
 use serde::{Deserialize, Serialize};
 
-use super::{SCHEMA, known, parse, text};
-use crate::ledger::Registered;
+use super::envelope::{SCHEMA, known, parse, text};
+use crate::ledger::entry::RegisteredService;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,22 +16,23 @@ struct ServicesFile {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RegisteredShape {
-    definition: Definition,
+    definition: ServiceDefinition,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pid: Option<i32>,
 }
 
 /// Reads `services.json`.
-pub(in crate::ledger) fn services(from: &str) -> Result<Vec<Registered>, String> {
+pub(in crate::ledger) fn services(from: &str) -> Result<Vec<RegisteredService>, String> {
     let file: ServicesFile = parse(from)?;
     known(file.schema)?;
-    let read = |RegisteredShape { definition, pid }| Registered { definition, pid };
+    let read = |RegisteredShape { definition, pid }| RegisteredService { definition, pid };
     Ok(file.services.into_iter().map(read).collect())
 }
 
 /// Writes `services.json`.
-pub(in crate::ledger) fn services_text(services: &[Registered]) -> Result<String, String> {
-    let shape = |kept: &Registered| RegisteredShape { definition: kept.definition.clone(), pid: kept.pid };
+pub(in crate::ledger) fn services_text(services: &[RegisteredService]) -> Result<String, String> {
+    let shape =
+        |kept: &RegisteredService| RegisteredShape { definition: kept.definition.clone(), pid: kept.pid };
     text(&ServicesFile { schema: SCHEMA, services: services.iter().map(shape).collect() })
 }
 

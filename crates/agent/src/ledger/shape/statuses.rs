@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::status::lifetime;
-use bellwether_core::local::statuses::{Said, Statuses};
-use bellwether_core::records::status::State;
+use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
+use bellwether_core::records::status::StatusState;
 use bellwether_core::words::name::Category;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{SCHEMA, known, parse, text};
+use super::envelope::{SCHEMA, known, parse, text};
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StatusesFile {
     schema: u32,
-    statuses: BTreeMap<String, SaidShape>,
+    statuses: BTreeMap<String, StatusShape>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SaidShape {
+struct StatusShape {
     state: String,
     reason: String,
     lifetime_ms: Option<u64>,
@@ -29,23 +29,23 @@ struct SaidShape {
 }
 
 /// Reads `statuses.json`.
-pub(in crate::ledger) fn statuses(from: &str) -> Result<Statuses, String> {
+pub(in crate::ledger) fn statuses(from: &str) -> Result<LocalStatuses, String> {
     let file: StatusesFile = parse(from)?;
     known(file.schema)?;
     let said = file.statuses.into_iter().map(|(name, said)| {
-        let state = State::parse(&said.state).ok_or_else(|| format!("{:?} is no state", said.state))?;
+        let state = StatusState::parse(&said.state).ok_or_else(|| format!("{:?} is no state", said.state))?;
         let lifetime = said.lifetime_ms.map(lifetime).transpose().map_err(|error| error.to_string())?;
         let category = Category::parse(&name).map_err(|error| error.to_string())?;
         let (at, reason, update) = (Timestamp::from_millis(said.at_ms), said.reason, said.update);
-        Ok((category, Said { state, reason, lifetime, at, update }))
+        Ok((category, StatusUpdate { state, reason, lifetime, at, update }))
     });
-    said.collect::<Result<_, String>>().map(Statuses::new)
+    said.collect::<Result<_, String>>().map(LocalStatuses::new)
 }
 
 /// Writes `statuses.json`.
-pub(in crate::ledger) fn statuses_text(statuses: &Statuses) -> Result<String, String> {
+pub(in crate::ledger) fn statuses_text(statuses: &LocalStatuses) -> Result<String, String> {
     let shapes = statuses.iter().map(|(category, said)| {
-        let shape = SaidShape {
+        let shape = StatusShape {
             state: said.state.as_str().to_owned(),
             reason: said.reason.clone(),
             lifetime_ms: said.lifetime.map(Span::as_millis),

@@ -6,7 +6,7 @@ use super::super::{CallError, Client, DEFAULT_DEADLINE};
 use super::Nothing;
 use crate::paths::{self, fill};
 use crate::v1::entity::{Entity, EntitySpec};
-use crate::v1::external::{Orchestrated, Reports};
+use crate::v1::external::{ExpectedVersions, TargetReports};
 use crate::v1::page::Page;
 
 impl Client {
@@ -43,8 +43,8 @@ impl Client {
         &self,
         namespace: &str,
         entity: &str,
-        reports: &Reports,
-    ) -> Result<Orchestrated, CallError> {
+        reports: &TargetReports,
+    ) -> Result<ExpectedVersions, CallError> {
         self.send(Method::POST, &fill(paths::ORCHESTRATE, &[namespace, entity]), reports, DEFAULT_DEADLINE)
             .await
     }
@@ -57,7 +57,7 @@ impl Client {
         &self,
         namespace: &str,
         entity: &str,
-        reports: &Reports,
+        reports: &TargetReports,
     ) -> Result<(), CallError> {
         let path = fill(paths::REPORTS, &[namespace, entity]);
         self.send::<_, Nothing>(Method::POST, &path, reports, DEFAULT_DEADLINE).await.map(|_| ())

@@ -9,17 +9,17 @@ use super::{BEYOND_WAIT, Nothing};
 use crate::paths::{self, encode, fill};
 use crate::v1::failure::Failures;
 use crate::v1::log::{NewLog, NodeLog};
-use crate::v1::node::{Because, LabelChange, NodeView, Unaccounted};
-use crate::v1::offers::Offers;
-use crate::v1::order::Sync;
+use crate::v1::node::{LabelChange, NodeView, Reason, SilentNode};
+use crate::v1::order::OrderPoll;
 use crate::v1::page::Page;
 use crate::v1::pause::Resumed;
+use crate::v1::registrations::ServiceRegistrations;
 use crate::v1::report::Report;
 use crate::v1::status::Status;
 
 /// What a node knows when it asks for news.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Known {
+pub struct NodeKnowledge {
     /// The generation of its order; zero for none.
     pub generation: u64,
     /// How far its copy of the catalogue is, if it wants one.
@@ -28,7 +28,7 @@ pub struct Known {
     pub servers: Option<String>,
 }
 
-impl From<(u64, Option<u64>)> for Known {
+impl From<(u64, Option<u64>)> for NodeKnowledge {
     /// Of an order and of the catalogue.
     fn from((generation, catalogue): (u64, Option<u64>)) -> Self {
         Self { generation, catalogue, servers: None }
@@ -92,7 +92,7 @@ impl Client {
     /// [`CallError`].
     pub async fn resume_node(&self, namespace: &str, name: &str) -> Result<Resumed, CallError> {
         let path = fill(paths::NODE_RESUME, &[namespace, name]);
-        self.send(Method::POST, &path, &Because::default(), DEFAULT_DEADLINE).await
+        self.send(Method::POST, &path, &Reason::default(), DEFAULT_DEADLINE).await
     }
 
     /// Tells a node nothing new; with `drain`, what it offers serves nobody else either.
@@ -132,7 +132,7 @@ impl Client {
     /// [`CallError`].
     pub async fn expect_node(&self, namespace: &str, name: &str, why: &str) -> Result<(), CallError> {
         let (path, why) = (fill(paths::NODE_EXPECTED, &[namespace, name]), why.to_owned());
-        self.send::<_, Nothing>(Method::PUT, &path, &Because { why }, DEFAULT_DEADLINE).await.map(|_| ())
+        self.send::<_, Nothing>(Method::PUT, &path, &Reason { why }, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Expects a node no longer.
@@ -141,21 +141,19 @@ impl Client {
     /// [`CallError`].
     pub async fn unexpect_node(&self, namespace: &str, name: &str) -> Result<(), CallError> {
         let path = fill(paths::NODE_EXPECTED, &[namespace, name]);
-        self.send::<_, Nothing>(Method::DELETE, &path, &Because::default(), DEFAULT_DEADLINE)
-            .await
-            .map(|_| ())
+        self.send::<_, Nothing>(Method::DELETE, &path, &Reason::default(), DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Nodes that are expected, and joined ones that are silent.
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn unaccounted(&self, namespace: &str) -> Result<Page<Unaccounted>, CallError> {
+    pub async fn unaccounted(&self, namespace: &str) -> Result<Page<SilentNode>, CallError> {
         self.get(&fill(paths::UNACCOUNTED, &[namespace]), DEFAULT_DEADLINE).await
     }
 
     async fn because(&self, path: &str, why: &str) -> Result<(), CallError> {
-        let because = Because { why: why.to_owned() };
+        let because = Reason { why: why.to_owned() };
         self.send::<_, Nothing>(Method::POST, path, &because, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
@@ -178,9 +176,13 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn offer(&self, namespace: &str, offers: &Offers) -> Result<(), CallError> {
-        let path = fill(paths::NODE_OFFERS, &[namespace, &offers.node]);
-        self.send::<_, Nothing>(Method::PUT, &path, offers, DEFAULT_DEADLINE).await.map(|_| ())
+    pub async fn registration(
+        &self,
+        namespace: &str,
+        registrations: &ServiceRegistrations,
+    ) -> Result<(), CallError> {
+        let path = fill(paths::NODE_OFFERS, &[namespace, &registrations.node]);
+        self.send::<_, Nothing>(Method::PUT, &path, registrations, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// What failed across a namespace, and what is silent.
@@ -245,9 +247,9 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        known: impl Into<Known>,
+        known: impl Into<NodeKnowledge>,
         wait: Duration,
-    ) -> Result<Sync, CallError> {
+    ) -> Result<OrderPoll, CallError> {
         let known = known.into();
         let path = fill(paths::NODE_SYNC, &[namespace, name]);
         let mut path = format!("{path}?generation={}&wait={}ms", known.generation, wait.as_millis());

@@ -6,7 +6,7 @@ use super::super::{CallError, Client, DEFAULT_DEADLINE};
 use super::Nothing;
 use crate::paths::{self, fill};
 use crate::v1::page::Page;
-use crate::v1::profile::{Edition, Profile, ProfilePatch, ProfileSpec};
+use crate::v1::profile::{Profile, ProfilePatch, ProfileRevision, ProfileSpec};
 
 impl Client {
     /// All profiles.
@@ -21,7 +21,7 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn profile(&self, namespace: &str, name: &str) -> Result<Edition, CallError> {
+    pub async fn profile(&self, namespace: &str, name: &str) -> Result<ProfileRevision, CallError> {
         self.get(&fill(paths::PROFILE, &[namespace, name]), DEFAULT_DEADLINE).await
     }
 
@@ -29,7 +29,11 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn editions(&self, namespace: &str, profile: &str) -> Result<Page<Edition>, CallError> {
+    pub async fn profile_revisions(
+        &self,
+        namespace: &str,
+        profile: &str,
+    ) -> Result<Page<ProfileRevision>, CallError> {
         self.get(&fill(paths::EDITIONS, &[namespace, profile]), DEFAULT_DEADLINE).await
     }
 
@@ -37,7 +41,12 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn edition(&self, namespace: &str, profile: &str, number: u64) -> Result<Edition, CallError> {
+    pub async fn profile_revision(
+        &self,
+        namespace: &str,
+        profile: &str,
+        number: u64,
+    ) -> Result<ProfileRevision, CallError> {
         let path = fill(paths::EDITION, &[namespace, profile, &number.to_string()]);
         self.get(&path, DEFAULT_DEADLINE).await
     }
@@ -51,7 +60,7 @@ impl Client {
         namespace: &str,
         name: &str,
         patch: &ProfilePatch,
-    ) -> Result<Edition, CallError> {
+    ) -> Result<ProfileRevision, CallError> {
         let path = fill(paths::PROFILE, &[namespace, name]);
         self.send(Method::PATCH, &path, patch, DEFAULT_DEADLINE).await
     }
@@ -65,7 +74,7 @@ impl Client {
         namespace: &str,
         name: &str,
         spec: &ProfileSpec,
-    ) -> Result<Edition, CallError> {
+    ) -> Result<ProfileRevision, CallError> {
         let path = fill(paths::PROFILE, &[namespace, name]);
         self.send(Method::PUT, &path, spec, DEFAULT_DEADLINE).await
     }

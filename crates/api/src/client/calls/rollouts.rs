@@ -9,7 +9,7 @@ use super::{BEYOND_WAIT, Nothing};
 use crate::paths::{self, encode, fill};
 use crate::v1::page::Page;
 use crate::v1::plan::{NewPlan, Plan};
-use crate::v1::rollout::{Act, NewRollout, Rollout, RolloutView, Started};
+use crate::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
 use crate::v1::target::TargetView;
 
 /// How long a plan may take: three rehearsals of a million targets on a busy machine.
@@ -25,7 +25,7 @@ impl Client {
         namespace: &str,
         entity: &str,
         new: &NewRollout,
-    ) -> Result<Started, CallError> {
+    ) -> Result<StartedRollout, CallError> {
         let path = fill(paths::ROLLOUTS, &[namespace, entity]);
         self.send(Method::POST, &path, new, DEFAULT_DEADLINE).await
     }
@@ -53,7 +53,7 @@ impl Client {
         namespace: &str,
         entity: &str,
         verb: &str,
-        act: &Act,
+        act: &RolloutOperation,
     ) -> Result<(), CallError> {
         let path = fill(paths::ROLLOUT_VERB, &[namespace, entity, verb]);
         self.send::<_, Nothing>(Method::POST, &path, act, DEFAULT_DEADLINE).await.map(|_| ())

@@ -8,7 +8,9 @@ use super::super::{CallError, Client, DEFAULT_DEADLINE};
 use super::{BEYOND_WAIT, Nothing};
 use crate::paths::{self, fill};
 use crate::v1::page::Page;
-use crate::v1::slot::{Acquire, Force, GiveBack, Grant, Renew, Slot, SlotSpec, SlotView};
+use crate::v1::slot::{
+    AcquireSlot, ForceRelease, ReleaseSlot, RenewSlot, Slot, SlotGrant, SlotSpec, SlotView,
+};
 
 impl Client {
     /// Slots that somebody holds, and those of which something was said; with `all`, those that once were held too.
@@ -49,8 +51,8 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        acquire: &Acquire,
-    ) -> Result<Grant, CallError> {
+        acquire: &AcquireSlot,
+    ) -> Result<SlotGrant, CallError> {
         let path = fill(paths::SLOT_ACQUIRE, &[namespace, name]);
         self.send(Method::POST, &path, acquire, DEFAULT_DEADLINE).await
     }
@@ -59,7 +61,12 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`]; [`Code::Refused`](crate::problem::Code::Refused) when that holding is over.
-    pub async fn renew_slot(&self, namespace: &str, name: &str, renew: &Renew) -> Result<Grant, CallError> {
+    pub async fn renew_slot(
+        &self,
+        namespace: &str,
+        name: &str,
+        renew: &RenewSlot,
+    ) -> Result<SlotGrant, CallError> {
         let path = fill(paths::SLOT_RENEW, &[namespace, name]);
         self.send(Method::POST, &path, renew, DEFAULT_DEADLINE).await
     }
@@ -72,7 +79,7 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        back: &GiveBack,
+        back: &ReleaseSlot,
     ) -> Result<(), CallError> {
         let path = fill(paths::SLOT_GIVE_BACK, &[namespace, name]);
         self.send::<_, Nothing>(Method::POST, &path, back, DEFAULT_DEADLINE).await.map(|_| ())
@@ -99,7 +106,12 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn release_slot(&self, namespace: &str, name: &str, force: &Force) -> Result<(), CallError> {
+    pub async fn release_slot(
+        &self,
+        namespace: &str,
+        name: &str,
+        force: &ForceRelease,
+    ) -> Result<(), CallError> {
         let path = fill(paths::SLOT_RELEASE, &[namespace, name]);
         self.send::<_, Nothing>(Method::POST, &path, force, DEFAULT_DEADLINE).await.map(|_| ())
     }

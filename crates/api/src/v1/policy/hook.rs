@@ -127,8 +127,8 @@ impl From<&core::Monitor> for Monitor {
     fn from(from: &core::Monitor) -> Self {
         let Hook { url, timeout, every, token } = Hook::from(&from.hook);
         let query = match &from.source {
-            core::Source::Hook => None,
-            core::Source::Prometheus { query } => Some(query.clone()),
+            core::MonitorSource::Hook => None,
+            core::MonitorSource::Prometheus { query } => Some(query.clone()),
         };
         let failures = (from.failures != core::DEFAULT_FAILURES).then_some(from.failures);
         Self { url, query, failures, timeout, every, token }
@@ -140,7 +140,8 @@ impl TryFrom<&Monitor> for core::Monitor {
     fn try_from(from: &Monitor) -> Result<Self, ShapeError> {
         let Monitor { url, query, failures, timeout, every, token } = from.clone();
         let hook = core::Hook::try_from(&Hook { url, timeout, every, token });
-        let source = query.map_or(core::Source::Hook, |query| core::Source::Prometheus { query });
+        let source =
+            query.map_or(core::MonitorSource::Hook, |query| core::MonitorSource::Prometheus { query });
         Ok(Self {
             source,
             hook: hook.map_err(|error| error.within("monitor"))?,

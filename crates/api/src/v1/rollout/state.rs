@@ -12,9 +12,9 @@ use crate::shape::{ShapeError, read};
 /// Where a rollout stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum State {
+pub enum RolloutState {
     /// It hands out its version.
-    Running,
+    InProgress,
     /// It goes on by itself when the reason is gone.
     Waiting {
         /// `no_targets`, `batch_is_zero`, `only_held`, `only_quiet` or `only_unreachable`.
@@ -123,7 +123,7 @@ pub enum State {
     /// Done; none failed.
     Succeeded,
     /// Done; some failed.
-    SucceededPartly {
+    PartiallySucceeded {
         /// Targets that failed.
         failed: u64,
     },
@@ -150,14 +150,14 @@ pub enum State {
 
 /// Which way a rollout goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "heading", rename_all = "snake_case")]
-pub enum Heading {
+#[serde(tag = "direction", rename_all = "snake_case")]
+pub enum Direction {
     /// To its version.
     Forward,
     /// Back: the version is bad.
-    BackFromBad,
+    RollbackFromBad,
     /// Back: a person said so.
-    BackByUndo {
+    RollbackByUndo {
         /// Who.
         by: String,
         /// Why.
@@ -168,7 +168,7 @@ pub enum Heading {
 /// What is held of a rollout's version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "judgement", rename_all = "snake_case")]
-pub enum Judgement {
+pub enum VersionJudgement {
     /// Nothing yet.
     Open,
     /// It became last known good.
@@ -185,96 +185,100 @@ pub enum Judgement {
     },
 }
 
-impl From<&core::State> for State {
-    fn from(from: &core::State) -> Self {
+impl From<&core::RolloutState> for RolloutState {
+    fn from(from: &core::RolloutState) -> Self {
         match from {
-            core::State::Running => Self::Running,
-            core::State::Waiting(wait) => wait::waiting(wait),
-            core::State::Paused(pause) => wait::paused(pause),
-            core::State::RollingBack => Self::RollingBack,
-            core::State::Succeeded => Self::Succeeded,
-            core::State::SucceededPartly { failed } => Self::SucceededPartly { failed: *failed },
-            core::State::RolledBack => Self::RolledBack,
-            core::State::RollbackFailed { failed } => Self::RollbackFailed { failed: *failed },
-            core::State::Aborted { by, why } => Self::Aborted { by: by.to_string(), why: why.clone() },
-            core::State::Superseded { by } => Self::Superseded { rollout: by.get() },
+            core::RolloutState::InProgress => Self::InProgress,
+            core::RolloutState::Waiting(wait) => wait::waiting(wait),
+            core::RolloutState::Paused(pause) => wait::paused(pause),
+            core::RolloutState::RollingBack => Self::RollingBack,
+            core::RolloutState::Succeeded => Self::Succeeded,
+            core::RolloutState::PartiallySucceeded { failed } => Self::PartiallySucceeded { failed: *failed },
+            core::RolloutState::RolledBack => Self::RolledBack,
+            core::RolloutState::RollbackFailed { failed } => Self::RollbackFailed { failed: *failed },
+            core::RolloutState::Aborted { by, why } => Self::Aborted { by: by.to_string(), why: why.clone() },
+            core::RolloutState::Superseded { by } => Self::Superseded { rollout: by.get() },
         }
     }
 }
 
-impl TryFrom<State> for core::State {
+impl TryFrom<RolloutState> for core::RolloutState {
     type Error = ShapeError;
-    fn try_from(from: State) -> Result<Self, ShapeError> {
+    fn try_from(from: RolloutState) -> Result<Self, ShapeError> {
         Ok(match from {
-            State::Running => Self::Running,
-            waiting @ (State::Waiting { .. }
-            | State::WaitingNoDomain { .. }
-            | State::WaitingFrozen { .. }
-            | State::WaitingWindow { .. }
-            | State::WaitingShut { .. }
-            | State::WaitingApproval { .. }
-            | State::WaitingNeed { .. }
-            | State::WaitingUnavailable { .. }
-            | State::WaitingHook { .. }) => Self::Waiting(wait::wait(waiting)?),
-            paused @ (State::PausedByPerson { .. }
-            | State::PausedStopped { .. }
-            | State::PausedMonitorSilent { .. }
-            | State::PausedBad { .. }
-            | State::PausedTooManyFailed { .. }
-            | State::PausedNothingToRollBackTo { .. }
-            | State::PausedTooManyUnreachable { .. }) => Self::Paused(wait::pause(paused)?),
-            State::RollingBack => Self::RollingBack,
-            State::Succeeded => Self::Succeeded,
-            State::SucceededPartly { failed } => Self::SucceededPartly { failed },
-            State::RolledBack => Self::RolledBack,
-            State::RollbackFailed { failed } => Self::RollbackFailed { failed },
-            State::Aborted { by, why } => Self::Aborted { by: read("state.by", &by)?, why },
-            State::Superseded { rollout } => Self::Superseded { by: RolloutNumber::new(rollout) },
+            RolloutState::InProgress => Self::InProgress,
+            waiting @ (RolloutState::Waiting { .. }
+            | RolloutState::WaitingNoDomain { .. }
+            | RolloutState::WaitingFrozen { .. }
+            | RolloutState::WaitingWindow { .. }
+            | RolloutState::WaitingShut { .. }
+            | RolloutState::WaitingApproval { .. }
+            | RolloutState::WaitingNeed { .. }
+            | RolloutState::WaitingUnavailable { .. }
+            | RolloutState::WaitingHook { .. }) => Self::Waiting(wait::wait(waiting)?),
+            paused @ (RolloutState::PausedByPerson { .. }
+            | RolloutState::PausedStopped { .. }
+            | RolloutState::PausedMonitorSilent { .. }
+            | RolloutState::PausedBad { .. }
+            | RolloutState::PausedTooManyFailed { .. }
+            | RolloutState::PausedNothingToRollBackTo { .. }
+            | RolloutState::PausedTooManyUnreachable { .. }) => Self::Paused(wait::pause(paused)?),
+            RolloutState::RollingBack => Self::RollingBack,
+            RolloutState::Succeeded => Self::Succeeded,
+            RolloutState::PartiallySucceeded { failed } => Self::PartiallySucceeded { failed },
+            RolloutState::RolledBack => Self::RolledBack,
+            RolloutState::RollbackFailed { failed } => Self::RollbackFailed { failed },
+            RolloutState::Aborted { by, why } => Self::Aborted { by: read("state.by", &by)?, why },
+            RolloutState::Superseded { rollout } => Self::Superseded { by: RolloutNumber::new(rollout) },
         })
     }
 }
 
-impl From<&core::Heading> for Heading {
-    fn from(from: &core::Heading) -> Self {
+impl From<&core::Direction> for Direction {
+    fn from(from: &core::Direction) -> Self {
         match from {
-            core::Heading::Forward => Self::Forward,
-            core::Heading::BackFromBad => Self::BackFromBad,
-            core::Heading::BackByUndo { by, why } => {
-                Self::BackByUndo { by: by.to_string(), why: why.clone() }
+            core::Direction::Forward => Self::Forward,
+            core::Direction::RollbackFromBad => Self::RollbackFromBad,
+            core::Direction::RollbackByUndo { by, why } => {
+                Self::RollbackByUndo { by: by.to_string(), why: why.clone() }
             }
         }
     }
 }
 
-impl TryFrom<Heading> for core::Heading {
+impl TryFrom<Direction> for core::Direction {
     type Error = ShapeError;
-    fn try_from(from: Heading) -> Result<Self, ShapeError> {
+    fn try_from(from: Direction) -> Result<Self, ShapeError> {
         Ok(match from {
-            Heading::Forward => Self::Forward,
-            Heading::BackFromBad => Self::BackFromBad,
-            Heading::BackByUndo { by, why } => Self::BackByUndo { by: read("heading.by", &by)?, why },
+            Direction::Forward => Self::Forward,
+            Direction::RollbackFromBad => Self::RollbackFromBad,
+            Direction::RollbackByUndo { by, why } => {
+                Self::RollbackByUndo { by: read("direction.by", &by)?, why }
+            }
         })
     }
 }
 
-impl From<&core::Judgement> for Judgement {
-    fn from(from: &core::Judgement) -> Self {
+impl From<&core::VersionJudgement> for VersionJudgement {
+    fn from(from: &core::VersionJudgement) -> Self {
         match from {
-            core::Judgement::Open => Self::Open,
-            core::Judgement::Good { at } => Self::Good { at_ms: at.as_millis() },
-            core::Judgement::Bad { at, reason } => {
+            core::VersionJudgement::Open => Self::Open,
+            core::VersionJudgement::Good { at } => Self::Good { at_ms: at.as_millis() },
+            core::VersionJudgement::Bad { at, reason } => {
                 Self::Bad { at_ms: at.as_millis(), reason: reason.clone() }
             }
         }
     }
 }
 
-impl From<Judgement> for core::Judgement {
-    fn from(from: Judgement) -> Self {
+impl From<VersionJudgement> for core::VersionJudgement {
+    fn from(from: VersionJudgement) -> Self {
         match from {
-            Judgement::Open => Self::Open,
-            Judgement::Good { at_ms } => Self::Good { at: Timestamp::from_millis(at_ms) },
-            Judgement::Bad { at_ms, reason } => Self::Bad { at: Timestamp::from_millis(at_ms), reason },
+            VersionJudgement::Open => Self::Open,
+            VersionJudgement::Good { at_ms } => Self::Good { at: Timestamp::from_millis(at_ms) },
+            VersionJudgement::Bad { at_ms, reason } => {
+                Self::Bad { at: Timestamp::from_millis(at_ms), reason }
+            }
         }
     }
 }

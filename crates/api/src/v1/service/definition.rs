@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A service that is offered on this machine, and how one tells that it serves.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Definition {
+pub struct ServiceDefinition {
     /// The service, a DNS label.
     pub name: String,
     /// Which one among those of this machine; the service's name if absent.
@@ -82,7 +82,7 @@ pub struct CheckDefinition {
 /// What a program says of itself, for a check with `ttl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Pulse {
+pub struct TtlUpdate {
     /// `passing`, `warning` or `failing`.
     pub level: String,
     /// One line of its own.
@@ -94,7 +94,7 @@ pub struct Pulse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LocalService {
     /// What it is.
-    pub definition: Definition,
+    pub definition: ServiceDefinition,
     /// Where that was said: a file, or `registered`.
     pub source: String,
     /// `passing`, `warning`, `failing`, or `held` while its entity is not that far.

@@ -5,12 +5,12 @@ use std::fmt;
 
 use bellwether_api::shape::{ShapeError, read, reason};
 use bellwether_api::v1::entity::{Entity, EntitySpec};
-use bellwether_api::v1::external::External;
+use bellwether_api::v1::external::ExternalSettings;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 use bellwether_api::v1::pause::{PauseSpec, PauseView};
 use bellwether_api::v1::policy::Policy;
-use bellwether_core::records::entity::{Kind, Source};
-use bellwether_core::records::freeze::Scope;
+use bellwether_core::records::entity::{EntityKind, TargetSource};
+use bellwether_core::records::freeze::FreezeScope;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::Span;
 use serde::Serialize;
@@ -67,30 +67,30 @@ pub(super) fn entity(old: Option<&Entity>, spec: &EntitySpec) -> Result<Vec<Fiel
     Ok(changes(&old, &new))
 }
 
-fn source(old: &Entity) -> Result<Source, ShapeError> {
+fn source(old: &Entity) -> Result<TargetSource, ShapeError> {
     let (selector, external) = (old.selector.clone(), old.external.clone());
     EntitySpec { selector, external, ..EntitySpec::default() }.source()
 }
 
-fn kind(profile: Option<&str>, action: Option<&str>) -> Result<Kind, ShapeError> {
+fn kind(profile: Option<&str>, action: Option<&str>) -> Result<EntityKind, ShapeError> {
     let text = |text: Option<&str>| text.map(str::to_owned);
     let spec = EntitySpec { profile: text(profile), action: text(action), ..EntitySpec::default() };
     Ok(spec.kind()?.unwrap_or_default())
 }
 
-fn of_entity(source: &Source, kind: &Kind, policy: &Policy) -> Fields {
+fn of_entity(source: &TargetSource, kind: &EntityKind, policy: &Policy) -> Fields {
     let mut fields = Fields::new();
     match source {
-        Source::Nodes(selector) => drop(fields.insert("selector".to_owned(), selector.to_string())),
-        Source::External(patience) => {
-            let external = serde_json::to_value(External::from(*patience)).unwrap_or_default();
+        TargetSource::Nodes(selector) => drop(fields.insert("selector".to_owned(), selector.to_string())),
+        TargetSource::External(patience) => {
+            let external = serde_json::to_value(ExternalSettings::from(*patience)).unwrap_or_default();
             spread("external", &external, &mut fields);
         }
     }
     match kind {
-        Kind::Version => {}
-        Kind::Profile(profile) => drop(fields.insert("profile".to_owned(), profile.to_string())),
-        Kind::Action(action) => drop(fields.insert("action".to_owned(), action.to_string())),
+        EntityKind::Version => {}
+        EntityKind::Profile(profile) => drop(fields.insert("profile".to_owned(), profile.to_string())),
+        EntityKind::Action(action) => drop(fields.insert("action".to_owned(), action.to_string())),
     }
     spread("policy", &serde_json::to_value(policy).unwrap_or_default(), &mut fields);
     fields
@@ -102,9 +102,9 @@ pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<
     let why = reason(&spec.why)?;
     let strength = spec.strength.clone().unwrap_or_else(|| "freeze".to_owned());
     let (entity, targets) = match scope {
-        Scope::Everything => (None, None),
-        Scope::Entity(entity) => (Some(entity.to_string()), None),
-        Scope::Targets(selector) => (None, Some(selector.to_string())),
+        FreezeScope::Everything => (None, None),
+        FreezeScope::Entity(entity) => (Some(entity.to_string()), None),
+        FreezeScope::Targets(selector) => (None, Some(selector.to_string())),
     };
     let new = said([
         ("entity", entity),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bellwether_api::shape::{ShapeError, read as read_word};
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::external::External;
+use bellwether_api::v1::external::ExternalSettings;
 use bellwether_api::v1::freeze::FreezeSpec;
 use bellwether_api::v1::pause::PauseSpec;
 use bellwether_api::v1::policy::Policy;
@@ -101,7 +101,7 @@ struct EntityDocument {
     namespace: Option<String>,
     #[serde(default)]
     selector: String,
-    external: Option<External>,
+    external: Option<ExternalSettings>,
     profile: Option<String>,
     action: Option<String>,
     #[serde(default)]

@@ -1,9 +1,9 @@
 //! What the demo expects to see, checked against the fleet itself, not against its own script.
 
-use bellwether_api::v1::rollout::{RolloutView, State};
+use bellwether_api::v1::rollout::{RolloutState, RolloutView};
 
 use super::fleet::Fleet;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::paint::{Paint, Tone};
 
 /// Expectations and whether they held.
@@ -31,7 +31,7 @@ impl Expectations {
         let node = fleet.context()?.client.node("default", lost).await?;
         let contact = node.presence.contact;
         self.check(format!("{lost} is unreachable"), contact == "unreachable", || format!("it is {contact}"));
-        let failed = view.figures.failed;
+        let failed = view.counts.failed;
         self.check(format!("{lost} does not count as failed"), failed == 0, || format!("{failed} failed"));
         Ok(())
     }
@@ -43,11 +43,11 @@ impl Expectations {
         let still = view.progress.last_known_good.as_deref();
         self.check(format!("{good} is still last known good"), still == Some(good), || view.why.clone());
         let state = view.rollout.as_ref().map(|rollout| &rollout.state);
-        let back = matches!(state, Some(State::RolledBack));
+        let back = matches!(state, Some(RolloutState::RolledBack));
         self.check(format!("{bad} was rolled back"), back, || view.why.clone());
         let touched = view.rollout.as_ref().map_or(0, |rollout| rollout.batches.len());
-        let only_first = touched == 1 && view.figures.returned <= batch;
-        let found = || format!("{touched} batches, {} taken back", view.figures.returned);
+        let only_first = touched == 1 && view.counts.returned <= batch;
+        let found = || format!("{touched} batches, {} taken back", view.counts.returned);
         self.check(format!("only the first batch ever saw {bad}"), only_first, found);
     }
 
@@ -72,7 +72,7 @@ impl Expectations {
     }
 
     /// Yes only if every one held.
-    pub(super) fn verdict(&self) -> Ended {
+    pub(super) fn verdict(&self) -> CommandResult {
         let broken = self.0.iter().filter(|(_, held)| held.is_err()).count();
         if broken == 0 && !self.0.is_empty() {
             return Ok(Exit::Yes);

@@ -12,23 +12,24 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 
-use bellwether_rt::signal::Stops;
+use bellwether_rt::signal::StopSignals;
 use bellwether_rt::tasks::Tasks;
 
 use crate::args::DemoService;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 
 /// The version whose health check fails.
 pub(super) const BROKEN: &str = "v3";
 
 /// Serves until it is told to stop.
-pub(crate) async fn run(args: &DemoService) -> Ended {
+pub(crate) async fn run(args: &DemoService) -> CommandResult {
     let address = SocketAddr::new(args.address, args.port);
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| Failure::new(Exit::Unavailable, format!("listen on {address}: {error}")))?;
     let tasks = Tasks::new();
-    let mut stops = Stops::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
+    let mut stops =
+        StopSignals::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
     let version = args.version_served.clone();
     loop {
         // accept is cancel safe; the other arm only waits.

@@ -56,10 +56,10 @@ impl Stage {
             self.screen.draw(&tree::lines(view, &targets, self.show.paint));
             return Ok(());
         }
-        let figures = &view.figures;
+        let counts = &view.counts;
         let line = format!(
             "  {}  [{}/{} succeeded, {} failed, {} in flight]",
-            view.why, figures.succeeded, figures.targets, figures.failed, figures.in_flight
+            view.why, counts.succeeded, counts.targets, counts.failed, counts.in_flight
         );
         if line != self.said {
             print(&line);

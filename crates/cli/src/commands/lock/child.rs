@@ -5,14 +5,14 @@ use std::os::unix::process::CommandExt;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use crate::args::LockChild;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 
 /// What a shell answers when there is no such command.
 const NOT_FOUND: Exit = Exit::Child(127);
 
 /// Becomes the command, to be killed when the process that holds the lock is gone. That is the kernel's promise, kept also
 /// after kill -9, to this one process; those that it starts are its own business.
-pub(in crate::commands) fn run(child: &LockChild) -> Ended {
+pub(in crate::commands) fn run(child: &LockChild) -> CommandResult {
     let set = set_parent_process_death_signal(Some(Signal::KILL));
     set.map_err(|error| Failure::ours(format!("end with whoever holds the lock: {error}")))?;
     // It may have ended before that.

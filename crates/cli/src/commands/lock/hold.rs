@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bellwether_api::client::{CallError, Client};
 use bellwether_api::problem::Code;
-use bellwether_api::v1::slot::Renew;
-use bellwether_rt::signal::Passing;
+use bellwether_api::v1::slot::RenewSlot;
+use bellwether_rt::signal::ForwardedSignals;
 use bellwether_rt::tasks::Tasks;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::take::give_back;
 use super::timing::{LAST_GRACE, Timing};
 use super::{Taken, Wanted, exit_by};
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::tell;
 
 /// How long giving back is tried; after that the lease ends by itself.
@@ -35,7 +35,7 @@ struct Lease {
 }
 
 /// Runs the command while the lock is held, and gives it back.
-pub(super) async fn hold(wanted: &Wanted<'_>, taken: Taken, signals: Passing) -> Ended {
+pub(super) async fn hold(wanted: &Wanted<'_>, taken: Taken, signals: ForwardedSignals) -> CommandResult {
     let child = start(wanted, taken.fence).await?;
     let tasks = Tasks::new();
     let lease = watch::Sender::new(Lease { asked: taken.asked, over: None });
@@ -43,7 +43,7 @@ pub(super) async fn hold(wanted: &Wanted<'_>, taken: Taken, signals: Passing) ->
         client: wanted.context.client.clone(),
         namespace: wanted.context.namespace.clone(),
         name: wanted.run.name.clone(),
-        renew: Renew {
+        renew: RenewSlot {
             holder: wanted.holder.clone(),
             fence: taken.fence,
             lease: Some(wanted.run.lease.to_string()),
@@ -102,7 +102,7 @@ struct Renewal {
     client: Client,
     namespace: String,
     name: String,
-    renew: Renew,
+    renew: RenewSlot,
     timing: Timing,
     lease: watch::Sender<Lease>,
 }
@@ -181,7 +181,7 @@ struct Watched {
     lease: watch::Receiver<Lease>,
     timing: Timing,
     stopped: Option<Stopped>,
-    signals: Passing,
+    signals: ForwardedSignals,
 }
 
 impl Watched {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::slot::{Acquire, GiveBack, Grant, Slot};
+use bellwether_api::v1::slot::{AcquireSlot, ReleaseSlot, Slot, SlotGrant};
 use tokio::time::Instant;
 
 use super::Wanted;
@@ -69,9 +69,9 @@ pub(super) async fn take(wanted: &Wanted<'_>) -> Result<Taken, Failure> {
     }
 }
 
-async fn ask(wanted: &Wanted<'_>) -> Result<Grant, CallError> {
+async fn ask(wanted: &Wanted<'_>) -> Result<SlotGrant, CallError> {
     let (context, run) = (wanted.context, wanted.run);
-    let acquire = Acquire {
+    let acquire = AcquireSlot {
         holder: wanted.holder.clone(),
         why: run.reason.clone(),
         lease: Some(run.lease.to_string()),
@@ -137,6 +137,6 @@ pub(super) async fn leave(wanted: &Wanted<'_>) {
 /// Gives the lock back.
 pub(super) async fn give_back(wanted: &Wanted<'_>, fence: u64) -> Result<(), CallError> {
     let (context, name) = (wanted.context, &wanted.run.name);
-    let back = GiveBack { holder: wanted.holder.clone(), fence };
+    let back = ReleaseSlot { holder: wanted.holder.clone(), fence };
     context.client.give_back_slot(&context.namespace, name, &back).await
 }

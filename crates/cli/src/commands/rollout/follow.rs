@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use bellwether_api::v1::progress::Course;
-use bellwether_api::v1::rollout::{RolloutView, State};
+use bellwether_api::v1::progress::RolloutActivity;
+use bellwether_api::v1::rollout::{RolloutState, RolloutView};
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 
 use super::exit;
 use crate::context::Context;
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::age::clock;
 use crate::show::screen::Screen;
 use crate::show::{print, tell, tree};
@@ -19,7 +19,12 @@ use crate::show::{print, tell, tree};
 const WAIT: Duration = Duration::from_secs(1);
 
 /// Follows the entity until request number `after` was heeded and what it led to rests, and says how it ended by the exit code.
-pub(crate) async fn follow(context: &Context, entity: &str, timeout: Option<Span>, after: u64) -> Ended {
+pub(crate) async fn follow(
+    context: &Context,
+    entity: &str,
+    timeout: Option<Span>,
+    after: u64,
+) -> CommandResult {
     let drawn = context.show.terminal && !context.is_data();
     let mut screen = Screen::default();
     let mut said = String::new();
@@ -47,7 +52,8 @@ pub(crate) async fn follow(context: &Context, entity: &str, timeout: Option<Span
 
 /// Says what a person can type when it is a person that is waited for.
 fn say_how_to_approve(view: &RolloutView) {
-    if let Some(State::WaitingApproval { stage }) = view.rollout.as_ref().map(|rollout| &rollout.state) {
+    if let Some(RolloutState::WaitingApproval { stage }) = view.rollout.as_ref().map(|rollout| &rollout.state)
+    {
         let entity = &view.entity.name;
         tell(&format!("approve it with: bellwether rollout approve {entity} --stage {stage}"));
     }
@@ -85,7 +91,10 @@ async fn next(context: &Context, entity: &str, index: Option<u64>) -> Result<Rol
 fn rests(view: &RolloutView, after: u64) -> bool {
     let asked = view.entity.wanted.as_ref().map_or(0, |wanted| wanted.request);
     let heeded = view.progress.handled >= asked.max(after);
-    let under_way = matches!(view.progress.course, Course::Forward { .. } | Course::Back { .. });
+    let under_way = matches!(
+        view.progress.activity,
+        RolloutActivity::RollingForward { .. } | RolloutActivity::RollingBack { .. }
+    );
     heeded && (!under_way || exit(view) == Exit::NeedsPerson)
 }
 
@@ -104,9 +113,9 @@ pub(crate) async fn targets(context: &Context, entity: &str) -> Result<Vec<Targe
 }
 
 fn line(view: &RolloutView) -> String {
-    let figures = &view.figures;
+    let counts = &view.counts;
     format!(
         "{}: {} ({}/{} succeeded, {} failed, {} in flight)",
-        view.entity.name, view.why, figures.succeeded, figures.targets, figures.failed, figures.in_flight
+        view.entity.name, view.why, counts.succeeded, counts.targets, counts.failed, counts.in_flight
     )
 }

@@ -5,14 +5,14 @@ use bellwether_core::words::time::Span;
 
 use crate::args::PlanRollout;
 use crate::context::Context;
-use crate::exit::{Ended, Exit};
+use crate::exit::{CommandResult, Exit};
 use crate::show::{print, table, tell};
 
 /// Batches shown; the others are counted.
 const SHOWN: usize = 12;
 
 /// Plans a rollout and shows it. Exits with 0 if the rollout would end by itself, with 1 if not.
-pub(super) async fn run(context: &Context, what: PlanRollout) -> Ended {
+pub(super) async fn run(context: &Context, what: PlanRollout) -> CommandResult {
     let PlanRollout { entity, version, apply_time, policy } = what;
     let apply = apply_time.map(|span| span.to_string());
     let new = NewPlan { version, policy: policy.into(), apply };

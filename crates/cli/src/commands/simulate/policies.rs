@@ -16,13 +16,13 @@ const MAX_POLICIES: usize = 12;
 
 /// A policy with the name it is shown by.
 #[derive(Debug, Clone)]
-pub(crate) struct Named {
+pub(crate) struct NamedPolicy {
     pub(crate) name: String,
     pub(crate) policy: Policy,
 }
 
 /// Reads `batch=5% soak=60s`, with a name before a colon if there is one. Nothing at all is the default policy.
-pub(crate) fn named(text: &str) -> Result<Named, String> {
+pub(crate) fn named(text: &str) -> Result<NamedPolicy, String> {
     let before_fields = text.split('=').next().unwrap_or_default();
     let (name, fields) = match before_fields.find(':') {
         Some(colon) => {
@@ -45,11 +45,11 @@ pub(crate) fn named(text: &str) -> Result<Named, String> {
         ("", fields) => fields,
         (name, _) => name,
     };
-    Ok(Named { name: name.to_owned(), policy: policy(table)? })
+    Ok(NamedPolicy { name: name.to_owned(), policy: policy(table)? })
 }
 
 /// All that were given; the default policy when none was.
-pub(super) fn all(given: &[Named], files: &[impl AsRef<Path>]) -> Result<Vec<Named>, Failure> {
+pub(super) fn all(given: &[NamedPolicy], files: &[impl AsRef<Path>]) -> Result<Vec<NamedPolicy>, Failure> {
     let mut all = given.to_vec();
     for path in files {
         let path = path.as_ref();
@@ -61,7 +61,7 @@ pub(super) fn all(given: &[Named], files: &[impl AsRef<Path>]) -> Result<Vec<Nam
         all.extend(read?);
     }
     if all.is_empty() {
-        all.push(Named { name: "default".to_owned(), policy: Policy::default() });
+        all.push(NamedPolicy { name: "default".to_owned(), policy: Policy::default() });
     }
     if all.len() > MAX_POLICIES {
         let what = format!("compare {} policies with --policy: {MAX_POLICIES} at most", all.len());
@@ -81,7 +81,7 @@ pub(super) fn all(given: &[Named], files: &[impl AsRef<Path>]) -> Result<Vec<Nam
 }
 
 /// The policies of a file: one, called as the file, or several by name.
-fn in_file(path: &Path, text: &str) -> Result<Vec<Named>, String> {
+fn in_file(path: &Path, text: &str) -> Result<Vec<NamedPolicy>, String> {
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
     let table: Map<String, Value> = match end {
         "yaml" | "yml" => serde_norway::from_str(text).map_err(|error| error.to_string())?,
@@ -94,12 +94,12 @@ fn in_file(path: &Path, text: &str) -> Result<Vec<Named>, String> {
     if !several {
         let name =
             path.file_stem().map_or_else(|| "policy".to_owned(), |name| name.to_string_lossy().into_owned());
-        return Ok(vec![Named { name, policy: policy(table)? }]);
+        return Ok(vec![NamedPolicy { name, policy: policy(table)? }]);
     }
     let one = |(name, value): (String, Value)| {
         let Value::Object(fields) = value else { return Err(format!("{name} is no policy")) };
         let policy = policy(fields).map_err(|reason| format!("{name}: {reason}"))?;
-        Ok(Named { name, policy })
+        Ok(NamedPolicy { name, policy })
     };
     table.into_iter().map(one).collect()
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::policy::Policy as PolicyShape;
-use bellwether_core::records::rollout::State;
-use bellwether_core::rollout::rehearsal::timeline::{Batch, End, Sample, Timeline};
+use bellwether_core::records::rollout::RolloutState;
+use bellwether_core::trial::simulation::timeline::{SimulatedBatch, SimulationEnd, Timeline, TimelineSample};
 use serde::Serialize;
 
 use super::trial::{Trials, took};
@@ -124,8 +124,9 @@ impl Report {
 impl Outcome {
     fn of(trials: &Trials) -> Self {
         let runs = &trials.runs;
-        let last =
-            |read: fn(&Sample) -> u64| Range::of(runs.iter().map(|run| run.samples.last().map_or(0, read)));
+        let last = |read: fn(&TimelineSample) -> u64| {
+            Range::of(runs.iter().map(|run| run.samples.last().map_or(0, read)))
+        };
         let mut ends = BTreeMap::new();
         for run in runs {
             *ends.entry(label(&run.end)).or_insert(0) += 1;
@@ -230,35 +231,40 @@ impl Range {
 }
 
 /// How a run ended, in a word or two.
-pub(super) const fn label(end: &End) -> &'static str {
+pub(super) const fn label(end: &SimulationEnd) -> &'static str {
     match end {
-        End::Over(State::Succeeded) => "succeeded",
-        End::Over(State::SucceededPartly { .. }) => "succeeded partly",
-        End::Over(State::RolledBack) => "rolled back",
-        End::Over(State::RollbackFailed { .. }) => "rollback failed",
-        End::Over(State::Aborted { .. }) => "aborted",
-        End::Over(State::Superseded { .. }) => "superseded",
-        End::Over(State::Running | State::Waiting(_) | State::Paused(_) | State::RollingBack) => "over",
-        End::NeedsPerson(_) => "paused",
-        End::Stuck(_) => "waits for ever",
-        End::Horizon(_) => "unfinished",
-        End::Nothing => "nothing to do",
+        SimulationEnd::Over(RolloutState::Succeeded) => "succeeded",
+        SimulationEnd::Over(RolloutState::PartiallySucceeded { .. }) => "partially succeeded",
+        SimulationEnd::Over(RolloutState::RolledBack) => "rolled back",
+        SimulationEnd::Over(RolloutState::RollbackFailed { .. }) => "rollback failed",
+        SimulationEnd::Over(RolloutState::Aborted { .. }) => "aborted",
+        SimulationEnd::Over(RolloutState::Superseded { .. }) => "superseded",
+        SimulationEnd::Over(
+            RolloutState::InProgress
+            | RolloutState::Waiting(_)
+            | RolloutState::Paused(_)
+            | RolloutState::RollingBack,
+        ) => "over",
+        SimulationEnd::NeedsPerson(_) => "paused",
+        SimulationEnd::Stuck(_) => "waits for ever",
+        SimulationEnd::Horizon(_) => "unfinished",
+        SimulationEnd::Nothing => "nothing to do",
     }
 }
 
 /// What is to be said of an end that is not a plain one.
 fn sentence(run: &Timeline) -> String {
     match &run.end {
-        End::Over(_) | End::Nothing => String::new(),
-        End::NeedsPerson(state) => format!("{state}; it goes on when a person says so"),
-        End::Stuck(state) => format!("{state}; time alone does not end that"),
-        End::Horizon(state) => {
+        SimulationEnd::Over(_) | SimulationEnd::Nothing => String::new(),
+        SimulationEnd::NeedsPerson(state) => format!("{state}; it goes on when a person says so"),
+        SimulationEnd::Stuck(state) => format!("{state}; time alone does not end that"),
+        SimulationEnd::Horizon(state) => {
             format!("still {state} after {}; --until looks further", length(took(run).as_millis()))
         }
     }
 }
 
-fn opened(batch: &Batch, since: u64) -> Opened {
+fn opened(batch: &SimulatedBatch, since: u64) -> Opened {
     let names = batch.names.as_ref();
     Opened {
         number: batch.number,
@@ -270,7 +276,7 @@ fn opened(batch: &Batch, since: u64) -> Opened {
     }
 }
 
-fn point(sample: &Sample, since: u64) -> Point {
+fn point(sample: &TimelineSample, since: u64) -> Point {
     Point {
         at_ms: sample.at.as_millis().saturating_sub(since),
         told: sample.told,

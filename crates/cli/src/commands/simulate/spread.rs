@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use bellwether_core::rollout::rehearsal::chance::Chance;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::time::Span;
 
 /// Longest that anything takes: a day. An exponential tail has no end of its own.
@@ -15,7 +15,7 @@ const ACCEPTED: &str = "write 30s, 10s..60s for anything between, exp:30s for th
 
 /// How long something takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Spread {
+pub(crate) enum Distribution {
     /// Always the same.
     Fixed(Span),
     /// Anything between, each alike.
@@ -28,9 +28,9 @@ pub(crate) enum Spread {
     LogNormal(Span, Span),
 }
 
-impl Spread {
+impl Distribution {
     /// Draws one. The same shape always takes as many draws.
-    pub(crate) fn draw(&self, chance: &mut Chance) -> Span {
+    pub(crate) fn draw(&self, chance: &mut RandomStream) -> Span {
         match self {
             Self::Fixed(span) => *span,
             Self::Uniform(low, high) => {
@@ -50,12 +50,12 @@ impl Spread {
 
 /// Above 0, up to 1: 53 bits of a draw, all that a float holds.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "53 bits fit exactly")]
-fn unit(chance: &mut Chance) -> f64 {
+fn unit(chance: &mut RandomStream) -> f64 {
     ((chance.draw() >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
 /// The standard normal, by Box and Muller.
-fn bell(chance: &mut Chance) -> f64 {
+fn bell(chance: &mut RandomStream) -> f64 {
     let (radius, angle) = (unit(chance), unit(chance));
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
 }
@@ -76,12 +76,12 @@ fn span(millis_drawn: f64) -> Span {
     Span::from_millis(millis_drawn.round().clamp(0.0, millis(LONGEST)) as u64)
 }
 
-impl FromStr for Spread {
+impl FromStr for Distribution {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = || ACCEPTED.to_owned();
         let read = |text: &str| text.parse::<Span>().ok().filter(|span| *span <= LONGEST).ok_or_else(refuse);
-        let around = |text: &str| {
+        let environment = |text: &str| {
             let parts = text.split_once('±').or_else(|| text.split_once("+-"));
             let (mean, deviation) = parts.ok_or_else(refuse)?;
             Ok::<_, String>((read(mean)?, read(deviation)?))
@@ -97,8 +97,10 @@ impl FromStr for Spread {
         match text.split_once(':') {
             None => read(text).map(Self::Fixed),
             Some(("exp", mean)) => read(mean).map(Self::Exponential),
-            Some(("normal", rest)) => around(rest).map(|(mean, deviation)| Self::Normal(mean, deviation)),
-            Some(("lognormal", rest)) => match around(rest)? {
+            Some(("normal", rest)) => {
+                environment(rest).map(|(mean, deviation)| Self::Normal(mean, deviation))
+            }
+            Some(("lognormal", rest)) => match environment(rest)? {
                 (Span::ZERO, _) => Err("a lognormal mean is above zero, like lognormal:30s±20s".to_owned()),
                 (mean, deviation) => Ok(Self::LogNormal(mean, deviation)),
             },
@@ -107,7 +109,7 @@ impl FromStr for Spread {
     }
 }
 
-impl Display for Spread {
+impl Display for Distribution {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(span) => write!(f, "{span}"),
@@ -125,8 +127,9 @@ mod tests {
 
     #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "small numbers")]
     fn mean(text: &str) -> f64 {
-        let spread: Spread = text.parse().unwrap();
-        let total: u64 = (0..20_000).map(|n| spread.draw(&mut Chance::for_one(3, text, n)).as_millis()).sum();
+        let spread: Distribution = text.parse().unwrap();
+        let total: u64 =
+            (0..20_000).map(|n| spread.draw(&mut RandomStream::for_one(3, text, n)).as_millis()).sum();
         total as f64 / 20_000.0
     }
 
@@ -149,11 +152,11 @@ mod tests {
     fn what_is_no_spread_is_refused_with_an_example() {
         for text in ["", "30", "exp:", "exp:5", "normal:30s", "60s..10s", "gamma:3s", "2d", "lognormal:0s±1s"]
         {
-            let error = text.parse::<Spread>().unwrap_err();
+            let error = text.parse::<Distribution>().unwrap_err();
             assert!(error.contains("s"), "{text}: {error}");
         }
         assert_eq!(
-            "60s..10s".parse::<Spread>().unwrap_err(),
+            "60s..10s".parse::<Distribution>().unwrap_err(),
             "1m is longer than 10s: write the shorter one first, like 10s..1m"
         );
     }

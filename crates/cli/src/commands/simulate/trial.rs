@@ -3,18 +3,18 @@
 
 use std::io::{IsTerminal, Write};
 
-use bellwether_core::records::node::Contact;
-use bellwether_core::rollout::rehearsal::behaviour::Behaviour;
-use bellwether_core::rollout::rehearsal::chance::Chance;
-use bellwether_core::rollout::rehearsal::fleet::Fleet;
-use bellwether_core::rollout::rehearsal::timeline::Timeline;
-use bellwether_core::rollout::rehearsal::{Keep, Rehearsal, Scene};
+use bellwether_core::records::node::PresenceState;
+use bellwether_core::trial::simulation::behaviour::TargetBehaviour;
+use bellwether_core::trial::simulation::fleet::SimulatedFleet;
+use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::timeline::Timeline;
+use bellwether_core::trial::simulation::{Simulation, SimulationSetup, TimelineDetail};
 use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::{Span, Timestamp};
 
-use super::luck::Luck;
-use super::policies::Named;
+use super::faults::FaultModel;
+use super::policies::NamedPolicy;
 use crate::args::Simulate;
 use crate::exit::Failure;
 
@@ -30,7 +30,7 @@ const START: Timestamp = Timestamp::from_millis(86_400_000);
 /// A policy with what it brought, run by run.
 #[derive(Debug)]
 pub(super) struct Trials {
-    pub(super) named: Named,
+    pub(super) named: NamedPolicy,
     /// By how long they took, shortest first.
     pub(super) runs: Vec<Timeline>,
 }
@@ -48,29 +48,29 @@ pub(super) fn took(timeline: &Timeline) -> Span {
 }
 
 /// A made-up fleet.
-pub(super) struct Stage<'a> {
+pub(super) struct TrialSetup<'a> {
     args: &'a Simulate,
     names: Vec<TargetName>,
-    fleet: Fleet,
-    luck: Luck,
-    line: Line,
+    fleet: SimulatedFleet,
+    luck: FaultModel,
+    line: ProgressLine,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> TrialSetup<'a> {
     pub(super) fn new(args: &'a Simulate) -> Result<Self, Failure> {
         let ours = |error: &dyn std::fmt::Display| Failure::ours(format!("make up a fleet: {error}"));
         let width = args.nodes.to_string().len();
         let names = (1..=args.nodes).map(|number| TargetName::parse(&format!("node-{number:0width$}")));
         let names = names.collect::<Result<_, _>>().map_err(|error| ours(&error))?;
         let version = |text: &str| text.parse().map_err(|error| ours(&error));
-        let fleet = Fleet {
+        let fleet = SimulatedFleet {
             entity: "simulated".parse().map_err(|error| ours(&error))?,
             by: "simulate".parse().map_err(|error| ours(&error))?,
             good: version("v1")?,
             wanted: version("v2")?,
             at: START,
         };
-        let luck = Luck {
+        let luck = FaultModel {
             apply: args.apply_time,
             unlucky: args.failure_rate,
             bad: args.bad,
@@ -78,25 +78,25 @@ impl<'a> Stage<'a> {
             late: args.late,
             zones: args.zones,
         };
-        Ok(Self { args, names, fleet, luck, line: Line::new() })
+        Ok(Self { args, names, fleet, luck, line: ProgressLine::new() })
     }
 
     /// Plays a policy as often as was asked for.
-    pub(super) fn play(&mut self, named: &Named) -> Trials {
+    pub(super) fn play(&mut self, named: &NamedPolicy) -> Trials {
         let mut runs: Vec<Timeline> = (1..=self.args.runs).map(|run| self.run(named, run)).collect();
         self.line.clear();
         runs.sort_by_key(took);
         Trials { named: named.clone(), runs }
     }
 
-    fn run(&mut self, named: &Named, run: u32) -> Timeline {
-        let seed = Chance::for_one(self.args.seed, "run", u64::from(run)).draw();
+    fn run(&mut self, named: &NamedPolicy, run: u32) -> Timeline {
+        let seed = RandomStream::for_one(self.args.seed, "run", u64::from(run)).draw();
         let silent = self.args.unreachable_rate.parts();
         let heard = |name: &TargetName| {
-            if Chance::for_one(seed, name.as_str(), 0).happens(silent) {
-                Contact::Unreachable
+            if RandomStream::for_one(seed, name.as_str(), 0).happens(silent) {
+                PresenceState::Unreachable
             } else {
-                Contact::Up
+                PresenceState::Up
             }
         };
         let zoned: Vec<Labels> =
@@ -108,11 +108,19 @@ impl<'a> Stage<'a> {
         let targets =
             self.names.iter().map(|name| (name.clone(), heard(name), labels(name).unwrap_or_default()));
         let runs = usize::try_from(self.args.runs).unwrap_or(usize::MAX);
-        let keep =
-            Keep { samples: (SAMPLES * 100 / runs).clamp(64, SAMPLES), batches: BATCHES.div_ceil(runs) };
+        let keep = TimelineDetail {
+            samples: (SAMPLES * 100 / runs).clamp(64, SAMPLES),
+            batches: BATCHES.div_ceil(runs),
+        };
         let board = self.fleet.board(&named.policy, targets);
-        let scene = Scene { start: START, horizon: self.args.until, seed, keep, ..Scene::of(board) };
-        let mut rehearsal = Rehearsal::begin(scene, &self.luck);
+        let scene = SimulationSetup {
+            start: START,
+            horizon: self.args.until,
+            seed,
+            keep,
+            ..SimulationSetup::of(board)
+        };
+        let mut rehearsal = Simulation::begin(scene, &self.luck);
         while rehearsal.step(&self.luck) {
             let told = rehearsal.sample().told * 100 / u64::from(self.args.nodes);
             self.line.draw(|| format!("{}: run {run} of {runs}, {told}% told", named.name), (run, told));
@@ -132,12 +140,12 @@ fn in_zone(zone: &str) -> Labels {
 }
 
 /// One line on the terminal that says how far it is, drawn again only when it says something else.
-struct Line {
+struct ProgressLine {
     terminal: bool,
     drawn: Option<(u32, u64)>,
 }
 
-impl Line {
+impl ProgressLine {
     fn new() -> Self {
         Self { terminal: std::io::stderr().is_terminal(), drawn: None }
     }

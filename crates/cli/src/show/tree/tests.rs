@@ -1,5 +1,5 @@
 use bellwether_api::v1::progress::Progress;
-use bellwether_api::v1::rollout::{Batch, Figures, Heading, Judgement, Stage};
+use bellwether_api::v1::rollout::{Direction, RolloutBatch, StageProgress, TargetCounts, VersionJudgement};
 use serde_json::json;
 
 use super::*;
@@ -20,8 +20,12 @@ fn target(name: &str, phase: &str, rollout: u64, told_at_ms: u64) -> TargetView 
 }
 
 fn view() -> RolloutView {
-    let batch =
-        |number: u64, opened_ms| Batch { number, opened_ms, upto: number, figures: Figures::default() };
+    let batch = |number: u64, opened_ms| RolloutBatch {
+        number,
+        opened_ms,
+        upto: number,
+        counts: TargetCounts::default(),
+    };
     let rollout = Rollout {
         number: 2,
         request: 2,
@@ -33,15 +37,15 @@ fn view() -> RolloutView {
         policy: serde_json::from_value(json!({})).unwrap(),
         started_ms: 1_000,
         ended_ms: None,
-        state: State::Running,
-        heading: Heading::Forward,
-        judgement: Judgement::Open,
+        state: RolloutState::InProgress,
+        direction: Direction::Forward,
+        judgement: VersionJudgement::Open,
         waived_failed: 0,
         waived_unreachable: 0,
         waived_monitor: false,
-        stage: Stage::default(),
-        gain: None,
-        figures: Figures::default(),
+        stage: StageProgress::default(),
+        peak: None,
+        counts: TargetCounts::default(),
         batches: vec![batch(1, 1_000), batch(2, 5_000)],
         failures: vec![],
     };
@@ -52,7 +56,7 @@ fn view() -> RolloutView {
         .unwrap(),
         progress: Progress::default(),
         rollout: Some(rollout),
-        figures: Figures { targets: 4, in_flight: 1, succeeded: 1, failed: 1, ..Figures::default() },
+        counts: TargetCounts { targets: 4, in_flight: 1, succeeded: 1, failed: 1, ..TargetCounts::default() },
         needed: 4,
         tolerated: 0,
         batch: 1,
@@ -93,19 +97,19 @@ fn a_stage_says_how_far_it_goes_and_a_closed_window_when_it_opens() {
     view.entity.policy.stages = Some(["1", "25% approve", "100%"].map(str::to_owned).to_vec());
     let rollout = view.rollout.as_mut().unwrap();
     rollout.stage.at = 1;
-    rollout.state = State::WaitingWindow { opens_ms: 60_000 };
+    rollout.state = RolloutState::WaitingWindow { opens_ms: 60_000 };
     let drawn = lines(&view, &[], Paint::new(false)).join("\n");
     let line = format!("│ stage 2 of 3: up to 25% · the next window opens {}", date(60_000));
     assert!(drawn.contains(&line), "{drawn}");
-    view.rollout.as_mut().unwrap().state = State::RollingBack;
+    view.rollout.as_mut().unwrap().state = RolloutState::RollingBack;
     let drawn = lines(&view, &[], Paint::new(false)).join("\n");
     assert!(!drawn.contains("stage"), "there are no stages on the way back: {drawn}");
 }
 
 #[test]
 fn partial_success_is_never_shown_green() {
-    assert_ne!(state(&State::SucceededPartly { failed: 1 }).1, Tone::Good);
-    assert_eq!(state(&State::Succeeded).1, Tone::Good);
+    assert_ne!(state(&RolloutState::PartiallySucceeded { failed: 1 }).1, Tone::Good);
+    assert_eq!(state(&RolloutState::Succeeded).1, Tone::Good);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_api::v1::target::TargetView;
-use bellwether_rt::fail::Point;
+use bellwether_rt::fail::FailPoint;
 use bellwether_testbed::Options;
 
 use super::{small, under};
@@ -106,7 +106,7 @@ async fn an_agent_killed_at_every_named_moment_of_an_action_runs_it_once_at_most
     let spec = EntitySpec { selector, action, policy, ..EntitySpec::default() };
     bed.client(1).set_entity("default", "web", &spec).await.unwrap();
     // An action has no process of its own.
-    for point in under("apply.").into_iter().filter(|point| *point != Point::ProcessStarted) {
+    for point in under("apply.").into_iter().filter(|point| *point != FailPoint::ProcessStarted) {
         for passings in PASSINGS {
             bed.obey("kill agent-1");
             bed.arm("agent-1", point, passings);
@@ -140,7 +140,7 @@ async fn verdict(bed: &Bed, version: &str) -> Option<TargetView> {
     (target.told.as_deref() == Some(version) && is_over).then_some(target)
 }
 
-fn once_at_most(bed: &Bed, point: Point, version: &str, target: &TargetView) {
+fn once_at_most(bed: &Bed, point: FailPoint, version: &str, target: &TargetView) {
     let ran = lines(bed, "runs");
     let times = |version: &String| ran.iter().filter(|ran| *ran == version).count();
     assert!(ran.iter().all(|version| times(version) == 1), "{ran:?}");
@@ -150,7 +150,7 @@ fn once_at_most(bed: &Bed, point: Point, version: &str, target: &TargetView) {
         _ => assert_eq!(said, Some(CUT_SHORT), "{target:?}"),
     }
     // Begun in the ledger, its end not: nobody can know whether it ran.
-    let unsure = matches!(point, Point::RunKept | Point::ProgramStarted | Point::ProgramEnded);
+    let unsure = matches!(point, FailPoint::RunKept | FailPoint::ProgramStarted | FailPoint::ProgramEnded);
     assert_eq!(target.phase == "failed", unsure, "{} of {version}: {target:?}", point.name());
 }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::{Hook, Hooks, Policy};
-use bellwether_rt::fail::Point;
+use bellwether_rt::fail::FailPoint;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Response, service::service_fn};
@@ -17,8 +17,8 @@ use crate::story_servers::kept;
 
 /// How often each point is passed unharmed before the server dies there. A seat is won once in a life. The first two commits
 /// to etcd are those by which a server takes its place and the lead.
-fn passings(point: Point) -> &'static [u32] {
-    if point == Point::SeatWon {
+fn passings(point: FailPoint) -> &'static [u32] {
+    if point == FailPoint::SeatWon {
         &[0]
     } else if point.name().starts_with("commit.") {
         &[1, 12]
@@ -35,7 +35,7 @@ async fn a_leader_killed_at_every_named_moment_of_a_rollout_or_a_commit_is_follo
     let points = [under("rollout."), under("commit.etcd.")].concat();
     let mut versions = Vec::new();
     // Where a verdict takes more than one slice it is played with more targets.
-    for point in points.into_iter().filter(|point| *point != Point::BetweenSlices) {
+    for point in points.into_iter().filter(|point| *point != FailPoint::BetweenSlices) {
         for passings in passings(point) {
             versions.push(format!("v{}", versions.len() + 1));
             let version = versions.last().unwrap().clone();
@@ -47,11 +47,11 @@ async fn a_leader_killed_at_every_named_moment_of_a_rollout_or_a_commit_is_follo
 }
 
 /// In the middle of a rollout the leader stops, the next one dies at the point, and the one before is there again.
-async fn dies_in_the_lead(bed: &mut Bed, (point, passings): (Point, u32), version: &str) {
+async fn dies_in_the_lead(bed: &mut Bed, (point, passings): (FailPoint, u32), version: &str) {
     let (before, next) = bed.both_servers().await;
     bed.obey(&format!("kill {next}"));
     bed.roll(version).await;
-    bed.until("it is under way", |view| view.figures.in_flight > 0).await;
+    bed.until("it is under way", |view| view.counts.in_flight > 0).await;
     bed.obey(&format!("stop {before}"));
     bed.arm(&next, point, passings);
     bed.killed(&next);

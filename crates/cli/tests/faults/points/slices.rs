@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::external::{Expected, External, Reports, TargetReport};
+use bellwether_api::v1::external::{ExpectedVersion, ExternalSettings, TargetReport, TargetReports};
 use bellwether_api::v1::policy::Policy;
-use bellwether_rt::fail::Point;
+use bellwether_rt::fail::FailPoint;
 
 use super::small;
 use crate::bed::Bed;
@@ -32,7 +32,7 @@ async fn a_leader_killed_between_two_slices_leaves_a_part_that_the_next_one_comp
         deadline: Some("10m".to_owned()),
         ..Policy::default()
     };
-    let spec = EntitySpec { external: Some(External::default()), policy, ..EntitySpec::default() };
+    let spec = EntitySpec { external: Some(ExternalSettings::default()), policy, ..EntitySpec::default() };
     bed.client(1).set_entity("default", "web", &spec).await.unwrap();
     let mut shops = Shops::new();
     shops.report(&bed).await;
@@ -40,14 +40,14 @@ async fn a_leader_killed_between_two_slices_leaves_a_part_that_the_next_one_comp
     let (before, next) = bed.both_servers().await;
     bed.obey(&format!("kill {next}"));
     bed.obey(&format!("stop {before}"));
-    bed.arm(&next, Point::BetweenSlices, 0);
+    bed.arm(&next, FailPoint::BetweenSlices, 0);
     bed.roll("v1").await;
     bed.killed(&next);
     let told = told(&bed);
     assert!((1..BATCH).contains(&told), "{told} were told: that is no part of {BATCH}");
     bed.obey(&format!("start {before}"));
     bed.obey(&format!("start {next}"));
-    bed.until("the batch is told", |view| view.figures.in_flight == BATCH).await;
+    bed.until("the batch is told", |view| view.counts.in_flight == BATCH).await;
     bed.wait_for("all targets run it", async || shops.report(&bed).await).await;
     bed.ended("v1").await;
     watch.holds(&bed, BATCH, &["v1"]).await;
@@ -79,7 +79,7 @@ impl Shops {
         let targets: Vec<TargetReport> = targets.collect();
         let mut all = true;
         for targets in targets.chunks(REPORTED) {
-            let reports = Reports { targets: targets.to_vec(), ..Reports::default() };
+            let reports = TargetReports { targets: targets.to_vec(), ..TargetReports::default() };
             for expected in tell(bed, &reports).await {
                 let running = self.0.get_mut(&expected.name).unwrap();
                 all &= running.as_deref() == Some("v1");
@@ -92,7 +92,7 @@ impl Shops {
 }
 
 /// Tells the control plane of some targets; answers what each is to run.
-async fn tell(bed: &Bed, reports: &Reports) -> Vec<Expected> {
+async fn tell(bed: &Bed, reports: &TargetReports) -> Vec<ExpectedVersion> {
     let mut answer = Vec::new();
     bed.wait_for("reports are taken", async || {
         for client in &bed.clients {

@@ -1,6 +1,6 @@
 //! A server with its own store dies at every named moment of a commit.
 
-use bellwether_rt::fail::Point;
+use bellwether_rt::fail::FailPoint;
 
 use super::{small, under};
 use crate::bed::Bed;
@@ -12,8 +12,8 @@ const FILLER_BYTES: usize = 60_000;
 
 /// How often each point is passed unharmed before the server dies there: from its first commits, with which it takes its place,
 /// to the midst of others'. The store's file is written when a server starts after a death, and then when the journal is long.
-fn passings(point: Point) -> &'static [u32] {
-    if matches!(point, Point::PagesWritten | Point::CaughtUp) { &[0, 1, 2] } else { &[0, 40] }
+fn passings(point: FailPoint) -> &'static [u32] {
+    if matches!(point, FailPoint::PagesWritten | FailPoint::CaughtUp) { &[0, 1, 2] } else { &[0, 40] }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,20 +22,23 @@ fn name(text: &str) -> (EntityName, TargetName) {
     (EntityName::parse("shop").unwrap(), TargetName::parse(text).unwrap())
 }
 
-fn patience(silent: u64, gone: u64) -> Patience {
-    Patience { silent_after: Span::from_secs(silent), let_go_after: Span::from_secs(gone) }
+fn staleness(silent: u64, gone: u64) -> StalenessLimits {
+    StalenessLimits { silent_after: Span::from_secs(silent), let_go_after: Span::from_secs(gone) }
 }
 
-fn entity(patience: Patience) -> Record {
+fn entity(staleness: StalenessLimits) -> Record {
     let entity = Entity::new(name("a").0, Selector::all(), Policy::DEFAULT);
-    Record::Entity(Entity { source: Source::External(patience), ..entity })
+    Record::Entity(Entity { source: TargetSource::External(staleness), ..entity })
 }
 
 fn reported(target: &str, seconds: u64) -> Record {
     let (entity, target) = name(target);
-    let external =
-        External { reported_at: at(seconds), well_since: Some(at(seconds)), ..External::default() };
-    Record::External(entity, target, external)
+    let external = ExternalTarget {
+        reported_at: at(seconds),
+        well_since: Some(at(seconds)),
+        ..ExternalTarget::default()
+    };
+    Record::ExternalTarget(entity, target, external)
 }
 
 fn put(world: &mut World, record: Record) {
@@ -46,8 +49,9 @@ fn put(world: &mut World, record: Record) {
 /// Decides once, takes in the verdict, and makes sure that deciding again writes nothing; answers the events' kinds.
 fn step(world: &mut World, now: Timestamp) -> Vec<&'static str> {
     let verdict = decide(world.fleets.get(&namespace()).unwrap(), at(0), now);
-    let kinds = verdict.atoms.iter().flat_map(|atom| &atom.events).map(|event| event.kind).collect();
-    for write in verdict.atoms.into_iter().flat_map(|atom| atom.writes) {
+    let kinds =
+        verdict.changesets.iter().flat_map(|changeset| &changeset.events).map(|event| event.kind).collect();
+    for write in verdict.changesets.into_iter().flat_map(|changeset| changeset.writes) {
         let revision = world.revision.next();
         match write {
             Write::Put(record) => world.put(Some(&namespace()), *record, revision),
@@ -55,20 +59,20 @@ fn step(world: &mut World, now: Timestamp) -> Vec<&'static str> {
         }
     }
     let again = decide(world.fleets.get(&namespace()).unwrap(), at(0), now);
-    assert!(again.atoms.is_empty(), "deciding again wrote {:?}", again.atoms);
+    assert!(again.changesets.is_empty(), "deciding again wrote {:?}", again.changesets);
     assert!(again.wake.is_none_or(|wake| wake > now), "it would wake at once, again and again");
     kinds
 }
 
 fn targets(world: &World) -> usize {
     let fleet = world.fleets.get(&namespace()).unwrap();
-    fleet.boards.get(&name("a").0).unwrap().targets().filter(|target| target.sighting.is_some()).count()
+    fleet.boards.get(&name("a").0).unwrap().targets().filter(|target| target.observation.is_some()).count()
 }
 
 #[test]
 fn a_target_that_is_not_reported_falls_silent_and_is_let_go() {
     let mut world = World::default();
-    put(&mut world, entity(patience(300, 3_600)));
+    put(&mut world, entity(staleness(300, 3_600)));
     put(&mut world, reported("blue/1", 0));
     put(&mut world, reported("blue/2", 100));
     assert_eq!(targets(&world), 2);
@@ -86,10 +90,10 @@ fn a_target_that_is_not_reported_falls_silent_and_is_let_go() {
 #[test]
 fn shorter_patience_counts_at_once() {
     let mut world = World::default();
-    put(&mut world, entity(patience(300, 3_600)));
+    put(&mut world, entity(staleness(300, 3_600)));
     put(&mut world, reported("1", 0));
     assert_eq!(step(&mut world, at(60)), Vec::<&str>::new());
-    put(&mut world, entity(patience(30, 60)));
+    put(&mut world, entity(staleness(30, 60)));
     assert_eq!(step(&mut world, at(60)), ["target.let_go"], "both at once");
     assert_eq!(targets(&world), 0);
 }
@@ -97,27 +101,28 @@ fn shorter_patience_counts_at_once() {
 #[test]
 fn after_a_time_without_a_server_nobody_is_silent_before_it_could_report() {
     let mut world = World::default();
-    put(&mut world, entity(patience(300, 3_600)));
+    put(&mut world, entity(staleness(300, 3_600)));
     put(&mut world, reported("1", 0));
     let fleet = world.fleets.get(&namespace()).unwrap();
     let early = decide(fleet, at(9_000), at(9_299));
-    assert_eq!((early.atoms.len(), early.wake), (0, Some(at(9_300))));
+    assert_eq!((early.changesets.len(), early.wake), (0, Some(at(9_300))));
     let late = decide(fleet, at(9_000), at(9_300));
-    assert_eq!(late.atoms[0].events[0].kind, "target.let_go");
+    assert_eq!(late.changesets[0].events[0].kind, "target.let_go");
 }
 
 #[test]
 fn a_removed_entity_leaves_nothing_to_do_and_its_reports_are_removed_too() {
     let mut world = World::default();
-    put(&mut world, entity(patience(300, 3_600)));
+    put(&mut world, entity(staleness(300, 3_600)));
     put(&mut world, reported("1", 0));
     world.delete(Some(&namespace()), &Key::Entity(name("1").0), Revision::new(9));
     assert_eq!(step(&mut world, at(9_000)), Vec::<&str>::new());
     let fleet = world.fleets.get(&namespace()).unwrap();
     let orphans = crate::decide::retention::decide(fleet, 10);
     let (entity, target) = name("1");
-    let left: Vec<Key> = orphans.atoms.iter().flat_map(|atom| &atom.writes).map(Write::key).collect();
-    assert_eq!(left, [Key::External(entity, target)]);
+    let left: Vec<Key> =
+        orphans.changesets.iter().flat_map(|changeset| &changeset.writes).map(Write::key).collect();
+    assert_eq!(left, [Key::ExternalTarget(entity, target)]);
 }
 
 proptest! {
@@ -126,17 +131,17 @@ proptest! {
         steps in proptest::collection::vec((0..4_u8, 0..4_u8, 0..500_u64), 1..40),
     ) {
         let (mut world, mut now) = (World::default(), 0);
-        put(&mut world, entity(patience(300, 900)));
+        put(&mut world, entity(staleness(300, 900)));
         for (what, which, pause) in steps {
             now += pause;
             match what {
-                0 => put(&mut world, entity(patience(100 + u64::from(which), 900))),
+                0 => put(&mut world, entity(staleness(100 + u64::from(which), 900))),
                 1 => drop(step(&mut world, at(now))),
                 _ => put(&mut world, reported(&alloc::format!("t{which}"), now)),
             }
             let fleet = world.fleets.get(&namespace()).unwrap();
             let externals = fleet.externals.iter().map(|((entity, target), kept)| {
-                let record = Record::External(entity.clone(), target.clone(), External::clone(&kept.value));
+                let record = Record::ExternalTarget(entity.clone(), target.clone(), ExternalTarget::clone(&kept.value));
                 (Some(namespace()), record, kept.revision)
             });
             let entities = fleet.entities.values();
@@ -150,7 +155,7 @@ proptest! {
             prop_assert_eq!(decide(loaded, at(0), at(now)), decide(fleet, at(0), at(now)));
             let seen = |fleet: &Fleet| -> Vec<_> {
                 let board = fleet.boards.get(&name("a").0).unwrap();
-                board.targets().map(|target| (target.name.clone(), target.sighting.cloned())).collect()
+                board.targets().map(|target| (target.name.clone(), target.observation.cloned())).collect()
             };
             prop_assert_eq!(seen(loaded), seen(fleet));
         }

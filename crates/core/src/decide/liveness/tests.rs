@@ -1,15 +1,19 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::context::PresenceLimits;
 use super::*;
 use crate::records::key::Key;
 use crate::records::node::Node;
+use crate::records::server::Server;
 use crate::words::counter::Revision;
 use crate::words::label::Labels;
 use crate::words::name::Namespace;
+use crate::words::time::Span;
 use crate::world::World;
+use alloc::string::String;
 
-const LIMITS: Limits = Limits {
+const LIMITS: PresenceLimits = PresenceLimits {
     suspect: Span::from_millis(5),
     unreachable: Span::from_millis(15),
     reconnect: Span::from_millis(100),
@@ -51,10 +55,10 @@ impl Scene {
         });
         let mut world = World::default();
         world.put(Some(&namespace), record, Revision::new(1));
-        let mut scene =
+        let mut setup =
             Self { world, contacts: Contacts::new(at(0)), namespace, me: server("a"), leads: true };
-        scene.begins("a");
-        scene
+        setup.begins("a");
+        setup
     }
 
     /// The same world as another server sees it.
@@ -79,20 +83,21 @@ impl Scene {
     }
 
     /// Decides, applies, and checks that deciding again writes nothing.
-    fn decide(&mut self, now: u64) -> Option<Contact> {
+    fn decide(&mut self, now: u64) -> Option<PresenceState> {
         let run = |world: &World, contacts: &mut Contacts| {
-            let watch = Watch { me: &self.me, servers: &world.servers, leads: self.leads, limits: LIMITS };
+            let watch =
+                LivenessContext { me: &self.me, servers: &world.servers, leads: self.leads, limits: LIMITS };
             let fleet = world.fleets.get(&self.namespace).unwrap();
             contacts.settle(fleet, &watch, at(now));
             decide(fleet, contacts, &watch, at(now))
         };
-        for atom in run(&self.world, &mut self.contacts).atoms {
-            for write in atom.writes {
+        for changeset in run(&self.world, &mut self.contacts).changesets {
+            for write in changeset.writes {
                 let Write::Put(record) = write else { panic!("liveness deletes nothing") };
                 self.world.put(Some(&self.namespace), *record, Revision::new(now + 2));
             }
         }
-        assert!(run(&self.world, &mut self.contacts).atoms.is_empty(), "deciding again changes nothing");
+        assert!(run(&self.world, &mut self.contacts).changesets.is_empty(), "deciding again changes nothing");
         let fleet = self.world.fleets.get(&self.namespace)?;
         fleet.presences.get(&node()).map(|kept| kept.value.contact)
     }
@@ -106,46 +111,46 @@ impl Scene {
 
 #[test]
 fn a_node_that_never_connected_is_not_declared_lost() {
-    let mut scene = Scene::new();
-    assert_eq!(scene.decide(1_000), None);
+    let mut setup = Scene::new();
+    assert_eq!(setup.decide(1_000), None);
 }
 
 #[test]
 fn a_silent_node_is_suspect_and_then_unreachable_and_up_when_it_returns() {
-    let mut scene = Scene::new();
-    scene.contacts.opened(&node());
-    assert_eq!(scene.decide(1), Some(Contact::Up));
-    scene.contacts.closed(&node(), at(10));
-    assert_eq!(scene.decide(14), Some(Contact::Up));
-    assert_eq!(scene.decide(15), Some(Contact::Suspect));
-    assert_eq!(scene.decide(24), Some(Contact::Suspect));
-    assert_eq!(scene.decide(25), Some(Contact::Unreachable));
-    scene.contacts.opened(&node());
-    assert_eq!(scene.decide(26), Some(Contact::Up));
+    let mut setup = Scene::new();
+    setup.contacts.opened(&node());
+    assert_eq!(setup.decide(1), Some(PresenceState::Up));
+    setup.contacts.closed(&node(), at(10));
+    assert_eq!(setup.decide(14), Some(PresenceState::Up));
+    assert_eq!(setup.decide(15), Some(PresenceState::Suspect));
+    assert_eq!(setup.decide(24), Some(PresenceState::Suspect));
+    assert_eq!(setup.decide(25), Some(PresenceState::Unreachable));
+    setup.contacts.opened(&node());
+    assert_eq!(setup.decide(26), Some(PresenceState::Up));
 }
 
 #[test]
 fn a_session_too_short_to_be_seen_open_still_counts() {
-    let mut scene = Scene::new();
-    scene.contacts.opened(&node());
-    scene.contacts.closed(&node(), at(1));
-    assert_eq!(scene.decide(2), Some(Contact::Up));
-    assert_eq!(scene.decide(20), Some(Contact::Unreachable));
-    scene.contacts.opened(&node());
-    scene.contacts.closed(&node(), at(30));
-    assert_eq!(scene.decide(31), Some(Contact::Up));
+    let mut setup = Scene::new();
+    setup.contacts.opened(&node());
+    setup.contacts.closed(&node(), at(1));
+    assert_eq!(setup.decide(2), Some(PresenceState::Up));
+    assert_eq!(setup.decide(20), Some(PresenceState::Unreachable));
+    setup.contacts.opened(&node());
+    setup.contacts.closed(&node(), at(30));
+    assert_eq!(setup.decide(31), Some(PresenceState::Up));
 }
 
 #[test]
 fn a_restarted_server_gives_everybody_the_full_time_to_come_back() {
-    let mut scene = Scene::new();
-    scene.contacts.opened(&node());
-    scene.decide(1);
-    scene.contacts = Contacts::new(at(1_000));
-    scene.contacts.begin(scene.world.fleets.get(&scene.namespace).unwrap(), &scene.me, at(1_000));
-    assert_eq!(scene.decide(1_104), Some(Contact::Up));
-    assert_eq!(scene.decide(1_105), Some(Contact::Suspect));
-    assert_eq!(scene.decide(1_115), Some(Contact::Unreachable));
+    let mut setup = Scene::new();
+    setup.contacts.opened(&node());
+    setup.decide(1);
+    setup.contacts = Contacts::new(at(1_000));
+    setup.contacts.begin(setup.world.fleets.get(&setup.namespace).unwrap(), &setup.me, at(1_000));
+    assert_eq!(setup.decide(1_104), Some(PresenceState::Up));
+    assert_eq!(setup.decide(1_105), Some(PresenceState::Suspect));
+    assert_eq!(setup.decide(1_115), Some(PresenceState::Unreachable));
 }
 
 #[test]
@@ -153,31 +158,32 @@ fn the_server_that_was_called_last_holds_a_node() {
     let mut first = Scene::new();
     first.begins("b");
     first.contacts.opened(&node());
-    assert_eq!(first.decide(1), Some(Contact::Up));
+    assert_eq!(first.decide(1), Some(PresenceState::Up));
     let mut second = first.beside("b", false);
     second.contacts.opened(&node());
-    assert_eq!(second.decide(2), Some(Contact::Up));
+    assert_eq!(second.decide(2), Some(PresenceState::Up));
     assert_eq!(second.holder(), Some(server("b")));
     // The first still takes its session for open: it does not take the node back, nor call it silent when it ends.
     first.world = second.world.clone();
-    assert_eq!(first.decide(3), Some(Contact::Up));
+    assert_eq!(first.decide(3), Some(PresenceState::Up));
     first.contacts.closed(&node(), at(4));
-    assert_eq!(first.decide(1_000), Some(Contact::Up));
+    assert_eq!(first.decide(1_000), Some(PresenceState::Up));
     assert_eq!(first.holder(), Some(server("b")));
 }
 
 #[test]
 fn changing_the_server_is_no_news_of_the_node() {
-    let mut scene = Scene::new();
-    scene.begins("b");
-    scene.contacts.opened(&node());
-    scene.decide(1);
-    let mut second = scene.beside("b", false);
+    let mut setup = Scene::new();
+    setup.begins("b");
+    setup.contacts.opened(&node());
+    setup.decide(1);
+    let mut second = setup.beside("b", false);
     second.contacts.opened(&node());
-    let watch = Watch { me: &second.me, servers: &second.world.servers, leads: false, limits: LIMITS };
+    let watch =
+        LivenessContext { me: &second.me, servers: &second.world.servers, leads: false, limits: LIMITS };
     let fleet = second.world.fleets.get(&second.namespace).unwrap();
     let verdict = decide(fleet, &second.contacts, &watch, at(9));
-    assert!(verdict.atoms.iter().all(|atom| atom.events.is_empty()));
+    assert!(verdict.changesets.iter().all(|changeset| changeset.events.is_empty()));
     second.decide(9);
     let kept = second.world.fleets.get(&second.namespace).unwrap().presences.get(&node()).unwrap();
     assert_eq!(kept.value.since, at(1), "it is up since then");
@@ -191,12 +197,12 @@ fn only_the_leader_finds_the_nodes_of_a_server_that_went_silent_after_time_to_co
     gone.decide(1);
     gone.goes("a");
     let mut other = gone.beside("b", false);
-    assert_eq!(other.decide(1_000), Some(Contact::Up), "it does not lead");
+    assert_eq!(other.decide(1_000), Some(PresenceState::Up), "it does not lead");
     other.leads = true;
-    assert_eq!(other.decide(2_000), Some(Contact::Up));
-    assert_eq!(other.decide(2_104), Some(Contact::Up));
-    assert_eq!(other.decide(2_105), Some(Contact::Suspect));
-    assert_eq!(other.decide(2_115), Some(Contact::Unreachable));
+    assert_eq!(other.decide(2_000), Some(PresenceState::Up));
+    assert_eq!(other.decide(2_104), Some(PresenceState::Up));
+    assert_eq!(other.decide(2_105), Some(PresenceState::Suspect));
+    assert_eq!(other.decide(2_115), Some(PresenceState::Unreachable));
 }
 
 #[test]
@@ -207,11 +213,11 @@ fn an_orphan_that_calls_another_server_in_time_was_never_away() {
     gone.decide(1);
     gone.goes("a");
     let mut leader = gone.beside("b", true);
-    assert_eq!(leader.decide(1_000), Some(Contact::Up));
+    assert_eq!(leader.decide(1_000), Some(PresenceState::Up));
     leader.contacts.opened(&node());
-    assert_eq!(leader.decide(1_050), Some(Contact::Up));
+    assert_eq!(leader.decide(1_050), Some(PresenceState::Up));
     assert_eq!(leader.holder(), Some(server("b")));
-    assert_eq!(leader.decide(9_000), Some(Contact::Up));
+    assert_eq!(leader.decide(9_000), Some(PresenceState::Up));
 }
 
 #[test]
@@ -223,17 +229,17 @@ fn a_node_of_a_server_that_lives_is_not_the_leaders_to_judge() {
     let mut leader = other.beside("b", true);
     leader.contacts.opened(&node());
     leader.contacts.closed(&node(), at(2));
-    assert_eq!(leader.decide(9_000), Some(Contact::Up));
+    assert_eq!(leader.decide(9_000), Some(PresenceState::Up));
     assert_eq!(leader.holder(), Some(server("a")));
 }
 
 #[test]
 fn a_second_session_keeps_a_node_up_when_the_first_ends() {
-    let mut scene = Scene::new();
-    assert!(scene.contacts.opened(&node()));
-    assert!(!scene.contacts.opened(&node()));
-    assert!(!scene.contacts.closed(&node(), at(1)));
-    assert_eq!(scene.decide(100), Some(Contact::Up));
+    let mut setup = Scene::new();
+    assert!(setup.contacts.opened(&node()));
+    assert!(!setup.contacts.opened(&node()));
+    assert!(!setup.contacts.closed(&node(), at(1)));
+    assert_eq!(setup.decide(100), Some(PresenceState::Up));
 }
 
 /// What can happen to one of a few nodes, or to the other server.
@@ -269,38 +275,38 @@ fn numbered(number: usize) -> NodeName {
 proptest! {
     #[test]
     fn nobody_who_was_put_aside_has_anything_to_be_told(happenings in vec(happening(), 1..60)) {
-        let mut scene = Scene::new();
+        let mut setup = Scene::new();
         for number in 0..NODES {
-            let mut record = scene.world.fleets.get(&scene.namespace).unwrap().nodes.get(&node()).unwrap().value.as_ref().clone();
+            let mut record = setup.world.fleets.get(&setup.namespace).unwrap().nodes.get(&node()).unwrap().value.as_ref().clone();
             record.name = numbered(number);
-            scene.world.put(Some(&scene.namespace), Record::Node(record), Revision::new(1));
+            setup.world.put(Some(&setup.namespace), Record::Node(record), Revision::new(1));
         }
         let mut now = 1;
         for happening in happenings {
             match happening {
-                Happening::Opens(number) => drop(scene.contacts.opened(&numbered(number))),
-                Happening::Closes(number) => drop(scene.contacts.closed(&numbered(number), at(now))),
+                Happening::Opens(number) => drop(setup.contacts.opened(&numbered(number))),
+                Happening::Closes(number) => drop(setup.contacts.closed(&numbered(number), at(now))),
                 Happening::CallsTheOther(number) => {
-                    let presence = Presence { contact: Contact::Up, since: at(now), server: Some(server("b")) };
+                    let presence = Presence { contact: PresenceState::Up, since: at(now), server: Some(server("b")) };
                     let record = Record::Presence(numbered(number), presence);
-                    scene.world.put(Some(&scene.namespace), record, Revision::new(now));
+                    setup.world.put(Some(&setup.namespace), record, Revision::new(now));
                 }
-                Happening::OtherGoes => scene.goes("b"),
-                Happening::OtherBegins => scene.begins("b"),
-                Happening::Leads(leads) => scene.leads = leads,
+                Happening::OtherGoes => setup.goes("b"),
+                Happening::OtherBegins => setup.begins("b"),
+                Happening::Leads(leads) => setup.leads = leads,
                 Happening::Passes(millis) => now += millis,
             }
-            scene.decide(now);
-            let fleet = scene.world.fleets.get(&scene.namespace).unwrap();
-            let watch = Watch { me: &scene.me, servers: &scene.world.servers, leads: scene.leads, limits: LIMITS };
-            for number in (0..NODES).filter(|_| scene.leads) {
-                let found = look(fleet, &scene.contacts, (&numbered(number), &watch), at(now));
-                prop_assert!(!matches!(found, Finding::Changes(..)), "{} at {now}", numbered(number));
-                if let Finding::Waits(due) = found {
-                    prop_assert!(scene.contacts.next_due().is_some_and(|next| next <= due), "{} waits", numbered(number));
+            setup.decide(now);
+            let fleet = setup.world.fleets.get(&setup.namespace).unwrap();
+            let watch = LivenessContext { me: &setup.me, servers: &setup.world.servers, leads: setup.leads, limits: LIMITS };
+            for number in (0..NODES).filter(|_| setup.leads) {
+                let found = look(fleet, &setup.contacts, (&numbered(number), &watch), at(now));
+                prop_assert!(!matches!(found, PresenceFinding::Changes(..)), "{} at {now}", numbered(number));
+                if let PresenceFinding::Waits(due) = found {
+                    prop_assert!(setup.contacts.next_due().is_some_and(|next| next <= due), "{} waits", numbered(number));
                 }
             }
-            prop_assert_eq!(scene.contacts.unsettled().count(), 0, "nobody is looked at for nothing");
+            prop_assert_eq!(setup.contacts.unsettled().count(), 0, "nobody is looked at for nothing");
         }
     }
 }

@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::records::entity::{Entity, Kind};
+use crate::records::entity::{Entity, EntityKind};
 use crate::records::key::Key;
 use crate::records::node::{Marked, Node};
-use crate::records::order::Means;
-use crate::records::pause::Pause;
+use crate::records::order::ApplyMethod;
+use crate::records::pause::NodePause;
 use crate::records::policy::Policy;
-use crate::records::target::{DeadlineClock, Outcome, Purpose, TargetState};
+use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
 use crate::words::counter::{AssignmentNumber, Revision, RolloutNumber};
 use crate::words::label::Labels;
 use crate::words::name::{Actor, EntityName, Namespace, NodeName, TargetName};
@@ -37,11 +37,11 @@ fn told(entity: &str, target: &str, version: &str, number: u64) -> Record {
     let state = TargetState {
         version: Version::parse(version).unwrap(),
         rollout: RolloutNumber::new(1),
-        purpose: Purpose::Turn,
+        purpose: AssignmentPurpose::Update,
         assignment: AssignmentNumber::new(number),
         assigned_at: Timestamp::EPOCH,
         clock: DeadlineClock::Running { from: Timestamp::EPOCH },
-        outcome: Outcome::InFlight,
+        outcome: AssignmentOutcome::InFlight,
     };
     Record::Target(EntityName::parse(entity).unwrap(), TargetName::parse(target).unwrap(), state)
 }
@@ -54,16 +54,16 @@ fn step(world: &mut World, change: Result<Record, Key>, at: &mut u64) -> usize {
         Err(key) => world.delete(Some(&namespace()), &key, Revision::new(*at)),
     }
     let verdict = decide(world.fleets.get(&namespace()).unwrap(), Term::new(1));
-    let written = verdict.atoms.len();
-    for atom in verdict.atoms {
-        for write in atom.writes {
+    let written = verdict.changesets.len();
+    for changeset in verdict.changesets {
+        for write in changeset.writes {
             let Write::Put(record) = write else { panic!("orders are never deleted") };
             *at += 1;
             world.put(Some(&namespace()), *record, Revision::new(*at));
         }
     }
     assert!(
-        decide(world.fleets.get(&namespace()).unwrap(), Term::new(2)).atoms.is_empty(),
+        decide(world.fleets.get(&namespace()).unwrap(), Term::new(2)).changesets.is_empty(),
         "deciding again wrote"
     );
     written
@@ -95,7 +95,7 @@ fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own
     let paused = |world: &World, name: &str| order(world, name).and_then(|order| order.content.paused);
     let pause = |name: &str, selector: &str| {
         let mark = Marked { by: Actor::parse("ann").unwrap(), at: Timestamp::EPOCH, why: "".into() };
-        Record::Pause(Pause { name: name.parse().unwrap(), nodes: selector.parse().unwrap(), mark })
+        Record::Pause(NodePause { name: name.parse().unwrap(), nodes: selector.parse().unwrap(), mark })
     };
     step(&mut world, Ok(node("web-1", false, false)), &mut at);
     step(&mut world, Ok(node("db-1", false, false)), &mut at);
@@ -112,12 +112,13 @@ fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own
     // Read from the store at once, the world says the same as one that was told piece by piece.
     let fleet = world.fleets.get(&namespace()).unwrap();
     let records = fleet.nodes.values().map(|kept| Record::Node(Node::clone(&kept.value)));
-    let records = records.chain(fleet.pauses.values().map(|kept| Record::Pause(Pause::clone(&kept.value))));
+    let records =
+        records.chain(fleet.pauses.values().map(|kept| Record::Pause(NodePause::clone(&kept.value))));
     let orders =
         fleet.orders.iter().map(|(name, kept)| Record::Order(name.clone(), Order::clone(&kept.value)));
     let all = records.chain(orders).map(|record| (Some(namespace()), record, Revision::new(1)));
     let loaded = World::load(all, Revision::new(1));
-    assert!(decide(loaded.fleets.get(&namespace()).unwrap(), Term::new(1)).atoms.is_empty());
+    assert!(decide(loaded.fleets.get(&namespace()).unwrap(), Term::new(1)).changesets.is_empty());
     assert_eq!(step(&mut world, Err(Key::Pause("some".parse().unwrap())), &mut at), 1);
     assert_eq!(paused(&world, "db-1"), None);
 }
@@ -126,19 +127,19 @@ fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own
 fn an_action_is_run_on_its_turn_and_only_reported_by_everybody_else() {
     let (mut world, mut at) = (World::default(), 0);
     step(&mut world, Ok(node("web-1", false, false)), &mut at);
-    let kind = Kind::Action("restart".parse().unwrap());
+    let kind = EntityKind::Action("restart".parse().unwrap());
     let (name, selector) = (EntityName::parse("web").unwrap(), Selector::all());
     let entity = Entity { kind, ..Entity::new(name.clone(), selector, Policy::DEFAULT) };
     step(&mut world, Ok(Record::Entity(entity)), &mut at);
     let Record::Target(_, target, turn) = told("web", "web-1", "restart@7", 1) else { panic!("a target") };
-    let done = Outcome::Succeeded { at: Timestamp::EPOCH, failed_later: None };
-    let away = Outcome::Unreachable { at: Timestamp::EPOCH };
+    let done = AssignmentOutcome::Succeeded { at: Timestamp::EPOCH, failed_later: None };
+    let away = AssignmentOutcome::Unreachable { at: Timestamp::EPOCH };
     for (purpose, outcome, means) in [
-        (Purpose::Turn, Outcome::InFlight, Means::Run),
-        (Purpose::Turn, away, Means::Run),
-        (Purpose::Turn, done.clone(), Means::Acknowledge),
-        (Purpose::KnownGood, Outcome::InFlight, Means::Acknowledge),
-        (Purpose::Adopted, done, Means::Acknowledge),
+        (AssignmentPurpose::Update, AssignmentOutcome::InFlight, ApplyMethod::Run),
+        (AssignmentPurpose::Update, away, ApplyMethod::Run),
+        (AssignmentPurpose::Update, done.clone(), ApplyMethod::Acknowledge),
+        (AssignmentPurpose::KnownGood, AssignmentOutcome::InFlight, ApplyMethod::Acknowledge),
+        (AssignmentPurpose::Adopted, done, ApplyMethod::Acknowledge),
     ] {
         let state = TargetState { purpose, outcome, ..turn.clone() };
         step(&mut world, Ok(Record::Target(name.clone(), target.clone(), state)), &mut at);

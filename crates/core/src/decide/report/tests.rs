@@ -1,11 +1,11 @@
 use alloc::collections::BTreeMap;
 
 use super::*;
-use crate::records::status::{State, Status};
+use crate::records::status::{Status, StatusState};
 use crate::words::counter::Generation;
 use crate::words::name::{Category, NodeName};
 
-fn report(state: State) -> Report {
+fn report(state: StatusState) -> Report {
     let status = Status::new(state, Timestamp::EPOCH, String::new());
     Report {
         node: NodeName::parse("web-1").unwrap(),
@@ -17,35 +17,36 @@ fn report(state: State) -> Report {
     }
 }
 
-fn written(atom: &Atom) -> &Report {
-    let Some(Write::Put(record)) = atom.writes.first() else { panic!("a put") };
+fn written(changeset: &Changeset) -> &Report {
+    let Some(Write::Put(record)) = changeset.writes.first() else { panic!("a put") };
     let Record::Report(report) = &**record else { panic!("a report") };
     report
 }
 
 #[test]
 fn a_report_that_says_the_same_writes_nothing() {
-    let first = absorb(None, report(State::Success), Timestamp::from_millis(5)).unwrap();
-    assert!(absorb(Some(written(&first)), report(State::Success), Timestamp::from_millis(9)).is_none());
+    let first = absorb(None, report(StatusState::Success), Timestamp::from_millis(5)).unwrap();
+    assert!(absorb(Some(written(&first)), report(StatusState::Success), Timestamp::from_millis(9)).is_none());
 }
 
 #[test]
 fn a_status_that_somebody_else_set_survives_the_agents_next_report() {
-    let first = absorb(None, report(State::Success), Timestamp::from_millis(5)).unwrap();
+    let first = absorb(None, report(StatusState::Success), Timestamp::from_millis(5)).unwrap();
     let mut by_hand = written(&first).clone();
     let backup = Category::parse("backup").unwrap();
-    let status = Status::new(State::Failed, Timestamp::EPOCH, "disk full".into());
+    let status = Status::new(StatusState::Failed, Timestamp::EPOCH, "disk full".into());
     by_hand.statuses.insert(backup.clone(), status);
     let second = absorb(Some(written(&first)), by_hand, Timestamp::from_millis(7)).unwrap();
-    let third = absorb(Some(written(&second)), report(State::Running), Timestamp::from_millis(9)).unwrap();
+    let third =
+        absorb(Some(written(&second)), report(StatusState::Running), Timestamp::from_millis(9)).unwrap();
     let kept = written(&third).statuses.get(&backup).unwrap();
-    assert_eq!((kept.state, kept.since), (State::Failed, Timestamp::from_millis(7)));
+    assert_eq!((kept.state, kept.since), (StatusState::Failed, Timestamp::from_millis(7)));
 }
 
 #[test]
 fn a_node_that_keeps_inventing_categories_never_outgrows_its_record() {
     let named = |prefix: &str| {
-        let mut many = report(State::Success);
+        let mut many = report(StatusState::Success);
         let status = many.statuses.values().next().unwrap().clone();
         many.statuses = (0..MAX_CATEGORIES)
             .map(|number| (Category::parse(&alloc::format!("{prefix}-{number}")).unwrap(), status.clone()))
@@ -59,42 +60,44 @@ fn a_node_that_keeps_inventing_categories_never_outgrows_its_record() {
 
 #[test]
 fn a_state_keeps_its_since_until_it_changes_and_the_change_is_told_once() {
-    let first = absorb(None, report(State::Running), Timestamp::from_millis(5)).unwrap();
+    let first = absorb(None, report(StatusState::Running), Timestamp::from_millis(5)).unwrap();
     assert_eq!(first.events.len(), 1);
-    let second = absorb(Some(written(&first)), report(State::Failed), Timestamp::from_millis(9)).unwrap();
+    let second =
+        absorb(Some(written(&first)), report(StatusState::Failed), Timestamp::from_millis(9)).unwrap();
     let status = written(&second).statuses.values().next().unwrap();
-    assert_eq!((status.state, status.since), (State::Failed, Timestamp::from_millis(9)));
+    assert_eq!((status.state, status.since), (StatusState::Failed, Timestamp::from_millis(9)));
     assert_eq!(second.events.len(), 1);
     assert_eq!(second.events.first().unwrap().before.as_deref(), Some("configure=running"));
 }
 
 #[test]
 fn a_saying_that_is_repeated_is_no_news_and_a_new_one_is() {
-    let own = |update: u64, state: State| {
-        let mut report = report(State::Success);
+    let own = |update: u64, state: StatusState| {
+        let mut report = report(StatusState::Success);
         let status = Status { update, ..Status::new(state, Timestamp::EPOCH, String::new()) };
         report.statuses.insert(Category::parse("backup").unwrap(), status);
         report
     };
     let backup = Category::parse("backup").unwrap();
-    let first = absorb(None, own(7, State::Failed), Timestamp::from_millis(5)).unwrap();
+    let first = absorb(None, own(7, StatusState::Failed), Timestamp::from_millis(5)).unwrap();
     // A person sets it meanwhile.
     let mut by_hand = written(&first).clone();
-    by_hand.statuses.get_mut(&backup).unwrap().state = State::Success;
-    assert!(absorb(Some(&by_hand), own(7, State::Failed), Timestamp::from_millis(9)).is_none());
-    let news = absorb(Some(&by_hand), own(8, State::Failed), Timestamp::from_millis(9)).unwrap();
-    assert_eq!(written(&news).statuses.get(&backup).unwrap().state, State::Failed);
+    by_hand.statuses.get_mut(&backup).unwrap().state = StatusState::Success;
+    assert!(absorb(Some(&by_hand), own(7, StatusState::Failed), Timestamp::from_millis(9)).is_none());
+    let news = absorb(Some(&by_hand), own(8, StatusState::Failed), Timestamp::from_millis(9)).unwrap();
+    assert_eq!(written(&news).statuses.get(&backup).unwrap().state, StatusState::Failed);
     assert_eq!(news.events.len(), 1);
 }
 
 #[test]
 fn a_node_that_makes_no_files_any_more_has_no_status_of_them_and_keeps_its_others() {
-    let mut with = report(State::Success);
-    let failed = Status::new(State::Failed, Timestamp::EPOCH, "/etc/a: no".into());
+    let mut with = report(StatusState::Success);
+    let failed = Status::new(StatusState::Failed, Timestamp::EPOCH, "/etc/a: no".into());
     with.statuses.insert(Category::parse(FILES).unwrap(), failed.clone());
     with.statuses.insert(Category::parse("backup").unwrap(), failed);
     let first = absorb(None, with, Timestamp::from_millis(5)).unwrap();
-    let next = absorb(Some(written(&first)), report(State::Success), Timestamp::from_millis(9)).unwrap();
+    let next =
+        absorb(Some(written(&first)), report(StatusState::Success), Timestamp::from_millis(9)).unwrap();
     let left: alloc::vec::Vec<_> = written(&next).statuses.keys().map(Category::as_str).collect();
     assert_eq!(left, ["backup", "configure"]);
 }

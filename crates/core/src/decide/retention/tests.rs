@@ -1,6 +1,6 @@
 use super::*;
-use crate::records::answers::Answers;
 use crate::records::event::Event;
+use crate::records::hook_answers::HookAnswers;
 use crate::records::key::Record;
 use crate::words::counter::Revision;
 use crate::words::name::{Actor, Namespace};
@@ -28,10 +28,10 @@ fn event(number: u64) -> Record {
 fn settle(world: &mut World, keep: u64) -> usize {
     for pass in 0..100 {
         let verdict = decide(world.fleets.get(&namespace()).unwrap(), keep);
-        if verdict.atoms.is_empty() {
+        if verdict.changesets.is_empty() {
             return pass;
         }
-        for write in verdict.atoms.into_iter().flat_map(|atom| atom.writes) {
+        for write in verdict.changesets.into_iter().flat_map(|changeset| changeset.writes) {
             world.delete(Some(&namespace()), &write.key(), Revision::new(1));
         }
     }
@@ -65,7 +65,7 @@ fn nothing_is_forgotten_while_there_is_room() {
 fn what_controllers_answered_goes_with_the_entity() {
     let mut world = World::default();
     let name = EntityName::parse("web").unwrap();
-    world.put(Some(&namespace()), Record::Answers(name, Answers::default()), Revision::new(1));
+    world.put(Some(&namespace()), Record::HookAnswers(name, HookAnswers::default()), Revision::new(1));
     assert_eq!(settle(&mut world, 1_000), 1);
     assert!(world.fleets.get(&namespace()).unwrap().answers.is_empty());
 }

@@ -4,54 +4,58 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::gate::{Gate, Shutters};
-use super::line::{self, Room};
+use super::capacity::{self, DispatchCapacity};
+use super::dispatch_gate::DispatchGate;
 use super::pass::Pass;
-use crate::records::answers::{Answers, Asked};
-use crate::records::rollout::Wait;
-use crate::rollout::board::lane::{IN_LINE, Lane, LaneSet, TURNED};
-use crate::rollout::board::tree::Wanted;
-use crate::rollout::question::{MAX_NAMES, Question};
+use crate::decide::rollout::dispatch_block::DispatchBlock;
+use crate::records::hook_answers::{HookAnswers, HookPurpose};
+use crate::records::rollout::RolloutWait;
+use crate::rollout::board::phase::{PhaseSet, QUEUED, STARTED, TargetPhase};
+use crate::rollout::board::tree::walk::WalkFilter;
+use crate::rollout::hook_question::{HookQuestion, MAX_NAMES};
 use crate::words::name::TargetName;
 
 /// What was answered about the rollout under way.
-pub(super) fn answers<'a>(pass: &Pass<'a>) -> Option<&'a Answers> {
+pub(super) fn answers<'a>(pass: &Pass<'a>) -> Option<&'a HookAnswers> {
     let number = pass.board.rollout()?.number;
-    Some(&*pass.around.answers).filter(|answers| answers.rollout == number)
+    Some(&*pass.environment.answers).filter(|answers| answers.rollout == number)
 }
 
 /// The next in line, or those that the selection hook chose among them.
 pub(super) fn next(
     pass: &mut Pass<'_>,
-    room: &Room,
-    shutters: &Shutters<'_>,
-) -> Result<Vec<TargetName>, Gate> {
-    let names = line::next(pass, room, shutters);
+    room: &DispatchCapacity,
+    gate: &DispatchGate<'_>,
+) -> Result<Vec<TargetName>, DispatchBlock> {
+    let names = capacity::next(pass, room, gate);
     if pass.board.entity().policy.hooks.selection.is_none() || names.is_empty() {
         return Ok(names);
     }
-    let turned = pass.board.tree().tally().count(TURNED);
+    let turned = pass.board.tree().tally().count(STARTED);
     let answer = answers(pass).and_then(|answers| answers.selection.as_ref());
     let answer = answer.filter(|answer| answer.turned == turned);
-    let chosen = answer.map(|answer| line::fitting(pass, room, shutters, &answer.targets));
+    let chosen = answer.map(|answer| capacity::fitting(pass, room, gate, &answer.targets));
     if let Some(chosen) = chosen.as_ref().filter(|chosen| !chosen.is_empty()) {
         return Ok(chosen.clone());
     }
     let turns = u64::try_from(names.len()).unwrap_or(u64::MAX);
     // It chooses among everyone in line, though there may be room for fewer.
     let most = u64::try_from(MAX_NAMES).unwrap_or(u64::MAX);
-    let everyone = Room { turns: most, spare: most, ..room.clone() };
-    let candidates = line::next(pass, &everyone, shutters);
-    pass.questions.push(Question::Selection { turned, room: turns, candidates });
-    Err(waits_for(pass, Asked::Selection, chosen.map(|_| "it chose nobody who can be told".into())))
+    let everyone = DispatchCapacity { turns: most, spare: most, ..room.clone() };
+    let candidates = capacity::next(pass, &everyone, gate);
+    pass.questions.push(HookQuestion::Selection { turned, room: turns, candidates });
+    Err(waits_for(pass, HookPurpose::Selection, chosen.map(|_| "it chose nobody who can be told".into())))
 }
 
 /// Those of them that the approval hook agreed to.
-pub(super) fn approved(pass: &mut Pass<'_>, mut names: Vec<TargetName>) -> Result<Vec<TargetName>, Gate> {
+pub(super) fn approved(
+    pass: &mut Pass<'_>,
+    mut names: Vec<TargetName>,
+) -> Result<Vec<TargetName>, DispatchBlock> {
     if pass.board.entity().policy.hooks.approval.is_none() || names.is_empty() {
         return Ok(names);
     }
-    let turned = pass.board.tree().tally().count(TURNED);
+    let turned = pass.board.tree().tally().count(STARTED);
     let answer = answers(pass).and_then(|answers| answers.approval.as_ref());
     let answer = answer.filter(|answer| answer.turned == turned);
     let agreed =
@@ -62,22 +66,24 @@ pub(super) fn approved(pass: &mut Pass<'_>, mut names: Vec<TargetName>) -> Resul
     }
     let refused = answer.filter(|answer| !answer.approved).map(|answer| answer.reason.clone());
     let reason = refused.map(|reason| if reason.is_empty() { "not yet".into() } else { reason });
-    pass.questions.push(Question::Approval { turned, targets: names });
-    Err(waits_for(pass, Asked::Approval, reason))
+    pass.questions.push(HookQuestion::Approval { turned, targets: names });
+    Err(waits_for(pass, HookPurpose::Approval, reason))
 }
 
 /// Once the version is good, the removal hook takes away whoever does not run it; nobody else is told anything.
-pub(super) fn removal(pass: &mut Pass<'_>) -> Gate {
-    let old = LaneSet::of(&[Lane::Ready, Lane::Sick, Lane::Away, Lane::Quiet]);
-    let targets = pass.board.tree().names(&Wanted::all(old), u64::try_from(MAX_NAMES).unwrap_or(u64::MAX));
-    let left = pass.board.tree().tally().count(IN_LINE);
-    pass.questions.push(Question::Removal { targets });
-    waits_for(pass, Asked::Removal, Some(alloc::format!("{left} are still to be taken away")))
+pub(super) fn removal(pass: &mut Pass<'_>) -> DispatchBlock {
+    let old =
+        PhaseSet::of(&[TargetPhase::Ready, TargetPhase::Unhealthy, TargetPhase::Silent, TargetPhase::Quiet]);
+    let targets =
+        pass.board.tree().names(&WalkFilter::all(old), u64::try_from(MAX_NAMES).unwrap_or(u64::MAX));
+    let left = pass.board.tree().tally().count(QUEUED);
+    pass.questions.push(HookQuestion::Removal { targets });
+    waits_for(pass, HookPurpose::Removal, Some(alloc::format!("{left} are still to be taken away")))
 }
 
 /// A wait for a hook, with what it said; or with what happens instead of an answer.
-pub(super) fn waits_for(pass: &Pass<'_>, asked: Asked, said: Option<String>) -> Gate {
+pub(super) fn waits_for(pass: &Pass<'_>, asked: HookPurpose, said: Option<String>) -> DispatchBlock {
     let trouble = answers(pass).and_then(|answers| answers.troubles.get(&asked));
     let reason = trouble.map(|trouble| trouble.reason.clone()).or(said).unwrap_or_default();
-    Gate::of(Wait::Hook { asked, reason })
+    DispatchBlock::of(RolloutWait::Hook { asked, reason })
 }

@@ -3,14 +3,16 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::head::Head;
+use super::draft::RolloutDraft;
+use super::monitor::{self, MonitorObjection};
 use super::pass::Pass;
 use super::stage;
-use super::watch::{self, Watched};
 use crate::records::policy::OnFailure;
-use crate::records::rollout::{Figures, Heading, Judgement, Pause, Rollout, State, Wait};
+use crate::records::rollout::{
+    Direction, Rollout, RolloutPause, RolloutState, RolloutWait, TargetCounts, VersionJudgement,
+};
 use crate::rollout::board::Board;
-use crate::rollout::board::lane::{Lane, MOVED, OPEN, TELLABLE, TURNED};
+use crate::rollout::board::phase::{MOVED, OPEN, STARTED, TELLABLE, TargetPhase};
 use crate::rollout::thresholds::Thresholds;
 
 /// Judges the rollout under way; says whether that changed anything.
@@ -19,34 +21,36 @@ pub(super) fn judge(pass: &mut Pass<'_>) -> bool {
     if stage::advance(pass) {
         return true;
     }
-    let mut head = pass.head();
-    let Some(rollout) = head.rollout.clone() else { return false };
-    match (&rollout.state, &rollout.heading) {
+    let mut draft = pass.draft();
+    let Some(rollout) = draft.rollout.clone() else { return false };
+    match (&rollout.state, &rollout.direction) {
         (
-            State::Running
-            | State::Waiting(_)
-            | State::Paused(Pause::TooManyUnreachable { .. } | Pause::MonitorSilent { .. }),
-            Heading::Forward,
-        ) => judge_forward(pass, &mut head, &rollout),
-        (State::RollingBack, _) => judge_back(&mut head, &pass.board),
+            RolloutState::InProgress
+            | RolloutState::Waiting(_)
+            | RolloutState::Paused(
+                RolloutPause::TooManyUnreachable { .. } | RolloutPause::MonitorSilent { .. },
+            ),
+            Direction::Forward,
+        ) => judge_forward(pass, &mut draft, &rollout),
+        (RolloutState::RollingBack, _) => judge_back(&mut draft, &pass.board),
         (
-            State::Running
-            | State::Waiting(_)
-            | State::Paused(_)
-            | State::Succeeded
-            | State::SucceededPartly { .. }
-            | State::RolledBack
-            | State::RollbackFailed { .. }
-            | State::Aborted { .. }
-            | State::Superseded { .. },
+            RolloutState::InProgress
+            | RolloutState::Waiting(_)
+            | RolloutState::Paused(_)
+            | RolloutState::Succeeded
+            | RolloutState::PartiallySucceeded { .. }
+            | RolloutState::RolledBack
+            | RolloutState::RollbackFailed { .. }
+            | RolloutState::Aborted { .. }
+            | RolloutState::Superseded { .. },
             _,
         ) => {}
     }
-    pass.take(head)
+    pass.take(draft)
 }
 
 /// What the figures say.
-enum Call {
+enum Assessment {
     /// Too many failed.
     Bad,
     /// It is bad for this reason, whatever the figures say.
@@ -60,113 +64,123 @@ enum Call {
     /// Nothing is left to do.
     End,
     /// It waits for this.
-    Wait(Wait),
+    Wait(RolloutWait),
     /// It goes on.
     Go,
 }
 
-fn judge_forward(pass: &mut Pass<'_>, head: &mut Head, rollout: &Rollout) {
-    let (figures, thresholds) = (pass.board.figures(), pass.board.thresholds());
-    watch::count_gain(pass, head, rollout, &figures);
-    let call = call(pass, rollout, &figures, &thresholds);
+fn judge_forward(pass: &mut Pass<'_>, draft: &mut RolloutDraft, rollout: &Rollout) {
+    let (counts, thresholds) = (pass.board.counts(), pass.board.thresholds());
+    monitor::count_gain(pass, draft, rollout, &counts);
+    let call = call(pass, rollout, &counts, &thresholds);
     let board = &pass.board;
     match call {
-        Call::Bad => {
-            head.call_bad(why_bad(rollout, &figures, &thresholds));
-            turn_from_bad(head, board, &figures, &thresholds);
+        Assessment::Bad => {
+            draft.call_bad(why_bad(rollout, &counts, &thresholds));
+            turn_from_bad(draft, board, &counts, &thresholds);
         }
-        Call::Good => {
-            let Figures { targets, succeeded, .. } = figures;
-            head.call_good(format!("{succeeded} of {targets} succeeded, {} needed", thresholds.needed));
+        Assessment::Good => {
+            let TargetCounts { targets, succeeded, .. } = counts;
+            draft.call_good(format!("{succeeded} of {targets} succeeded, {} needed", thresholds.needed));
         }
-        Call::Silent(unreachable) => {
+        Assessment::Silent(unreachable) => {
             let tolerated = thresholds.unreachable;
-            let pause = Pause::TooManyUnreachable { unreachable, tolerated };
-            if !matches!(rollout.state, State::Paused(_)) {
-                head.turn_to(State::Paused(pause.clone()), format!("paused {pause}"));
+            let pause = RolloutPause::TooManyUnreachable { unreachable, tolerated };
+            if !matches!(rollout.state, RolloutState::Paused(_)) {
+                draft.turn_to(RolloutState::Paused(pause.clone()), format!("paused {pause}"));
             }
         }
-        Call::End => end_forward(head, rollout, &figures, &thresholds),
-        Call::Wrong(reason) => {
-            head.call_bad(reason.clone());
-            turn_from_wrong(head, board, reason);
+        Assessment::End => end_forward(draft, rollout, &counts, &thresholds),
+        Assessment::Wrong(reason) => {
+            draft.call_bad(reason.clone());
+            turn_from_wrong(draft, board, reason);
         }
-        Call::Unwatched(reason) => {
-            if !matches!(rollout.state, State::Paused(_)) {
-                let pause = Pause::MonitorSilent { reason };
+        Assessment::Unwatched(reason) => {
+            if !matches!(rollout.state, RolloutState::Paused(_)) {
+                let pause = RolloutPause::MonitorSilent { reason };
                 let cause = format!("paused {pause}");
-                head.turn_to(State::Paused(pause), cause);
+                draft.turn_to(RolloutState::Paused(pause), cause);
             }
         }
-        Call::Wait(wait) => {
-            let state = State::Waiting(wait);
+        Assessment::Wait(wait) => {
+            let state = RolloutState::Waiting(wait);
             let cause = state.to_string();
-            head.turn_to(state, cause);
+            draft.turn_to(state, cause);
         }
-        Call::Go if matches!(rollout.state, State::Paused(_)) => {
-            head.turn_to(State::Running, State::Running.to_string());
+        Assessment::Go if matches!(rollout.state, RolloutState::Paused(_)) => {
+            draft.turn_to(RolloutState::InProgress, RolloutState::InProgress.to_string());
         }
-        Call::Go => pass.going = true,
+        Assessment::Go => pass.going = true,
     }
 }
 
-fn call(pass: &mut Pass<'_>, rollout: &Rollout, figures: &Figures, thresholds: &Thresholds) -> Call {
-    let watched = watch::watch(pass, rollout);
+fn call(
+    pass: &mut Pass<'_>,
+    rollout: &Rollout,
+    counts: &TargetCounts,
+    thresholds: &Thresholds,
+) -> Assessment {
+    let watched = monitor::watch(pass, rollout);
     let board = &pass.board;
     let tally = board.tree().tally();
-    let good = matches!(rollout.judgement, Judgement::Good { .. });
-    let too_many = figures.failed > thresholds.tolerated;
+    let good = matches!(rollout.judgement, VersionJudgement::Good { .. });
+    let too_many = counts.failed > thresholds.tolerated;
     let stops = board.entity().policy.on_failure != OnFailure::Continue;
-    let lost = tally.of(Lane::Lost);
-    if figures.targets == 0 && !good {
-        Call::Wait(Wait::NoTargets)
+    let lost = tally.of(TargetPhase::Lost);
+    if counts.targets == 0 && !good {
+        Assessment::Wait(RolloutWait::NoTargets)
     } else if too_many && stops && !good {
-        Call::Bad
-    } else if let Some(Watched::Wrong(reason)) = watched {
-        Call::Wrong(reason)
-    } else if let Some(Watched::Silent(reason)) = watched {
-        Call::Unwatched(reason)
-    } else if figures.succeeded >= thresholds.needed && !too_many && !good && watched.is_none() {
-        Call::Good
+        Assessment::Bad
+    } else if let Some(MonitorObjection::Wrong(reason)) = watched {
+        Assessment::Wrong(reason)
+    } else if let Some(MonitorObjection::Silent(reason)) = watched {
+        Assessment::Unwatched(reason)
+    } else if counts.succeeded >= thresholds.needed && !too_many && !good && watched.is_none() {
+        Assessment::Good
     } else if tally.count(OPEN) == 0 {
-        match (call_without_work(board, good, figures, thresholds), watched) {
-            (Call::Good, Some(Watched::Unheard(wait))) => Call::Wait(wait),
+        match (call_without_work(board, good, counts, thresholds), watched) {
+            (Assessment::Good, Some(MonitorObjection::Unheard(wait))) => Assessment::Wait(wait),
             (call, _) => call,
         }
     } else if lost > thresholds.unreachable && !good {
-        Call::Silent(lost)
+        Assessment::Silent(lost)
     } else if tally.count(TELLABLE) > 0 && thresholds.batch == 0 {
-        Call::Wait(Wait::BatchIsZero)
+        Assessment::Wait(RolloutWait::BatchIsZero)
     } else {
-        Call::Go
+        Assessment::Go
     }
 }
 
 /// Nobody can be told anything and no verdict is outstanding: what is left are the quiet, the held and the silent.
-fn call_without_work(board: &Board, good: bool, figures: &Figures, thresholds: &Thresholds) -> Call {
+fn call_without_work(
+    board: &Board,
+    good: bool,
+    counts: &TargetCounts,
+    thresholds: &Thresholds,
+) -> Assessment {
     let tally = board.tree().tally();
-    let silent = tally.of(Lane::Away) + tally.of(Lane::Lost);
-    if tally.of(Lane::Quiet) > 0 {
-        Call::Wait(Wait::OnlyQuiet)
+    let silent = tally.of(TargetPhase::Silent) + tally.of(TargetPhase::Lost);
+    if tally.of(TargetPhase::Quiet) > 0 {
+        Assessment::Wait(RolloutWait::OnlyQuiet)
     } else if good {
-        Call::End
-    } else if tally.of(Lane::Held) + tally.of(Lane::HeldFlight) > 0 {
-        Call::Wait(Wait::OnlyHeld)
-    } else if tally.count(TURNED) + figures.succeeded == 0 {
-        Call::Wait(Wait::OnlyUnreachable)
+        Assessment::End
+    } else if tally.of(TargetPhase::Held) + tally.of(TargetPhase::HeldFlight) > 0 {
+        Assessment::Wait(RolloutWait::OnlyHeld)
+    } else if tally.count(STARTED) + counts.succeeded == 0 {
+        Assessment::Wait(RolloutWait::OnlyUnreachable)
     } else if silent > thresholds.unreachable {
-        Call::Silent(silent)
-    } else if figures.succeeded + figures.failed == 0 {
-        Call::Wait(Wait::OnlyUnreachable)
-    } else if figures.failed > thresholds.tolerated || figures.succeeded == 0 {
-        Call::End
+        Assessment::Silent(silent)
+    } else if counts.succeeded + counts.failed == 0 {
+        Assessment::Wait(RolloutWait::OnlyUnreachable)
+    } else if counts.failed > thresholds.tolerated || counts.succeeded == 0 {
+        Assessment::End
     } else {
-        Call::Good
+        Assessment::Good
     }
 }
 
-fn why_bad(rollout: &Rollout, figures: &Figures, thresholds: &Thresholds) -> String {
-    let Figures { failed, targets, .. } = figures;
+fn why_bad(rollout: &Rollout, counts: &TargetCounts, thresholds: &Thresholds) -> String {
+    let TargetCounts { failed, targets, .. } = counts;
     let first = match rollout.failures.first() {
         Some(failure) => format!("; {}: {}", failure.target, failure.evidence.summary),
         None => String::new(),
@@ -174,69 +188,75 @@ fn why_bad(rollout: &Rollout, figures: &Figures, thresholds: &Thresholds) -> Str
     format!("{failed} of {targets} failed, {} tolerated{first}", thresholds.tolerated)
 }
 
-fn turn_from_bad(head: &mut Head, board: &Board, figures: &Figures, thresholds: &Thresholds) {
-    let (failed, tolerated) = (figures.failed, thresholds.tolerated);
-    let known_good = head.progress.last_known_good.clone();
+fn turn_from_bad(draft: &mut RolloutDraft, board: &Board, counts: &TargetCounts, thresholds: &Thresholds) {
+    let (failed, tolerated) = (counts.failed, thresholds.tolerated);
+    let known_good = draft.progress.last_known_good.clone();
     let pause = match (board.entity().policy.on_failure, known_good) {
         (OnFailure::Rollback, Some(good)) => {
-            head.change_rollout(|rollout| rollout.heading = Heading::BackFromBad);
+            draft.change_rollout(|rollout| rollout.direction = Direction::RollbackFromBad);
             let cause = format!("{failed} failed, {tolerated} tolerated; back to {good}");
-            head.turn_to(State::RollingBack, cause);
+            draft.turn_to(RolloutState::RollingBack, cause);
             return;
         }
-        (OnFailure::Rollback, None) => Pause::NothingToRollBackTo { failed, tolerated },
-        (OnFailure::Pause | OnFailure::Continue, _) => Pause::TooManyFailed { failed, tolerated },
+        (OnFailure::Rollback, None) => RolloutPause::NothingToRollBackTo { failed, tolerated },
+        (OnFailure::Pause | OnFailure::Continue, _) => RolloutPause::TooManyFailed { failed, tolerated },
     };
     let cause = format!("paused {pause}");
-    head.turn_to(State::Paused(pause), cause);
+    draft.turn_to(RolloutState::Paused(pause), cause);
 }
 
 /// What follows when a version is bad for another reason than its failures.
-fn turn_from_wrong(head: &mut Head, board: &Board, reason: String) {
-    match (board.entity().policy.on_failure, head.progress.last_known_good.clone()) {
+fn turn_from_wrong(draft: &mut RolloutDraft, board: &Board, reason: String) {
+    match (board.entity().policy.on_failure, draft.progress.last_known_good.clone()) {
         (OnFailure::Rollback, Some(good)) => {
-            head.change_rollout(|rollout| rollout.heading = Heading::BackFromBad);
-            head.turn_to(State::RollingBack, format!("{reason}; back to {good}"));
+            draft.change_rollout(|rollout| rollout.direction = Direction::RollbackFromBad);
+            draft.turn_to(RolloutState::RollingBack, format!("{reason}; back to {good}"));
         }
         (OnFailure::Rollback | OnFailure::Pause | OnFailure::Continue, _) => {
-            let pause = Pause::Bad { reason };
+            let pause = RolloutPause::Bad { reason };
             let cause = format!("paused {pause}");
-            head.turn_to(State::Paused(pause), cause);
+            draft.turn_to(RolloutState::Paused(pause), cause);
         }
     }
 }
 
 /// Ends a rollout that went all the way. Whoever went on in spite of too many failures has no good version.
-fn end_forward(head: &mut Head, rollout: &Rollout, figures: &Figures, thresholds: &Thresholds) {
-    let good = matches!(rollout.judgement, Judgement::Good { .. });
-    if !good && !matches!(rollout.judgement, Judgement::Bad { .. }) {
-        head.call_bad(why_bad(rollout, figures, thresholds));
+fn end_forward(draft: &mut RolloutDraft, rollout: &Rollout, counts: &TargetCounts, thresholds: &Thresholds) {
+    let good = matches!(rollout.judgement, VersionJudgement::Good { .. });
+    if !good && !matches!(rollout.judgement, VersionJudgement::Bad { .. }) {
+        draft.call_bad(why_bad(rollout, counts, thresholds));
     }
-    let Figures { targets, succeeded, failed, unreachable, held, .. } = *figures;
+    let TargetCounts { targets, succeeded, failed, unreachable, held, .. } = *counts;
     let mut cause = format!("{succeeded} of {targets} succeeded");
     for (count, what) in [(failed, "failed"), (unreachable, "not reached"), (held, "held")] {
         if count > 0 {
             cause.push_str(&format!(", {count} {what}"));
         }
     }
-    let state = if good && failed == 0 { State::Succeeded } else { State::SucceededPartly { failed } };
-    head.turn_to(state, cause);
+    let state = if good && failed == 0 {
+        RolloutState::Succeeded
+    } else {
+        RolloutState::PartiallySucceeded { failed }
+    };
+    draft.turn_to(state, cause);
 }
 
 /// A rollback ends when everyone was told and nobody's verdict is outstanding; whom an operator holds is not waited for.
-fn judge_back(head: &mut Head, board: &Board) {
+fn judge_back(draft: &mut RolloutDraft, board: &Board) {
     let tally = board.tree().tally();
-    if tally.count(MOVED) + tally.of(Lane::InFlight) > 0 {
+    if tally.count(MOVED) + tally.of(TargetPhase::InFlight) > 0 {
         return;
     }
-    let failed = tally.of(Lane::Failed);
-    let (back, silent) = (tally.of(Lane::Succeeded), tally.of(Lane::Lost));
+    let failed = tally.of(TargetPhase::Failed);
+    let (back, silent) = (tally.of(TargetPhase::Succeeded), tally.of(TargetPhase::Lost));
     let mut cause = format!("{back} back on last known good");
-    for (count, what) in [(failed, "failed"), (silent, "not reached"), (tally.of(Lane::HeldFlight), "held")] {
+    for (count, what) in
+        [(failed, "failed"), (silent, "not reached"), (tally.of(TargetPhase::HeldFlight), "held")]
+    {
         if count > 0 {
             cause.push_str(&format!(", {count} {what}"));
         }
     }
-    let state = if failed == 0 { State::RolledBack } else { State::RollbackFailed { failed } };
-    head.turn_to(state, cause);
+    let state = if failed == 0 { RolloutState::RolledBack } else { RolloutState::RollbackFailed { failed } };
+    draft.turn_to(state, cause);
 }

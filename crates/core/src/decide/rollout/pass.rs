@@ -4,17 +4,17 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::gate::Gate;
-use super::head::Head;
-use super::{Change, Verdict};
-use crate::records::event::Draft;
+use super::draft::RolloutDraft;
+use crate::decide::rollout::dispatch_block::DispatchBlock;
+use crate::decide::rollout::verdict::{RolloutVerdict, TargetChange};
+use crate::records::event::EventDraft;
 use crate::records::evidence::Evidence;
-use crate::records::rollout::{Failure, MAX_FAILURES, Rollout};
+use crate::records::rollout::{MAX_FAILURES, Rollout, TargetFailure};
 use crate::records::target::TargetState;
-use crate::rollout::around::Around;
 use crate::rollout::board::Board;
 use crate::rollout::board::tally::NEVER;
-use crate::rollout::question::Question;
+use crate::rollout::environment::RolloutEnvironment;
+use crate::rollout::hook_question::HookQuestion;
 use crate::words::counter::RolloutNumber;
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
@@ -23,27 +23,27 @@ use crate::words::time::Timestamp;
 pub(super) struct Pass<'a> {
     pub(super) now: Timestamp,
     pub(super) board: Board,
-    pub(super) around: &'a Around,
+    pub(super) environment: &'a RolloutEnvironment,
     /// Whether the rollout goes on as far as its figures say.
     pub(super) going: bool,
     /// Why nobody takes a turn, though some could.
-    pub(super) shut: Option<Gate>,
+    pub(super) shut: Option<DispatchBlock>,
     /// What would be asked.
-    pub(super) questions: Vec<Question>,
+    pub(super) questions: Vec<HookQuestion>,
     /// When something around changes by itself.
     alarm: Option<Timestamp>,
     rollouts: BTreeMap<RolloutNumber, Arc<Rollout>>,
-    events: Vec<Draft>,
-    targets: BTreeMap<TargetName, Vec<Draft>>,
+    events: Vec<EventDraft>,
+    targets: BTreeMap<TargetName, Vec<EventDraft>>,
 }
 
 impl<'a> Pass<'a> {
     /// A pass that has changed nothing yet.
-    pub(super) fn new(board: &Board, around: &'a Around, now: Timestamp) -> Self {
+    pub(super) fn new(board: &Board, environment: &'a RolloutEnvironment, now: Timestamp) -> Self {
         Self {
             now,
             board: board.clone(),
-            around,
+            environment,
             going: false,
             shut: None,
             questions: Vec::new(),
@@ -66,30 +66,30 @@ impl<'a> Pass<'a> {
     }
 
     /// The records at the head of the board, to be changed and given to [`Pass::take`].
-    pub(super) fn head(&self) -> Head {
-        Head::of(&self.board, self.now)
+    pub(super) fn draft(&self) -> RolloutDraft {
+        RolloutDraft::of(&self.board, self.now)
     }
 
     /// Takes in a changed head; says whether it was changed.
-    pub(super) fn take(&mut self, head: Head) -> bool {
+    pub(super) fn take(&mut self, draft: RolloutDraft) -> bool {
         let old = self.board.shared_rollout();
-        let over = head.ended.into_iter().map(Some);
-        let mut changed = *head.progress != *self.board.progress();
-        for rollout in over.chain([head.rollout.clone()]).flatten() {
+        let over = draft.ended.into_iter().map(Some);
+        let mut changed = *draft.progress != *self.board.progress();
+        for rollout in over.chain([draft.rollout.clone()]).flatten() {
             if old.as_ref().is_none_or(|old| *old != rollout) {
                 self.rollouts.insert(rollout.number, rollout);
                 changed = true;
             }
         }
         if changed {
-            self.events.extend(head.events);
-            self.board.fold_progress(head.progress, head.rollout);
+            self.events.extend(draft.events);
+            self.board.fold_progress(draft.progress, draft.rollout);
         }
         changed
     }
 
     /// Changes what is kept of a target.
-    pub(super) fn put(&mut self, target: &TargetName, state: Option<TargetState>, event: Option<Draft>) {
+    pub(super) fn put(&mut self, target: &TargetName, state: Option<TargetState>, event: Option<EventDraft>) {
         self.board.fold_state(target, state);
         match self.targets.get_mut(target) {
             Some(events) => events.extend(event),
@@ -104,7 +104,7 @@ impl<'a> Pass<'a> {
         if known.is_none() && rollout.failures.len() >= MAX_FAILURES {
             return;
         }
-        let failure = Failure { target: target.clone(), at: self.now, evidence: evidence.clone() };
+        let failure = TargetFailure { target: target.clone(), at: self.now, evidence: evidence.clone() };
         let failures = &mut Arc::make_mut(&mut rollout).failures;
         match known.and_then(|index| failures.get_mut(index)) {
             Some(older) => *older = failure,
@@ -115,7 +115,7 @@ impl<'a> Pass<'a> {
     }
 
     /// What the rounds changed, in the order in which it is safe to write.
-    pub(super) fn verdict(self, before: &Board) -> Verdict {
+    pub(super) fn verdict(self, before: &Board) -> RolloutVerdict {
         let wake = self.wake();
         let questions = self.questions;
         let progress = (*self.board.progress() != *before.progress()).then(|| self.board.progress().clone());
@@ -125,11 +125,11 @@ impl<'a> Pass<'a> {
         for (target, events) in self.targets {
             let state = self.board.target(&target).and_then(|target| target.state).cloned();
             let takes = state.as_ref().is_some_and(TargetState::is_in_flight);
-            let change = Change { target, state, events };
+            let change = TargetChange { target, state, events };
             if takes { taking.push(change) } else { targets.push(change) }
         }
         targets.append(&mut taking);
-        Verdict { rollouts, progress, events: self.events, targets, questions, wake }
+        RolloutVerdict { rollouts, progress, events: self.events, targets, questions, wake }
     }
 
     /// When time alone will bring something.

@@ -4,14 +4,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use super::event_text;
 use super::pass::Pass;
-use super::tell;
-use crate::records::event::Draft;
+use crate::records::event::EventDraft;
 use crate::records::evidence::Evidence;
-use crate::records::target::{DeadlineClock, Outcome, Purpose, TargetState};
-use crate::rollout::board::lane::Lane;
-use crate::rollout::board::member::{Coming, Member};
-use crate::rollout::sighting::{Contact, Doing, Sighting};
+use crate::records::report::TargetActivity;
+use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
+use crate::rollout::board::member::{BoardMember, UpcomingChange};
+use crate::rollout::board::phase::TargetPhase;
+use crate::rollout::observation::{Observation, PresenceState};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
@@ -34,37 +35,37 @@ fn deadline_limit(pass: &Pass<'_>) -> Option<Timestamp> {
     shown.checked_sub(pass.board.entity().policy.deadline.as_millis()).map(Timestamp::from_millis)
 }
 
-fn settle_one(pass: &mut Pass<'_>, member: &Member) {
+fn settle_one(pass: &mut Pass<'_>, member: &BoardMember) {
     let now = pass.now;
     match (member.coming(pass.board.frame()), &member.state) {
-        (Coming::Removal, _) => pass.put(&member.name, None, None),
-        (Coming::ClockTurn, Some(state)) => turn_clock(pass, member, state),
-        (Coming::Failure(evidence), Some(state)) => fail(pass, member, state, evidence),
-        (Coming::Success(at), Some(state)) if at <= now => succeed(pass, &member.name, state),
-        (Coming::Adoption(at), _) if at <= now => adopt(pass, member),
-        (Coming::AlreadyGood, _) => rest_on_good(pass, member),
-        (Coming::Carry, Some(state)) => {
-            let (rollout, purpose) = (pass.board.progress().last, Purpose::Turn);
+        (UpcomingChange::Removal, _) => pass.put(&member.name, None, None),
+        (UpcomingChange::ClockTurn, Some(state)) => turn_clock(pass, member, state),
+        (UpcomingChange::Failure(evidence), Some(state)) => fail(pass, member, state, evidence),
+        (UpcomingChange::Success(at), Some(state)) if at <= now => succeed(pass, &member.name, state),
+        (UpcomingChange::Adoption(at), _) if at <= now => adopt(pass, member),
+        (UpcomingChange::AlreadyGood, _) => rest_on_good(pass, member),
+        (UpcomingChange::Carry, Some(state)) => {
+            let (rollout, purpose) = (pass.board.progress().last, AssignmentPurpose::Update);
             pass.put(&member.name, Some(TargetState { rollout, purpose, ..state.clone() }), None);
         }
-        (Coming::FailedLater, Some(state)) => fail_later(pass, &member.name, state),
-        (Coming::Nothing | Coming::Success(_) | Coming::Adoption(_), Some(state)) => {
+        (UpcomingChange::FailedLater, Some(state)) => fail_later(pass, &member.name, state),
+        (UpcomingChange::Nothing | UpcomingChange::Success(_) | UpcomingChange::Adoption(_), Some(state)) => {
             run_out(pass, member, state);
         }
         (
-            Coming::Nothing
-            | Coming::ClockTurn
-            | Coming::Failure(_)
-            | Coming::Success(_)
-            | Coming::Adoption(_)
-            | Coming::Carry
-            | Coming::FailedLater,
+            UpcomingChange::Nothing
+            | UpcomingChange::ClockTurn
+            | UpcomingChange::Failure(_)
+            | UpcomingChange::Success(_)
+            | UpcomingChange::Adoption(_)
+            | UpcomingChange::Carry
+            | UpcomingChange::FailedLater,
             None,
         ) => {}
     }
 }
 
-fn turn_clock(pass: &mut Pass<'_>, member: &Member, state: &TargetState) {
+fn turn_clock(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState) {
     let shown = pass.board.progress().clock.at(pass.now);
     let clock = match state.clock {
         DeadlineClock::Running { from } => DeadlineClock::Stopped { spent: shown.since(from) },
@@ -75,86 +76,89 @@ fn turn_clock(pass: &mut Pass<'_>, member: &Member, state: &TargetState) {
 
 fn succeed(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState) {
     let soaked = pass.board.entity().policy.soak;
-    let event = (state.purpose == Purpose::Turn)
+    let event = (state.purpose == AssignmentPurpose::Update)
         .then(|| event(pass, "target.succeeded", name, &state.version, format!("healthy for {soaked}")));
-    let outcome = Outcome::Succeeded { at: pass.now, failed_later: None };
+    let outcome = AssignmentOutcome::Succeeded { at: pass.now, failed_later: None };
     pass.put(name, Some(TargetState { outcome, ..state.clone() }), event);
 }
 
-fn fail(pass: &mut Pass<'_>, member: &Member, state: &TargetState, evidence: Arc<Evidence>) {
-    let counts = [Lane::InFlight, Lane::HeldFlight, Lane::Succeeded, Lane::Adopted];
-    if counts.contains(&member.place.lane) {
+fn fail(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState, evidence: Arc<Evidence>) {
+    let counts =
+        [TargetPhase::InFlight, TargetPhase::HeldFlight, TargetPhase::Succeeded, TargetPhase::Adopted];
+    if counts.contains(&member.place.phase) {
         pass.keep_failure(&member.name, &evidence);
     }
     let event = event(pass, "target.failed", &member.name, &state.version, evidence.summary.clone());
-    let outcome = Outcome::Failed { at: pass.now, evidence };
+    let outcome = AssignmentOutcome::Failed { at: pass.now, evidence };
     pass.put(&member.name, Some(TargetState { outcome, ..state.clone() }), Some(event));
 }
 
 fn fail_later(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState) {
-    if let Outcome::Succeeded { at, .. } = state.outcome {
+    if let AssignmentOutcome::Succeeded { at, .. } = state.outcome {
         // A failure long after is not the version's doing: it is kept, but not told.
         let late = pass.now.since(at);
         let cause = format!("failing, {late} after it had succeeded; not rolled back");
         let event = (late <= pass.board.entity().policy.settle)
             .then(|| event(pass, "target.late_failure", name, &state.version, cause));
-        let outcome = Outcome::Succeeded { at, failed_later: Some(pass.now) };
+        let outcome = AssignmentOutcome::Succeeded { at, failed_later: Some(pass.now) };
         pass.put(name, Some(TargetState { outcome, ..state.clone() }), event);
     }
 }
 
 /// The deadline has passed: a target that is heard from has failed, a silent one counts on its own budget.
-fn run_out(pass: &mut Pass<'_>, member: &Member, state: &TargetState) {
-    let Some(sighting) = &member.sighting else { return };
+fn run_out(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState) {
+    let Some(observation) = &member.observation else { return };
     if !state.is_in_flight() {
         return;
     }
     let deadline = pass.board.entity().policy.deadline;
-    match sighting.contact {
-        Contact::Up => {
-            let summary = overdue(sighting, state, deadline);
+    match observation.contact {
+        PresenceState::Up => {
+            let summary = overdue(observation, state, deadline);
             fail(pass, member, state, Arc::new(Evidence { summary, ..Evidence::default() }));
         }
-        Contact::Suspect | Contact::Unreachable | Contact::Never => {
+        PresenceState::Suspect | PresenceState::Unreachable | PresenceState::Never => {
             let cause = format!("not heard from within its deadline of {deadline}");
             let event = event(pass, "target.unreachable", &member.name, &state.version, cause);
-            let outcome = Outcome::Unreachable { at: pass.now };
+            let outcome = AssignmentOutcome::Unreachable { at: pass.now };
             pass.put(&member.name, Some(TargetState { outcome, ..state.clone() }), Some(event));
         }
     }
 }
 
-fn overdue(sighting: &Sighting, state: &TargetState, deadline: Span) -> String {
-    let running = match &sighting.running {
+fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> String {
+    let running = match &observation.running {
         Some(version) => format!("runs {version}"),
         None => "runs no known version".into(),
     };
-    let doing = match &sighting.doing {
-        _ if sighting.answering != state.assignment => "has not answered".into(),
-        Doing::Nothing => "has not been healthy for long enough".into(),
-        Doing::Applying { attempt } => format!("is still applying, attempt {attempt}"),
-        Doing::Waiting { reason } => format!("waits: {reason}"),
-        Doing::Failed { attempts, evidence } => format!("failed {attempts} times: {}", evidence.summary),
+    let activity = match &observation.activity {
+        _ if observation.answering != state.assignment => "has not answered".into(),
+        TargetActivity::Nothing => "has not been healthy for long enough".into(),
+        TargetActivity::Applying { attempt } => format!("is still applying, attempt {attempt}"),
+        TargetActivity::Waiting { reason } => format!("waits: {reason}"),
+        TargetActivity::Failed { attempts, evidence } => {
+            format!("failed {attempts} times: {}", evidence.summary)
+        }
     };
-    format!("not on {} within its deadline of {deadline}: {running}, {doing}", state.version)
+    format!("not on {} within its deadline of {deadline}: {running}, {activity}", state.version)
 }
 
 /// Someone brought the target to the rolling version by hand, or an older rollout did.
-fn adopt(pass: &mut Pass<'_>, member: &Member) {
+fn adopt(pass: &mut Pass<'_>, member: &BoardMember) {
     let Some(version) = pass.board.frame().rolling.clone() else { return };
     let told = member.state.as_ref().is_some_and(|state| state.version == version);
     let cause = "runs the version without being told".into();
     let event = (!told).then(|| event(pass, "target.adopted", &member.name, &version, cause));
-    let mut state = pass.assignment(member, version, Purpose::Adopted);
-    state.outcome = Outcome::Succeeded { at: pass.now, failed_later: None };
+    let mut state = pass.assignment(member, version, AssignmentPurpose::Adopted);
+    state.outcome = AssignmentOutcome::Succeeded { at: pass.now, failed_later: None };
     pass.put(&member.name, Some(state), event);
 }
 
 /// A newcomer runs last known good already.
-fn rest_on_good(pass: &mut Pass<'_>, member: &Member) {
+fn rest_on_good(pass: &mut Pass<'_>, member: &BoardMember) {
     let Some(version) = pass.board.frame().good.clone() else { return };
-    let mut state = pass.assignment(member, version, Purpose::KnownGood);
-    state.outcome = Outcome::Succeeded { at: pass.now, failed_later: None };
+    let mut state = pass.assignment(member, version, AssignmentPurpose::KnownGood);
+    state.outcome = AssignmentOutcome::Succeeded { at: pass.now, failed_later: None };
     pass.put(&member.name, Some(state), None);
 }
 
@@ -164,6 +168,6 @@ fn event(
     target: &TargetName,
     version: &Version,
     cause: String,
-) -> Draft {
-    tell::target(kind, &pass.board.entity().name, target, version, cause)
+) -> EventDraft {
+    event_text::target(kind, &pass.board.entity().name, target, version, cause)
 }

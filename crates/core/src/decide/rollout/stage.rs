@@ -2,21 +2,21 @@
 
 use alloc::format;
 
-use super::gate::Gate;
 use super::pass::Pass;
-use crate::records::policy::line::Stage;
-use crate::records::rollout::{Rollout, Wait};
+use crate::decide::rollout::dispatch_block::DispatchBlock;
+use crate::records::policy::ordering::PolicyStage;
+use crate::records::rollout::{Rollout, RolloutWait};
 use crate::rollout::board::Board;
-use crate::rollout::board::lane::{FLYING, Lane, TURNED};
+use crate::rollout::board::phase::{FLYING, STARTED, TargetPhase};
 
 /// How many targets have had their turn, or needed none.
 fn reached(board: &Board) -> u64 {
     let tally = board.tree().tally();
-    tally.count(TURNED) + tally.of(Lane::Adopted)
+    tally.count(STARTED) + tally.of(TargetPhase::Adopted)
 }
 
 /// The stage a rollout is in, and its place; none when the policy has none.
-fn present<'a>(board: &'a Board, rollout: &Rollout) -> Option<(u32, &'a Stage)> {
+fn present<'a>(board: &'a Board, rollout: &Rollout) -> Option<(u32, &'a PolicyStage)> {
     let stages = &board.entity().policy.stages;
     let last = u32::try_from(stages.len()).unwrap_or(u32::MAX).checked_sub(1)?;
     let at = rollout.stage.at.min(last);
@@ -32,11 +32,11 @@ pub(super) fn room(board: &Board) -> u64 {
 }
 
 /// The approval that the present stage lacks.
-pub(super) fn lacks_approval(board: &Board) -> Option<Gate> {
+pub(super) fn lacks_approval(board: &Board) -> Option<DispatchBlock> {
     let rollout = board.rollout()?;
     let (at, stage) = present(board, rollout)?;
     let lacks = stage.approve && rollout.stage.approved <= at;
-    lacks.then(|| Gate::of(Wait::Approval { stage: at + 1 }))
+    lacks.then(|| DispatchBlock::of(RolloutWait::Approval { stage: at + 1 }))
 }
 
 /// Goes on to the next stage once everyone in the present one has had a verdict; says whether it did.
@@ -48,8 +48,8 @@ pub(super) fn advance(pass: &mut Pass<'_>) -> bool {
         return false;
     }
     let cause = format!("stage {} of {} is done: {} had their turn", at + 1, stage.upto, reached(board));
-    let mut head = pass.head();
-    head.tell("rollout.stage", cause);
-    head.change_rollout(|rollout| rollout.stage.at = at + 1);
-    pass.take(head)
+    let mut draft = pass.draft();
+    draft.tell("rollout.stage", cause);
+    draft.change_rollout(|rollout| rollout.stage.at = at + 1);
+    pass.take(draft)
 }

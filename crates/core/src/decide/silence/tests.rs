@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::decide::report::absorb;
 use crate::records::node::Node;
-use crate::records::status::{Lifetime, State, Status};
+use crate::records::status::{Lifetime, Status, StatusState};
 use crate::words::counter::Revision;
 use crate::words::name::{Category, Namespace, NodeName};
 use crate::words::time::Span;
@@ -15,7 +15,7 @@ use crate::world::World;
 /// A namespace with two nodes, everything that was told of it, and how often what was written.
 struct Place {
     world: World,
-    told: Vec<Draft>,
+    told: Vec<EventDraft>,
     revision: u64,
 }
 
@@ -44,20 +44,20 @@ impl Place {
                 cordon: None,
                 decommissioned: None,
             };
-            place.write(Atom { writes: vec![Write::put(Record::Node(node))], events: vec![] });
+            place.write(Changeset { writes: vec![Write::put(Record::Node(node))], events: vec![] });
         }
         place
     }
 
-    fn write(&mut self, atom: Atom) {
+    fn write(&mut self, changeset: Changeset) {
         self.revision += 1;
-        for write in atom.writes {
+        for write in changeset.writes {
             match write {
                 Write::Put(record) => self.world.put(Some(&ns()), *record, Revision::new(self.revision)),
                 Write::Delete(key) => self.world.delete(Some(&ns()), &key, Revision::new(self.revision)),
             }
         }
-        self.told.extend(atom.events);
+        self.told.extend(changeset.events);
     }
 
     fn fleet(&self) -> &Fleet {
@@ -68,7 +68,7 @@ impl Place {
     fn says(
         &mut self,
         index: usize,
-        (category, state): (&str, State),
+        (category, state): (&str, StatusState),
         lasts: Option<u64>,
         (now, update): (u64, u64),
     ) {
@@ -83,16 +83,16 @@ impl Place {
             statuses: BTreeMap::from([(Category::parse(category).unwrap(), status)]),
         };
         let last = self.fleet().reports.get(&node(index)).map(|kept| (*kept.value).clone());
-        if let Some(atom) = absorb(last.as_ref(), report, at(now)) {
-            self.write(atom);
+        if let Some(changeset) = absorb(last.as_ref(), report, at(now)) {
+            self.write(changeset);
         }
     }
 
     /// Lets the decider look, and do what it wants.
     fn pass(&mut self, now: u64) -> Option<Timestamp> {
         let verdict = decide(self.fleet(), at(now));
-        for atom in verdict.atoms {
-            self.write(atom);
+        for changeset in verdict.changesets {
+            self.write(changeset);
         }
         verdict.wake
     }
@@ -117,16 +117,16 @@ impl Place {
 #[test]
 fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
     let mut place = Place::new();
-    place.says(0, ("backup", State::Success), Some(600), (10, 1));
+    place.says(0, ("backup", StatusState::Success), Some(600), (10, 1));
     assert_eq!(place.pass(10), Some(at(610)), "it looks again when the time is over");
     assert_eq!(place.shown(0, "backup"), "success");
     place.pass(610);
     place.pass(700);
     assert_eq!(place.shown(0, "backup"), "unknown");
     // The same saying again, with some other news, is no refresh.
-    place.says(0, ("backup", State::Success), Some(600), (701, 1));
+    place.says(0, ("backup", StatusState::Success), Some(600), (701, 1));
     assert_eq!(place.shown(0, "backup"), "unknown");
-    place.says(0, ("backup", State::Success), Some(600), (702, 2));
+    place.says(0, ("backup", StatusState::Success), Some(600), (702, 2));
     assert_eq!(place.shown(0, "backup"), "success");
     let word = |text: &str| Some(String::from(text));
     let story =
@@ -139,7 +139,7 @@ fn a_status_falls_silent_once_and_a_refresh_brings_it_back() {
 #[test]
 fn a_status_without_a_lifetime_never_falls_silent() {
     let mut place = Place::new();
-    place.says(0, ("backup", State::Failed), None, (10, 1));
+    place.says(0, ("backup", StatusState::Failed), None, (10, 1));
     assert_eq!(place.pass(1_000_000), None);
     assert_eq!(place.shown(0, "backup"), "failed");
 }
@@ -154,11 +154,11 @@ proptest! {
         for (update, (index, category, state, lasts, pause, look)) in (1_u64..).zip(acts) {
             now += pause;
             let category = ["backup", "scrub"][category];
-            place.says(index, (category, State::ALL[state]), lasts, (now, update));
+            place.says(index, (category, StatusState::ALL[state]), lasts, (now, update));
             if look {
                 place.pass(now);
                 let again = decide(place.fleet(), at(now));
-                prop_assert!(again.atoms.is_empty(), "{:?}", again.atoms);
+                prop_assert!(again.changesets.is_empty(), "{:?}", again.changesets);
             }
         }
         now += 100;

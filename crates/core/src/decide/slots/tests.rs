@@ -11,7 +11,7 @@ use crate::world::World;
 /// A namespace, everything that was told of it, and what time it is.
 struct Place {
     world: World,
-    told: Vec<Draft>,
+    told: Vec<EventDraft>,
     revision: u64,
     now: Timestamp,
 }
@@ -28,9 +28,9 @@ fn machine(index: u8) -> HolderName {
     format!("machine-{index}").parse().unwrap()
 }
 
-fn wish(index: u8) -> Wish {
+fn wish(index: u8) -> SlotRequest {
     let (by, why) = ("fleet".parse().unwrap(), "group default".to_string());
-    Wish { holder: machine(index), by, why, lease: None, capacity: None }
+    SlotRequest { holder: machine(index), by, why, lease: None, capacity: None }
 }
 
 impl Place {
@@ -42,44 +42,44 @@ impl Place {
         self.world.fleets.get(&ns()).cloned().unwrap_or_default()
     }
 
-    fn write(&mut self, atom: Atom) {
-        for write in atom.writes {
+    fn write(&mut self, changeset: Changeset) {
+        for write in changeset.writes {
             self.revision += 1;
             match write {
                 Write::Put(record) => self.world.put(Some(&ns()), *record, Revision::new(self.revision)),
                 Write::Delete(key) => self.world.delete(Some(&ns()), &key, Revision::new(self.revision)),
             }
         }
-        self.told.extend(atom.events);
+        self.told.extend(changeset.events);
     }
 
-    fn acquire(&mut self, index: u8) -> Result<Grant, NotNow> {
+    fn acquire(&mut self, index: u8) -> Result<SlotGrant, SlotRefusal> {
         self.acquire_as(wish(index))
     }
 
-    fn acquire_as(&mut self, wish: Wish) -> Result<Grant, NotNow> {
-        let (atom, grant) = acquire(&self.fleet(), &reboot(), wish, self.now)?;
-        self.write(atom);
+    fn acquire_as(&mut self, wish: SlotRequest) -> Result<SlotGrant, SlotRefusal> {
+        let (changeset, grant) = acquire(&self.fleet(), &reboot(), wish, self.now)?;
+        self.write(changeset);
         Ok(grant)
     }
 
-    fn renew(&mut self, index: u8, fence: FenceNumber) -> Result<Grant, Over> {
-        let (atom, grant) = renew(&self.fleet(), &reboot(), (&machine(index), fence), None, self.now)?;
-        self.write(atom);
+    fn renew(&mut self, index: u8, fence: FenceNumber) -> Result<SlotGrant, SlotLost> {
+        let (changeset, grant) = renew(&self.fleet(), &reboot(), (&machine(index), fence), None, self.now)?;
+        self.write(changeset);
         Ok(grant)
     }
 
     fn release(&mut self, index: u8) {
-        let atom = release(&self.fleet(), &reboot(), &machine(index), None);
-        atom.into_iter().for_each(|atom| self.write(atom));
+        let changeset = release(&self.fleet(), &reboot(), &machine(index), None);
+        changeset.into_iter().for_each(|changeset| self.write(changeset));
     }
 
     fn decide(&mut self) -> Option<Timestamp> {
         let verdict = decide(&self.fleet(), self.now);
-        let wrote = !verdict.atoms.is_empty();
-        verdict.atoms.into_iter().for_each(|atom| self.write(atom));
+        let wrote = !verdict.changesets.is_empty();
+        verdict.changesets.into_iter().for_each(|changeset| self.write(changeset));
         if wrote {
-            assert_eq!(decide(&self.fleet(), self.now).atoms, vec![], "deciding again changes nothing");
+            assert_eq!(decide(&self.fleet(), self.now).changesets, vec![], "deciding again changes nothing");
         }
         verdict.wake
     }
@@ -132,8 +132,8 @@ fn a_lease_ends_at_its_wake_and_nothing_but_its_number_is_left_of_a_slot_that_sa
     assert_eq!(place.decide(), None);
     assert_eq!(place.kinds(), ["slot.acquired", "slot.expired"]);
     assert!(place.slot().is_idle() && place.slot().fence == FenceNumber::new(1));
-    let atom = forget(&place.fleet(), &reboot()).unwrap();
-    place.write(atom);
+    let changeset = forget(&place.fleet(), &reboot()).unwrap();
+    place.write(changeset);
     assert!(place.fleet().slots.is_empty());
 }
 
@@ -144,14 +144,14 @@ fn a_holding_that_is_over_is_never_one_again() {
     place.now = place.now.plus(Span::from_secs(60));
     let renewed = place.renew(1, first.fence).unwrap();
     assert_eq!((renewed.fence, renewed.ends), (first.fence, place.now.plus(LEASE)));
-    assert_eq!(place.renew(2, first.fence), Err(Over { fence: first.fence }), "it is somebody else's");
+    assert_eq!(place.renew(2, first.fence), Err(SlotLost { fence: first.fence }), "it is somebody else's");
     // Over in time, before anybody looked.
     place.now = renewed.ends;
     assert_eq!(place.renew(1, first.fence).unwrap_err().to_string(), "number 1 is over");
     // The same name takes it anew, and another number; what the old one gives back is not its own.
     let second = place.acquire(1).unwrap();
     assert_eq!(second.fence, first.fence.next());
-    assert_eq!(place.renew(1, first.fence), Err(Over { fence: first.fence }));
+    assert_eq!(place.renew(1, first.fence), Err(SlotLost { fence: first.fence }));
     assert_eq!(release(&place.fleet(), &reboot(), &machine(1), Some(first.fence)), None);
     assert!(forget(&place.fleet(), &reboot()).is_none(), "somebody holds it");
     assert!(release(&place.fleet(), &reboot(), &machine(1), Some(second.fence)).is_some());
@@ -160,8 +160,11 @@ fn a_holding_that_is_over_is_never_one_again() {
 #[test]
 fn whoever_comes_first_says_how_many_may_hold_it_and_the_others_agree() {
     let mut place = Place::new();
-    let of =
-        |index, capacity| Wish { capacity: Some(capacity), lease: Some(Span::from_secs(5)), ..wish(index) };
+    let of = |index, capacity| SlotRequest {
+        capacity: Some(capacity),
+        lease: Some(Span::from_secs(5)),
+        ..wish(index)
+    };
     let grant = place.acquire_as(of(1, 2)).unwrap();
     assert_eq!(grant.ends, place.now.plus(Span::from_secs(5)));
     assert_eq!(place.acquire_as(of(2, 3)).unwrap_err().to_string(), "2 may hold it, not 3");
@@ -184,8 +187,8 @@ fn whoever_asks_need_not_wait_for_the_decider() {
 fn a_slot_of_no_capacity_is_taken_by_nobody_and_its_holders_stay() {
     let mut place = Place::new();
     place.acquire(1).unwrap();
-    let atom = set(&place.fleet(), &reboot(), (0, LEASE)).unwrap();
-    place.write(atom);
+    let changeset = set(&place.fleet(), &reboot(), (0, LEASE)).unwrap();
+    place.write(changeset);
     assert_eq!(set(&place.fleet(), &reboot(), (0, LEASE)), None);
     assert_eq!(place.holders().len(), 1);
     place.release(1);
@@ -244,12 +247,12 @@ proptest! {
                 }
                 Step::Release(index) => place.release(*index),
                 Step::Force(index) => {
-                    let atom = force(&place.fleet(), &reboot(), &machine(*index), "it is gone");
-                    atom.into_iter().for_each(|atom| place.write(atom));
+                    let changeset = force(&place.fleet(), &reboot(), &machine(*index), "it is gone");
+                    changeset.into_iter().for_each(|changeset| place.write(changeset));
                 }
                 Step::Set(capacity, secs) => {
-                    let atom = set(&place.fleet(), &reboot(), (*capacity, Span::from_secs(*secs)));
-                    atom.into_iter().for_each(|atom| place.write(atom));
+                    let changeset = set(&place.fleet(), &reboot(), (*capacity, Span::from_secs(*secs)));
+                    changeset.into_iter().for_each(|changeset| place.write(changeset));
                     prop_assert_eq!(&place.holders(), &before, "nobody is thrown out");
                 }
                 Step::Pass(secs) => place.now = place.now.plus(Span::from_secs(*secs)),

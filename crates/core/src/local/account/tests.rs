@@ -1,7 +1,7 @@
-use super::super::memory::Outcome;
+use super::super::memory::StepOutcome;
 use super::*;
 use crate::records::evidence::Evidence;
-use crate::records::order::{Assignment, Means};
+use crate::records::order::{ApplyMethod, Assignment};
 
 fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
@@ -11,30 +11,39 @@ fn evidence(summary: &str) -> Evidence {
     Evidence { summary: summary.into(), ..Evidence::default() }
 }
 
-fn told(text: &str) -> Memory {
-    let mut memory = Memory::default();
-    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(4), means: Means::Apply });
+fn told(text: &str) -> EntityMemory {
+    let mut memory = EntityMemory::default();
+    memory.told(Assignment {
+        version: version(text),
+        number: AssignmentNumber::new(4),
+        means: ApplyMethod::Apply,
+    });
     memory
 }
 
-fn account(memory: &Memory, busy: &Busy) -> Account {
-    Account::of(memory, busy, &Vital::NoChecks, None)
+fn account(memory: &EntityMemory, busy: &AgentActivity) -> EntityAccount {
+    EntityAccount::of(memory, busy, &CheckSummary::NoChecks, None)
 }
 
 #[test]
 fn a_failed_attempt_stays_visible_until_the_next_one_runs() {
     let mut memory = told("v1");
     memory.begins(&version("v1"));
-    memory.ended(Progress::Static, Outcome::Failed(evidence("static: exit code 3")), Timestamp::EPOCH, 1);
-    let resting = account(&memory, &Busy::No);
-    assert!(
-        matches!(&resting.doing, Doing::Failed { attempts: 1, evidence } if evidence.summary == "static: exit code 3")
+    memory.ended(
+        ApplyProgress::Static,
+        StepOutcome::Failed(evidence("static: exit code 3")),
+        Timestamp::EPOCH,
+        1,
     );
-    assert_eq!(resting.configure.unwrap().state, State::Failed);
-    assert_eq!(resting.validate.unwrap().state, State::Pending);
-    let again = account(&memory, &Busy::Step(Progress::Static));
-    assert_eq!(again.doing, Doing::Applying { attempt: 2 });
-    assert_eq!(again.configure.unwrap().state, State::Running);
+    let resting = account(&memory, &AgentActivity::Idle);
+    assert!(
+        matches!(&resting.activity, TargetActivity::Failed { attempts: 1, evidence } if evidence.summary == "static: exit code 3")
+    );
+    assert_eq!(resting.configure.unwrap().state, StatusState::Failed);
+    assert_eq!(resting.validate.unwrap().state, StatusState::Pending);
+    let again = account(&memory, &AgentActivity::Step(ApplyProgress::Static));
+    assert_eq!(again.activity, TargetActivity::Applying { attempt: 2 });
+    assert_eq!(again.configure.unwrap().state, StatusState::Running);
     assert_eq!(again.answering, AssignmentNumber::new(4));
 }
 
@@ -43,14 +52,20 @@ fn a_failed_category_points_at_its_own_run_and_says_which_attempt_it_was() {
     let mut memory = told("v1");
     memory.begins(&version("v1"));
     for _ in 0..2 {
-        memory.ended(Progress::Static, Outcome::Failed(evidence("exit code 3")), Timestamp::EPOCH, 1);
+        memory.ended(
+            ApplyProgress::Static,
+            StepOutcome::Failed(evidence("exit code 3")),
+            Timestamp::EPOCH,
+            1,
+        );
     }
-    let runs = Runs { configure: Some("9-1".into()), validate: Some("8-1".into()) };
-    let resting = account(&memory, &Busy::No).with_runs(&runs);
+    let runs = FailedRuns { configure: Some("9-1".into()), validate: Some("8-1".into()) };
+    let resting = account(&memory, &AgentActivity::Idle).with_runs(&runs);
     let configure = resting.configure.unwrap();
     assert_eq!((configure.attempt, configure.run.as_deref()), (2, Some("9-1")));
     assert_eq!(resting.validate.unwrap().run, None, "it has not failed this time");
-    let again = account(&memory, &Busy::Step(Progress::Static)).with_runs(&runs).configure.unwrap();
+    let again =
+        account(&memory, &AgentActivity::Step(ApplyProgress::Static)).with_runs(&runs).configure.unwrap();
     assert_eq!((again.attempt, again.run), (3, None));
 }
 
@@ -58,11 +73,11 @@ fn a_failed_category_points_at_its_own_run_and_says_which_attempt_it_was() {
 fn a_wait_stays_a_wait_while_it_is_tried_again() {
     let mut memory = told("v1");
     memory.begins(&version("v1"));
-    memory.ended(Progress::Dynamic, Outcome::NotYet(evidence("needs mysql")), Timestamp::EPOCH, 1);
-    for busy in [Busy::No, Busy::Step(Progress::Dynamic)] {
+    memory.ended(ApplyProgress::Dynamic, StepOutcome::NotYet(evidence("needs mysql")), Timestamp::EPOCH, 1);
+    for busy in [AgentActivity::Idle, AgentActivity::Step(ApplyProgress::Dynamic)] {
         let account = account(&memory, &busy);
-        assert_eq!(account.doing, Doing::Waiting { reason: "needs mysql".into() });
-        assert_eq!(account.configure.unwrap().state, State::Pending);
+        assert_eq!(account.activity, TargetActivity::Waiting { reason: "needs mysql".into() });
+        assert_eq!(account.configure.unwrap().state, StatusState::Pending);
     }
 }
 
@@ -70,31 +85,36 @@ fn a_wait_stays_a_wait_while_it_is_tried_again() {
 fn a_paused_node_that_turns_unwell_says_so() {
     let mut memory = told("v1");
     memory.begins(&version("v1"));
-    memory.ended(Progress::Validated, Outcome::Done, Timestamp::EPOCH, 1);
-    let unwell = Vital::Unwell(evidence("validate: exit code 1"));
-    let account = Account::of(&memory, &Busy::Held("the node is paused: x".into()), &unwell, None);
+    memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 1);
+    let unhealthy = CheckSummary::Unhealthy(evidence("validate: exit code 1"));
+    let account =
+        EntityAccount::of(&memory, &AgentActivity::Held("the node is paused: x".into()), &unhealthy, None);
     let standing = account.validate.unwrap();
-    assert_eq!((standing.state, standing.reason.as_str()), (State::Failed, "validate: exit code 1"));
-    assert_eq!(account.configure.unwrap().state, State::Success);
+    assert_eq!((standing.state, standing.reason.as_str()), (StatusState::Failed, "validate: exit code 1"));
+    assert_eq!(account.configure.unwrap().state, StatusState::Success);
 }
 
 #[test]
 fn a_validated_version_is_a_success_in_both_categories() {
     let mut memory = told("v1");
     memory.begins(&version("v1"));
-    memory.ended(Progress::Validated, Outcome::Done, Timestamp::EPOCH, 1);
-    let account = account(&memory, &Busy::No);
-    assert_eq!(account.doing, Doing::Nothing);
-    assert_eq!(account.configure.unwrap().state, State::Success);
-    assert_eq!(account.validate.unwrap().state, State::Success);
+    memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 1);
+    let account = account(&memory, &AgentActivity::Idle);
+    assert_eq!(account.activity, TargetActivity::Nothing);
+    assert_eq!(account.configure.unwrap().state, StatusState::Success);
+    assert_eq!(account.validate.unwrap().state, StatusState::Success);
 }
 
 #[test]
 fn the_worst_entity_speaks_for_the_node() {
     let (a, b) = (EntityName::parse("a").unwrap(), EntityName::parse("b").unwrap());
-    let good = Standing { state: State::Success, reason: String::new(), attempt: 0, run: None };
-    let bad =
-        Standing { state: State::Failed, reason: "exit code 1".into(), attempt: 2, run: Some("7".into()) };
+    let good = StateReason { state: StatusState::Success, reason: String::new(), attempt: 0, run: None };
+    let bad = StateReason {
+        state: StatusState::Failed,
+        reason: "exit code 1".into(),
+        attempt: 2,
+        run: Some("7".into()),
+    };
     let (name, worst) = node([(&a, &good), (&b, &bad)].into_iter()).unwrap();
     assert_eq!((name, worst.reason.as_str(), worst.attempt), (&b, "b: exit code 1", 2));
     assert_eq!(node([(&a, &good)].into_iter()).unwrap(), (&a, good.clone()));

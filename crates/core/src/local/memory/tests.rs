@@ -1,21 +1,26 @@
-use super::super::plan::{self, Rest, Seen, Step};
+use super::super::plan::{self, ApplyStep, IdleReason, LocalObservation};
 use super::*;
-use crate::records::order::Means;
+use crate::records::order::ApplyMethod;
 use crate::words::counter::AssignmentNumber;
 
 fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
 }
 
-fn validated(text: &str) -> Memory {
-    let mut memory = Memory::default();
-    memory.told(Assignment { version: version(text), number: AssignmentNumber::new(1), means: Means::Apply });
+fn validated(text: &str) -> EntityMemory {
+    let mut memory = EntityMemory::default();
+    memory.told(Assignment {
+        version: version(text),
+        number: AssignmentNumber::new(1),
+        means: ApplyMethod::Apply,
+    });
     memory.begins(&version(text));
-    memory.ended(Progress::Validated, Outcome::Done, Timestamp::EPOCH, 7);
+    memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 7);
     memory
 }
 
-const UNWELL: Seen = Seen { paused: false, unwell: true, validate_at: None, follow_at: None };
+const UNWELL: LocalObservation =
+    LocalObservation { paused: false, unhealthy: true, validate_at: None, follow_at: None };
 
 #[test]
 fn a_version_that_keeps_turning_unwell_is_tried_ever_more_slowly() {
@@ -24,14 +29,14 @@ fn a_version_that_keeps_turning_unwell_is_tried_ever_more_slowly() {
     let mut delays = alloc::vec::Vec::new();
     for _ in 0..5 {
         memory.relapsed(Evidence::default(), Span::from_secs(2), now, 7);
-        let Step::Rest(Rest::BackingOff, Some(at)) = plan::next(&memory, UNWELL, now) else {
+        let ApplyStep::Rest(IdleReason::BackingOff, Some(at)) = plan::next(&memory, UNWELL, now) else {
             panic!("it waits first")
         };
         delays.push(at.since(now).as_millis());
         now = at;
-        assert_eq!(plan::next(&memory, UNWELL, now), Step::Static(version("v1")));
+        assert_eq!(plan::next(&memory, UNWELL, now), ApplyStep::Static(version("v1")));
         memory.begins(&version("v1"));
-        memory.ended(Progress::Validated, Outcome::Done, now, 7);
+        memory.ended(ApplyProgress::Validated, StepOutcome::Done, now, 7);
     }
     assert_eq!(memory.failed_attempts, 5);
     assert!(delays[4] > 4 * delays[0], "{delays:?}");
@@ -44,17 +49,21 @@ fn a_version_that_recovers_by_itself_is_left_alone() {
     let mut memory = validated("v1");
     memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
     memory.recovered();
-    let well = Seen { paused: false, unwell: false, validate_at: None, follow_at: None };
-    assert_eq!(plan::next(&memory, well, Timestamp::EPOCH), Step::Rest(Rest::Right, None));
+    let well = LocalObservation { paused: false, unhealthy: false, validate_at: None, follow_at: None };
+    assert_eq!(plan::next(&memory, well, Timestamp::EPOCH), ApplyStep::Rest(IdleReason::UpToDate, None));
 }
 
 #[test]
 fn being_told_an_unwell_version_again_tries_it_afresh_at_once() {
     let mut memory = validated("v1");
     memory.relapsed(Evidence::default(), STEADY, Timestamp::EPOCH, 7);
-    memory.told(Assignment { version: version("v1"), number: AssignmentNumber::new(2), means: Means::Apply });
+    memory.told(Assignment {
+        version: version("v1"),
+        number: AssignmentNumber::new(2),
+        means: ApplyMethod::Apply,
+    });
     assert_eq!(memory.failed_attempts, 0);
-    assert_eq!(plan::next(&memory, UNWELL, Timestamp::EPOCH), Step::Static(version("v1")));
+    assert_eq!(plan::next(&memory, UNWELL, Timestamp::EPOCH), ApplyStep::Static(version("v1")));
 }
 
 #[test]

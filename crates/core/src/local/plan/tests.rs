@@ -1,45 +1,50 @@
 use proptest::prelude::*;
 
-use super::super::memory::Outcome;
+use super::super::memory::StepOutcome;
 use super::*;
 use crate::records::evidence::Evidence;
-use crate::records::order::{Assignment, Means};
+use crate::records::order::{ApplyMethod, Assignment};
 use crate::words::counter::AssignmentNumber;
 
-const WELL: Seen = Seen { paused: false, unwell: false, validate_at: None, follow_at: None };
+const WELL: LocalObservation =
+    LocalObservation { paused: false, unhealthy: false, validate_at: None, follow_at: None };
 
 fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
 }
 
-fn told(memory: &mut Memory, text: &str, number: u64) {
+fn told(memory: &mut EntityMemory, text: &str, number: u64) {
     memory.told(Assignment {
         version: version(text),
         number: AssignmentNumber::new(number),
-        means: Means::Apply,
+        means: ApplyMethod::Apply,
     });
 }
 
 /// Does what the plan says, with `fails` deciding outcomes, until it rests; counts the static runs.
-fn settle(memory: &mut Memory, now: &mut Timestamp, mut fails: impl FnMut(&Step) -> bool) -> usize {
+fn settle(
+    memory: &mut EntityMemory,
+    now: &mut Timestamp,
+    mut fails: impl FnMut(&ApplyStep) -> bool,
+) -> usize {
     let mut statics = 0;
     for _ in 0..50 {
         let step = next(memory, WELL, *now);
         let reached = match &step {
-            Step::Static(version) => {
+            ApplyStep::Static(version) => {
                 memory.begins(version);
                 statics += 1;
-                Progress::Static
+                ApplyProgress::Static
             }
-            Step::Dynamic(_) => Progress::Dynamic,
-            Step::Validate(_) => Progress::Validated,
-            Step::Rest(Rest::BackingOff, Some(at)) => {
+            ApplyStep::Dynamic(_) => ApplyProgress::Dynamic,
+            ApplyStep::Validate(_) => ApplyProgress::Validated,
+            ApplyStep::Rest(IdleReason::BackingOff, Some(at)) => {
                 *now = *at;
                 continue;
             }
-            Step::Rest(..) | Step::Revalidate(_) | Step::Refresh(_) => return statics,
+            ApplyStep::Rest(..) | ApplyStep::Revalidate(_) | ApplyStep::Refresh(_) => return statics,
         };
-        let outcome = if fails(&step) { Outcome::Failed(Evidence::default()) } else { Outcome::Done };
+        let outcome = if fails(&step) { StepOutcome::Failed(Evidence::default()) } else { StepOutcome::Done };
         memory.ended(reached, outcome, *now, 7);
     }
     statics
@@ -47,102 +52,120 @@ fn settle(memory: &mut Memory, now: &mut Timestamp, mut fails: impl FnMut(&Step)
 
 #[test]
 fn a_node_told_nothing_does_nothing() {
-    assert_eq!(next(&Memory::default(), WELL, Timestamp::EPOCH), Step::Rest(Rest::ToldNothing, None));
+    assert_eq!(
+        next(&EntityMemory::default(), WELL, Timestamp::EPOCH),
+        ApplyStep::Rest(IdleReason::NoAssignment, None)
+    );
 }
 
 #[test]
 fn a_version_counts_as_running_only_after_validation() {
-    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
     told(&mut memory, "v1", 1);
     assert_eq!(settle(&mut memory, &mut now, |_| false), 1);
     assert_eq!(memory.running, Some(version("v1")));
 
     told(&mut memory, "v2", 2);
     memory.begins(&version("v2"));
-    memory.ended(Progress::Static, Outcome::Done, now, 7);
-    memory.ended(Progress::Dynamic, Outcome::Done, now, 7);
+    memory.ended(ApplyProgress::Static, StepOutcome::Done, now, 7);
+    memory.ended(ApplyProgress::Dynamic, StepOutcome::Done, now, 7);
     assert_eq!(memory.running, Some(version("v1")));
-    memory.ended(Progress::Validated, Outcome::Failed(Evidence::default()), now, 7);
+    memory.ended(ApplyProgress::Validated, StepOutcome::Failed(Evidence::default()), now, 7);
     assert_eq!(memory.running, Some(version("v1")));
 }
 
 #[test]
 fn going_back_to_what_was_running_is_still_an_apply_when_something_else_was_touched() {
-    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
     told(&mut memory, "v1", 1);
     settle(&mut memory, &mut now, |_| false);
     told(&mut memory, "v2", 2);
     memory.begins(&version("v2"));
-    memory.ended(Progress::Static, Outcome::Failed(Evidence::default()), now, 7);
+    memory.ended(ApplyProgress::Static, StepOutcome::Failed(Evidence::default()), now, 7);
     told(&mut memory, "v1", 3);
-    assert_eq!(next(&memory, WELL, now), Step::Static(version("v1")));
+    assert_eq!(next(&memory, WELL, now), ApplyStep::Static(version("v1")));
 }
 
 #[test]
 fn being_told_the_same_version_again_runs_nothing() {
-    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
     told(&mut memory, "v1", 1);
     settle(&mut memory, &mut now, |_| false);
     told(&mut memory, "v1", 2);
-    assert_eq!(next(&memory, WELL, now), Step::Rest(Rest::Right, None));
+    assert_eq!(next(&memory, WELL, now), ApplyStep::Rest(IdleReason::UpToDate, None));
 }
 
 #[test]
 fn a_paused_node_starts_nothing_and_an_unwell_one_is_configured_again() {
-    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
     told(&mut memory, "v1", 1);
-    assert_eq!(next(&memory, Seen { paused: true, ..WELL }, now), Step::Rest(Rest::Paused, None));
+    assert_eq!(
+        next(&memory, LocalObservation { paused: true, ..WELL }, now),
+        ApplyStep::Rest(IdleReason::Paused, None)
+    );
     settle(&mut memory, &mut now, |_| false);
-    assert_eq!(next(&memory, Seen { unwell: true, ..WELL }, now), Step::Static(version("v1")));
+    assert_eq!(
+        next(&memory, LocalObservation { unhealthy: true, ..WELL }, now),
+        ApplyStep::Static(version("v1"))
+    );
 }
 
 #[test]
 fn the_dynamic_part_runs_again_when_what_it_follows_changed_and_nothing_else_is_due() {
-    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
     let at = Timestamp::from_millis(60_000);
-    let due = Seen { follow_at: Some(at), ..WELL };
+    let due = LocalObservation { follow_at: Some(at), ..WELL };
     told(&mut memory, "v1", 1);
-    assert_eq!(next(&memory, due, at), Step::Static(version("v1")), "nothing was validated yet");
+    assert_eq!(next(&memory, due, at), ApplyStep::Static(version("v1")), "nothing was validated yet");
     settle(&mut memory, &mut now, |_| false);
-    assert_eq!(next(&memory, due, now), Step::Rest(Rest::Right, Some(at)));
-    assert_eq!(next(&memory, due, at), Step::Refresh(version("v1")));
-    assert_eq!(next(&memory, Seen { paused: true, unwell: true, ..due }, at), Step::Rest(Rest::Paused, None));
-    assert_eq!(next(&memory, Seen { unwell: true, ..due }, at), Step::Static(version("v1")));
+    assert_eq!(next(&memory, due, now), ApplyStep::Rest(IdleReason::UpToDate, Some(at)));
+    assert_eq!(next(&memory, due, at), ApplyStep::Refresh(version("v1")));
+    assert_eq!(
+        next(&memory, LocalObservation { paused: true, unhealthy: true, ..due }, at),
+        ApplyStep::Rest(IdleReason::Paused, None)
+    );
+    assert_eq!(
+        next(&memory, LocalObservation { unhealthy: true, ..due }, at),
+        ApplyStep::Static(version("v1"))
+    );
     told(&mut memory, "v2", 2);
-    assert_eq!(next(&memory, due, at), Step::Static(version("v2")));
+    assert_eq!(next(&memory, due, at), ApplyStep::Static(version("v2")));
 }
 
 #[test]
 fn what_runs_is_validated_again_when_it_is_time_and_also_while_the_node_is_paused() {
-    let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+    let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
     let at = Timestamp::from_millis(60_000);
-    let due = Seen { validate_at: Some(at), ..WELL };
+    let due = LocalObservation { validate_at: Some(at), ..WELL };
     told(&mut memory, "v1", 1);
-    assert_eq!(next(&memory, due, at), Step::Static(version("v1")), "nothing was validated yet");
+    assert_eq!(next(&memory, due, at), ApplyStep::Static(version("v1")), "nothing was validated yet");
     settle(&mut memory, &mut now, |_| false);
-    assert_eq!(next(&memory, due, now), Step::Rest(Rest::Right, Some(at)));
-    assert_eq!(next(&memory, due, at), Step::Revalidate(version("v1")));
-    let paused = Seen { paused: true, unwell: true, ..due };
-    assert_eq!(next(&memory, paused, now), Step::Rest(Rest::Paused, Some(at)));
-    assert_eq!(next(&memory, paused, at), Step::Revalidate(version("v1")));
+    assert_eq!(next(&memory, due, now), ApplyStep::Rest(IdleReason::UpToDate, Some(at)));
+    assert_eq!(next(&memory, due, at), ApplyStep::Revalidate(version("v1")));
+    let paused = LocalObservation { paused: true, unhealthy: true, ..due };
+    assert_eq!(next(&memory, paused, now), ApplyStep::Rest(IdleReason::Paused, Some(at)));
+    assert_eq!(next(&memory, paused, at), ApplyStep::Revalidate(version("v1")));
     // What is found unwell is configured again rather than looked at once more.
-    assert_eq!(next(&memory, Seen { unwell: true, ..due }, at), Step::Static(version("v1")));
+    assert_eq!(
+        next(&memory, LocalObservation { unhealthy: true, ..due }, at),
+        ApplyStep::Static(version("v1"))
+    );
     // While paused, what runs is validated, not what is to come.
     told(&mut memory, "v2", 2);
-    assert_eq!(next(&memory, paused, at), Step::Revalidate(version("v1")));
-    assert_eq!(next(&memory, due, at), Step::Static(version("v2")));
+    assert_eq!(next(&memory, paused, at), ApplyStep::Revalidate(version("v1")));
+    assert_eq!(next(&memory, due, at), ApplyStep::Static(version("v2")));
 }
 
 #[test]
 fn not_yet_repeats_the_part_without_counting_a_failure() {
-    let mut memory = Memory::default();
+    let mut memory = EntityMemory::default();
     told(&mut memory, "v1", 1);
     memory.begins(&version("v1"));
-    memory.ended(Progress::Static, Outcome::Done, Timestamp::EPOCH, 7);
-    memory.ended(Progress::Dynamic, Outcome::NotYet(Evidence::default()), Timestamp::EPOCH, 7);
+    memory.ended(ApplyProgress::Static, StepOutcome::Done, Timestamp::EPOCH, 7);
+    memory.ended(ApplyProgress::Dynamic, StepOutcome::NotYet(Evidence::default()), Timestamp::EPOCH, 7);
     assert_eq!(memory.failed_attempts, 0);
     let later = Timestamp::from_millis(60_000);
-    assert_eq!(next(&memory, WELL, later), Step::Dynamic(version("v1")));
+    assert_eq!(next(&memory, WELL, later), ApplyStep::Dynamic(version("v1")));
 }
 
 proptest! {
@@ -150,17 +173,17 @@ proptest! {
     fn with_no_more_faults_every_assignment_is_reached(
         script in prop::collection::vec((0_u8..4, any::<bool>()), 0..20)
     ) {
-        let (mut memory, mut now) = (Memory::default(), Timestamp::EPOCH);
+        let (mut memory, mut now) = (EntityMemory::default(), Timestamp::EPOCH);
         let mut number = 0;
         for (which, broken) in script {
             number += 1;
             told(&mut memory, ["a", "b", "c", "d"][usize::from(which)], number);
             let mut left = 3;
             let step = next(&memory, WELL, now);
-            if let (Step::Static(version), true) = (&step, broken) {
+            if let (ApplyStep::Static(version), true) = (&step, broken) {
                 memory.begins(version);
                 while left > 0 {
-                    memory.ended(Progress::Static, Outcome::Failed(Evidence::default()), now, number);
+                    memory.ended(ApplyProgress::Static, StepOutcome::Failed(Evidence::default()), now, number);
                     left -= 1;
                 }
             }
@@ -168,6 +191,6 @@ proptest! {
         told(&mut memory, "final", number + 1);
         settle(&mut memory, &mut now, |_| false);
         prop_assert_eq!(memory.running.clone(), Some(version("final")));
-        prop_assert_eq!(next(&memory, WELL, now), Step::Rest(Rest::Right, None));
+        prop_assert_eq!(next(&memory, WELL, now), ApplyStep::Rest(IdleReason::UpToDate, None));
     }
 }

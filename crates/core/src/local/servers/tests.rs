@@ -15,21 +15,21 @@ fn address(name: &str) -> String {
 }
 
 /// Servers that have had their place for a while.
-fn in_place(names: &[&str], lasts: Span) -> Vec<InPlace> {
+fn in_place(names: &[&str], lasts: Span) -> Vec<LiveServer> {
     let server =
-        |name: &&str| InPlace { name: ServerName::parse(name).unwrap(), address: address(name), lasts };
+        |name: &&str| LiveServer { name: ServerName::parse(name).unwrap(), address: address(name), lasts };
     names.iter().map(server).collect()
 }
 
 /// A machine that was configured with `a` alone and told of three.
-fn told(me: &str) -> Servers {
-    let mut servers = Servers::new(me, 7, (vec![address("a")], vec![]), at(0));
+fn told(me: &str) -> KnownServers {
+    let mut servers = KnownServers::new(me, 7, (vec![address("a")], vec![]), at(0));
     servers.tell(in_place(&["a", "b", "c"], Span::ZERO), at(0));
     servers
 }
 
 /// Goes to the best one, as time permits.
-fn settled(mut servers: Servers) -> Servers {
+fn settled(mut servers: KnownServers) -> KnownServers {
     while let Some((better, _)) = servers.better(at(0)) {
         servers.move_to(&better);
     }
@@ -37,13 +37,13 @@ fn settled(mut servers: Servers) -> Servers {
 }
 
 /// How many of a thousand machines call each.
-fn spread(machines: &[Servers]) -> BTreeMap<String, usize> {
+fn spread(machines: &[KnownServers]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     machines.iter().for_each(|servers| *counts.entry(servers.current().to_owned()).or_insert(0) += 1);
     counts
 }
 
-fn thousand() -> Vec<Servers> {
+fn thousand() -> Vec<KnownServers> {
     (0..1_000).map(|number| told(&format!("default/node-{number}"))).collect()
 }
 
@@ -51,7 +51,7 @@ fn thousand() -> Vec<Servers> {
 fn machines_that_were_told_of_one_spread_over_all_and_each_goes_back_to_its_own() {
     let machines = thousand();
     assert_eq!(spread(&machines), BTreeMap::from([(address("a"), 1_000)]), "they were told of one");
-    let machines: Vec<Servers> = machines.into_iter().map(settled).collect();
+    let machines: Vec<KnownServers> = machines.into_iter().map(settled).collect();
     let level = spread(&machines);
     assert_eq!(level.len(), 3);
     assert!(level.values().all(|count| (280..=390).contains(count)), "{level:?}");
@@ -70,7 +70,7 @@ fn machines_that_were_told_of_one_spread_over_all_and_each_goes_back_to_its_own(
     for servers in &mut away {
         servers.tell(in_place(&["a", "b", "c"], Span::ZERO), at(10 * MINUTE));
     }
-    let back: Vec<Servers> = away.into_iter().map(settled).collect();
+    let back: Vec<KnownServers> = away.into_iter().map(settled).collect();
     assert_eq!(spread(&back), level, "and all of them go back");
 }
 
@@ -78,7 +78,7 @@ fn machines_that_were_told_of_one_spread_over_all_and_each_goes_back_to_its_own(
 fn a_better_server_is_gone_to_after_a_minute_in_place_and_not_by_all_at_once() {
     let mut moments: Vec<u64> = Vec::new();
     for seed in 0..1_000 {
-        let mut servers = Servers::new("default/n", seed, (vec![address("x")], vec![]), at(0));
+        let mut servers = KnownServers::new("default/n", seed, (vec![address("x")], vec![]), at(0));
         servers.tell(in_place(&["a"], Span::from_secs(10)), at(5 * MINUTE));
         let (better, due) = servers.better(at(0)).unwrap();
         assert_eq!(better, address("a"));
@@ -95,7 +95,7 @@ fn a_better_server_is_gone_to_after_a_minute_in_place_and_not_by_all_at_once() {
 fn of_several_that_were_always_there_the_best_is_gone_to_and_not_the_oldest() {
     for number in 0..50 {
         let mut servers =
-            Servers::new(&format!("default/{number}"), number, (vec![address("x")], vec![]), at(0));
+            KnownServers::new(&format!("default/{number}"), number, (vec![address("x")], vec![]), at(0));
         let mut all = in_place(&["a", "b", "c"], Span::from_secs(3_600));
         all[1].lasts = Span::from_secs(7_200);
         servers.tell(all, at(5 * MINUTE));
@@ -108,7 +108,7 @@ fn of_several_that_were_always_there_the_best_is_gone_to_and_not_the_oldest() {
 
 #[test]
 fn one_that_does_not_answer_is_tried_later_each_time_until_it_was_away_and_is_back() {
-    let mut servers = Servers::new("default/n", 7, (vec![address("x")], vec![]), at(0));
+    let mut servers = KnownServers::new("default/n", 7, (vec![address("x")], vec![]), at(0));
     servers.tell(in_place(&["a"], Span::ZERO), at(0));
     let mut waits = Vec::new();
     for _ in 0..8 {
@@ -130,7 +130,7 @@ fn who_is_gone_is_called_when_nobody_else_answers_and_the_configured_ones_before
     servers.tell(in_place(&["b"], Span::ZERO), at(MINUTE));
     let kept = servers.told().to_vec();
     assert_eq!(kept.iter().map(|told| told.in_place).collect::<Vec<_>>(), [true, false, false]);
-    let mut again = Servers::new("default/n", 9, (vec![address("a")], kept), at(2 * MINUTE));
+    let mut again = KnownServers::new("default/n", 9, (vec![address("a")], kept), at(2 * MINUTE));
     let mut called = vec![again.current().to_owned()];
     for _ in 0..3 {
         again.failed(at(2 * MINUTE));
@@ -152,17 +152,18 @@ fn an_address_that_means_this_machine_is_no_news_on_another_one() {
     ] {
         assert_eq!(is_this_machine(address), here, "{address}");
         let one = || {
-            vec![InPlace {
+            vec![LiveServer {
                 name: ServerName::parse("s").unwrap(),
                 address: address.to_string(),
                 lasts: Span::ZERO,
             }]
         };
         let mut far =
-            Servers::new("default/n", 7, (vec!["https://10.0.0.9:7420".to_string()], vec![]), at(0));
+            KnownServers::new("default/n", 7, (vec!["https://10.0.0.9:7420".to_string()], vec![]), at(0));
         far.tell(one(), at(0));
         assert_eq!(far.better(at(0)).is_some(), !here, "{address}");
-        let mut near = Servers::new("default/n", 7, (vec!["https://127.0.0.1:1".to_string()], vec![]), at(0));
+        let mut near =
+            KnownServers::new("default/n", 7, (vec!["https://127.0.0.1:1".to_string()], vec![]), at(0));
         near.tell(one(), at(0));
         assert!(near.better(at(0)).is_some(), "{address}");
     }
@@ -170,15 +171,15 @@ fn an_address_that_means_this_machine_is_no_news_on_another_one() {
 
 #[test]
 fn what_is_not_tls_is_never_called_on_hearsay_and_no_crowd_is_remembered() {
-    let mut servers = Servers::new("default/n", 7, (vec![address("a")], vec![]), at(0));
+    let mut servers = KnownServers::new("default/n", 7, (vec![address("a")], vec![]), at(0));
     let name = |number: u32| ServerName::parse(&format!("s{number}")).unwrap();
     servers.tell(
-        vec![InPlace { name: name(0), address: "http://10.0.0.1:1".to_string(), lasts: Span::ZERO }],
+        vec![LiveServer { name: name(0), address: "http://10.0.0.1:1".to_string(), lasts: Span::ZERO }],
         at(0),
     );
     assert_eq!(servers.better(at(0)), None);
     for round in 0..40 {
-        let one = InPlace { name: name(round), address: address(&format!("s{round}")), lasts: Span::ZERO };
+        let one = LiveServer { name: name(round), address: address(&format!("s{round}")), lasts: Span::ZERO };
         servers.tell(vec![one], at(0));
     }
     assert_eq!(servers.told().len(), MOST);

@@ -3,10 +3,11 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::line::Stage;
-use super::{MAX_LISTED, MAX_RETRIES, MAX_SPAN, Values};
+use super::ordering::PolicyStage;
+use crate::records::policy::fields::{MAX_LISTED, MAX_RETRIES, MAX_SPAN, PolicyFields};
 use crate::words::percent::{Amount, Percent};
 use crate::words::time::{Span, Timestamp};
+use crate::words::window::Window;
 
 /// A field to change, and why.
 type Contradiction = Option<(&'static str, String)>;
@@ -15,7 +16,7 @@ type Contradiction = Option<(&'static str, String)>;
 const COMPARED_FROM: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
 /// The first contradiction in these values.
-pub(super) fn of(values: &Values) -> Contradiction {
+pub(super) fn of(values: &PolicyFields) -> Contradiction {
     in_thresholds(values)
         .or_else(|| in_times(values))
         .or_else(|| in_lists(values))
@@ -25,7 +26,7 @@ pub(super) fn of(values: &Values) -> Contradiction {
         .or_else(|| Some(("hooks", values.hooks.trouble()?)))
 }
 
-fn in_thresholds(values: &Values) -> Contradiction {
+fn in_thresholds(values: &PolicyFields) -> Contradiction {
     let shares = match values.failures {
         Some(Amount::Share(share)) => share.get().saturating_add(values.success.get()),
         Some(Amount::Count(_)) | None => 0,
@@ -49,7 +50,7 @@ fn in_thresholds(values: &Values) -> Contradiction {
     }
 }
 
-fn in_times(values: &Values) -> Contradiction {
+fn in_times(values: &PolicyFields) -> Contradiction {
     let too_long = [
         ("soak", values.soak),
         ("deadline", values.deadline),
@@ -70,14 +71,14 @@ fn in_times(values: &Values) -> Contradiction {
     }
 }
 
-fn in_lists(values: &Values) -> Contradiction {
+fn in_lists(values: &PolicyFields) -> Contradiction {
     let lists =
         [("stages", values.stages.len()), ("windows", values.windows.len()), ("needs", values.needs.len())];
     let long = lists.into_iter().find(|(_, length)| *length > MAX_LISTED);
     long.map(|(field, length)| (field, format!("{length} are over {MAX_LISTED}")))
 }
 
-fn in_stages(stages: &[Stage]) -> Contradiction {
+fn in_stages(stages: &[PolicyStage]) -> Contradiction {
     let wrong = |reason: String| Some(("stages", reason));
     let (mut count, mut share) = (0, 0);
     for stage in stages {
@@ -98,13 +99,13 @@ fn in_stages(stages: &[Stage]) -> Contradiction {
 }
 
 /// A target with windows of its own needs one of these and one of those for everybody open at once.
-fn in_windows(values: &Values) -> Contradiction {
+fn in_windows(values: &PolicyFields) -> Contradiction {
     let (own, general): (alloc::vec::Vec<_>, alloc::vec::Vec<_>) =
         values.windows.iter().partition(|window| window.is_for_some());
     if general.is_empty() {
         return None;
     }
-    let never = |own: &&&super::Window| !general.iter().any(|general| own.ever_meets(general, COMPARED_FROM));
+    let never = |own: &&&Window| !general.iter().any(|general| own.ever_meets(general, COMPARED_FROM));
     let shut = own.iter().find(never)?;
     Some(("windows", format!("\"{shut}\" is never open together with one of those for every target")))
 }

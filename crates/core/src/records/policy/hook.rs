@@ -58,7 +58,7 @@ pub struct Hooks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Monitor {
     /// Who is asked.
-    pub source: Source,
+    pub source: MonitorSource,
     /// Where, and how patiently.
     pub hook: Hook,
     /// Failing answers in a row that make the version bad. 1 to 100.
@@ -67,7 +67,7 @@ pub struct Monitor {
 
 /// Who judges a rollout as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum MonitorSource {
     /// A controller of one's own.
     Hook,
     /// A Prometheus server: this query fails the rollout while it returns a sample that is not zero.
@@ -124,8 +124,8 @@ impl Monitor {
     /// What is wrong with it.
     pub(super) fn trouble(&self) -> Option<String> {
         let bad_query = match &self.source {
-            Source::Hook => false,
-            Source::Prometheus { query } => query.trim().is_empty() || query.len() > MAX_TEXT_BYTES,
+            MonitorSource::Hook => false,
+            MonitorSource::Prometheus { query } => query.trim().is_empty() || query.len() > MAX_TEXT_BYTES,
         };
         if bad_query {
             Some(format!("a query is not empty and has at most {MAX_TEXT_BYTES} bytes"))
@@ -138,7 +138,7 @@ impl Monitor {
 
     /// How long it may be silent before the rollout pauses: three questions.
     #[must_use]
-    pub const fn patience(&self) -> Span {
+    pub const fn staleness(&self) -> Span {
         let asked = self.hook.every.plus(self.hook.timeout);
         asked.plus(asked).plus(asked)
     }

@@ -5,13 +5,13 @@ use alloc::string::ToString;
 
 use super::*;
 
-fn refused(draft: Draft) -> String {
+fn refused(draft: PolicyDraft) -> String {
     Policy::new(draft).unwrap_err().to_string()
 }
 
 #[test]
 fn the_defaults_are_conservative() {
-    let policy = Policy::new(Draft::default()).unwrap();
+    let policy = Policy::new(PolicyDraft::default()).unwrap();
     assert_eq!(policy.batch, "5%".parse().unwrap());
     assert_eq!((policy.success, policy.failures), (Percent::ALL, None));
     assert_eq!((policy.soak, policy.deadline), (Span::from_secs(60), Span::from_secs(180)));
@@ -22,7 +22,7 @@ fn the_defaults_are_conservative() {
 
 #[test]
 fn the_default_deadline_grows_with_the_soak() {
-    let draft = Draft { soak: Some(Span::from_secs(600)), ..Draft::default() };
+    let draft = PolicyDraft { soak: Some(Span::from_secs(600)), ..PolicyDraft::default() };
     assert_eq!(Policy::new(draft).unwrap().deadline, Span::from_secs(720));
 }
 
@@ -30,18 +30,25 @@ fn the_default_deadline_grows_with_the_soak() {
 fn a_contradiction_is_refused_with_its_field() {
     let soak = Some(Span::from_secs(30));
     let cases = [
-        (Draft { soak, deadline: soak, ..Draft::default() }, "deadline: 30s does not exceed the soak of 30s"),
-        (Draft { retries: Some(101), ..Draft::default() }, "retries: 101 is over 100"),
         (
-            Draft { success: "90%".parse().ok(), failures: "11%".parse().ok(), ..Draft::default() },
+            PolicyDraft { soak, deadline: soak, ..PolicyDraft::default() },
+            "deadline: 30s does not exceed the soak of 30s",
+        ),
+        (PolicyDraft { retries: Some(101), ..PolicyDraft::default() }, "retries: 101 is over 100"),
+        (
+            PolicyDraft {
+                success: "90%".parse().ok(),
+                failures: "11%".parse().ok(),
+                ..PolicyDraft::default()
+            },
             "failures: success 90% leaves at most 10% to fail",
         ),
         (
-            Draft { success: Some(Percent::NONE), ..Draft::default() },
+            PolicyDraft { success: Some(Percent::NONE), ..PolicyDraft::default() },
             "success: a version that nobody must run cannot be good; use 1% or more",
         ),
         (
-            Draft { rollback: Some(Amount::Count(0)), ..Draft::default() },
+            PolicyDraft { rollback: Some(Amount::Count(0)), ..PolicyDraft::default() },
             "rollback: a rollback cannot hold; use 1 or more",
         ),
     ];
@@ -52,18 +59,19 @@ fn a_contradiction_is_refused_with_its_field() {
 
 #[test]
 fn a_batch_of_zero_holds_and_a_soak_of_zero_is_allowed() {
-    let draft = Draft { batch: Some(Amount::Count(0)), soak: Some(Span::ZERO), ..Draft::default() };
+    let draft =
+        PolicyDraft { batch: Some(Amount::Count(0)), soak: Some(Span::ZERO), ..PolicyDraft::default() };
     assert!(Policy::new(draft).is_ok());
 }
 
-fn stages(texts: &[&str]) -> Draft {
+fn stages(texts: &[&str]) -> PolicyDraft {
     let stages = texts.iter().map(|text| text.parse().unwrap()).collect();
-    Draft { stages: Some(stages), ..Draft::default() }
+    PolicyDraft { stages: Some(stages), ..PolicyDraft::default() }
 }
 
-fn windows(texts: &[&str]) -> Draft {
+fn windows(texts: &[&str]) -> PolicyDraft {
     let windows = texts.iter().map(|text| text.parse().unwrap()).collect();
-    Draft { windows: Some(windows), ..Draft::default() }
+    PolicyDraft { windows: Some(windows), ..PolicyDraft::default() }
 }
 
 #[test]
@@ -93,11 +101,11 @@ fn windows_that_never_meet_are_refused() {
 
 #[test]
 fn times_and_limits_that_nothing_could_meet_are_refused() {
-    let progress = Draft { progress: Some(Span::from_secs(60)), ..Draft::default() };
+    let progress = PolicyDraft { progress: Some(Span::from_secs(60)), ..PolicyDraft::default() };
     assert!(refused(progress).contains("progress: 1m does not exceed the soak of 1m"));
-    let nothing = Draft { max_unavailable: Some(Amount::Count(0)), ..Draft::default() };
+    let nothing = PolicyDraft { max_unavailable: Some(Amount::Count(0)), ..PolicyDraft::default() };
     assert!(refused(nothing).contains("max_unavailable: nothing could ever change"));
-    let settle = Draft { settle: "400d".parse().ok(), ..Draft::default() };
+    let settle = PolicyDraft { settle: "400d".parse().ok(), ..PolicyDraft::default() };
     assert!(refused(settle).contains("settle: 400d is over a year"));
 }
 
@@ -105,7 +113,7 @@ fn times_and_limits_that_nothing_could_meet_are_refused() {
 fn hooks_that_cannot_be_asked_are_refused() {
     let hooked = |hook: hook::Hook| {
         let hooks = Hooks { selection: Some(hook), ..Hooks::NONE };
-        Draft { hooks: Some(hooks), ..Draft::default() }
+        PolicyDraft { hooks: Some(hooks), ..PolicyDraft::default() }
     };
     let at = |url: &str| hook::Hook::at(url.to_string());
     assert!(Policy::new(hooked(at("https://chooser:8080/select"))).is_ok());
@@ -122,13 +130,13 @@ fn lines_read_and_write_the_same_text() {
         assert_eq!(text.parse::<Domain>().unwrap().to_string(), text);
     }
     for text in ["name", "label:rack", "shuffle:42"] {
-        assert_eq!(text.parse::<Order>().unwrap().to_string(), text);
+        assert_eq!(text.parse::<TargetOrder>().unwrap().to_string(), text);
     }
     for text in ["db", "2 of db"] {
-        assert_eq!(text.parse::<Need>().unwrap().to_string(), text);
+        assert_eq!(text.parse::<ServiceNeed>().unwrap().to_string(), text);
     }
-    assert_eq!("25% approve".parse::<Stage>().unwrap().to_string(), "25% approve");
-    assert!("0 of db".parse::<Need>().is_err() && "x of db".parse::<Need>().is_err());
-    assert!("0%".parse::<Stage>().is_err() && "zone:a,a".parse::<Domain>().is_err());
-    assert!("shuffle:x".parse::<Order>().is_err() && "label:".parse::<Order>().is_err());
+    assert_eq!("25% approve".parse::<PolicyStage>().unwrap().to_string(), "25% approve");
+    assert!("0 of db".parse::<ServiceNeed>().is_err() && "x of db".parse::<ServiceNeed>().is_err());
+    assert!("0%".parse::<PolicyStage>().is_err() && "zone:a,a".parse::<Domain>().is_err());
+    assert!("shuffle:x".parse::<TargetOrder>().is_err() && "label:".parse::<TargetOrder>().is_err());
 }

@@ -2,18 +2,18 @@
 
 use core::fmt::{self, Display, Formatter};
 
-use super::{Heading, Pause, State, Wait};
+use super::{Direction, RolloutPause, RolloutState, RolloutWait};
 use crate::words::time::Timestamp;
 
-impl Display for State {
+impl Display for RolloutState {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Running => f.write_str("running"),
+            Self::InProgress => f.write_str("in progress"),
             Self::Waiting(wait) => write!(f, "waiting: {wait}"),
             Self::Paused(pause) => write!(f, "paused {pause}"),
             Self::RollingBack => f.write_str("rolling back"),
             Self::Succeeded => f.write_str("succeeded"),
-            Self::SucceededPartly { failed } => write!(f, "succeeded partly: {failed} failed"),
+            Self::PartiallySucceeded { failed } => write!(f, "partially succeeded: {failed} failed"),
             Self::RolledBack => f.write_str("rolled back"),
             Self::RollbackFailed { failed } => write!(f, "rollback failed: {failed} failed on the way back"),
             Self::Aborted { by, why } => {
@@ -25,7 +25,7 @@ impl Display for State {
     }
 }
 
-impl Display for Wait {
+impl Display for RolloutWait {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoTargets => f.write_str("no targets match"),
@@ -37,12 +37,12 @@ impl Display for Wait {
             Self::Frozen { freeze, by, why, until } => {
                 write!(f, "frozen by {freeze}")?;
                 match until {
-                    Some(until) => write!(f, " until {}, ", Date(*until))?,
+                    Some(until) => write!(f, " until {}, ", CivilTime(*until))?,
                     None => f.write_str(", ")?,
                 }
                 said(f, by.as_str(), why)
             }
-            Self::Window { opens } => write!(f, "no window is open before {}", Date(*opens)),
+            Self::Window { opens } => write!(f, "no window is open before {}", CivilTime(*opens)),
             Self::Shut { .. } => f.write_str("the targets that are left are frozen or outside their window"),
             Self::Approval { stage } => write!(f, "stage {stage} needs a person's approval"),
             Self::Need { need } => write!(f, "{need} has to be functional"),
@@ -58,7 +58,7 @@ impl Display for Wait {
     }
 }
 
-impl Display for Pause {
+impl Display for RolloutPause {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Person { by, why } => said(f, by.as_str(), why),
@@ -84,12 +84,12 @@ impl Display for Pause {
     }
 }
 
-impl Display for Heading {
+impl Display for Direction {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forward => f.write_str("forward"),
-            Self::BackFromBad => f.write_str("back, the version is bad"),
-            Self::BackByUndo { by, why } => {
+            Self::RollbackFromBad => f.write_str("back, the version is bad"),
+            Self::RollbackByUndo { by, why } => {
                 f.write_str("back, undone ")?;
                 said(f, by.as_str(), why)
             }
@@ -98,9 +98,9 @@ impl Display for Heading {
 }
 
 /// A point in time for a person: date and time in UTC.
-struct Date(Timestamp);
+struct CivilTime(Timestamp);
 
-impl Display for Date {
+impl Display for CivilTime {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let millis = i64::try_from(self.0.as_millis()).unwrap_or(i64::MAX);
         match jiff::Timestamp::from_millisecond(millis) {

@@ -1,21 +1,20 @@
 //! The frame: what a target's place depends on beside the target itself. When it changes, every target is placed anew.
 
-use super::lane::Lane;
-use super::member::{is_broken, is_well};
-use super::rank::Line;
+use super::phase::TargetPhase;
+use super::rank::TargetOrdering;
 use crate::records::entity::Entity;
-use crate::records::progress::{Course, Progress};
-use crate::records::rollout::{Judgement, Rollout};
-use crate::records::target::{Outcome, Purpose, TargetState};
-use crate::rollout::sighting::{Contact, Sighting};
+use crate::records::progress::{Progress, RolloutActivity};
+use crate::records::rollout::{Rollout, VersionJudgement};
+use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
+use crate::rollout::observation::{Observation, PresenceState, is_broken, is_well};
 use crate::words::counter::RolloutNumber;
 use crate::words::time::Span;
 use crate::words::version::Version;
 
 /// What a target's place depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Frame {
-    pub(crate) stage: Stage,
+pub(crate) struct BoardFrame {
+    pub(crate) stage: BoardMode,
     /// The rollout under way, or the newest.
     pub(crate) rollout: RolloutNumber,
     /// The version that a rollout under way moves targets to.
@@ -28,37 +27,40 @@ pub(crate) struct Frame {
     /// Whether a monitoring hook has to say that a target does well.
     pub(crate) monitored: bool,
     /// The line in which targets take their turn.
-    pub(crate) line: Line,
+    pub(crate) line: TargetOrdering,
 }
 
 /// Which rules hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum BoardMode {
     /// No rollout; members belong on last known good.
     Settled,
     /// No rollout; targets were left as they are.
-    Left,
+    Abandoned,
     /// A rollout goes forward and its version is not good yet.
     Judging,
     /// A rollout goes forward and its version is good.
     Finishing,
     /// A rollout takes its targets back.
-    Back,
+    RollingBack,
 }
 
-impl Frame {
+impl BoardFrame {
     /// The frame that these records make. A rollout that is over, or missing, frames nothing: the decider mends that
     /// before it hands anything out.
     pub(crate) fn of(entity: &Entity, progress: &Progress, rollout: Option<&Rollout>) -> Self {
         let rollout =
             rollout.filter(|rollout| progress.active() == Some(rollout.number) && !rollout.is_over());
-        let stage = match (progress.course, rollout) {
-            (Course::Settled, _) => Stage::Settled,
-            (Course::Left, _) | (Course::Forward(_) | Course::Back(_), None) => Stage::Left,
-            (Course::Back(_), Some(_)) => Stage::Back,
-            (Course::Forward(_), Some(rollout)) => match rollout.judgement {
-                Judgement::Good { .. } => Stage::Finishing,
-                Judgement::Open | Judgement::Bad { .. } => Stage::Judging,
+        let stage = match (progress.activity, rollout) {
+            (RolloutActivity::Settled, _) => BoardMode::Settled,
+            (RolloutActivity::Abandoned, _)
+            | (RolloutActivity::RollingForward(_) | RolloutActivity::RollingBack(_), None) => {
+                BoardMode::Abandoned
+            }
+            (RolloutActivity::RollingBack(_), Some(_)) => BoardMode::RollingBack,
+            (RolloutActivity::RollingForward(_), Some(rollout)) => match rollout.judgement {
+                VersionJudgement::Good { .. } => BoardMode::Finishing,
+                VersionJudgement::Open | VersionJudgement::Bad { .. } => BoardMode::Judging,
             },
         };
         Self {
@@ -70,134 +72,157 @@ impl Frame {
             fail_fast: entity.policy.fail_fast,
             retries: entity.policy.retries,
             monitored: entity.policy.hooks.monitoring.is_some(),
-            line: Line::of(&entity.policy),
+            line: TargetOrdering::of(&entity.policy),
         }
     }
 
     /// The lane of a target.
-    pub(crate) fn lane(&self, sighting: Option<&Sighting>, state: Option<&TargetState>) -> Lane {
-        match (sighting, self.stage, &self.rolling) {
+    pub(crate) fn phase(
+        &self,
+        observation: Option<&Observation>,
+        state: Option<&TargetState>,
+    ) -> TargetPhase {
+        match (observation, self.stage, &self.rolling) {
             (None, _, _) => self.lane_of_former(state),
-            (Some(sighting), Stage::Judging | Stage::Finishing, Some(rolling)) => {
-                self.lane_forward(rolling, sighting, state)
+            (Some(observation), BoardMode::Judging | BoardMode::Finishing, Some(rolling)) => {
+                self.lane_forward(rolling, observation, state)
             }
-            (Some(sighting), Stage::Back, _) => self.lane_back(sighting, state),
-            (Some(sighting), Stage::Settled, _) => self.lane_settled(sighting, state),
-            (Some(sighting), Stage::Left | Stage::Judging | Stage::Finishing, _) => {
-                self.lane_left(sighting, state)
+            (Some(observation), BoardMode::RollingBack, _) => self.lane_back(observation, state),
+            (Some(observation), BoardMode::Settled, _) => self.lane_settled(observation, state),
+            (Some(observation), BoardMode::Abandoned | BoardMode::Judging | BoardMode::Finishing, _) => {
+                self.lane_left(observation, state)
             }
         }
     }
 
-    fn lane_of_former(&self, state: Option<&TargetState>) -> Lane {
+    fn lane_of_former(&self, state: Option<&TargetState>) -> TargetPhase {
         let counted = |state: &TargetState| {
-            matches!(state.outcome, Outcome::Failed { .. }) && self.is_turn_of_this(state)
+            matches!(state.outcome, AssignmentOutcome::Failed { .. }) && self.is_turn_of_this(state)
         };
         match self.stage {
-            Stage::Judging | Stage::Finishing if state.is_some_and(counted) => Lane::Departed,
-            Stage::Judging | Stage::Finishing | Stage::Settled | Stage::Left | Stage::Back => Lane::Gone,
+            BoardMode::Judging | BoardMode::Finishing if state.is_some_and(counted) => TargetPhase::Departed,
+            BoardMode::Judging
+            | BoardMode::Finishing
+            | BoardMode::Settled
+            | BoardMode::Abandoned
+            | BoardMode::RollingBack => TargetPhase::Gone,
         }
     }
 
-    fn lane_forward(&self, rolling: &Version, sighting: &Sighting, state: Option<&TargetState>) -> Lane {
-        let Some(state) = state else { return self.lane_before_turn(rolling, sighting, true) };
+    fn lane_forward(
+        &self,
+        rolling: &Version,
+        observation: &Observation,
+        state: Option<&TargetState>,
+    ) -> TargetPhase {
+        let Some(state) = state else { return self.lane_before_turn(rolling, observation, true) };
         if self.is_turn_of_this(state) {
             return match &state.outcome {
-                Outcome::InFlight => flight(sighting),
-                Outcome::Succeeded { .. } if state.purpose == Purpose::Adopted => Lane::Adopted,
-                Outcome::Succeeded { .. } => Lane::Succeeded,
-                Outcome::Failed { .. } => Lane::Failed,
-                Outcome::Unreachable { .. } if sighting.contact == Contact::Up => {
-                    self.lane_before_turn(rolling, sighting, false)
+                AssignmentOutcome::InFlight => flight(observation),
+                AssignmentOutcome::Succeeded { .. } if state.purpose == AssignmentPurpose::Adopted => {
+                    TargetPhase::Adopted
                 }
-                Outcome::Unreachable { .. } => Lane::Lost,
+                AssignmentOutcome::Succeeded { .. } => TargetPhase::Succeeded,
+                AssignmentOutcome::Failed { .. } => TargetPhase::Failed,
+                AssignmentOutcome::Unreachable { .. } if observation.contact == PresenceState::Up => {
+                    self.lane_before_turn(rolling, observation, false)
+                }
+                AssignmentOutcome::Unreachable { .. } => TargetPhase::Lost,
             };
         }
         if !state.is_in_flight() {
-            return self.lane_before_turn(rolling, sighting, false);
+            return self.lane_before_turn(rolling, observation, false);
         }
         if state.version == *rolling {
-            return Lane::Carried;
+            return TargetPhase::CarriedOver;
         }
         let free = match state.purpose {
-            Purpose::Turn | Purpose::Adopted => Lane::Passing,
-            Purpose::Rollback | Purpose::KnownGood => Lane::Settling,
+            AssignmentPurpose::Update | AssignmentPurpose::Adopted => TargetPhase::Passing,
+            AssignmentPurpose::Rollback | AssignmentPurpose::KnownGood => TargetPhase::Settling,
         };
-        tellable(sighting, free)
+        tellable(observation, free)
     }
 
-    fn lane_before_turn(&self, rolling: &Version, sighting: &Sighting, joined: bool) -> Lane {
-        if is_well(sighting, rolling) {
-            Lane::Adopting
+    fn lane_before_turn(&self, rolling: &Version, observation: &Observation, joined: bool) -> TargetPhase {
+        if is_well(observation, rolling) {
+            TargetPhase::Adopting
         } else if joined && self.good.as_ref().is_some_and(|good| good != rolling) {
-            tellable(sighting, Lane::Newcomer)
+            tellable(observation, TargetPhase::Newcomer)
         } else {
-            tellable(sighting, if is_broken(sighting) { Lane::Sick } else { Lane::Ready })
+            tellable(
+                observation,
+                if is_broken(observation) { TargetPhase::Unhealthy } else { TargetPhase::Ready },
+            )
         }
     }
 
-    fn lane_back(&self, sighting: &Sighting, state: Option<&TargetState>) -> Lane {
+    fn lane_back(&self, observation: &Observation, state: Option<&TargetState>) -> TargetPhase {
         let (Some(state), Some(good)) = (state, &self.good) else {
-            return self.lane_left(sighting, state);
+            return self.lane_left(observation, state);
         };
         if state.version != *good {
-            return match sighting.contact {
-                Contact::Unreachable | Contact::Never => Lane::MovedAway,
-                Contact::Up | Contact::Suspect if state.is_in_flight() => Lane::MovedFlight,
-                Contact::Up | Contact::Suspect => Lane::Moved,
+            return match observation.contact {
+                PresenceState::Unreachable | PresenceState::Never => TargetPhase::MovedSilent,
+                PresenceState::Up | PresenceState::Suspect if state.is_in_flight() => {
+                    TargetPhase::MovedFlight
+                }
+                PresenceState::Up | PresenceState::Suspect => TargetPhase::Moved,
             };
         }
-        let returned = state.rollout == self.rollout && state.purpose == Purpose::Rollback;
+        let returned = state.rollout == self.rollout && state.purpose == AssignmentPurpose::Rollback;
         match &state.outcome {
-            Outcome::Unreachable { .. } if sighting.contact == Contact::Up => {
-                tellable(sighting, Lane::Newcomer)
+            AssignmentOutcome::Unreachable { .. } if observation.contact == PresenceState::Up => {
+                tellable(observation, TargetPhase::Newcomer)
             }
-            Outcome::InFlight if returned => flight(sighting),
-            Outcome::Succeeded { .. } if returned => Lane::Succeeded,
-            Outcome::Failed { .. } if returned => Lane::Failed,
-            Outcome::Unreachable { .. } if returned => Lane::Lost,
-            Outcome::InFlight => Lane::Settling,
-            Outcome::Succeeded { .. } | Outcome::Failed { .. } | Outcome::Unreachable { .. } => Lane::Rest,
+            AssignmentOutcome::InFlight if returned => flight(observation),
+            AssignmentOutcome::Succeeded { .. } if returned => TargetPhase::Succeeded,
+            AssignmentOutcome::Failed { .. } if returned => TargetPhase::Failed,
+            AssignmentOutcome::Unreachable { .. } if returned => TargetPhase::Lost,
+            AssignmentOutcome::InFlight => TargetPhase::Settling,
+            AssignmentOutcome::Succeeded { .. }
+            | AssignmentOutcome::Failed { .. }
+            | AssignmentOutcome::Unreachable { .. } => TargetPhase::Rest,
         }
     }
 
-    fn lane_settled(&self, sighting: &Sighting, state: Option<&TargetState>) -> Lane {
+    fn lane_settled(&self, observation: &Observation, state: Option<&TargetState>) -> TargetPhase {
         let (Some(state), Some(good)) = (state, &self.good) else {
-            return self.lane_left(sighting, state);
+            return self.lane_left(observation, state);
         };
-        let silent = matches!(state.outcome, Outcome::Unreachable { .. });
+        let silent = matches!(state.outcome, AssignmentOutcome::Unreachable { .. });
         if state.is_in_flight() {
-            Lane::Settling
+            TargetPhase::Settling
         } else if silent || state.version != *good {
-            tellable(sighting, Lane::Newcomer)
+            tellable(observation, TargetPhase::Newcomer)
         } else {
-            Lane::Rest
+            TargetPhase::Rest
         }
     }
 
-    fn lane_left(&self, sighting: &Sighting, state: Option<&TargetState>) -> Lane {
+    fn lane_left(&self, observation: &Observation, state: Option<&TargetState>) -> TargetPhase {
         match state {
-            None if self.good.is_some() => tellable(sighting, Lane::Newcomer),
-            Some(state) if state.is_in_flight() => Lane::Settling,
-            None | Some(_) => Lane::Rest,
+            None if self.good.is_some() => tellable(observation, TargetPhase::Newcomer),
+            Some(state) if state.is_in_flight() => TargetPhase::Settling,
+            None | Some(_) => TargetPhase::Rest,
         }
     }
 
     fn is_turn_of_this(&self, state: &TargetState) -> bool {
-        state.rollout == self.rollout && matches!(state.purpose, Purpose::Turn | Purpose::Adopted)
+        state.rollout == self.rollout
+            && matches!(state.purpose, AssignmentPurpose::Update | AssignmentPurpose::Adopted)
     }
 }
 
-const fn flight(sighting: &Sighting) -> Lane {
-    if sighting.held.is_some() { Lane::HeldFlight } else { Lane::InFlight }
+const fn flight(observation: &Observation) -> TargetPhase {
+    if observation.held.is_some() { TargetPhase::HeldFlight } else { TargetPhase::InFlight }
 }
 
 /// The lane of a target that can be told, or the one that says why it cannot.
-const fn tellable(sighting: &Sighting, free: Lane) -> Lane {
-    match sighting.contact {
-        Contact::Unreachable | Contact::Never => Lane::Away,
-        Contact::Up | Contact::Suspect if sighting.held.is_some() => Lane::Held,
-        Contact::Up => free,
-        Contact::Suspect => Lane::Quiet,
+const fn tellable(observation: &Observation, free: TargetPhase) -> TargetPhase {
+    match observation.contact {
+        PresenceState::Unreachable | PresenceState::Never => TargetPhase::Silent,
+        PresenceState::Up | PresenceState::Suspect if observation.held.is_some() => TargetPhase::Held,
+        PresenceState::Up => free,
+        PresenceState::Suspect => TargetPhase::Quiet,
     }
 }

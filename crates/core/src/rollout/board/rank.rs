@@ -5,31 +5,31 @@ use alloc::sync::Arc;
 use core::cmp::Ordering;
 
 use crate::records::policy::Policy;
-use crate::records::policy::line::{Domain, Order};
+use crate::records::policy::ordering::{Domain, TargetOrder};
 use crate::words::label::Labels;
 use crate::words::name::TargetName;
 
 /// The line a policy makes; one by name alone needs no ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Line {
+pub(crate) struct TargetOrdering {
     domain: Option<Domain>,
-    order: Order,
+    order: TargetOrder,
 }
 
 /// A domain's place: those named in the policy first, then the others by value, those without the label last.
-pub(crate) type DomainPlace = (u32, Arc<str>);
+pub(crate) type DomainRank = (u32, Arc<str>);
 
 /// Where a target stands before its name is looked at: its domain, then its place in the policy's order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
-    pub(crate) domain: DomainPlace,
+    pub(crate) domain: DomainRank,
     order: (u64, Arc<str>),
 }
 
 /// A place in line: the rank, then the name. In one tree all targets have a rank or none has.
-pub(crate) type Spot<'a> = (Option<&'a Rank>, &'a TargetName);
+pub(crate) type OrderKeyRef<'a> = (Option<&'a Rank>, &'a TargetName);
 
-impl Line {
+impl TargetOrdering {
     /// The line of a policy.
     pub(crate) fn of(policy: &Policy) -> Self {
         Self { domain: policy.domain.clone(), order: policy.order.clone() }
@@ -37,7 +37,7 @@ impl Line {
 
     /// Whether it goes by name alone.
     pub(crate) fn is_by_name(&self) -> bool {
-        self.domain.is_none() && self.order == Order::Name
+        self.domain.is_none() && self.order == TargetOrder::Name
     }
 
     /// A target's rank in it; none when the line goes by name alone.
@@ -58,16 +58,16 @@ impl Line {
             },
         };
         let order = match &self.order {
-            Order::Name => (0, Arc::default()),
-            Order::Label(key) => value(key).map_or((1, Arc::default()), |value| (0, value)),
-            Order::Shuffle(seed) => (shuffled(*seed, name), Arc::default()),
+            TargetOrder::Name => (0, Arc::default()),
+            TargetOrder::Label(key) => value(key).map_or((1, Arc::default()), |value| (0, value)),
+            TargetOrder::Shuffle(seed) => (shuffled(*seed, name), Arc::default()),
         };
         Some(Arc::new(Rank { domain, order }))
     }
 }
 
 /// On which side of a domain a rank is.
-pub(crate) fn side(rank: Option<&Rank>, domain: &DomainPlace) -> Ordering {
+pub(crate) fn side(rank: Option<&Rank>, domain: &DomainRank) -> Ordering {
     rank.map_or(Ordering::Equal, |rank| rank.domain.cmp(domain))
 }
 
@@ -81,3 +81,6 @@ fn shuffled(seed: u64, name: &TargetName) -> u64 {
     let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)
 }
+
+/// A place in line, as changes name it.
+pub(crate) type OwnedOrderKey = (Option<Arc<Rank>>, TargetName);

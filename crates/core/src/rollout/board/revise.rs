@@ -4,17 +4,17 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::tree::Place;
-use super::{Board, Target};
+use super::{Board, BoardTarget};
 use crate::records::target::TargetState;
-use crate::rollout::sighting::Sighting;
+use crate::rollout::board::rank::OwnedOrderKey;
+use crate::rollout::observation::Observation;
 use crate::words::name::TargetName;
 
 /// What changes of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Revision {
+pub(crate) enum TargetUpdate {
     /// What is seen of it.
-    Sighting(Sighting),
+    Sighting(Observation),
     /// What it was told.
     State(TargetState),
 }
@@ -25,22 +25,22 @@ impl Board {
     pub(crate) fn revise<T>(
         &mut self,
         changes: impl Iterator<Item = (TargetName, T)>,
-        mut revision: impl FnMut(T, Target<'_>) -> Option<Revision>,
+        mut revision: impl FnMut(T, BoardTarget<'_>) -> Option<TargetUpdate>,
     ) {
         let ranks = &self.ranks;
         let mut placed = changes.map(|(name, with)| ((ranks.get(&name).cloned(), name), with));
-        let in_line: Box<dyn Iterator<Item = (Place, T)> + '_> = if ranks.is_empty() {
+        let in_line: Box<dyn Iterator<Item = (OwnedOrderKey, T)> + '_> = if ranks.is_empty() {
             Box::new(placed.by_ref())
         } else {
-            let mut placed: Vec<(Place, T)> = placed.collect();
+            let mut placed: Vec<(OwnedOrderKey, T)> = placed.collect();
             placed.sort_by(|(a, _), (b, _)| a.cmp(b));
             Box::new(placed.into_iter())
         };
         let frame = &self.frame;
         self.tree.change_some(in_line, |member, with| {
-            match revision(with, Target::from(&*member)) {
-                Some(Revision::Sighting(sighting)) => member.sighting = Some(sighting),
-                Some(Revision::State(state)) => member.state = Some(state),
+            match revision(with, BoardTarget::from(&*member)) {
+                Some(TargetUpdate::Sighting(observation)) => member.observation = Some(observation),
+                Some(TargetUpdate::State(state)) => member.state = Some(state),
                 None => return,
             }
             member.replace(frame);
@@ -51,25 +51,25 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::node::Contact;
+    use crate::records::node::PresenceState;
     use crate::records::policy::Policy;
-    use crate::rollout::rehearsal::chance::Chance;
-    use crate::rollout::rehearsal::fleet::Fleet;
+    use crate::trial::simulation::fleet::SimulatedFleet;
+    use crate::trial::simulation::random::RandomStream;
     use crate::words::label::Labels;
     use crate::words::time::Timestamp;
 
     fn board(targets: u32) -> Board {
         let (entity, by) = ("web".parse().unwrap(), "test".parse().unwrap());
         let (good, wanted) = ("v1".parse().unwrap(), "v2".parse().unwrap());
-        let fleet = Fleet { entity, by, good, wanted, at: Timestamp::EPOCH };
-        let name = |n| (alloc::format!("node-{n:06}").parse().unwrap(), Contact::Up, Labels::default());
+        let fleet = SimulatedFleet { entity, by, good, wanted, at: Timestamp::EPOCH };
+        let name = |n| (alloc::format!("node-{n:06}").parse().unwrap(), PresenceState::Up, Labels::default());
         fleet.board(&Policy::default(), (0..targets).map(name))
     }
 
     #[test]
     fn many_at_once_bring_what_one_after_the_other_would() {
         for seed in 0..60 {
-            let mut chance = Chance::of(seed);
+            let mut chance = RandomStream::of(seed);
             let (targets, every) = (1 + chance.below(3_000), 1 + chance.below(40));
             let whole = board(u32::try_from(targets).unwrap());
             let mut changes: Vec<(TargetName, bool)> = Vec::new();
@@ -80,17 +80,18 @@ mod tests {
             // Names that are not there, before, between and after the others.
             changes.extend(["a", "node-000001x", "z"].map(|name| (name.parse().unwrap(), true)));
             changes.sort();
-            let change = |lost: bool, target: Target<'_>| {
+            let change = |lost: bool, target: BoardTarget<'_>| {
                 let state = TargetState { assigned_at: Timestamp::from_millis(7), ..target.state?.clone() };
-                let sighting = Sighting { contact: Contact::Unreachable, ..target.sighting?.clone() };
-                Some(if lost { Revision::Sighting(sighting) } else { Revision::State(state) })
+                let observation =
+                    Observation { contact: PresenceState::Unreachable, ..target.observation?.clone() };
+                Some(if lost { TargetUpdate::Sighting(observation) } else { TargetUpdate::State(state) })
             };
             let (mut one, mut many) = (whole.clone(), whole.clone());
             many.revise(changes.clone().into_iter(), change);
             for (name, lost) in &changes {
                 match one.target(name).and_then(|target| change(*lost, target)) {
-                    Some(Revision::Sighting(sighting)) => one.fold_sighting(name, Some(sighting)),
-                    Some(Revision::State(state)) => one.fold_state(name, Some(state)),
+                    Some(TargetUpdate::Sighting(observation)) => one.fold_sighting(name, Some(observation)),
+                    Some(TargetUpdate::State(state)) => one.fold_state(name, Some(state)),
                     None => {}
                 }
             }

@@ -5,18 +5,16 @@
 //! 1.9 s to build for a million targets, this tree with all lanes and clocks 0.16 s; a full pass may take one second.
 
 mod revise;
-mod walk;
+pub(crate) mod walk;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::member::Member;
-use super::rank::{Rank, Spot};
-use super::tally::{self, NEVER, Tally};
+use super::member::BoardMember;
+use super::rank::{OrderKeyRef, Rank};
+use super::tally::{self, NEVER, PhaseTally};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
-pub(crate) use revise::Place;
-pub(crate) use walk::Wanted;
 
 /// Most entries of a leaf and branches of a node. A change copies one leaf: fewer make it cheaper, more make the tree
 /// smaller. 32 was the best of 16 to 256 for a change at 100,000 targets.
@@ -24,103 +22,103 @@ const WIDTH: usize = 32;
 
 /// Targets in line.
 #[derive(Debug, Clone)]
-pub(crate) struct Tree {
-    root: Arc<Node>,
-    tally: Tally,
+pub(crate) struct TargetTree {
+    root: Arc<TreeNode>,
+    tally: PhaseTally,
 }
 
 #[derive(Debug, Clone)]
-enum Node {
-    Leaf(Vec<Member>),
+enum TreeNode {
+    Leaf(Vec<BoardMember>),
     Inner(Vec<Branch>),
 }
 
 #[derive(Debug, Clone)]
 struct Branch {
-    first: Key,
-    tally: Tally,
-    node: Arc<Node>,
+    first: OrderKey,
+    tally: PhaseTally,
+    node: Arc<TreeNode>,
 }
 
 /// What putting a target in did to a node.
-struct Put {
+struct Insertion {
     /// The place of the one it took the name of.
-    old: Option<tally::Place>,
+    old: Option<tally::TargetPosition>,
     /// The right half, if the node became too wide.
-    right: Option<Node>,
+    right: Option<TreeNode>,
 }
 
 /// A place in line, kept.
 #[derive(Debug, Clone)]
-struct Key {
+struct OrderKey {
     rank: Option<Arc<Rank>>,
     name: TargetName,
 }
 
-impl Key {
-    fn spot(&self) -> Spot<'_> {
+impl OrderKey {
+    fn spot(&self) -> OrderKeyRef<'_> {
         (self.rank.as_deref(), &self.name)
     }
 }
 
-impl Tree {
+impl TargetTree {
     /// Targets that come in line, each once.
-    pub(crate) fn from_sorted(members: impl Iterator<Item = Member>) -> Self {
+    pub(crate) fn from_sorted(members: impl Iterator<Item = BoardMember>) -> Self {
         let mut level: Vec<Branch> = Vec::new();
         let mut leaf = Vec::with_capacity(WIDTH);
         for member in members {
             if leaf.len() == WIDTH {
-                level.extend(Branch::over(Node::Leaf(core::mem::replace(
+                level.extend(Branch::over(TreeNode::Leaf(core::mem::replace(
                     &mut leaf,
                     Vec::with_capacity(WIDTH),
                 ))));
             }
             leaf.push(member);
         }
-        level.extend(Branch::over(Node::Leaf(leaf)));
+        level.extend(Branch::over(TreeNode::Leaf(leaf)));
         while level.len() > 1 {
             let mut above = Vec::with_capacity(level.len() / WIDTH + 1);
             let mut rest = level.into_iter();
             loop {
                 let group: Vec<Branch> = rest.by_ref().take(WIDTH).collect();
-                let Some(branch) = Branch::over(Node::Inner(group)) else { break };
+                let Some(branch) = Branch::over(TreeNode::Inner(group)) else { break };
                 above.push(branch);
             }
             level = above;
         }
         match level.pop() {
             Some(Branch { tally, node, .. }) => Self { root: node, tally },
-            None => Self { root: Arc::new(Node::Leaf(Vec::new())), tally: Tally::EMPTY },
+            None => Self { root: Arc::new(TreeNode::Leaf(Vec::new())), tally: PhaseTally::EMPTY },
         }
     }
 
     /// The tally of all targets.
-    pub(crate) const fn tally(&self) -> &Tally {
+    pub(crate) const fn tally(&self) -> &PhaseTally {
         &self.tally
     }
 
     /// The target at this place.
-    pub(crate) fn get(&self, spot: Spot<'_>) -> Option<&Member> {
+    pub(crate) fn get(&self, spot: OrderKeyRef<'_>) -> Option<&BoardMember> {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(members) => return members.get(find(members, spot).ok()?),
-                Node::Inner(branches) => node = &branches.get(branch_for(branches, spot))?.node,
+                TreeNode::Leaf(members) => return members.get(find(members, spot).ok()?),
+                TreeNode::Inner(branches) => node = &branches.get(branch_for(branches, spot))?.node,
             }
         }
     }
 
     /// Puts a target in its place, over a former one at the same.
-    pub(crate) fn put(&mut self, member: Member) {
+    pub(crate) fn put(&mut self, member: BoardMember) {
         let new = member.place;
-        let Put { old, right } = Arc::make_mut(&mut self.root).put(member);
+        let Insertion { old, right } = Arc::make_mut(&mut self.root).put(member);
         let stale = self.tally.exchange(old.as_ref(), &new);
         if let Some(right) = right {
-            let left = core::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())));
+            let left = core::mem::replace(&mut self.root, Arc::new(TreeNode::Leaf(Vec::new())));
             let mut branches = Vec::with_capacity(WIDTH);
             branches.extend(Branch::above(left));
             branches.extend(Branch::over(right));
-            self.root = Arc::new(Node::Inner(branches));
+            self.root = Arc::new(TreeNode::Inner(branches));
         }
         if stale {
             (self.tally.due, self.tally.clock_from) = self.root.earliest();
@@ -128,43 +126,43 @@ impl Tree {
     }
 
     /// Takes a target away.
-    pub(crate) fn remove(&mut self, spot: Spot<'_>) {
+    pub(crate) fn remove(&mut self, spot: OrderKeyRef<'_>) {
         if self.get(spot).is_some() {
             Arc::make_mut(&mut self.root).remove(spot);
             if self.root.first().is_none() {
-                self.root = Arc::new(Node::Leaf(Vec::new()));
+                self.root = Arc::new(TreeNode::Leaf(Vec::new()));
             }
             self.tally = self.root.count();
         }
     }
 
     /// Changes every target.
-    pub(crate) fn change_all(&mut self, mut change: impl FnMut(&mut Member)) {
+    pub(crate) fn change_all(&mut self, mut change: impl FnMut(&mut BoardMember)) {
         Arc::make_mut(&mut self.root).change_all(&mut change);
         self.tally = self.root.count();
     }
 }
 
 impl Branch {
-    fn over(node: Node) -> Option<Self> {
+    fn over(node: TreeNode) -> Option<Self> {
         Self::above(Arc::new(node))
     }
 
-    fn above(node: Arc<Node>) -> Option<Self> {
+    fn above(node: Arc<TreeNode>) -> Option<Self> {
         Some(Self { first: node.first()?.key(), tally: node.count(), node })
     }
 }
 
-impl Node {
-    fn first(&self) -> Option<&Member> {
+impl TreeNode {
+    fn first(&self) -> Option<&BoardMember> {
         match self {
             Self::Leaf(members) => members.first(),
             Self::Inner(branches) => branches.first()?.node.first(),
         }
     }
 
-    fn count(&self) -> Tally {
-        let mut tally = Tally::EMPTY;
+    fn count(&self) -> PhaseTally {
+        let mut tally = PhaseTally::EMPTY;
         match self {
             Self::Leaf(members) => members.iter().for_each(|member| tally.add(&member.place)),
             Self::Inner(branches) => branches.iter().for_each(|branch| tally.join(&branch.tally)),
@@ -187,34 +185,36 @@ impl Node {
         }
     }
 
-    fn put(&mut self, member: Member) -> Put {
+    fn put(&mut self, member: BoardMember) -> Insertion {
         match self {
             Self::Leaf(members) => match find(members, member.spot()) {
                 Ok(index) => {
                     let place = members.get_mut(index);
                     let old = place.map(|place| core::mem::replace(place, member).place);
-                    Put { old, right: None }
+                    Insertion { old, right: None }
                 }
                 Err(index) => {
                     members.insert(index, member);
                     let right = (members.len() > WIDTH).then(|| Self::Leaf(members.split_off(WIDTH / 2)));
-                    Put { old: None, right }
+                    Insertion { old: None, right }
                 }
             },
             Self::Inner(branches) => {
                 let index = branch_for(branches, member.spot());
-                let Some(branch) = branches.get_mut(index) else { return Put { old: None, right: None } };
+                let Some(branch) = branches.get_mut(index) else {
+                    return Insertion { old: None, right: None };
+                };
                 let (old, right) = branch.put(member);
                 if let Some(right) = right {
                     branches.insert(index + 1, right);
                 }
                 let right = (branches.len() > WIDTH).then(|| Self::Inner(branches.split_off(WIDTH / 2)));
-                Put { old, right }
+                Insertion { old, right }
             }
         }
     }
 
-    fn remove(&mut self, spot: Spot<'_>) {
+    fn remove(&mut self, spot: OrderKeyRef<'_>) {
         match self {
             Self::Leaf(members) => {
                 if let Ok(index) = find(members, spot) {
@@ -233,7 +233,7 @@ impl Node {
         }
     }
 
-    fn change_all(&mut self, change: &mut impl FnMut(&mut Member)) {
+    fn change_all(&mut self, change: &mut impl FnMut(&mut BoardMember)) {
         match self {
             Self::Leaf(members) => members.iter_mut().for_each(change),
             Self::Inner(branches) => {
@@ -248,9 +248,9 @@ impl Node {
 
 impl Branch {
     /// Puts a target in; gives back the place it had and the right half, if this one became too wide.
-    fn put(&mut self, member: Member) -> (Option<tally::Place>, Option<Self>) {
+    fn put(&mut self, member: BoardMember) -> (Option<tally::TargetPosition>, Option<Self>) {
         let new = member.place;
-        let Put { old, right } = Arc::make_mut(&mut self.node).put(member);
+        let Insertion { old, right } = Arc::make_mut(&mut self.node).put(member);
         let replaced = old.is_some() && right.is_none();
         if !replaced {
             self.refresh();
@@ -271,22 +271,22 @@ impl Branch {
     }
 }
 
-impl Member {
+impl BoardMember {
     /// Its place in line.
-    pub(crate) fn spot(&self) -> Spot<'_> {
+    pub(crate) fn spot(&self) -> OrderKeyRef<'_> {
         (self.rank.as_deref(), &self.name)
     }
 
-    fn key(&self) -> Key {
-        Key { rank: self.rank.clone(), name: self.name.clone() }
+    fn key(&self) -> OrderKey {
+        OrderKey { rank: self.rank.clone(), name: self.name.clone() }
     }
 }
 
-fn find(members: &[Member], spot: Spot<'_>) -> Result<usize, usize> {
+fn find(members: &[BoardMember], spot: OrderKeyRef<'_>) -> Result<usize, usize> {
     members.binary_search_by(|member| member.spot().cmp(&spot))
 }
 
 /// The branch in which a target is, or would be.
-fn branch_for(branches: &[Branch], spot: Spot<'_>) -> usize {
+fn branch_for(branches: &[Branch], spot: OrderKeyRef<'_>) -> usize {
     branches.partition_point(|branch| branch.first.spot() <= spot).saturating_sub(1)
 }

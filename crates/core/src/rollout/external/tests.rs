@@ -6,8 +6,8 @@ fn at(seconds: u64) -> Timestamp {
     Timestamp::EPOCH.plus(Span::from_secs(1_000 + seconds))
 }
 
-fn says(running: Option<&str>, error: Option<&str>) -> Report {
-    Report {
+fn says(running: Option<&str>, error: Option<&str>) -> TargetReport {
+    TargetReport {
         target: "blue/1".parse().unwrap(),
         running: running.map(|version| version.parse().unwrap()),
         error: error.map(Into::into),
@@ -25,14 +25,14 @@ fn it_is_well_for_as_long_as_it_runs_the_same_version_without_an_error() {
         let again = absorb(Some(&broken), &says(Some("v1"), None), None, at(11));
         assert_eq!(again.well_since, Some(at(11)), "after {breaks:?}");
     }
-    let silent = External { silent: true, ..later };
+    let silent = ExternalTarget { silent: true, ..later };
     let back = absorb(Some(&silent), &says(Some("v1"), None), None, at(12));
     assert_eq!((back.well_since, back.silent), (Some(at(12)), false), "nobody saw it meanwhile");
 }
 
 #[test]
 fn it_answers_what_its_controller_was_last_told_unless_the_controller_knows_better() {
-    let known = External { told: AssignmentNumber::new(7), ..External::default() };
+    let known = ExternalTarget { told: AssignmentNumber::new(7), ..ExternalTarget::default() };
     assert_eq!(absorb(Some(&known), &says(None, None), None, at(0)).answering.get(), 7);
     let six = Some(AssignmentNumber::new(6));
     assert_eq!(absorb(Some(&known), &says(None, None), six, at(0)).answering.get(), 6);
@@ -70,15 +70,15 @@ fn a_group_stands_before_the_first_slash() {
 #[test]
 fn a_group_belongs_to_one_controller_until_it_falls_silent() {
     let (one, two): (Actor, Actor) = ("one".parse().unwrap(), "two".parse().unwrap());
-    let patience = Patience::default();
+    let staleness = StalenessLimits::default();
     let claims = |known: &Controllers, who: &Actor, take_over, seconds| {
-        claim(known, ("blue", who), take_over, patience, at(seconds))
+        claim(known, ("blue", who), take_over, staleness, at(seconds))
     };
     let known = claims(&Controllers::default(), &one, false, 0).unwrap().unwrap();
     assert_eq!(claims(&known, &one, false, 1), Ok(None), "nothing to remember");
     let refused = claims(&known, &two, false, 10).unwrap_err().to_string();
     assert_eq!(refused, "take reports of group blue from two: one reports them, last 10s ago");
-    let other = claim(&known, ("green", &two), false, patience, at(10)).unwrap().unwrap();
+    let other = claim(&known, ("green", &two), false, staleness, at(10)).unwrap().unwrap();
     assert_eq!(other.0.len(), 2, "another group is another's");
     for (take_over, seconds) in [(true, 10), (false, 300)] {
         let taken = claims(&known, &two, take_over, seconds).unwrap().unwrap();
@@ -88,12 +88,12 @@ fn a_group_belongs_to_one_controller_until_it_falls_silent() {
 
 #[test]
 fn there_are_only_so_many_groups() {
-    let (who, patience) = ("one".parse().unwrap(), Patience::default());
+    let (who, staleness) = ("one".parse().unwrap(), StalenessLimits::default());
     let controller = Controller { name: "one".parse().unwrap(), reported_at: at(0) };
     let full = (0..MAX_GROUPS).map(|n| (alloc::format!("g{n}"), controller.clone()));
     let full = Controllers(full.collect());
-    assert_eq!(claim(&full, ("one-more", &who), true, patience, at(0)), Err(Strange::TooMany));
-    assert_eq!(claim(&full, ("g1", &who), false, patience, at(0)), Ok(None));
+    assert_eq!(claim(&full, ("one-more", &who), true, staleness, at(0)), Err(GroupConflict::TooMany));
+    assert_eq!(claim(&full, ("g1", &who), false, staleness, at(0)), Ok(None));
 }
 
 proptest! {
@@ -101,7 +101,7 @@ proptest! {
     fn what_is_seen_soaks_only_while_reports_say_that_it_is_well(
         reports in proptest::collection::vec((0..3_u8, any::<bool>(), 1..400_u64), 1..20),
     ) {
-        let (mut known, mut now, mut since) = (None::<External>, 0, None::<(String, u64)>);
+        let (mut known, mut now, mut since) = (None::<ExternalTarget>, 0, None::<(String, u64)>);
         for (version, errs, pause) in reports {
             now += pause;
             let version = alloc::format!("v{version}");
@@ -111,9 +111,9 @@ proptest! {
                 Some((running, from)) if running == version => Some((running, from)),
                 Some(_) | None => Some((version, now)),
             };
-            let seen = sighting(&new, Labels::default(), None);
+            let seen = observation(&new, Labels::default(), None);
             prop_assert_eq!(seen.healthy_since, since.as_ref().map(|(_, from)| at(*from)));
-            prop_assert_eq!(matches!(seen.doing, Doing::Failed { .. }), errs);
+            prop_assert_eq!(matches!(seen.activity, TargetActivity::Failed { .. }), errs);
             known = Some(new);
         }
     }

@@ -14,17 +14,18 @@ use alloc::vec::Vec;
 
 use winnow::Parser;
 use winnow::ascii::multispace0;
-use winnow::stream::LocatingSlice;
-use winnow::stream::Location;
+use winnow::stream::{LocatingSlice, Location};
 use winnow::token::{literal, take_while};
 
-use super::{Field, MAX_SELECTOR_BYTES, MAX_SELECTOR_DEPTH, SelectorError, Test, Tree};
 use crate::words::label::{is_key, is_reserved, is_value_byte};
+use crate::words::selector::expression::{
+    Expression, Field, MAX_SELECTOR_BYTES, MAX_SELECTOR_DEPTH, Predicate, SelectorError,
+};
 
 type Text<'a> = LocatingSlice<&'a str>;
 
 /// Reads a whole selector.
-pub(super) fn read(text: &str) -> Result<Tree, SelectorError> {
+pub(super) fn read(text: &str) -> Result<Expression, SelectorError> {
     if text.len() > MAX_SELECTOR_BYTES {
         let reason = "it is longer than 4096 bytes";
         return Err(SelectorError { position: MAX_SELECTOR_BYTES, reason });
@@ -38,37 +39,37 @@ pub(super) fn read(text: &str) -> Result<Tree, SelectorError> {
     if rest.is_empty() { Ok(tree) } else { refuse(&rest, "expected 'and', 'or' or the end") }
 }
 
-fn either(rest: &mut Text<'_>, depth: usize) -> Result<Tree, SelectorError> {
+fn either(rest: &mut Text<'_>, depth: usize) -> Result<Expression, SelectorError> {
     let mut parts = vec![both(rest, depth)?];
     while word(rest, "or") {
         parts.push(both(rest, depth)?);
     }
-    Ok(single_or(parts, Tree::Or))
+    Ok(single_or(parts, Expression::Or))
 }
 
-fn both(rest: &mut Text<'_>, depth: usize) -> Result<Tree, SelectorError> {
+fn both(rest: &mut Text<'_>, depth: usize) -> Result<Expression, SelectorError> {
     let mut parts = vec![one(rest, depth)?];
     while word(rest, "and") {
         parts.push(one(rest, depth)?);
     }
-    Ok(single_or(parts, Tree::And))
+    Ok(single_or(parts, Expression::And))
 }
 
-fn one(rest: &mut Text<'_>, depth: usize) -> Result<Tree, SelectorError> {
+fn one(rest: &mut Text<'_>, depth: usize) -> Result<Expression, SelectorError> {
     if depth >= MAX_SELECTOR_DEPTH {
         return refuse(rest, "it is nested deeper than 32");
     }
     if word(rest, "not") {
-        return one(rest, depth + 1).map(|inner| Tree::Not(Box::new(inner)));
+        return one(rest, depth + 1).map(|inner| Expression::Not(Box::new(inner)));
     }
     if symbol(rest, "(") {
         let inner = either(rest, depth + 1)?;
         return if symbol(rest, ")") { Ok(inner) } else { refuse(rest, "expected ')'") };
     }
-    if word(rest, "all") { Ok(Tree::All) } else { test(rest) }
+    if word(rest, "all") { Ok(Expression::All) } else { test(rest) }
 }
 
-fn test(rest: &mut Text<'_>) -> Result<Tree, SelectorError> {
+fn test(rest: &mut Text<'_>) -> Result<Expression, SelectorError> {
     let before = *rest;
     let name = token(rest);
     let field = match name {
@@ -77,17 +78,17 @@ fn test(rest: &mut Text<'_>) -> Result<Tree, SelectorError> {
         _ => return refuse(&before, "expected a label key, 'name', 'not', 'all' or '('"),
     };
     let test = if symbol(rest, "!=") {
-        Test::IsNot(value(rest)?)
+        Predicate::IsNot(value(rest)?)
     } else if symbol(rest, "=") {
-        Test::Is(value(rest)?)
+        Predicate::Is(value(rest)?)
     } else if word(rest, "in") {
-        Test::In(values(rest)?)
+        Predicate::In(values(rest)?)
     } else if not_in(rest) {
-        Test::NotIn(values(rest)?)
+        Predicate::NotIn(values(rest)?)
     } else {
-        Test::Exists
+        Predicate::Exists
     };
-    Ok(Tree::Test { field, test })
+    Ok(Expression::Test { field, test })
 }
 
 fn not_in(rest: &mut Text<'_>) -> bool {
@@ -148,7 +149,7 @@ fn refuse<T>(at: &Text<'_>, reason: &'static str) -> Result<T, SelectorError> {
     Err(SelectorError { position: at.current_token_start(), reason })
 }
 
-fn single_or(mut parts: Vec<Tree>, many: fn(Vec<Tree>) -> Tree) -> Tree {
+fn single_or(mut parts: Vec<Expression>, many: fn(Vec<Expression>) -> Expression) -> Expression {
     match (parts.len(), parts.pop()) {
         (1, Some(only)) => only,
         (_, last) => {

@@ -14,11 +14,11 @@ fn utc(text: &str) -> Timestamp {
 }
 
 fn closed_until(window: &Window, now: &str, opens: &str) {
-    assert_eq!(window.at(utc(now)), Opening::Closed { until: utc(opens) }, "{window} at {now}");
+    assert_eq!(window.at(utc(now)), WindowState::Closed { until: utc(opens) }, "{window} at {now}");
 }
 
 fn open_until(window: &Window, now: &str, closes: &str) {
-    assert_eq!(window.at(utc(now)), Opening::Open { until: utc(closes) }, "{window} at {now}");
+    assert_eq!(window.at(utc(now)), WindowState::Open { until: utc(closes) }, "{window} at {now}");
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn every_window_has_the_same_openings_and_hours_in_every_week_of_a_year() {
         let expected = if text.starts_with("daily") { 52 * 7 } else { 52 };
         while now < end {
             match window.at(now) {
-                Opening::Closed { until } => {
+                WindowState::Closed { until } => {
                     now = until;
-                    if let Opening::Open { until: closes } = window.at(now) {
+                    if let WindowState::Open { until: closes } = window.at(now) {
                         assert_eq!(
                             closes.since(now),
                             Span::from_secs(u64::from(window.length) * 60),
@@ -80,7 +80,7 @@ fn every_window_has_the_same_openings_and_hours_in_every_week_of_a_year() {
                         );
                     }
                 }
-                Opening::Open { until } => {
+                WindowState::Open { until } => {
                     (now, openings) = (until, openings + 1);
                 }
             }

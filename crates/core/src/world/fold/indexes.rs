@@ -3,16 +3,16 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::super::Kept;
-use super::super::fleet::{Fleet, Set};
-use super::super::tally::Tally;
-use crate::records::answers::Answers;
-use crate::records::entity::Kind;
-use crate::records::node::{Contact, Node, Presence};
-use crate::records::order::{Assignment, Content, Means};
-use crate::records::pause::Pause;
+use super::super::fleet::Fleet;
+use crate::records::entity::EntityKind;
+use crate::records::hook_answers::HookAnswers;
+use crate::records::node::{Node, Presence, PresenceState};
+use crate::records::order::{ApplyMethod, Assignment, OrderContent};
+use crate::records::pause::NodePause;
 use crate::records::target::TargetState;
+use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
+use crate::words::map::Set;
 use crate::words::name::{EntityName, NodeName, PauseName, ServerName, TargetName};
 
 impl Fleet {
@@ -29,7 +29,7 @@ impl Fleet {
     }
 
     /// A node's presence changed from what it was before.
-    pub(super) fn presence_changed(&mut self, name: &NodeName, before: Option<&Kept<Presence>>) {
+    pub(super) fn presence_changed(&mut self, name: &NodeName, before: Option<&Versioned<Presence>>) {
         if self.loading {
             return;
         }
@@ -38,8 +38,8 @@ impl Fleet {
         }
         let Some(kept) = self.presences.get(name).cloned() else { return };
         let present = match kept.value.contact {
-            Contact::Up | Contact::Suspect => true,
-            Contact::Never | Contact::Unreachable => false,
+            PresenceState::Up | PresenceState::Suspect => true,
+            PresenceState::Never | PresenceState::Unreachable => false,
         };
         if present && self.active_node(name).is_some() {
             let server = &kept.value.server;
@@ -70,11 +70,11 @@ impl Fleet {
         let of_nodes = self.boards.iter().filter(|(_, board)| board.entity().source.is_nodes());
         let entities: Vec<EntityName> = of_nodes.map(|(entity, _)| entity.clone()).collect();
         for entity in entities {
-            let sighting = self.sighting_of_node(&entity, name);
+            let observation = self.sighting_of_node(&entity, name);
             let Some(board) = self.boards.get_mut(&entity) else { continue };
-            let before = board.target(&target).and_then(|target| target.sighting);
-            if before != sighting.as_ref() {
-                board.fold_sighting(&target, sighting);
+            let before = board.target(&target).and_then(|target| target.observation);
+            if before != observation.as_ref() {
+                board.fold_sighting(&target, observation);
                 self.touched.insert_mut(entity, revision);
             }
         }
@@ -119,7 +119,7 @@ impl Fleet {
     pub(super) fn answers_changed(
         &mut self,
         name: &EntityName,
-        before: Option<&Kept<Answers>>,
+        before: Option<&Versioned<HookAnswers>>,
         revision: Revision,
     ) {
         if self.loading {
@@ -133,9 +133,9 @@ impl Fleet {
         let new = self.answers.get(name).into_iter().flat_map(|kept| kept.value.words.keys());
         let targets: BTreeSet<TargetName> = old.chain(new).cloned().collect();
         for target in targets {
-            let sighting = self.sighting(name, &target);
+            let observation = self.observation(name, &target);
             if let Some(board) = self.boards.get_mut(name) {
-                board.fold_sighting(&target, sighting);
+                board.fold_sighting(&target, observation);
             }
         }
     }
@@ -168,8 +168,8 @@ impl Fleet {
         let wanted = self.contents.get(name);
         let stale = match (written, wanted) {
             (Some(written), Some(wanted)) => written != wanted,
-            (None, Some(wanted)) => *wanted != Content::default(),
-            (Some(written), None) => *written != Content::default(),
+            (None, Some(wanted)) => *wanted != OrderContent::default(),
+            (Some(written), None) => *written != OrderContent::default(),
             (None, None) => false,
         };
         if stale && self.active_node(name).is_some() {
@@ -199,7 +199,7 @@ impl Fleet {
             self.presence_changed(name, None);
             self.refresh_pause(name);
         }
-        self.tally = Tally::of(self);
+        self.tally = self.count_nodes();
         self.build_catalogue();
         self.build_waits();
         let remembered: Vec<EntityName> = self
@@ -222,11 +222,11 @@ impl Fleet {
             return;
         }
         let Ok(node) = NodeName::parse(target.as_str()) else { return };
-        let kind = known.map_or(&Kind::Version, |entity| &entity.kind);
+        let kind = known.map_or(&EntityKind::Version, |entity| &entity.kind);
         let told = state.map(|state| Assignment {
             version: state.version.clone(),
             number: state.assignment,
-            means: Means::of(kind, state),
+            means: ApplyMethod::of(kind, state),
         });
         self.tell(&node, entity, told);
     }
@@ -242,7 +242,12 @@ impl Fleet {
     }
 
     /// A pause of several nodes came, went, or changed: each that it held or holds may start something, or nothing new.
-    pub(super) fn pause_changed(&mut self, name: PauseName, pause: Option<Kept<Pause>>, revision: Revision) {
+    pub(super) fn pause_changed(
+        &mut self,
+        name: PauseName,
+        pause: Option<Versioned<NodePause>>,
+        revision: Revision,
+    ) {
         let before = self.pauses.get(&name).cloned();
         match &pause {
             Some(kept) => self.pauses.insert_mut(name, kept.clone()),
@@ -253,7 +258,7 @@ impl Fleet {
         if self.loading {
             return;
         }
-        self.tally = Tally::of(self);
+        self.tally = self.count_nodes();
         let held = |node: &Node| before.iter().chain(&pause).any(|kept| kept.value.holds(node));
         let held = self.nodes.values().filter(|node| held(&node.value));
         let nodes: Vec<NodeName> = held.map(|node| node.value.name.clone()).collect();
@@ -278,7 +283,7 @@ impl Fleet {
         }
     }
 
-    fn set_content(&mut self, node: &NodeName, content: Content) {
+    fn set_content(&mut self, node: &NodeName, content: OrderContent) {
         self.contents.insert_mut(node.clone(), content);
         self.order_changed(node);
     }

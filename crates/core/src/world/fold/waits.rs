@@ -4,9 +4,9 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::super::fleet::Fleet;
-use super::super::waits::{Fact, Wait};
-use crate::records::circle::Waiter;
+use super::super::waits::{WaitCause, WaitEntry};
 use crate::records::report::Report;
+use crate::records::wait_cycle::Waiter;
 use crate::words::name::{EntityName, NodeName};
 
 impl Fleet {
@@ -27,25 +27,25 @@ impl Fleet {
         self.waits.look();
     }
 
-    fn facts(&self, node: &NodeName) -> BTreeSet<Fact> {
+    fn facts(&self, node: &NodeName) -> BTreeSet<WaitCause> {
         let mut facts = BTreeSet::new();
         if self.active_node(node).is_none() {
             return facts;
         }
         let report = self.reports.get(node).map(|kept| &*kept.value);
         let entities = report.into_iter().flat_map(|report| report.entities.keys());
-        facts.extend(entities.filter_map(|entity| entity_waits(report, entity)).map(Fact::Waits));
-        let offers = self.offers.get(node).into_iter().flat_map(|kept| &kept.value.instances);
-        for ((service, name), offer) in offers {
+        facts.extend(entities.filter_map(|entity| entity_waits(report, entity)).map(WaitCause::Waits));
+        let registrations = self.registrations.get(node).into_iter().flat_map(|kept| &kept.value.instances);
+        for ((service, name), registration) in registrations {
             let instance = self.catalogue.service(service).and_then(|service| service.instance(node, name));
             if instance.is_none_or(|instance| instance.level.serves()) {
                 continue;
             }
-            let own = Wait { who: Waiter::Service(service.clone()), lacks: offer.lacks.clone() };
+            let own = WaitEntry { who: Waiter::Service(service.clone()), lacks: registration.lacks.clone() };
             let own = Some(own).filter(|own| !own.lacks.is_empty());
-            facts.extend(own.clone().map(Fact::Waits));
-            let entity = offer.entity.as_ref().and_then(|entity| entity_waits(report, entity));
-            facts.insert(Fact::Down {
+            facts.extend(own.clone().map(WaitCause::Waits));
+            let entity = registration.entity.as_ref().and_then(|entity| entity_waits(report, entity));
+            facts.insert(WaitCause::Down {
                 service: service.clone(),
                 behind: own.into_iter().chain(entity).collect(),
             });
@@ -55,7 +55,7 @@ impl Fleet {
 }
 
 /// What an entity waits for on a machine that reports this; none if for nothing.
-fn entity_waits(report: Option<&Report>, entity: &EntityName) -> Option<Wait> {
+fn entity_waits(report: Option<&Report>, entity: &EntityName) -> Option<WaitEntry> {
     let report = report?.entities.get(entity).filter(|report| !report.lacks.is_empty())?;
-    Some(Wait { who: Waiter::Entity(entity.clone()), lacks: report.lacks.clone() })
+    Some(WaitEntry { who: Waiter::Entity(entity.clone()), lacks: report.lacks.clone() })
 }

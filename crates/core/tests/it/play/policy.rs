@@ -1,12 +1,12 @@
 //! A policy as a play writes it: `batch=2 stages="1;25% approve;100%" windows="Sat 02:00-06:00 UTC"`. Lists are divided by
 //! semicolons; a value with spaces stands in quotes.
 
-use bellwether_core::records::policy::hook::{Hook, Hooks, Monitor, Source};
-use bellwether_core::records::policy::{Draft, OnFailure, Policy, Supersede};
+use bellwether_core::records::policy::hook::{Hook, Hooks, Monitor, MonitorSource};
+use bellwether_core::records::policy::{OnFailure, Policy, PolicyDraft, Supersede};
 
 /// Reads it.
 pub(super) fn policy(text: &str) -> Result<Policy, String> {
-    let mut draft = Draft::default();
+    let mut draft = PolicyDraft::default();
     for field in fields(text) {
         let (name, value) = field.split_once('=').ok_or("field=value")?;
         set(&mut draft, name, value)?;
@@ -37,7 +37,7 @@ fn list<T: std::str::FromStr<Err: std::fmt::Display>>(value: &str) -> Result<Opt
     read.collect::<Result<_, _>>().map(Some)
 }
 
-fn set(draft: &mut Draft, name: &str, value: &str) -> Result<(), String> {
+fn set(draft: &mut PolicyDraft, name: &str, value: &str) -> Result<(), String> {
     match name {
         "batch" => draft.batch = read(value)?,
         "stages" => draft.stages = list(value)?,
@@ -59,7 +59,7 @@ fn set(draft: &mut Draft, name: &str, value: &str) -> Result<(), String> {
         "monitor" => {
             let hook = Hook::at("http://monitor/".into());
             let failures = value.parse().map_err(|_| "failures in a row")?;
-            draft.monitor = Some(Monitor { source: Source::Hook, hook, failures });
+            draft.monitor = Some(Monitor { source: MonitorSource::Hook, hook, failures });
         }
         "hooks" => {
             let hook = |name: &str| {

@@ -11,15 +11,15 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_store::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
 use bytes::Bytes;
 
-use super::{CommitError, Fence, Line, Proposal};
-use crate::records::{form, keys};
+use super::{CommitError, CommitPipeline, Fence, Proposal};
+use crate::records::{encoding, key_text};
 
 /// Bytes left free in a transaction: sequence keys and guards are counted, this is for what the store adds.
 const SPARE_BYTES: usize = 16 << 10;
 
 /// What a compare guards, so that a failed one can be blamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Guard {
+pub(super) enum CompareOrigin {
     /// The proposal at this place in the group.
     Proposal(usize),
     /// The leadership.
@@ -32,15 +32,15 @@ pub(super) enum Guard {
 
 /// What tells that lines have gone through up to here, in groups on their way: the last change of each.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ahead(Vec<(Line, Compare)>);
+pub(super) struct PipelineHeads(Vec<(CommitPipeline, Compare)>);
 
-impl Ahead {
-    fn of(&self, line: &Line) -> Option<&Compare> {
+impl PipelineHeads {
+    fn of(&self, line: &CommitPipeline) -> Option<&Compare> {
         self.0.iter().find(|(other, _)| other.is(line)).map(|(_, compare)| compare)
     }
 
     /// After this change the line has come so far.
-    fn note(&mut self, line: Line, change: &Op) {
+    fn note(&mut self, line: CommitPipeline, change: &Op) {
         let made = match change {
             Op::Put { key, value, .. } => Compare::Value { key: key.clone(), value: value.clone() },
             Op::Delete { key } => Compare::Absent { key: key.clone() },
@@ -52,15 +52,15 @@ impl Ahead {
 
 /// A transaction under construction.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct TransactionGroup {
     pub(super) txn: Txn,
-    pub(super) guards: Vec<Guard>,
+    pub(super) guards: Vec<CompareOrigin>,
     pub(super) sequences: BTreeMap<Namespace, (Sequence, Sequence)>,
     /// How many proposals are in it.
     pub(super) count: usize,
     /// Lines ahead of it, and those in it, each with its last change.
-    ahead: Ahead,
-    lines: Vec<(Line, Op)>,
+    ahead: PipelineHeads,
+    lines: Vec<(CommitPipeline, Op)>,
     written: BTreeSet<Bytes>,
     bytes: usize,
     term_guarded: bool,
@@ -68,9 +68,9 @@ pub(super) struct Group {
     fence: Fence,
 }
 
-impl Group {
+impl TransactionGroup {
     /// An empty one.
-    pub(super) fn new((now, fence): (Timestamp, Fence), ahead: &Ahead) -> Self {
+    pub(super) fn new((now, fence): (Timestamp, Fence), ahead: &PipelineHeads) -> Self {
         Self {
             txn: Txn::default(),
             guards: Vec::new(),
@@ -91,7 +91,7 @@ impl Group {
     /// # Errors
     /// [`CommitError`] when it can never be committed.
     pub(super) fn add(&mut self, proposal: &Proposal, last: Sequence) -> Result<bool, CommitError> {
-        let mut part = Part::new(proposal)?;
+        let mut part = ProposalPart::new(proposal)?;
         let (first, so_far) = self.sequences.get(&proposal.namespace).copied().unwrap_or((last, last));
         let after = part.number(proposal, so_far, self.now)?;
         if part.compares.len() + 2 > MAX_OPS
@@ -112,20 +112,20 @@ impl Group {
         }
         if let (Some(term), false) = (proposal.term, self.term_guarded || !self.fence.compares) {
             let revision = bellwether_store::Revision(term.get().saturating_sub(self.fence.term_base));
-            self.txn.compares.push(Compare::Created { key: keys::LEADER.into(), revision });
-            self.guards.push(Guard::Term);
+            self.txn.compares.push(Compare::Created { key: key_text::LEADER.into(), revision });
+            self.guards.push(CompareOrigin::Term);
             self.term_guarded = true;
         }
         if let Some(behind) = behind {
             self.txn.compares.push(behind);
-            self.guards.push(Guard::Line);
+            self.guards.push(CompareOrigin::Line);
             self.bytes += behind_bytes;
         }
         if let (Some(line), Some(last)) = (&proposal.line, part.ops.last()) {
             self.lines.retain(|(other, _)| !other.is(line));
             self.lines.push((line.clone(), last.clone()));
         }
-        self.guards.extend(part.compares.iter().map(|_| Guard::Proposal(self.count)));
+        self.guards.extend(part.compares.iter().map(|_| CompareOrigin::Proposal(self.count)));
         self.txn.compares.append(&mut part.compares);
         self.txn.ops.append(&mut part.ops);
         self.written.append(&mut part.keys);
@@ -138,24 +138,24 @@ impl Group {
     }
 
     /// What must have gone through before the first of this line in here may; nothing for the next ones.
-    fn behind(&self, line: Option<&Line>) -> Option<Compare> {
+    fn behind(&self, line: Option<&CommitPipeline>) -> Option<Compare> {
         let line = line.filter(|line| !self.lines.iter().any(|(other, _)| other.is(line)))?;
         self.ahead.of(line).cloned()
     }
 
     /// Adds the event numbering, notes how far its lines have come after it, and answers the transaction.
-    pub(super) fn close(&mut self, ahead: &mut Ahead) -> Txn {
+    pub(super) fn close(&mut self, ahead: &mut PipelineHeads) -> Txn {
         for (line, last) in self.lines.drain(..) {
             ahead.note(line, &last);
         }
         for (namespace, (before, after)) in &self.sequences {
-            let key = keys::sequence(namespace);
+            let key = key_text::sequence(namespace);
             let guard = match before.get() {
                 0 => Compare::Absent { key: key.clone() },
                 number => Compare::Value { key: key.clone(), value: number.to_string().into() },
             };
             self.txn.compares.push(guard);
-            self.guards.push(Guard::Sequence);
+            self.guards.push(CompareOrigin::Sequence);
             self.txn.ops.push(Op::Put { key, value: after.to_string().into(), lease: None });
         }
         std::mem::take(&mut self.txn)
@@ -163,21 +163,21 @@ impl Group {
 }
 
 /// One proposal's share of a transaction.
-struct Part {
+struct ProposalPart {
     compares: Vec<Compare>,
     ops: Vec<Op>,
     keys: BTreeSet<Bytes>,
     bytes: usize,
 }
 
-impl Part {
+impl ProposalPart {
     fn new(proposal: &Proposal) -> Result<Self, CommitError> {
         let mut part = Self { compares: Vec::new(), ops: Vec::new(), keys: BTreeSet::new(), bytes: 0 };
         for (key, revision) in &proposal.seen {
-            part.compares.push(unchanged(&keys::of(&proposal.namespace, key), *revision));
+            part.compares.push(unchanged(&key_text::of(&proposal.namespace, key), *revision));
         }
         for (write, revision) in &proposal.writes {
-            let key = keys::of(&proposal.namespace, &write.key());
+            let key = key_text::of(&proposal.namespace, &write.key());
             part.compares.extend(guard(&key, write, *revision));
             part.bytes += 2 * key.len();
             match write {
@@ -211,7 +211,7 @@ impl Part {
                 after: draft.after.clone(),
                 cause: draft.cause.clone(),
             };
-            let key = keys::of(&proposal.namespace, &Key::Event(sequence));
+            let key = key_text::of(&proposal.namespace, &Key::Event(sequence));
             self.bytes += key.len();
             self.put(key, &Record::Event(event))?;
         }
@@ -219,7 +219,7 @@ impl Part {
     }
 
     fn put(&mut self, key: Bytes, record: &Record) -> Result<(), CommitError> {
-        let value = form::write(record).map_err(CommitError::Shape)?;
+        let value = encoding::write(record).map_err(CommitError::Shape)?;
         self.bytes += value.len();
         self.keys.insert(key.clone());
         self.ops.push(Op::Put { key, value, lease: None });

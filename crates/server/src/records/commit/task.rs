@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bellwether_core::words::counter::{Revision, Sequence};
 use bellwether_core::words::name::Namespace;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::fail::{self, Point};
-use bellwether_store::{Outcome, Store, StoreError, Txn};
+use bellwether_rt::fail::{self, FailPoint};
+use bellwether_store::{CommitOutcome, Store, StoreError, Txn};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use super::gather::{Ahead, Group, Guard};
-use super::{CommitError, Fence, Line, Proposal, Queue, Reply};
-use crate::records::keys;
+use super::gather::{CompareOrigin, PipelineHeads, TransactionGroup};
+use super::{CommitError, CommitPipeline, Fence, Proposal, Queue, Reply};
+use crate::records::key_text;
 
 /// Most proposals taken from a queue at once.
 const DRAIN: usize = 512;
@@ -32,7 +32,7 @@ pub(super) async fn run(
     (mut first, mut nodes): (Queue, Queue),
     stop: CancellationToken,
 ) {
-    let mut writer = Writer { store, clock, fence, last: BTreeMap::new() };
+    let mut writer = CommitWriter { store, clock, fence, last: BTreeMap::new() };
     loop {
         // recv is cancel safe: whoever loses took nothing.
         let (one, beside) = tokio::select! {
@@ -51,7 +51,7 @@ pub(super) async fn run(
     }
 }
 
-struct Writer {
+struct CommitWriter {
     store: Store,
     clock: Clock,
     fence: Fence,
@@ -59,7 +59,7 @@ struct Writer {
     last: BTreeMap<Namespace, Sequence>,
 }
 
-impl Writer {
+impl CommitWriter {
     /// Commits everything that waits: several groups are on their way at once and share the store's syncs. A later group
     /// counts on the event numbers of the ones before it, and on those of its lines having gone through; if one of those
     /// does not, it conflicts and is tried again.
@@ -68,7 +68,7 @@ impl Writer {
         while !waiting.is_empty() {
             let groups = self.groups(&mut waiting).await;
             let outcomes = join_all(groups.iter().map(|(txn, _, _)| self.store.commit(txn.clone()))).await;
-            let moved = outcomes.iter().any(|outcome| matches!(outcome, Ok(Outcome::Committed(_))));
+            let moved = outcomes.iter().any(|outcome| matches!(outcome, Ok(CommitOutcome::Committed(_))));
             tries = if moved { 1 } else { tries + 1 };
             let mut again = VecDeque::new();
             for ((_, group, members), outcome) in groups.into_iter().zip(outcomes) {
@@ -77,7 +77,7 @@ impl Writer {
             again.append(&mut waiting);
             waiting = again;
             if moved && waiting.iter().any(|(proposal, _)| proposal.line.is_some()) {
-                fail::pass(Point::BetweenSlices);
+                fail::pass(FailPoint::BetweenSlices);
             }
         }
     }
@@ -86,11 +86,12 @@ impl Writer {
     async fn groups(
         &mut self,
         waiting: &mut VecDeque<(Proposal, Reply)>,
-    ) -> Vec<(Txn, Group, Vec<(Proposal, Reply)>)> {
+    ) -> Vec<(Txn, TransactionGroup, Vec<(Proposal, Reply)>)> {
         let mut groups = Vec::new();
-        let mut ahead = Ahead::default();
+        let mut ahead = PipelineHeads::default();
         while groups.len() < ABREAST && !waiting.is_empty() {
-            let (mut group, before) = (Group::new((self.clock.now(), self.fence), &ahead), waiting.len());
+            let (mut group, before) =
+                (TransactionGroup::new((self.clock.now(), self.fence), &ahead), waiting.len());
             match self.gather(&mut group, waiting).await {
                 // The next one fits only when those ahead of it have gone through.
                 Ok(members) if members.is_empty() && waiting.len() == before => break,
@@ -110,12 +111,12 @@ impl Writer {
     /// longer.
     async fn gather(
         &mut self,
-        group: &mut Group,
+        group: &mut TransactionGroup,
         waiting: &mut VecDeque<(Proposal, Reply)>,
     ) -> Result<Vec<(Proposal, Reply)>, CommitError> {
         let mut members = Vec::new();
         while let Some((proposal, reply)) = waiting.pop_front() {
-            if proposal.line.as_ref().is_some_and(Line::is_broken) {
+            if proposal.line.as_ref().is_some_and(CommitPipeline::is_broken) {
                 refuse(&proposal, reply, CommitError::Conflict);
                 continue;
             }
@@ -142,19 +143,19 @@ impl Writer {
     /// Answers those of a group that are done, and returns those to be tried again.
     fn settle(
         &mut self,
-        group: &Group,
+        group: &TransactionGroup,
         members: Vec<(Proposal, Reply)>,
-        outcome: Result<Outcome, StoreError>,
+        outcome: Result<CommitOutcome, StoreError>,
         tries: u32,
     ) -> Vec<(Proposal, Reply)> {
         match outcome {
-            Ok(Outcome::Committed(revision)) => {
+            Ok(CommitOutcome::Committed(revision)) => {
                 for (_, reply) in members {
                     answer(reply, Ok(Revision::new(revision.0)));
                 }
                 Vec::new()
             }
-            Ok(Outcome::Conflict { failed, .. }) => {
+            Ok(CommitOutcome::Conflict { failed, .. }) => {
                 // Groups behind this one counted on its event numbers.
                 self.last.clear();
                 self.sort_out(group, &failed, members, tries)
@@ -169,7 +170,7 @@ impl Writer {
 
     fn sort_out(
         &self,
-        group: &Group,
+        group: &TransactionGroup,
         failed: &[usize],
         members: Vec<(Proposal, Reply)>,
         tries: u32,
@@ -178,11 +179,11 @@ impl Writer {
         let mut term_lost = false;
         for guard in failed.iter().filter_map(|index| group.guards.get(*index)) {
             match guard {
-                Guard::Proposal(index) => {
+                CompareOrigin::Proposal(index) => {
                     blamed.insert(*index);
                 }
-                Guard::Term => term_lost = true,
-                Guard::Sequence | Guard::Line => {}
+                CompareOrigin::Term => term_lost = true,
+                CompareOrigin::Sequence | CompareOrigin::Line => {}
             }
         }
         let mut again = Vec::new();
@@ -202,7 +203,7 @@ impl Writer {
         if let Some(last) = self.last.get(namespace) {
             return Ok(*last);
         }
-        let entry = self.store.get(keys::sequence(namespace)).await?;
+        let entry = self.store.get(key_text::sequence(namespace)).await?;
         let number = match entry {
             None => 0,
             Some(entry) => std::str::from_utf8(&entry.value)

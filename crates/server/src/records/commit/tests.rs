@@ -1,6 +1,6 @@
-use bellwether_core::records::event::Draft;
+use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::node::{Contact, Presence};
+use bellwether_core::records::node::{Presence, PresenceState};
 use bellwether_core::words::name::NodeName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_store::{Compare, Op, Range};
@@ -8,16 +8,21 @@ use futures_util::future::join_all;
 use tokio::task::unconstrained;
 
 use super::*;
-use crate::records::keys;
+use crate::records::key_text;
 
 fn namespace() -> Namespace {
     Namespace::parse("default").unwrap()
 }
 
 fn presence(name: &str, based_on: Revision, events: usize) -> Proposal {
-    let presence = Presence { contact: Contact::Up, since: Timestamp::EPOCH, server: None };
-    let event =
-        Draft { kind: "test", subject: name.to_owned(), before: None, after: None, cause: String::new() };
+    let presence = Presence { contact: PresenceState::Up, since: Timestamp::EPOCH, server: None };
+    let event = EventDraft {
+        kind: "test",
+        subject: name.to_owned(),
+        before: None,
+        after: None,
+        cause: String::new(),
+    };
     let record = Record::Presence(NodeName::parse(name).unwrap(), presence);
     Proposal {
         namespace: namespace(),
@@ -31,9 +36,10 @@ fn presence(name: &str, based_on: Revision, events: usize) -> Proposal {
 }
 
 async fn numbers(store: &Store) -> Vec<u64> {
-    let page = store.list(keys::events_after(&namespace(), Default::default()), None, 10_000).await.unwrap();
-    let numbers = page.entries.iter().map(|entry| match keys::read(&entry.key) {
-        Some(keys::Place::Record(_, Key::Event(number))) => number.get(),
+    let page =
+        store.list(key_text::events_after(&namespace(), Default::default()), None, 10_000).await.unwrap();
+    let numbers = page.entries.iter().map(|entry| match key_text::read(&entry.key) {
+        Some(key_text::KeyLocation::Record(_, Key::Event(number))) => number.get(),
         other => panic!("not an event: {other:?}"),
     });
     numbers.collect()
@@ -92,7 +98,7 @@ async fn a_decider_that_lost_its_term_writes_nothing() {
     let (stale, fresh) = tokio::join!(committer.commit(stale), fresh);
     assert!(matches!(stale, Err(CommitError::LostTerm)), "{stale:?}");
     fresh.unwrap();
-    let all = store.list(Range::prefix(keys::ROOT), None, 100).await.unwrap().entries;
+    let all = store.list(Range::prefix(key_text::ROOT), None, 100).await.unwrap().entries;
     assert_eq!(all.len(), 3, "one record, one event, one number");
 }
 
@@ -124,7 +130,7 @@ async fn what_can_never_fit_is_refused_and_the_rest_goes_through() {
 
 /// So many proposals of one line, each of which fills a group.
 fn in_line(count: usize, taken: Option<usize>) -> Vec<Proposal> {
-    let line = Line::default();
+    let line = CommitPipeline::default();
     let proposals = (0..count).map(|number| {
         let name = if Some(number) == taken { "taken".to_owned() } else { format!("n-{number}") };
         Proposal { line: Some(line.clone()), ..presence(&name, Revision::ZERO, 70) }
@@ -173,18 +179,18 @@ async fn a_line_keeps_its_order_whatever_else_is_written_meanwhile() {
 
 #[test]
 fn a_group_behind_another_of_its_line_goes_through_only_after_it() {
-    let line = Line::default();
+    let line = CommitPipeline::default();
     let proposal = |name| Proposal { line: Some(line.clone()), ..presence(name, Revision::ZERO, 0) };
-    let mut ahead = gather::Ahead::default();
+    let mut ahead = gather::PipelineHeads::default();
     let mut close = |name| {
-        let mut group = gather::Group::new((Timestamp::EPOCH, Fence::default()), &ahead);
+        let mut group = gather::TransactionGroup::new((Timestamp::EPOCH, Fence::default()), &ahead);
         assert!(group.add(&proposal(name), Default::default()).unwrap());
         (group.close(&mut ahead), group.guards)
     };
     let (first, _) = close("n-1");
     let (second, guards) = close("n-2");
     let Some(Op::Put { key, value, .. }) = first.ops.last().cloned() else { panic!("it writes") };
-    let at = guards.iter().position(|guard| *guard == gather::Guard::Line).unwrap();
+    let at = guards.iter().position(|guard| *guard == gather::CompareOrigin::Line).unwrap();
     assert_eq!(second.compares[at], Compare::Value { key, value });
 }
 
@@ -205,7 +211,7 @@ async fn deciders_and_people_go_before_a_fleet_that_tells_all_at_once_and_it_is_
         (0..2_000).map(|number| committer.propose(presence(&format!("o-{number}"), Revision::ZERO, 1))),
     ))
     .await;
-    let done = async |all: Vec<Result<Pending, CommitError>>| {
+    let done = async |all: Vec<Result<PendingCommit, CommitError>>| {
         let all = join_all(all.into_iter().map(|pending| pending.unwrap().done())).await;
         all.into_iter().map(Result::unwrap).collect::<Vec<Revision>>()
     };

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit, next, put, soon, told, value};
 use bellwether_store::testing::etcd::TestEtcd;
-use bellwether_store::{EtcdSettings, Outcome, Range, Revision, Store, StoreError, Txn};
-use bellwether_testbed::proxy::{Proxy, Weather};
+use bellwether_store::{CommitOutcome, EtcdSettings, Range, Revision, Store, StoreError, Txn};
+use bellwether_testbed::proxy::{LinkFaults, Proxy};
 
 /// Short, so that the test waits little for calls that hang.
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -25,8 +25,8 @@ async fn calls_and_watches_move_on_from_a_paused_member() {
         loop {
             let txn = Txn { compares: vec![], ops: vec![put("after", "1")] };
             match soon(store.commit(txn)).await {
-                Ok(Outcome::Committed(revision)) => return revision,
-                Ok(Outcome::Conflict { .. }) => panic!("there is no compare"),
+                Ok(CommitOutcome::Committed(revision)) => return revision,
+                Ok(CommitOutcome::Conflict { .. }) => panic!("there is no compare"),
                 Err(StoreError::Unknown { .. } | StoreError::Unreachable { .. }) => {}
                 Err(error) => panic!("could not {error}"),
             }
@@ -56,7 +56,7 @@ async fn a_watch_on_a_connection_that_is_cut_goes_on_with_another_member() {
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
     commit(&direct, [put("a", "1")]).await;
     assert_eq!(told(&next(&mut watch).await.unwrap()), ["a=1"]);
-    proxy.set(Weather { open: false, ..Weather::FAIR });
+    proxy.set(LinkFaults { open: false, ..LinkFaults::FAIR });
     for number in 2..=5 {
         commit(&direct, [put("a", &number.to_string())]).await;
     }
@@ -64,6 +64,6 @@ async fn a_watch_on_a_connection_that_is_cut_goes_on_with_another_member() {
         assert_eq!(told(&next(&mut watch).await.unwrap()), [format!("a={number}")]);
     }
     assert_eq!(value(&store, "a").await.as_deref(), Some("5"));
-    proxy.set(Weather::FAIR);
+    proxy.set(LinkFaults::FAIR);
     store.close().await;
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{next, put, soon, text, value};
 use bellwether_store::testing::etcd::TestEtcd;
-use bellwether_store::{Compare, Condition, Outcome, Range, Revision, Store, StoreError, Txn};
+use bellwether_store::{CommitOutcome, Compare, Condition, Range, Revision, Store, StoreError, Txn};
 
 use crate::whole::state;
 
@@ -49,12 +49,12 @@ async fn count_up(store: Store, writer: u64, load: Arc<Load>) -> Vec<(u64, Revis
     let (mut number, mut told) = (1, Vec::new());
     while !load.is_over.load(Ordering::SeqCst) {
         match store.commit(step(writer, number)).await {
-            Ok(Outcome::Committed(revision)) => {
+            Ok(CommitOutcome::Committed(revision)) => {
                 told.push((number, revision));
                 load.acknowledged.fetch_add(1, Ordering::SeqCst);
                 number += 1;
             }
-            Ok(Outcome::Conflict { .. }) => {
+            Ok(CommitOutcome::Conflict { .. }) => {
                 let found = soon(count_of(&store, writer)).await;
                 assert_eq!(found, number, "only a commit of unknown outcome was made unseen");
                 number += 1;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bellwether_rt::tasks::Tasks;
 use bellwether_store::conformance::{commit, delete, put, soon, value};
 use bellwether_store::testing::etcd::{Options, TestEtcd};
-use bellwether_store::{Condition, Outcome, Store, StoreError, Txn};
+use bellwether_store::{CommitOutcome, Condition, Store, StoreError, Txn};
 
 const FILLER_BYTES: usize = 500_000;
 
@@ -15,7 +15,7 @@ async fn fill(store: &Store) -> u32 {
     for number in 0..1_000 {
         let txn = Txn { compares: vec![], ops: vec![put(&format!("filler/{number}"), &filler)] };
         match store.commit(txn).await {
-            Ok(outcome) => assert!(matches!(outcome, Outcome::Committed(_))),
+            Ok(outcome) => assert!(matches!(outcome, CommitOutcome::Committed(_))),
             // The very one that reached the quota.
             Err(StoreError::Unknown { .. }) => {}
             Err(StoreError::DiskFull { place }) => {

@@ -1,7 +1,7 @@
 //! A policy's curve: its typical run as a line, all its runs as a band, and the marks on the line. Owns what is drawn of a
 //! policy, not how.
 
-use bellwether_core::rollout::rehearsal::timeline::{Sample, Timeline};
+use bellwether_core::trial::simulation::timeline::{Timeline, TimelineSample};
 
 use crate::commands::simulate::report::label;
 use crate::commands::simulate::trial::{Trials, took};
@@ -43,7 +43,7 @@ impl Curve {
         let nodes = f64::from(nodes);
         let typical = trials.typical();
         let points = |run: &Timeline| {
-            let point = |sample: &Sample| {
+            let point = |sample: &TimelineSample| {
                 let at = sample.at.since(run.began).as_millis();
                 Point { at, share: float(sample.running) / nodes * 100.0, failed: sample.failed }
             };

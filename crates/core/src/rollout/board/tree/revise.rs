@@ -4,20 +4,16 @@
 use alloc::sync::Arc;
 use core::iter::Peekable;
 
-use super::{Node, Tree, branch_for, find};
-use crate::rollout::board::member::Member;
-use crate::rollout::board::rank::{Rank, Spot};
-use crate::words::name::TargetName;
+use super::{TargetTree, TreeNode, branch_for, find};
+use crate::rollout::board::member::BoardMember;
+use crate::rollout::board::rank::{OrderKeyRef, OwnedOrderKey};
 
-/// A place in line, as changes name it.
-pub(crate) type Place = (Option<Arc<Rank>>, TargetName);
-
-impl Tree {
+impl TargetTree {
     /// Changes the targets at these places, which come in line. A place with nobody is passed over.
     pub(crate) fn change_some<T>(
         &mut self,
-        changes: impl Iterator<Item = (Place, T)>,
-        mut change: impl FnMut(&mut Member, T),
+        changes: impl Iterator<Item = (OwnedOrderKey, T)>,
+        mut change: impl FnMut(&mut BoardMember, T),
     ) {
         let mut changes = changes.peekable();
         if changes.peek().is_some() {
@@ -27,15 +23,15 @@ impl Tree {
     }
 }
 
-impl Node {
+impl TreeNode {
     /// Makes the changes before `until`.
     fn change_some<T>(
         &mut self,
-        changes: &mut Peekable<impl Iterator<Item = (Place, T)>>,
-        until: Option<Spot<'_>>,
-        change: &mut impl FnMut(&mut Member, T),
+        changes: &mut Peekable<impl Iterator<Item = (OwnedOrderKey, T)>>,
+        until: Option<OrderKeyRef<'_>>,
+        change: &mut impl FnMut(&mut BoardMember, T),
     ) {
-        let ours = |place: &Place| until.is_none_or(|until| spot(place) < until);
+        let ours = |place: &OwnedOrderKey| until.is_none_or(|until| spot(place) < until);
         let mut from = 0;
         match self {
             Self::Leaf(members) => {
@@ -65,6 +61,6 @@ impl Node {
     }
 }
 
-fn spot((rank, name): &Place) -> Spot<'_> {
+fn spot((rank, name): &OwnedOrderKey) -> OrderKeyRef<'_> {
     (rank.as_deref(), name)
 }

@@ -5,33 +5,33 @@ use core::cmp::Ordering;
 
 use alloc::vec::Vec;
 
-use super::{Branch, Node, Tree, branch_for};
-use crate::rollout::board::lane::LaneSet;
-use crate::rollout::board::member::Member;
-use crate::rollout::board::rank::{DomainPlace, Spot, side};
-use crate::rollout::board::tally::Tally;
+use super::{Branch, TargetTree, TreeNode, branch_for};
+use crate::rollout::board::member::BoardMember;
+use crate::rollout::board::phase::PhaseSet;
+use crate::rollout::board::rank::{DomainRank, OrderKeyRef, side};
+use crate::rollout::board::tally::PhaseTally;
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
 /// Which targets a walk is after.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WalkFilter<'a> {
     /// In these lanes.
-    pub(crate) lanes: LaneSet,
+    pub(crate) phases: PhaseSet,
     /// Behind this place.
-    pub(crate) after: Option<Spot<'a>>,
+    pub(crate) after: Option<OrderKeyRef<'a>>,
     /// Of this domain.
-    pub(crate) within: Option<&'a DomainPlace>,
+    pub(crate) within: Option<&'a DomainRank>,
 }
 
-impl Wanted<'_> {
+impl WalkFilter<'_> {
     /// All targets in these lanes.
-    pub(crate) const fn all(lanes: LaneSet) -> Self {
-        Self { lanes, after: None, within: None }
+    pub(crate) const fn all(phases: PhaseSet) -> Self {
+        Self { phases, after: None, within: None }
     }
 
-    fn wants(&self, member: &Member) -> bool {
-        self.lanes.has(member.place.lane)
+    fn wants(&self, member: &BoardMember) -> bool {
+        self.phases.has(member.place.phase)
             && self.after.is_none_or(|after| member.spot() > after)
             && self.within.is_none_or(|domain| side(member.rank.as_deref(), domain) == Ordering::Equal)
     }
@@ -47,14 +47,18 @@ impl Wanted<'_> {
     }
 }
 
-impl Tree {
+impl TargetTree {
     /// Goes to the wanted targets in line, until `visit` says that it has seen enough.
-    pub(crate) fn walk<'a>(&'a self, wanted: &Wanted<'_>, visit: &mut impl FnMut(&'a Member) -> bool) {
+    pub(crate) fn walk<'a>(
+        &'a self,
+        wanted: &WalkFilter<'_>,
+        visit: &mut impl FnMut(&'a BoardMember) -> bool,
+    ) {
         self.root.walk(wanted, visit);
     }
 
     /// At most `limit` names of the wanted targets, in line.
-    pub(crate) fn names(&self, wanted: &Wanted<'_>, limit: u64) -> Vec<TargetName> {
+    pub(crate) fn names(&self, wanted: &WalkFilter<'_>, limit: u64) -> Vec<TargetName> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut found = Vec::new();
         if limit > 0 {
@@ -67,7 +71,7 @@ impl Tree {
     }
 
     /// The first of the wanted targets.
-    pub(crate) fn first(&self, wanted: &Wanted<'_>) -> Option<&Member> {
+    pub(crate) fn first(&self, wanted: &WalkFilter<'_>) -> Option<&BoardMember> {
         let mut found = None;
         self.walk(wanted, &mut |member| {
             found = Some(member);
@@ -77,13 +81,13 @@ impl Tree {
     }
 
     /// The last of the wanted targets.
-    pub(crate) fn last(&self, wanted: &Wanted<'_>) -> Option<&Member> {
+    pub(crate) fn last(&self, wanted: &WalkFilter<'_>) -> Option<&BoardMember> {
         self.root.last(wanted)
     }
 
     /// The tally of one domain.
-    pub(crate) fn tally_of(&self, domain: &DomainPlace) -> Tally {
-        let mut tally = Tally::EMPTY;
+    pub(crate) fn tally_of(&self, domain: &DomainRank) -> PhaseTally {
+        let mut tally = PhaseTally::EMPTY;
         self.root.tally_of(domain, &mut tally);
         tally
     }
@@ -103,33 +107,33 @@ impl Tree {
     }
 }
 
-impl Node {
+impl TreeNode {
     /// Says whether the walk goes on.
-    fn walk<'a>(&'a self, wanted: &Wanted<'_>, visit: &mut impl FnMut(&'a Member) -> bool) -> bool {
+    fn walk<'a>(&'a self, wanted: &WalkFilter<'_>, visit: &mut impl FnMut(&'a BoardMember) -> bool) -> bool {
         match self {
             Self::Leaf(members) => members.iter().filter(|member| wanted.wants(member)).all(visit),
             Self::Inner(branches) => wanted
                 .among(branches)
                 .iter()
-                .filter(|branch| branch.tally.count(wanted.lanes) > 0)
+                .filter(|branch| branch.tally.count(wanted.phases) > 0)
                 .all(|branch| branch.node.walk(wanted, visit)),
         }
     }
 
-    fn last(&self, wanted: &Wanted<'_>) -> Option<&Member> {
+    fn last(&self, wanted: &WalkFilter<'_>) -> Option<&BoardMember> {
         match self {
             Self::Leaf(members) => members.iter().rev().find(|member| wanted.wants(member)),
             Self::Inner(branches) => {
                 let among = wanted.among(branches).iter().rev();
-                among.filter(|branch| branch.tally.count(wanted.lanes) > 0).find_map(|b| b.node.last(wanted))
+                among.filter(|branch| branch.tally.count(wanted.phases) > 0).find_map(|b| b.node.last(wanted))
             }
         }
     }
 
-    fn tally_of(&self, domain: &DomainPlace, tally: &mut Tally) {
+    fn tally_of(&self, domain: &DomainRank, tally: &mut PhaseTally) {
         match self {
             Self::Leaf(members) => {
-                let of = |member: &&Member| side(member.rank.as_deref(), domain) == Ordering::Equal;
+                let of = |member: &&BoardMember| side(member.rank.as_deref(), domain) == Ordering::Equal;
                 members.iter().filter(of).for_each(|member| tally.add(&member.place));
             }
             Self::Inner(branches) => {
@@ -168,7 +172,7 @@ impl Node {
 }
 
 /// From and to which branch a domain may reach.
-fn domain_branches(branches: &[Branch], domain: &DomainPlace) -> (usize, usize) {
+fn domain_branches(branches: &[Branch], domain: &DomainRank) -> (usize, usize) {
     let before = |branch: &Branch| side(branch.first.rank.as_deref(), domain) == Ordering::Less;
     let behind = |branch: &Branch| side(branch.first.rank.as_deref(), domain) != Ordering::Greater;
     let first = branches.partition_point(before).saturating_sub(1);
@@ -178,22 +182,22 @@ fn domain_branches(branches: &[Branch], domain: &DomainPlace) -> (usize, usize) 
 /// All targets of a tree, in line.
 pub(crate) struct Iter<'a> {
     stack: Vec<core::slice::Iter<'a, Branch>>,
-    leaf: core::slice::Iter<'a, Member>,
+    leaf: core::slice::Iter<'a, BoardMember>,
 }
 
 impl<'a> Iter<'a> {
-    fn enter(&mut self, node: &'a Node) {
+    fn enter(&mut self, node: &'a TreeNode) {
         match node {
-            Node::Leaf(members) => self.leaf = members.iter(),
-            Node::Inner(branches) => self.stack.push(branches.iter()),
+            TreeNode::Leaf(members) => self.leaf = members.iter(),
+            TreeNode::Inner(branches) => self.stack.push(branches.iter()),
         }
     }
 }
 
 impl<'a> Iterator for Iter<'a> {
-    type Item = &'a Member;
+    type Item = &'a BoardMember;
 
-    fn next(&mut self) -> Option<&'a Member> {
+    fn next(&mut self) -> Option<&'a BoardMember> {
         loop {
             if let Some(member) = self.leaf.next() {
                 return Some(member);

@@ -1,0 +1,199 @@
+//! Checks every value of the files and makes the configuration of them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bellwether_api::v1::registrations::addresses;
+use bellwether_core::words::name::{ActionName, CheckName};
+use bellwether_core::words::time::Span;
+
+use super::command::{CommandDefaults, command, directory, setting};
+use super::config_path::ConfigPath;
+use super::error::{ConfigError, DefinitionError};
+use super::file::{self, ConfigTables};
+use super::kinds;
+use super::probe::CheckFields;
+use super::recipe::{
+    ActionRecipe, CheckRecipe, DEFAULT_STOP_TIMEOUT, DEFAULT_TIMEOUT, DEFAULT_VALIDATE_EVERY, ProcessRecipe,
+    Recipe,
+};
+use super::runner::{runners, validation};
+use super::settings::{Config, DEFAULT_DATA_DIR, OnExit};
+
+/// Makes the configuration of all files; `main` is named when a section is missing.
+pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigError> {
+    let missing = ConfigPath::new(main, "agent".to_owned());
+    let (path, agent) = whole.agent.ok_or_else(|| missing.refuse("the section is missing"))?;
+    let place = ConfigPath::new(&path, "agent".to_owned());
+    let name = agent.name.ok_or_else(|| place.at("name").refuse("give this node a name"))?;
+    let mut actions = BTreeMap::new();
+    for (name, (path, action)) in whole.actions {
+        let place = ConfigPath::new(&path, format!("action.{name}"));
+        actions.insert(place.read(&name)?, kinds::action(&place, &action)?);
+    }
+    let mut entities = BTreeMap::new();
+    let mut managed = BTreeMap::new();
+    for (name, (path, entity)) in whole.entities {
+        let place = ConfigPath::new(&path, format!("entity.{name}"));
+        let recipe = recipe(&place, &entity, &actions)?;
+        kinds::apart(&place, &recipe.kind, &mut managed)?;
+        entities.insert(place.read(&name)?, recipe);
+    }
+    let namespace = place.at("namespace").read(agent.namespace.as_deref().unwrap_or("default"))?;
+    let name = place.at("name").read(&name)?;
+    let names = whole.dns.as_ref().map(|(path, dns)| {
+        super::dns::names(&ConfigPath::new(path, "dns".to_owned()), dns, (&namespace, &name))
+    });
+    let http = whole.http.as_ref().map(|(path, http)| {
+        super::http::http(&ConfigPath::new(path, "http".to_owned()), http, (&namespace, &name))
+    });
+    let service_dir = agent
+        .service_dir
+        .as_deref()
+        .map(|path| directory(path).map_err(|reason| place.at("service_dir").refuse(reason)));
+    let addresses = agent
+        .addresses
+        .as_ref()
+        .map(|shape| addresses(shape).map_err(|error| place.at("addresses").refuse(error.reason)));
+    let files = super::files::all(&whole.files, &entities, &mut managed)?;
+    Ok(Config {
+        names: names.transpose()?,
+        files,
+        http: http.transpose()?,
+        services: super::services::all(whole.services, service_dir.transpose()?.as_deref())?,
+        addresses: addresses.transpose()?,
+        name,
+        namespace,
+        servers: servers(&place.at("server"), agent.server.as_ref())?,
+        data_dir: data_dir(&place.at("data_dir"), agent.data_dir)?,
+        services_on_exit: on_exit(&place.at("services_on_exit"), agent.services_on_exit.as_deref())?,
+        entities,
+        actions,
+    })
+}
+
+fn data_dir(place: &ConfigPath, path: Option<PathBuf>) -> Result<PathBuf, ConfigError> {
+    directory(&path.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA_DIR))).map_err(|reason| place.refuse(reason))
+}
+
+fn on_exit(place: &ConfigPath, text: Option<&str>) -> Result<OnExit, ConfigError> {
+    match text {
+        None | Some("leave") => Ok(OnExit::Leave),
+        Some("stop") => Ok(OnExit::Stop),
+        Some(other) => Err(place.refuse(format!("{other:?} is neither \"leave\" nor \"stop\""))),
+    }
+}
+
+fn servers(place: &ConfigPath, value: Option<&toml::Value>) -> Result<Vec<String>, ConfigError> {
+    let form = || place.refuse("write an address like \"https://host:7420\", or a list of them");
+    let items = match value {
+        Some(toml::Value::String(one)) => vec![one.as_str()],
+        Some(toml::Value::Array(items)) => {
+            items.iter().map(toml::Value::as_str).collect::<Option<Vec<_>>>().ok_or_else(form)?
+        }
+        Some(_) | None => return Err(form()),
+    };
+    if items.is_empty() {
+        return Err(form());
+    }
+    items.into_iter().map(|item| server(item).map_err(|reason| place.refuse(reason))).collect()
+}
+
+/// A server's address without a trailing slash.
+///
+/// # Errors
+/// Why it is none.
+pub(crate) fn server(text: &str) -> Result<String, String> {
+    let uri: http::Uri = text.parse().map_err(|error| format!("{text:?} is no address: {error}"))?;
+    if uri.scheme_str() != Some("https") {
+        return Err(format!("{text:?} does not begin with https://"));
+    }
+    if uri.host().is_none_or(str::is_empty) || !matches!(uri.path(), "" | "/") {
+        return Err(format!("{text:?} is not https://host:port"));
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+fn recipe(
+    place: &ConfigPath,
+    entity: &file::EntityTable,
+    actions: &BTreeMap<ActionName, ActionRecipe>,
+) -> Result<Recipe, ConfigError> {
+    let setting = setting(place, &entity.env, entity.workdir.as_deref(), None)?;
+    let part = |key: &str, value: Option<&toml::Value>| {
+        let read = value.map_or(Ok(Vec::new()), |value| runners(value, &setting));
+        read.map_err(|reason| place.at(key).refuse(reason))
+    };
+    let validation = entity.validate.as_ref().map_or(Ok(Vec::new()), |value| validation(value, &setting));
+    let mut checks = BTreeMap::new();
+    for each in &entity.check {
+        let place = place.at(&format!("check.{}", each.name));
+        let name: CheckName = place.read(&each.name)?;
+        if checks.insert(name, check_recipe(&place, each, &setting)?).is_some() {
+            return Err(place.refuse("there are two checks of that name"));
+        }
+    }
+    let process = entity.process.as_ref();
+    Ok(Recipe {
+        kind: kinds::kind(place, entity, actions, &setting)?,
+        needs: super::needs::needs(&place.at("needs"), &entity.needs)?,
+        follows: entity
+            .follows
+            .iter()
+            .map(|service| place.at("follows").read(service))
+            .collect::<Result<_, _>>()?,
+        statics: part("static", entity.r#static.as_ref())?,
+        dynamics: part("dynamic", entity.dynamic.as_ref())?,
+        validation: validation.map_err(|reason| place.at("validate").refuse(reason))?,
+        validate_every: validate_every(&place.at("validate_every"), entity)?,
+        timeout: place.at("timeout").span(entity.timeout.as_deref(), DEFAULT_TIMEOUT)?,
+        process: process.map(|process| supervised(&place.at("process"), process, &setting)).transpose()?,
+        checks,
+    })
+}
+
+/// How often a validation is repeated: `0` for never, and never if there is nothing to repeat.
+fn validate_every(place: &ConfigPath, entity: &file::EntityTable) -> Result<Option<Span>, ConfigError> {
+    let every = match &entity.validate_every {
+        Some(_) if entity.validate.is_none() => return Err(place.refuse("there is no validate to repeat")),
+        Some(text) => place.read(text)?,
+        None => DEFAULT_VALIDATE_EVERY,
+    };
+    Ok((every > Span::ZERO && entity.validate.is_some()).then_some(every))
+}
+
+fn supervised(
+    place: &ConfigPath,
+    process: &file::ProcessTable,
+    outer: &CommandDefaults,
+) -> Result<ProcessRecipe, ConfigError> {
+    let setting = setting(place, &process.env, process.workdir.as_deref(), Some(outer))?;
+    let argv = command(&process.argv, &setting).map_err(|reason| place.at("argv").refuse(reason))?;
+    let stop_timeout =
+        place.at("stop_timeout").span(process.stop_timeout.as_deref(), DEFAULT_STOP_TIMEOUT)?;
+    Ok(ProcessRecipe { command: argv, stop_timeout })
+}
+
+fn check_recipe(
+    place: &ConfigPath,
+    check: &file::CheckTable,
+    defaults: &CommandDefaults,
+) -> Result<CheckRecipe, ConfigError> {
+    let fields = CheckFields {
+        exec: check.exec.as_deref(),
+        warning_exit: None,
+        http: check.http.as_deref(),
+        status: check.status.or(check.http.as_ref().map(|_| 200)),
+        tcp: check.tcp.as_deref(),
+        interval: check.interval.as_deref(),
+        timeout: check.timeout.as_deref(),
+        fall: check.fall,
+        rise: check.rise,
+        kinds: "exec, http or tcp",
+    };
+    let refused = |error: DefinitionError| match error.field.as_str() {
+        "" => place.refuse(error.reason),
+        field => place.at(field).refuse(error.reason),
+    };
+    fields.recipe(defaults).map_err(refused)
+}

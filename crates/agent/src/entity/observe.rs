@@ -1,0 +1,170 @@
+//! Looking: what the order says, what the process and the checks say, and what that changes in memory. And the two ends
+//! of the task's life: taking over what runs, and leaving it.
+
+use std::time::Duration;
+
+use bellwether_core::local::health_tracker::{CheckSummary, vital};
+use bellwether_core::local::memory::ApplyProgress;
+use bellwether_core::records::evidence::Evidence;
+
+use super::task::EntityTask;
+use crate::apply::leftover;
+use crate::apply::process::SupervisedProcess;
+use crate::check::EntityChecks;
+use crate::config::OnExit;
+use crate::config::recipe::RecipeKind;
+
+/// Longer than a program takes to replace itself by another.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+impl EntityTask {
+    /// Takes over from whoever was here before: ends what was left halfway, adopts the process, asks the checks.
+    pub(super) async fn wake(&mut self) {
+        let now = self.now();
+        self.entry.memory.restarted(now);
+        self.end_leftovers(self.check_run()).await;
+        if let Some(run) = self.entry.run.take() {
+            if let Some(RecipeKind::Action(_, action)) = self.recipe.as_ref().map(|recipe| &recipe.kind) {
+                let seed = self.seed();
+                self.entry.memory.cut_short(action.idempotent, now, seed);
+            }
+            // Twice: a program that is replacing itself at the moment of looking has no environment to see.
+            self.end_leftovers(run.clone()).await;
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            self.end_leftovers(run).await;
+        }
+        if self.recipe.is_some() {
+            self.adopt();
+        }
+        if let Some(version) = self.entry.memory.settled().cloned() {
+            self.ask(&version);
+        }
+        self.validate_later();
+    }
+
+    async fn end_leftovers(&self, run: String) {
+        let killed = self.context.tasks.spawn_blocking(move || leftover::kill(&run)).await;
+        match killed.map_err(std::io::Error::other).flatten() {
+            Ok(0) => {}
+            Ok(count) => {
+                tracing::info!(entity = %self.name, count, "ended what an earlier agent left halfway")
+            }
+            Err(error) => tracing::warn!(entity = %self.name, %error, "could not look for leftovers"),
+        }
+    }
+
+    fn adopt(&mut self) {
+        let supervised = self.recipe.as_ref().is_some_and(|recipe| recipe.process.is_some());
+        let Some(mark) = self.entry.process.clone() else {
+            if supervised && self.entry.memory.progress >= ApplyProgress::Dynamic {
+                // It was stopped on purpose, or never recorded as started.
+                self.entry.memory.interrupted();
+            }
+            return;
+        };
+        match SupervisedProcess::adopt(&mark, &self.service_log(), &self.context.tasks) {
+            Ok(Some(process)) => {
+                tracing::info!(entity = %self.name, pid = mark.pid, "adopted the running process");
+                self.process = Some(process);
+            }
+            Ok(None) => {
+                self.entry.process = None;
+                let reboot = mark.before_boot().unwrap_or(false);
+                if supervised && reboot && self.entry.memory.progress >= ApplyProgress::Dynamic {
+                    self.entry.memory.interrupted();
+                }
+            }
+            Err(error) => {
+                tracing::warn!(entity = %self.name, pid = mark.pid, %error, "could not look at the process");
+            }
+        }
+    }
+
+    /// Starts asking the checks, from no verdict.
+    pub(super) fn ask(&mut self, version: &bellwether_core::words::version::Version) {
+        let Some(recipe) = &self.recipe else { return };
+        let facts = self.facts(version, self.check_run());
+        let (clock, tasks) = (&self.context.clock, &self.context.tasks);
+        self.checks = Some(EntityChecks::start(&recipe.checks, &facts, clock, tasks, self.seed()));
+    }
+
+    /// Looks at the order and at the health of what runs, and lets memory know.
+    pub(super) fn look(&mut self) {
+        let order = self.context.orders.borrow_and_update().clone();
+        self.paused = order.as_ref().and_then(|order| order.content.paused.clone());
+        let told = order.as_ref().and_then(|order| order.content.entities.get(&self.name));
+        if let Some(assignment) = told
+            && self.entry.memory.told(assignment.clone())
+        {
+            tracing::info!(entity = %self.name, version = %assignment.version, "was told a version");
+        }
+        let now = self.now();
+        self.vital = self.pulse();
+        let lasted = self.wellness.lasted(now);
+        let settled = self.entry.memory.settled().cloned();
+        self.wellness.observe(settled.as_ref(), &self.vital, now);
+        let wanted = self.entry.memory.wanted.as_ref().map(|wanted| &wanted.version);
+        if settled.is_none() || settled.as_ref() != wanted {
+            return;
+        }
+        let (seed, resting) = (self.seed(), self.entry.memory.failure_reason.is_none());
+        match &self.vital {
+            CheckSummary::Unhealthy(evidence) if resting && self.paused.is_none() => {
+                tracing::warn!(entity = %self.name, reason = evidence.summary, "turned unwell");
+                if self.refuted.is_none() {
+                    // No run failed: the checks say it, or the process ended.
+                    self.failed.validate = None;
+                }
+                self.entry.memory.relapsed(evidence.clone(), lasted, now, seed);
+            }
+            CheckSummary::Healthy | CheckSummary::NoChecks if !resting => {
+                tracing::info!(entity = %self.name, "is well again by itself");
+                self.entry.memory.recovered();
+            }
+            CheckSummary::Unhealthy(_)
+            | CheckSummary::Unknown
+            | CheckSummary::Healthy
+            | CheckSummary::NoChecks => {}
+        }
+    }
+
+    /// What the process and the checks say right now.
+    pub(super) fn pulse(&self) -> CheckSummary {
+        let supervised = self.recipe.as_ref().is_some_and(|recipe| recipe.process.is_some());
+        let due = self.entry.memory.progress >= ApplyProgress::Dynamic;
+        match &self.process {
+            Some(process) => {
+                if let Some(evidence) = process.ended() {
+                    return CheckSummary::Unhealthy(evidence);
+                }
+            }
+            None if supervised && due => {
+                let summary = "the process ended while no agent watched it".to_owned();
+                return CheckSummary::Unhealthy(Evidence { summary, ..Evidence::default() });
+            }
+            None => {}
+        }
+        if let Some(evidence) = &self.refuted {
+            return CheckSummary::Unhealthy(evidence.clone());
+        }
+        match &self.checks {
+            Some(checks) => vital(&checks.now()),
+            None if self.recipe.as_ref().is_some_and(|recipe| !recipe.checks.is_empty()) => {
+                CheckSummary::Unknown
+            }
+            None => CheckSummary::NoChecks,
+        }
+    }
+
+    /// Leaves the process running, or stops it, as configured.
+    pub(super) async fn leave(mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        let stop = self.recipe.as_ref().and_then(|recipe| recipe.process.as_ref());
+        let Some(stop) = stop.filter(|_| self.context.on_exit == OnExit::Stop) else { return };
+        process.stop(stop.stop_timeout.to_duration()).await;
+        self.entry.process = None;
+        if let Err(reason) = self.keep().await {
+            tracing::warn!(entity = %self.name, "could not {reason}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What this agent has to say right now: one account per entity. The report and the local status are made of it.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::v1;
+use bellwether_core::local::account::{self, EntityAccount, StateReason};
+use bellwether_core::local::statuses::{LocalStatuses, StatusUpdate};
+use bellwether_core::records::status::{FILES, StatusState};
+use bellwether_core::words::counter::Generation;
+use bellwether_core::words::name::{EntityName, NodeName};
+use bellwether_core::words::time::{Span, Timestamp};
+
+use crate::files::state::FileStates;
+
+/// Status category of the static and dynamic parts.
+pub(crate) const CONFIGURE: &str = "configure";
+
+/// Status category of validation.
+pub(crate) const VALIDATE: &str = "validate";
+
+/// Status category of whether the machine is set up.
+pub(crate) const PROVISION: &str = "provision";
+
+/// Everything this agent has to say. Two that are equal say the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct ReportBoard {
+    /// The order that was taken in.
+    pub(crate) generation: Generation,
+    /// Whether this machine is set up; none before it was looked.
+    pub(crate) provision: Option<StateReason>,
+    /// One account per entity.
+    pub(crate) entities: BTreeMap<EntityName, EntityAccount>,
+    /// What programs on this machine said, in categories of their own.
+    pub(crate) statuses: LocalStatuses,
+    /// The files of the catalogue.
+    pub(crate) files: FileStates,
+}
+
+impl ReportBoard {
+    /// The report, with ages as of `now` by the agent's clock.
+    pub(crate) fn report(&self, node: &NodeName, now: Timestamp) -> v1::report::Report {
+        let entities = self.entities.iter().map(|(name, account)| {
+            let shape = v1::report::EntityReport {
+                running: account.running.as_ref().map(ToString::to_string),
+                answering: account.answering.get(),
+                activity: (&account.activity).into(),
+                health: (&account.health).into(),
+                healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
+                healthy_since_ms: None,
+                lacks: account.lacks.iter().map(ToString::to_string).collect(),
+            };
+            (name.to_string(), shape)
+        });
+        v1::report::Report {
+            node: node.to_string(),
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            generation: self.generation.get(),
+            entities: entities.collect(),
+            statuses: self.statuses(now),
+            received_at_ms: 0,
+        }
+    }
+
+    /// Without what only a person at the machine reads: two such boards that are equal make the same report.
+    pub(crate) fn reported(mut self) -> Self {
+        for account in self.entities.values_mut() {
+            account.line.clear();
+        }
+        for file in self.files.values_mut() {
+            file.changed_ms = None;
+        }
+        self
+    }
+
+    fn statuses(&self, now: Timestamp) -> BTreeMap<String, v1::status::Status> {
+        type Pick = fn(&EntityAccount) -> Option<&StateReason>;
+        let picks: [(&str, Pick); 2] = [
+            (CONFIGURE, |account| account.configure.as_ref()),
+            (VALIDATE, |account| account.validate.as_ref()),
+        ];
+        let mut all: BTreeMap<_, _> =
+            self.statuses.iter().map(|(category, said)| (category.to_string(), own(said, now))).collect();
+        for (category, pick) in picks {
+            let each = self.entities.iter().filter_map(|(name, account)| Some((name, pick(account)?)));
+            if let Some((entity, standing)) = account::node(each) {
+                all.insert(category.to_owned(), shape(&standing, Some(entity)));
+            }
+        }
+        all.extend(self.provision.as_ref().map(|standing| (PROVISION.to_owned(), shape(standing, None))));
+        all.extend(self.file().map(|status| (FILES.to_owned(), status)));
+        all
+    }
+
+    /// One status for all files of the catalogue: the worst, which its reason names; the first of those.
+    fn file(&self) -> Option<v1::status::Status> {
+        let rank = |state: StatusState| match state {
+            StatusState::Failed => 3,
+            StatusState::Running => 2,
+            StatusState::Pending => 1,
+            StatusState::Success => 0,
+        };
+        let (path, worst) = self.files.iter().rev().max_by_key(|(_, file)| rank(file.state))?;
+        let reason = match worst.state {
+            StatusState::Success => String::new(),
+            StatusState::Failed | StatusState::Running | StatusState::Pending => {
+                format!("{}: {}", path.display(), worst.reason)
+            }
+        };
+        Some(v1::status::Status {
+            state: worst.state.as_str().to_owned(),
+            reason: cut(&reason),
+            attempt: worst.failed.into(),
+            ..v1::status::Status::default()
+        })
+    }
+
+    /// What an entity's dynamic part waits for: a file that is to be written before.
+    pub(crate) fn waits_for(&self, entity: &EntityName) -> Option<String> {
+        let mut unwritten = self.files.iter().filter(|(_, file)| file.state != StatusState::Success);
+        let (path, file) = unwritten.find(|(_, file)| file.before.contains(entity))?;
+        Some(format!("file {}: {}", path.display(), file.reason))
+    }
+}
+
+/// A standing as it travels, with the log of what failed of this entity.
+fn shape(standing: &StateReason, entity: Option<&EntityName>) -> v1::status::Status {
+    let log = entity.zip(standing.run.clone());
+    v1::status::Status {
+        state: standing.state.as_str().to_owned(),
+        reason: cut(&standing.reason),
+        attempt: standing.attempt.into(),
+        log: log.map(|(entity, run)| v1::status::LogRef { entity: entity.to_string(), run }),
+        ..v1::status::Status::default()
+    }
+}
+
+/// What was said, with its age.
+fn own(said: &StatusUpdate, now: Timestamp) -> v1::status::Status {
+    v1::status::Status {
+        state: said.state.as_str().to_owned(),
+        reason: said.reason.clone(),
+        lifetime_ms: said.lifetime.map(Span::as_millis),
+        age_ms: Some(now.since(said.at).as_millis()),
+        update: said.update,
+        ..v1::status::Status::default()
+    }
+}
+
+/// A reason within what the contract allows.
+fn cut(reason: &str) -> String {
+    let most = bellwether_core::records::status::MAX_REASON_BYTES.min(reason.len());
+    let end = (0..=most).rev().find(|index| reason.is_char_boundary(*index)).unwrap_or_default();
+    reason.get(..end).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_cut_at_a_character() {
+        assert_eq!(cut(&"é".repeat(300)).len(), 512);
+        assert_eq!(cut(&format!("a{}", "é".repeat(300))).len(), 511);
+    }
+}

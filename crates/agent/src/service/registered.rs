@@ -1,0 +1,62 @@
+//! What this machine offers to others, made of its instances, its addresses, and how far its entities are.
+
+use std::collections::BTreeMap;
+
+use bellwether_api::v1::registrations::{ServiceRegistration, ServiceRegistrations};
+use bellwether_core::words::addresses::Addresses;
+use bellwether_core::words::name::NodeName;
+
+use super::published::{InstanceKey, PublishedInstance};
+use crate::config::service::ServiceAddress;
+use crate::report_board::ReportBoard;
+
+/// What this machine offers. An instance of an entity is registered once that entity's static part was done here.
+pub(crate) fn registrations(
+    node: &NodeName,
+    shown: &BTreeMap<InstanceKey, PublishedInstance>,
+    addresses: &Addresses,
+    board: &ReportBoard,
+) -> ServiceRegistrations {
+    let there = shown.values().filter(|shown| is_registered(shown, board));
+    ServiceRegistrations {
+        node: node.to_string(),
+        addresses: shape(addresses),
+        instances: there.map(|shown| registration(shown, addresses)).collect(),
+    }
+}
+
+/// Whether an instance is to be known to others yet.
+pub(crate) fn is_registered(shown: &PublishedInstance, board: &ReportBoard) -> bool {
+    let entity = shown.service.entity.as_ref();
+    entity.is_none_or(|entity| board.entities.get(entity).is_some_and(|account| account.addressable))
+}
+
+fn registration(
+    PublishedInstance { service, serving, lacks }: &PublishedInstance,
+    addresses: &Addresses,
+) -> ServiceRegistration {
+    ServiceRegistration {
+        service: service.name.to_string(),
+        name: service.id.to_string(),
+        addresses: match &service.at {
+            ServiceAddress::Machine => None,
+            ServiceAddress::Interface(interface) => {
+                let there = addresses.0.get(interface).cloned().unwrap_or_default();
+                Some(BTreeMap::from([(interface.to_string(), there)]))
+            }
+            ServiceAddress::Address(there) => Some(shape(there)),
+        },
+        port: service.port,
+        tags: service.tags.iter().map(ToString::to_string).collect(),
+        meta: service.meta.clone(),
+        entity: service.entity.as_ref().map(ToString::to_string),
+        lacks: lacks.iter().map(ToString::to_string).collect(),
+        level: serving.as_str().to_owned(),
+        reason: serving.reason().to_owned(),
+        since_ms: 0,
+    }
+}
+
+fn shape(addresses: &Addresses) -> BTreeMap<String, Vec<std::net::IpAddr>> {
+    addresses.0.iter().map(|(interface, list)| (interface.to_string(), list.clone())).collect()
+}

@@ -1,0 +1,206 @@
+//! What nodes offer, as they send it and as it is kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bellwether_core::records::registrations as core;
+use bellwether_core::records::report::MAX_LACKS;
+use bellwether_core::words::addresses::Addresses;
+use bellwether_core::words::name::{InterfaceName, ServiceName, Tag};
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{ShapeError, read, read_some};
+
+/// Everything one node offers. Sent whole, when something changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceRegistrations {
+    /// Whose: must be the sender's own name.
+    pub node: String,
+    /// Where the node is reached: addresses by interface, at most 64.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, Vec<String>>)]
+    pub addresses: BTreeMap<String, Vec<IpAddr>>,
+    /// Instances of services, at most 256.
+    #[serde(default)]
+    pub instances: Vec<ServiceRegistration>,
+}
+
+/// One instance of a service, as its node offers it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceRegistration {
+    /// The service, a DNS label.
+    pub service: String,
+    /// Which one among those of its node.
+    pub name: String,
+    /// Where it is reached; where its node is, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, Vec<String>>>)]
+    pub addresses: Option<BTreeMap<String, Vec<IpAddr>>>,
+    /// Its port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// What its like is told apart by, at most 64.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<String>,
+    /// Whatever its users want to know besides, at most 64 entries.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub meta: BTreeMap<String, String>,
+    /// The entity it belongs to on its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity: Option<String>,
+    /// Services that it waits for before it serves, at most 64.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub lacks: BTreeSet<String>,
+    /// `passing`, `warning` or `failing`.
+    pub level: String,
+    /// Why it is not simply passing; one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Since when its level is that, by the server's clock. Ignored in requests.
+    #[serde(default)]
+    pub since_ms: u64,
+}
+
+/// A service that was once offered, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct KnownService {
+    /// Its name.
+    pub name: String,
+    /// When it was first offered.
+    pub first_at_ms: u64,
+}
+
+pub(super) fn shape_of(addresses: &Addresses) -> BTreeMap<String, Vec<IpAddr>> {
+    addresses.0.iter().map(|(interface, list)| (interface.to_string(), list.clone())).collect()
+}
+
+/// Reads addresses by interface.
+///
+/// # Errors
+/// [`ShapeError`] at `addresses`.
+pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, ShapeError> {
+    if shape.values().map(Vec::len).sum::<usize>() > core::MAX_ADDRESSES {
+        let reason = format!("there are more than {}", core::MAX_ADDRESSES);
+        return Err(ShapeError::at("addresses", reason));
+    }
+    let read = |(interface, list): (&String, &Vec<IpAddr>)| {
+        Ok::<(InterfaceName, _), ShapeError>((read("addresses", interface)?, list.clone()))
+    };
+    Ok(Addresses(shape.iter().map(read).collect::<Result<_, _>>()?))
+}
+
+/// Reads what something waits for.
+pub(super) fn lacks(names: &BTreeSet<String>) -> Result<BTreeSet<ServiceName>, ShapeError> {
+    if names.len() > MAX_LACKS {
+        return Err(ShapeError::at("lacks", format!("there are more than {MAX_LACKS}")));
+    }
+    names.iter().map(|service| read("lacks", service)).collect()
+}
+
+impl From<&core::ServiceRegistrations> for ServiceRegistrations {
+    fn from(from: &core::ServiceRegistrations) -> Self {
+        let instances = from.instances.iter().map(|((service, name), registration)| ServiceRegistration {
+            service: service.to_string(),
+            name: name.to_string(),
+            addresses: registration.addresses.as_ref().map(shape_of),
+            port: registration.port,
+            tags: registration.tags.iter().map(ToString::to_string).collect(),
+            meta: registration.meta.clone(),
+            entity: registration.entity.as_ref().map(ToString::to_string),
+            lacks: registration.lacks.iter().map(ToString::to_string).collect(),
+            level: registration.serving.as_str().to_owned(),
+            reason: registration.serving.reason().to_owned(),
+            since_ms: registration.since.as_millis(),
+        });
+        Self {
+            node: from.node.to_string(),
+            addresses: shape_of(&from.addresses),
+            instances: instances.collect(),
+        }
+    }
+}
+
+impl TryFrom<ServiceRegistrations> for core::ServiceRegistrations {
+    type Error = ShapeError;
+    fn try_from(from: ServiceRegistrations) -> Result<Self, ShapeError> {
+        if from.instances.len() > core::MAX_INSTANCES {
+            let reason = format!("there are more than {}", core::MAX_INSTANCES);
+            return Err(ShapeError::at("instances", reason));
+        }
+        let mut instances = BTreeMap::new();
+        for (at, registration) in from.instances.into_iter().enumerate() {
+            let place = format!("instances[{at}]");
+            let within = |error: ShapeError| error.within(&place);
+            let service = read("service", &registration.service).map_err(within)?;
+            let name = read("name", &registration.name).map_err(within)?;
+            let of = format!("{}/{}", registration.service, registration.name);
+            if instances
+                .insert((service, name), core::ServiceRegistration::try_from(registration).map_err(within)?)
+                .is_some()
+            {
+                return Err(ShapeError::at(&place, format!("{of} is there twice")));
+            }
+        }
+        let (node, addresses) = (read("node", &from.node)?, addresses(&from.addresses)?);
+        Ok(Self { node, addresses, instances })
+    }
+}
+
+impl TryFrom<ServiceRegistration> for core::ServiceRegistration {
+    type Error = ShapeError;
+    fn try_from(from: ServiceRegistration) -> Result<Self, ShapeError> {
+        if from.tags.len() > core::MAX_WORDS || from.meta.len() > core::MAX_WORDS {
+            let reason = format!("there are more than {}", core::MAX_WORDS);
+            return Err(ShapeError::at(
+                if from.tags.len() > core::MAX_WORDS { "tags" } else { "meta" },
+                reason,
+            ));
+        }
+        let long = |text: &String| text.len() > core::MAX_WORD_BYTES;
+        if from.meta.iter().any(|(key, value)| long(key) || long(value)) {
+            let reason = format!("a key or value is longer than {} bytes", core::MAX_WORD_BYTES);
+            return Err(ShapeError::at("meta", reason));
+        }
+        if long(&from.reason) || from.reason.chars().any(char::is_control) {
+            let reason = format!("write one line of at most {} bytes", core::MAX_WORD_BYTES);
+            return Err(ShapeError::at("reason", reason));
+        }
+        let tags = from.tags.iter().map(|tag| read::<Tag>("tags", tag)).collect::<Result<_, _>>()?;
+        let reason: Arc<str> = from.reason.into();
+        let serving = match from.level.as_str() {
+            "passing" => core::CheckStatus::Passing,
+            "warning" => core::CheckStatus::Warning { reason },
+            "failing" => core::CheckStatus::Failing { reason },
+            other => {
+                return Err(ShapeError::at("level", format!("{other:?} is not passing, warning or failing")));
+            }
+        };
+        Ok(Self {
+            addresses: from.addresses.as_ref().map(addresses).transpose()?,
+            port: from.port,
+            tags,
+            meta: from.meta,
+            entity: read_some("entity", from.entity.as_deref())?,
+            lacks: lacks(&from.lacks)?,
+            serving,
+            since: Timestamp::from_millis(from.since_ms),
+        })
+    }
+}
+
+impl From<&core::KnownService> for KnownService {
+    fn from(from: &core::KnownService) -> Self {
+        Self { name: from.name.to_string(), first_at_ms: from.first_at.as_millis() }
+    }
+}
+
+impl TryFrom<KnownService> for core::KnownService {
+    type Error = ShapeError;
+    fn try_from(from: KnownService) -> Result<Self, ShapeError> {
+        Ok(Self { name: read("name", &from.name)?, first_at: Timestamp::from_millis(from.first_at_ms) })
+    }
+}

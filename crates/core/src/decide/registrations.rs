@@ -1,0 +1,82 @@
+//! What a node offers arrived: what changed, and what to tell about it.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::records::event::EventDraft;
+use crate::records::key::Record;
+use crate::records::registrations::{KnownService, ServiceRegistration, ServiceRegistrations};
+use crate::verdict::{Changeset, Write};
+use crate::words::name::{InstanceName, NodeName, ServiceName};
+use crate::words::time::Timestamp;
+use crate::world::fleet::Fleet;
+
+/// What is to be written for what a node offers; nothing if that is what it offered already.
+#[must_use]
+pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> Option<Changeset> {
+    let last = fleet.registrations.get(&new.node).map(|kept| &*kept.value);
+    let none = BTreeMap::new();
+    let before = last.map_or(&none, |last| &last.instances);
+    for (key, registration) in &mut new.instances {
+        let same = before.get(key).filter(|before| before.serving.as_str() == registration.serving.as_str());
+        registration.since = same.map_or(now, |before| before.since);
+    }
+    if last == Some(&new) {
+        return None;
+    }
+    let mut events = Vec::new();
+    for (key, registration) in &new.instances {
+        events.extend(told(&new.node, key, before.get(key), registration));
+    }
+    let gone = before.iter().filter(|(key, _)| !new.instances.contains_key(key));
+    events.extend(gone.map(|(key, registration)| {
+        let was = Some(registration.serving.as_str().to_string());
+        event("service.deregistered", (&new.node, key), (was, None), "its node no longer offers it")
+    }));
+    let names: alloc::collections::BTreeSet<&ServiceName> =
+        new.instances.keys().map(|(name, _)| name).collect();
+    let unheard = names.into_iter().filter(|name| !fleet.services.contains_key(name));
+    let unheard = unheard.map(|name| KnownService { name: name.clone(), first_at: now });
+    let mut writes: Vec<Write> = unheard.map(|service| Write::put(Record::Service(service))).collect();
+    writes.push(Write::put(Record::Registrations(new)));
+    Some(Changeset { writes, events })
+}
+
+fn told(
+    node: &NodeName,
+    key: &(ServiceName, InstanceName),
+    before: Option<&ServiceRegistration>,
+    now: &ServiceRegistration,
+) -> Option<EventDraft> {
+    let was = before.map(|before| before.serving.as_str());
+    let is = now.serving.as_str();
+    if was == Some(is) {
+        return None;
+    }
+    let kind = match (was, is) {
+        (None, _) => "service.registered",
+        (Some(_), "passing") => "service.passing",
+        (Some(_), "warning") => "service.warning",
+        (Some(_), _) => "service.failing",
+    };
+    let cause = match now.serving.reason() {
+        "" => "its checks pass",
+        reason => reason,
+    };
+    Some(event(kind, (node, key), (was.map(ToString::to_string), Some(is.to_string())), cause))
+}
+
+fn event(
+    kind: &'static str,
+    (node, (service, instance)): (&NodeName, &(ServiceName, InstanceName)),
+    (before, after): (Option<String>, Option<String>),
+    cause: &str,
+) -> EventDraft {
+    let subject = format!("service/{service}/{node}/{instance}");
+    EventDraft { kind, subject, before, after, cause: cause.to_string() }
+}
+
+#[cfg(test)]
+mod tests;

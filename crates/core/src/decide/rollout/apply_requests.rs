@@ -1,0 +1,214 @@
+//! Heeding: what people asked for, each thing once, in the order abort, version, resume, pause.
+
+use alloc::format;
+
+use super::draft::RolloutDraft;
+use super::event_text::said;
+use super::pass::Pass;
+use crate::records::entity::{Entity, RequestKind, VersionRequest};
+use crate::records::freeze::Freeze;
+use crate::records::policy::Supersede;
+use crate::records::rollout::{Direction, Rollout, RolloutPause, RolloutState, VersionJudgement};
+use crate::rollout::board::phase::TargetPhase;
+
+/// Heeds what people asked for; says whether that changed anything.
+pub(super) fn apply_requests(pass: &mut Pass<'_>) -> bool {
+    let mut draft = pass.draft();
+    let entity = pass.board.entity();
+    heed_abort(&mut draft, entity);
+    heed_request(&mut draft, entity);
+    heed_approval(&mut draft, entity);
+    let tally = pass.board.tree().tally();
+    heed_resume(&mut draft, entity, tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent));
+    heed_pause(&mut draft, entity, pass.environment.stop(&entity.name, pass.now));
+    let stop_ends = pass.environment.stop(&entity.name, pass.now).and_then(|stop| stop.until);
+    pass.look_again(stop_ends);
+    pass.take(draft)
+}
+
+fn heed_abort(draft: &mut RolloutDraft, entity: &Entity) {
+    let Some(abort) = &entity.abort else { return };
+    if draft.rollout.as_ref().is_some_and(|rollout| rollout.request <= abort.request) {
+        let state = RolloutState::Aborted { by: abort.by.clone(), why: abort.why.clone() };
+        draft.turn_to(state, said("aborted", &abort.by, &abort.why));
+    }
+    if let Some(wanted) = entity.wanted.as_ref().filter(|wanted| wanted.request <= abort.request) {
+        draft.change_progress(|progress| {
+            progress.target = Some(wanted.version.clone());
+            progress.handled = progress.handled.max(wanted.request);
+        });
+    }
+}
+
+fn heed_request(draft: &mut RolloutDraft, entity: &Entity) {
+    let Some(wanted) = &entity.wanted else { return };
+    if wanted.request <= draft.progress.handled {
+        return;
+    }
+    draft.change_progress(|progress| progress.target = Some(wanted.version.clone()));
+    let Some(rollout) = draft.rollout.clone() else {
+        begin(draft, wanted, entity);
+        return;
+    };
+    match ask(draft, wanted, entity, &rollout) {
+        RequestOutcome::AlreadyDone => done(draft, wanted),
+        RequestOutcome::Deferred => {}
+        RequestOutcome::RollBack => {
+            done(draft, wanted);
+            let direction = Direction::RollbackByUndo { by: wanted.by.clone(), why: wanted.why.clone() };
+            draft.change_rollout(|rollout| rollout.direction = direction);
+            draft.turn_to(RolloutState::RollingBack, said("undone", &wanted.by, &wanted.why));
+        }
+        RequestOutcome::Replace => {
+            let by = draft.progress.last.next();
+            let cause = said(&format!("{} asked for", wanted.version), &wanted.by, &wanted.why);
+            draft.turn_to(RolloutState::Superseded { by }, cause);
+            begin(draft, wanted, entity);
+        }
+    }
+}
+
+/// What a request means to a rollout under way.
+enum RequestOutcome {
+    /// It does that already.
+    AlreadyDone,
+    /// It ends first.
+    Deferred,
+    /// It goes back.
+    RollBack,
+    /// A new one takes its place.
+    Replace,
+}
+
+fn ask(draft: &RolloutDraft, wanted: &VersionRequest, entity: &Entity, rollout: &Rollout) -> RequestOutcome {
+    let to_good = draft.progress.last_known_good.as_ref() == Some(&wanted.version);
+    let same = rollout.version == wanted.version;
+    let bad = matches!(rollout.judgement, VersionJudgement::Bad { .. });
+    match rollout.direction {
+        Direction::RollbackFromBad | Direction::RollbackByUndo { .. } if to_good => {
+            RequestOutcome::AlreadyDone
+        }
+        Direction::RollbackFromBad | Direction::RollbackByUndo { .. } => RequestOutcome::Deferred,
+        Direction::Forward if same && !bad => RequestOutcome::AlreadyDone,
+        Direction::Forward if to_good => RequestOutcome::RollBack,
+        Direction::Forward => match entity.policy.supersede {
+            Supersede::Replace => replace_or_refuse(draft, wanted),
+            Supersede::Finish | Supersede::Refuse if bad => replace_or_refuse(draft, wanted),
+            Supersede::Finish | Supersede::Refuse => RequestOutcome::Deferred,
+        },
+    }
+}
+
+/// A request for a version that became bad after it was made does not disturb what is under way.
+fn replace_or_refuse(draft: &RolloutDraft, wanted: &VersionRequest) -> RequestOutcome {
+    if is_refused(draft, wanted) { RequestOutcome::Deferred } else { RequestOutcome::Replace }
+}
+
+fn is_refused(draft: &RolloutDraft, wanted: &VersionRequest) -> bool {
+    wanted.how != RequestKind::Retry && draft.progress.bad(&wanted.version).is_some()
+}
+
+fn begin(draft: &mut RolloutDraft, wanted: &VersionRequest, entity: &Entity) {
+    if let Some(bad) = draft.progress.bad(&wanted.version).filter(|_| wanted.how != RequestKind::Retry) {
+        let cause = format!("{} was found bad meanwhile: {}; use 'rollout retry'", bad.version, bad.reason);
+        draft.tell_refused(wanted, cause);
+        done(draft, wanted);
+    } else {
+        draft.start(wanted, entity.policy.clone());
+    }
+}
+
+fn done(draft: &mut RolloutDraft, wanted: &VersionRequest) {
+    draft.change_progress(|progress| progress.handled = wanted.request);
+}
+
+/// A resume releases a pause that the engine made, and lets pass what made it pause.
+fn heed_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
+    if entity.resumes == draft.progress.resumes {
+        return;
+    }
+    draft.change_progress(|progress| progress.resumes = entity.resumes);
+    let Some(rollout) = draft.rollout.clone() else { return };
+    let RolloutState::Paused(pause) = &rollout.state else { return };
+    let clock = draft.progress.clock.at(draft.now);
+    match pause {
+        RolloutPause::Person { .. } | RolloutPause::Stopped { .. } => return,
+        RolloutPause::Bad { .. } | RolloutPause::MonitorSilent { .. } => draft.change_rollout(|rollout| {
+            rollout.waived.monitor = true;
+            rollout.judgement = VersionJudgement::Open;
+            if let Some(peak) = &mut rollout.peak {
+                peak.at = clock;
+            }
+        }),
+        RolloutPause::TooManyFailed { failed, .. } | RolloutPause::NothingToRollBackTo { failed, .. } => {
+            let failed = *failed;
+            draft.change_rollout(|rollout| {
+                rollout.waived.failed = rollout.waived.failed.max(failed);
+                rollout.judgement = VersionJudgement::Open;
+            });
+        }
+        RolloutPause::TooManyUnreachable { .. } => {
+            draft.change_rollout(|rollout| {
+                rollout.waived.unreachable = rollout.waived.unreachable.max(silent);
+            });
+        }
+    }
+    draft.turn_to(moving(&rollout), format!("a person let it pass: {pause}"));
+}
+
+/// A person's approval of a stage.
+fn heed_approval(draft: &mut RolloutDraft, entity: &Entity) {
+    let Some(approval) = &entity.approval else { return };
+    let lacks = draft
+        .rollout
+        .as_ref()
+        .is_some_and(|rollout| rollout.number == approval.rollout && rollout.stage.approved < approval.stage);
+    if lacks {
+        let what = format!("stage {} approved", approval.stage);
+        draft.tell("rollout.approved", said(&what, &approval.by, &approval.why));
+        draft.change_rollout(|rollout| rollout.stage.approved = approval.stage);
+    }
+}
+
+/// A stop stands above a person's pause; both end with what made them.
+fn heed_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>) {
+    let Some(rollout) = draft.rollout.clone() else { return };
+    if let Some(Freeze { name, by, why, .. }) = stop {
+        let pause = RolloutPause::Stopped { freeze: name.clone(), by: by.clone(), why: why.clone() };
+        draft.turn_to(RolloutState::Paused(pause), said(&format!("stopped by {name},"), by, why));
+        return;
+    }
+    match (&entity.hold, &rollout.state) {
+        (Some(hold), _) => {
+            let pause = RolloutPause::Person { by: hold.by.clone(), why: hold.why.clone() };
+            draft.turn_to(RolloutState::Paused(pause), said("paused", &hold.by, &hold.why));
+        }
+        (
+            None,
+            RolloutState::Paused(pause @ (RolloutPause::Person { .. } | RolloutPause::Stopped { .. })),
+        ) => {
+            draft.turn_to(moving(&rollout), format!("no longer paused {pause}"));
+        }
+        (
+            None,
+            RolloutState::InProgress
+            | RolloutState::Waiting(_)
+            | RolloutState::Paused(_)
+            | RolloutState::RollingBack
+            | RolloutState::Succeeded
+            | RolloutState::PartiallySucceeded { .. }
+            | RolloutState::RolledBack
+            | RolloutState::RollbackFailed { .. }
+            | RolloutState::Aborted { .. }
+            | RolloutState::Superseded { .. },
+        ) => {}
+    }
+}
+
+/// The state of a rollout that nothing holds.
+const fn moving(rollout: &Rollout) -> RolloutState {
+    match rollout.direction {
+        Direction::Forward => RolloutState::InProgress,
+        Direction::RollbackFromBad | Direction::RollbackByUndo { .. } => RolloutState::RollingBack,
+    }
+}

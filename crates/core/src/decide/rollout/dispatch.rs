@@ -1,0 +1,229 @@
+//! Handing out: who is told what next. Never more at once than the batch, never while anything is paused or frozen.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::capacity::{self, NoCapacity};
+use super::dispatch_gate::DispatchGate;
+use super::pass::Pass;
+use super::{dispatch_gate, hooked, stage};
+use crate::decide::rollout::dispatch_block::DispatchBlock;
+use crate::records::rollout::{MAX_BATCHES, RolloutBatch, RolloutState, RolloutWait};
+use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
+use crate::rollout::board::frame::BoardMode;
+use crate::rollout::board::member::BoardMember;
+use crate::rollout::board::phase::{PhaseSet, QUEUED, STARTED, TargetPhase};
+use crate::rollout::board::tree::walk::WalkFilter;
+use crate::words::name::TargetName;
+use crate::words::version::Version;
+
+/// Tells as many targets as there is room for; says whether it told any.
+pub(super) fn dispatch(pass: &mut Pass<'_>) -> bool {
+    pass.shut = None;
+    pass.questions.clear();
+    let paused = pass.board.rollout().is_some_and(|rollout| matches!(rollout.state, RolloutState::Paused(_)));
+    if paused || pass.board.entity().hold.is_some() {
+        return false;
+    }
+    let frame = pass.board.frame();
+    match (frame.stage, frame.rolling.clone(), frame.good.clone()) {
+        (BoardMode::Judging | BoardMode::Finishing, Some(rolling), good) => {
+            let newcomers = good.is_some_and(|good| bring_to(pass, &good));
+            let turns = hand_out_turns(pass, &rolling);
+            newcomers || turns
+        }
+        (BoardMode::RollingBack, _, Some(good)) => {
+            let returns = hand_out_returns(pass, &good);
+            let newcomers = bring_to(pass, &good);
+            returns || newcomers
+        }
+        (BoardMode::Settled | BoardMode::Abandoned, _, Some(good)) => bring_to(pass, &good),
+        (
+            BoardMode::Judging
+            | BoardMode::Finishing
+            | BoardMode::RollingBack
+            | BoardMode::Settled
+            | BoardMode::Abandoned,
+            _,
+            _,
+        ) => false,
+    }
+}
+
+/// Brings newcomers to last known good, within the batch.
+fn bring_to(pass: &mut Pass<'_>, good: &Version) -> bool {
+    let newcomers = PhaseSet::of(&[TargetPhase::Newcomer]);
+    if pass.board.tree().tally().count(newcomers) == 0 {
+        return false;
+    }
+    if let Some(freeze) = pass.environment.freeze(&pass.board.entity().name, pass.now) {
+        let until = freeze.until;
+        pass.look_again(until);
+        return false;
+    }
+    let gate = DispatchGate::for_known_good(pass);
+    let (names, until) =
+        (open_names(pass, newcomers, capacity::room_for_newcomers(pass), &gate), gate.until());
+    pass.look_again(until);
+    tell(pass, &names, good, AssignmentPurpose::KnownGood)
+}
+
+/// At most so many names in these lanes whose targets nothing shuts out.
+fn open_names(pass: &Pass<'_>, phases: PhaseSet, limit: u64, gate: &DispatchGate<'_>) -> Vec<TargetName> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut names = Vec::new();
+    if limit > 0 {
+        pass.board.tree().walk(&WalkFilter::all(phases), &mut |member| {
+            if !gate.are_shut_for(member) {
+                names.push(member.name.clone());
+            }
+            names.len() < limit
+        });
+    }
+    names
+}
+
+fn hand_out_turns(pass: &mut Pass<'_>, rolling: &Version) -> bool {
+    let (batch, tally) = (pass.board.thresholds().batch, pass.board.tree().tally());
+    let waiting = tally.count(QUEUED) + tally.of(TargetPhase::Passing);
+    if batch == 0 || u64::from(tally.in_flight) > batch || waiting == 0 {
+        return false;
+    }
+    match choose(pass) {
+        Ok(names) => {
+            open_batch(pass, &names, batch);
+            tell(pass, &names, rolling, AssignmentPurpose::Update)
+        }
+        Err(block) => {
+            pass.shut = Some(block);
+            false
+        }
+    }
+}
+
+/// Whose turn it is, or what keeps everyone in line from taking one.
+fn choose(pass: &mut Pass<'_>) -> Result<Vec<TargetName>, DispatchBlock> {
+    if let Some(block) = dispatch_gate::shut(pass).or_else(|| stage::lacks_approval(&pass.board)) {
+        return Err(block);
+    }
+    if pass.board.frame().stage == BoardMode::Finishing && pass.board.entity().policy.hooks.removal.is_some()
+    {
+        return Err(hooked::removal(pass));
+    }
+    let tally = pass.board.tree().tally();
+    let (in_line, in_flight) = (tally.count(QUEUED), tally.in_flight);
+    let stage_room = stage::room(&pass.board);
+    let gate = DispatchGate::for_turns(pass);
+    let mut names = open_names(pass, PhaseSet::of(&[TargetPhase::Passing]), stage_room, &gate);
+    let until = gate.until();
+    let block = match capacity::room(pass, &gate) {
+        Ok(mut room) => {
+            let passing = u64::try_from(names.len()).unwrap_or(u64::MAX);
+            room.turns = room.turns.min(stage_room.saturating_sub(passing));
+            let next = hooked::next(pass, &room, &gate)?;
+            let empty = next.is_empty() && names.is_empty() && room.turns > 0 && in_line > 0;
+            let block = if empty && room.spare == 0 {
+                let domain = room.domain.filter(|_| room.domain_is_short).map(|(_, value)| value);
+                Some(DispatchBlock::of(RolloutWait::Unavailable { domain }))
+            } else {
+                (empty && in_flight == 0)
+                    .then_some(DispatchBlock { wait: RolloutWait::Shut { until }, until })
+            };
+            names.extend(next);
+            block
+        }
+        Err(NoCapacity::Nobody) => None,
+        Err(NoCapacity::NoDomain(key)) => Some(DispatchBlock::of(RolloutWait::NoDomain { key })),
+        Err(NoCapacity::Shut) => Some(DispatchBlock { wait: RolloutWait::Shut { until }, until }),
+    };
+    pass.look_again(until);
+    match block.filter(|_| names.is_empty()) {
+        Some(block) => Err(block),
+        None => hooked::approved(pass, names),
+    }
+}
+
+/// Opens the next batch when the one before is full.
+fn open_batch(pass: &mut Pass<'_>, names: &[TargetName], size: u64) {
+    let before = pass.board.tree().tally().count(STARTED);
+    let after = before + u64::try_from(names.len()).unwrap_or(u64::MAX);
+    let Some(rollout) = pass.board.rollout() else { return };
+    let (number, full) = rollout.batches.last().map_or((0, 0), |batch| (batch.number, batch.upto));
+    let (Some(first), Some(last)) = (names.first(), names.last()) else { return };
+    if after <= full {
+        return;
+    }
+    let cause = format!("batch {}: {} told, {first} to {last}", number + 1, names.len());
+    let counts = pass.board.counts();
+    let opened = RolloutBatch { number: number + 1, opened: pass.now, upto: full.max(before) + size, counts };
+    let mut draft = pass.draft();
+    draft.tell("rollout.batch", cause);
+    draft.change_rollout(|rollout| {
+        rollout.batches.push(opened);
+        let surplus = rollout.batches.len().saturating_sub(MAX_BATCHES);
+        rollout.batches.drain(..surplus);
+    });
+    pass.take(draft);
+}
+
+/// Takes back what was moved. Whoever is in flight turns round at once: that needs no more room. Whoever is silent is
+/// told without taking a place, so that it does not come back to the version it was taken from.
+fn hand_out_returns(pass: &mut Pass<'_>, good: &Version) -> bool {
+    let gate = DispatchGate::for_returns(pass);
+    let turning = open_names(pass, PhaseSet::of(&[TargetPhase::MovedFlight]), u64::MAX, &gate);
+    let silent = open_names(pass, PhaseSet::of(&[TargetPhase::MovedSilent]), u64::MAX, &gate);
+    let until = gate.until();
+    for name in &silent {
+        if let Some(member) = pass.board.member(name) {
+            let mut state = pass.assignment(member, good.clone(), AssignmentPurpose::Rollback);
+            state.outcome = AssignmentOutcome::Unreachable { at: pass.now };
+            pass.put(name, Some(state), None);
+        }
+    }
+    let in_flight = u64::from(pass.board.tree().tally().in_flight);
+    let room = pass.board.thresholds().rollback.saturating_sub(in_flight);
+    let moved = open_names(pass, PhaseSet::of(&[TargetPhase::Moved]), room, &DispatchGate::for_returns(pass));
+    pass.look_again(until);
+    let turned = tell(pass, &turning, good, AssignmentPurpose::Rollback);
+    let told = tell(pass, &moved, good, AssignmentPurpose::Rollback);
+    turned || told || !silent.is_empty()
+}
+
+fn tell(pass: &mut Pass<'_>, names: &[TargetName], version: &Version, purpose: AssignmentPurpose) -> bool {
+    for name in names {
+        if let Some(member) = pass.board.member(name) {
+            let state = pass.assignment(member, version.clone(), purpose);
+            pass.put(name, Some(state), None);
+        }
+    }
+    !names.is_empty()
+}
+
+impl Pass<'_> {
+    /// A new assignment of a target, in flight. Its number is above everything the target was told or claims to answer.
+    pub(super) fn assignment(
+        &self,
+        member: &BoardMember,
+        version: Version,
+        purpose: AssignmentPurpose,
+    ) -> TargetState {
+        let told = member.state.as_ref().map(|state| state.assignment).unwrap_or_default();
+        let answered =
+            member.observation.as_ref().map(|observation| observation.answering).unwrap_or_default();
+        let held = member.observation.as_ref().is_some_and(|observation| observation.held.is_some());
+        let clock = if held {
+            DeadlineClock::Stopped { spent: crate::words::time::Span::ZERO }
+        } else {
+            DeadlineClock::Running { from: self.board.progress().clock.at(self.now) }
+        };
+        TargetState {
+            version,
+            rollout: self.board.progress().last,
+            purpose,
+            assignment: told.max(answered).next(),
+            assigned_at: self.now,
+            clock,
+            outcome: AssignmentOutcome::InFlight,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Gates: what around a rollout keeps targets from taking their turn: freezes, windows, services that are needed. Owns
+//! which of them is shut, and until when; never what follows.
+
+use alloc::vec::Vec;
+
+use super::pass::Pass;
+use crate::decide::rollout::dispatch_block::DispatchBlock;
+use crate::records::freeze::{Freeze, FreezeKind};
+use crate::records::rollout::RolloutWait;
+use crate::rollout::board::member::BoardMember;
+use crate::words::time::Timestamp;
+use crate::words::window::{Window, WindowState};
+
+/// The gate that is shut for every target.
+pub(super) fn shut(pass: &Pass<'_>) -> Option<DispatchBlock> {
+    frozen(pass).or_else(|| outside_windows(pass)).or_else(|| in_need(pass))
+}
+
+fn frozen(pass: &Pass<'_>) -> Option<DispatchBlock> {
+    let Freeze { name, by, why, until, .. } = pass.environment.freeze(&pass.board.entity().name, pass.now)?;
+    let (freeze, by, why, until) = (name.clone(), by.clone(), why.clone(), *until);
+    Some(DispatchBlock { wait: RolloutWait::Frozen { freeze, by, why, until }, until })
+}
+
+fn outside_windows(pass: &Pass<'_>) -> Option<DispatchBlock> {
+    let windows = pass.board.entity().policy.windows.iter().filter(|window| !window.is_for_some());
+    let mut opens = None;
+    for window in windows {
+        match window.at(pass.now) {
+            WindowState::Open { .. } => return None,
+            WindowState::Closed { until } => opens = [opens, Some(until)].into_iter().flatten().min(),
+        }
+    }
+    let opens = opens?;
+    Some(DispatchBlock { wait: RolloutWait::Window { opens }, until: Some(opens) })
+}
+
+fn in_need(pass: &Pass<'_>) -> Option<DispatchBlock> {
+    let functional = |service| pass.environment.services.get(service).copied().unwrap_or_default();
+    let needs = &pass.board.entity().policy.needs;
+    let need = needs.iter().find(|need| functional(&need.service) < u64::from(need.count))?;
+    Some(DispatchBlock::of(RolloutWait::Need { need: need.clone() }))
+}
+
+/// What keeps single targets from being told something: freezes by label, and windows of their own.
+pub(super) struct DispatchGate<'a> {
+    freezes: Vec<&'a Freeze>,
+    windows: Vec<(Window, WindowState)>,
+}
+
+impl<'a> DispatchGate<'a> {
+    /// Those for a turn.
+    pub(super) fn for_turns(pass: &Pass<'a>) -> Self {
+        let windows = pass.board.entity().policy.windows.iter().filter(|window| window.is_for_some());
+        let windows = windows.map(|window| (window.clone(), window.at(pass.now))).collect();
+        Self { windows, ..Self::for_known_good(pass) }
+    }
+
+    /// Those for being brought to last known good.
+    pub(super) fn for_known_good(pass: &Pass<'a>) -> Self {
+        let environment = pass.environment;
+        let picking = environment.freezes.iter().map(|freeze| &**freeze);
+        Self { freezes: picking.filter(|freeze| freeze.is_in_force(pass.now)).collect(), windows: Vec::new() }
+    }
+
+    /// Those for the way back.
+    pub(super) fn for_returns(pass: &Pass<'a>) -> Self {
+        let mut gate = Self::for_known_good(pass);
+        gate.freezes.retain(|freeze| freeze.strength == FreezeKind::Stop);
+        gate
+    }
+
+    /// Whether a target is not to be told anything.
+    pub(super) fn are_shut_for(&self, member: &BoardMember) -> bool {
+        let Some(observation) = &member.observation else { return false };
+        let (name, labels) = (&member.name, &observation.labels);
+        let mut own =
+            self.windows.iter().filter(|(window, _)| window.is_for(name.as_str(), labels)).peekable();
+        let outside =
+            own.peek().is_some() && own.all(|(_, opening)| matches!(opening, WindowState::Closed { .. }));
+        outside || self.freezes.iter().any(|freeze| freeze.picks(name, labels))
+    }
+
+    /// When one of them opens by itself.
+    pub(super) fn until(&self) -> Option<Timestamp> {
+        let windows = self.windows.iter().filter_map(|(_, opening)| match opening {
+            WindowState::Closed { until } => Some(*until),
+            WindowState::Open { .. } => None,
+        });
+        self.freezes.iter().filter_map(|freeze| freeze.until).chain(windows).min()
+    }
+}

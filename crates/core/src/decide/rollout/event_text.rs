@@ -1,0 +1,54 @@
+//! How events of rollouts and targets are named and worded.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::records::event::EventDraft;
+use crate::records::rollout::RolloutState;
+use crate::words::counter::RolloutNumber;
+use crate::words::name::{EntityName, TargetName};
+use crate::words::version::Version;
+
+/// The subject of an event about an entity.
+pub(super) fn entity(entity: &EntityName) -> String {
+    format!("entity/{entity}")
+}
+
+/// The subject of an event about a rollout.
+pub(super) fn rollout(entity: &EntityName, number: RolloutNumber) -> String {
+    format!("rollout/{entity}/{number}")
+}
+
+/// An event about a target and the version it is about.
+pub(super) fn target(
+    kind: &'static str,
+    entity: &EntityName,
+    target: &TargetName,
+    version: &Version,
+    cause: String,
+) -> EventDraft {
+    let subject = format!("target/{entity}/{target}");
+    EventDraft { kind, subject, before: None, after: Some(format!("{version}")), cause }
+}
+
+/// The kind of event that a turn from one state to another is; none when it only goes on after a short wait.
+pub(super) const fn kind_of_turn(before: &RolloutState, after: &RolloutState) -> Option<&'static str> {
+    match (before, after) {
+        (RolloutState::Paused(_), RolloutState::InProgress) => Some("rollout.resumed"),
+        (_, RolloutState::InProgress) => None,
+        (_, RolloutState::Waiting(_)) => Some("rollout.waiting"),
+        (_, RolloutState::Paused(_)) => Some("rollout.paused"),
+        (_, RolloutState::RollingBack) => Some("rollout.rolling_back"),
+        (_, RolloutState::Succeeded) => Some("rollout.succeeded"),
+        (_, RolloutState::PartiallySucceeded { .. }) => Some("rollout.partially_succeeded"),
+        (_, RolloutState::RolledBack) => Some("rollout.rolled_back"),
+        (_, RolloutState::RollbackFailed { .. }) => Some("rollout.rollback_failed"),
+        (_, RolloutState::Aborted { .. }) => Some("rollout.aborted"),
+        (_, RolloutState::Superseded { .. }) => Some("rollout.superseded"),
+    }
+}
+
+/// Who said something and, if they did, why.
+pub(super) fn said(what: &str, by: &impl core::fmt::Display, why: &str) -> String {
+    if why.is_empty() { format!("{what} by {by}") } else { format!("{what} by {by}: {why}") }
+}

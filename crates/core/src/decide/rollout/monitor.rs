@@ -1,0 +1,86 @@
+//! Watching a rollout as a whole, beside its targets: whether it gains any, and what its monitor says.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::draft::RolloutDraft;
+use super::hooked;
+use super::pass::Pass;
+use crate::records::hook_answers::HookPurpose;
+use crate::records::policy::hook::Monitor;
+use crate::records::rollout::{
+    PeakProgress, Rollout, RolloutState, RolloutWait, TargetCounts, VersionJudgement,
+};
+
+/// What keeps a rollout from being good.
+pub(super) enum MonitorObjection {
+    /// It is bad, for this reason.
+    Wrong(String),
+    /// Its monitor has not answered for too long; what happens instead.
+    Silent(String),
+    /// Its monitor has not spoken since the last batch.
+    Unheard(RolloutWait),
+}
+
+/// Remembers the most targets it ever had, and since when.
+pub(super) fn count_gain(
+    pass: &Pass<'_>,
+    draft: &mut RolloutDraft,
+    rollout: &Rollout,
+    counts: &TargetCounts,
+) {
+    let best = rollout.peak.map(|peak| peak.best);
+    let watched = pass.board.entity().policy.progress.is_some() && is_open(rollout);
+    if watched && best.is_none_or(|best| counts.succeeded > best) {
+        let at = draft.progress.clock.at(pass.now);
+        draft.change_rollout(|rollout| rollout.peak = Some(PeakProgress { best: counts.succeeded, at }));
+    }
+}
+
+/// What keeps the rollout under way from being good; nothing once it is.
+pub(super) fn watch(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection> {
+    if !is_open(rollout) {
+        return None;
+    }
+    stalled(pass, rollout).or_else(|| monitored(pass, rollout))
+}
+
+/// No target was gained for too long. What it waits for does not count.
+fn stalled(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection> {
+    let limit = pass.board.entity().policy.progress?;
+    let peak = rollout.peak.filter(|_| rollout.state == RolloutState::InProgress)?;
+    let clock = pass.board.progress().clock;
+    let due = peak.at.plus(limit);
+    if clock.at(pass.now) >= due {
+        return Some(MonitorObjection::Wrong(format!("no target was gained within {limit}")));
+    }
+    pass.look_again(clock.when(due));
+    None
+}
+
+fn monitored(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection> {
+    let monitor = pass.board.entity().policy.monitor.as_ref().filter(|_| !rollout.waived.monitor)?;
+    let Monitor { failures, .. } = *monitor;
+    let staleness = monitor.staleness();
+    let answers = hooked::answers(pass);
+    let judgement = answers.and_then(|answers| answers.monitor.as_ref());
+    if let Some(judgement) = judgement.filter(|judgement| judgement.failing >= failures) {
+        return Some(MonitorObjection::Wrong(format!("the monitor: {}", judgement.reason)));
+    }
+    let heard = judgement.map_or(rollout.started, |judgement| judgement.at);
+    let silent = heard.plus(staleness);
+    if pass.now >= silent {
+        let trouble = answers.and_then(|answers| answers.troubles.get(&HookPurpose::Monitor));
+        let reason =
+            trouble.map_or_else(|| format!("nothing for {staleness}"), |trouble| trouble.reason.clone());
+        return Some(MonitorObjection::Silent(reason));
+    }
+    pass.look_again(Some(silent));
+    let asked_after = rollout.batches.last().map_or(rollout.started, |batch| batch.opened);
+    let content = judgement.is_some_and(|judgement| judgement.failing == 0 && judgement.at >= asked_after);
+    (!content).then(|| MonitorObjection::Unheard(hooked::waits_for(pass, HookPurpose::Monitor, None).wait))
+}
+
+const fn is_open(rollout: &Rollout) -> bool {
+    matches!(rollout.judgement, VersionJudgement::Open)
+}

@@ -1,0 +1,56 @@
+//! Who waits for whom in a circle: told once when it closes and once when it opens. They are found where those that wait
+//! are kept, in `crates/core/src/world/waits.rs`.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::records::event::EventDraft;
+use crate::records::key::Record;
+use crate::records::wait_cycle::{WaitCycle, WaitCycles, Waiter};
+use crate::verdict::{Changeset, Verdict, Write};
+use crate::words::time::Timestamp;
+use crate::world::fleet::Fleet;
+
+/// Tells of circular waits that came and went. Costs the circles there are, not those that wait.
+///
+/// Woken by: reports, what nodes offer.
+#[must_use]
+pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
+    let none = WaitCycles::default();
+    let known = &fleet.wait_cycles.as_ref().map_or(&none, |kept| &*kept.value).0;
+    let there = fleet.waits.wait_cycles();
+    let found: Vec<WaitCycle> = there
+        .iter()
+        .map(|members| {
+            let Some(old) = known.iter().find(|old| old.is_same(members)) else {
+                return WaitCycle { members: members.clone(), since: now };
+            };
+            let named = old.members.iter().zip(members);
+            let named = named.map(|(old, new)| if fleet.waits.has(old) { old } else { new });
+            WaitCycle { members: named.cloned().collect(), since: old.since }
+        })
+        .collect();
+    let is_in =
+        |all: &[WaitCycle], wait_cycle: &WaitCycle| all.iter().any(|one| one.is_same(&wait_cycle.members));
+    let new = found.iter().filter(|wait_cycle| !is_in(known, wait_cycle));
+    let over = known.iter().filter(|wait_cycle| !is_in(&found, wait_cycle));
+    let mut events: Vec<EventDraft> =
+        new.map(|wait_cycle| told("wait.circular", wait_cycle, wait_cycle.hint())).collect();
+    events.extend(over.map(|wait_cycle| {
+        told("wait.circle_ended", wait_cycle, "it waits no longer in a circle".to_string())
+    }));
+    if found == *known {
+        return Verdict::default();
+    }
+    let write = Write::put(Record::WaitCycles(WaitCycles(found)));
+    Verdict { changesets: vec![Changeset { writes: vec![write], events }], wake: None }
+}
+
+fn told(kind: &'static str, wait_cycle: &WaitCycle, cause: String) -> EventDraft {
+    let subject = wait_cycle.members.first().map(|member| Waiter::subject(&member.who)).unwrap_or_default();
+    EventDraft { kind, subject, before: None, after: Some(wait_cycle.to_string()), cause }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! What DNS answers: a question and a zone in, records out. Owns which names there are and which records they have; never
+//! bytes, sockets or whose turn it is to be asked.
+//!
+//! | name, before the domain | asks for |
+//! |---|---|
+//! | `[tag.]<service>.service[.<datacentre>]` | A, AAAA, SRV of the instances that serve |
+//! | `any.<service>.service[.<datacentre>]` | the same of all that are registered |
+//! | `_<service>._<tcp, udp or tag>.service[.<datacentre>]` | SRV of those that serve |
+//! | `<node>.node[.<datacentre>]` | A, AAAA of the node |
+//! | `<address in hexadecimal>.addr[.<datacentre>]` | that address, as SRV names it when it is not its node's |
+//! | `ns`, and the domain itself | the node that answers; SOA, NS |
+//!
+//! Addresses of nodes and instances have a PTR. A tag that is called `any` is asked for by `_<service>._any`, one that is
+//! called `tcp` by `tcp.<service>`.
+
+pub mod name;
+pub mod random;
+mod subject;
+#[cfg(test)]
+mod tests;
+pub mod zone;
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use crate::catalogue::CatalogueService;
+use crate::catalogue::instance::Instance;
+use crate::words::addresses::Addresses;
+use crate::words::name::{NodeName, ServiceName};
+use name::DnsName;
+use subject::{InstanceFilter, QuerySubject};
+use zone::{AnswerName, Zone};
+
+/// Which records are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordType {
+    /// IPv4 addresses.
+    A,
+    /// IPv6 addresses.
+    Aaaa,
+    /// Names and ports.
+    Srv,
+    /// The name of an address.
+    Ptr,
+    /// The start of authority.
+    Soa,
+    /// The name server.
+    Ns,
+    /// Whatever there is; answered with as little as RFC 8482 allows.
+    Any,
+    /// Anything else; there is none of it.
+    Other,
+}
+
+/// What is to be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DnsAnswer<'a> {
+    /// The name is there, with these records of the kind; none if it has none of it.
+    Records {
+        /// All of them, each once; [`random::RandomStream`] puts them in the order of the moment. Their owner is the name in the question.
+        records: Vec<RecordData<'a>>,
+        /// The names that SRV and NS records point at, each once, by [`RecordData`]'s index.
+        targets: Vec<AnswerName<'a>>,
+        /// What the zone is called as far as this name goes.
+        apex: SoaOwner,
+    },
+    /// The zone has no such name, and none below it.
+    NxDomain,
+    /// The name is not of this zone: to be refused, or asked elsewhere.
+    OtherZone,
+}
+
+/// The owner of the start of authority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SoaOwner {
+    /// The domain.
+    Domain,
+    /// The name in the question: each known address is a zone of its own, so that no more is claimed of all addresses.
+    Question,
+}
+
+/// A record's data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RecordData<'a> {
+    /// A or AAAA.
+    Address(IpAddr),
+    /// SRV, of priority and weight 1.
+    Srv {
+        /// Where it listens.
+        port: u16,
+        /// Which of the answer's targets.
+        target: usize,
+    },
+    /// PTR.
+    Ptr(AnswerName<'a>),
+    /// NS.
+    Ns {
+        /// Which of the answer's targets.
+        target: usize,
+    },
+    /// SOA.
+    Soa,
+    /// What stands for everything: HINFO with `RFC8482`.
+    Everything,
+}
+
+/// Answers a question about `name`.
+#[must_use]
+pub fn answer<'a>(zone: &'a Zone, name: &DnsName, kind: RecordType) -> DnsAnswer<'a> {
+    let catalogue = &zone.catalogue;
+    match subject::read(&zone.origin, name) {
+        QuerySubject::Apex => apex(kind, SoaOwner::Domain),
+        QuerySubject::Between => here(kind, Vec::new()),
+        QuerySubject::NameServer => here(kind, addresses(kind, zone.addresses(AnswerName::NameServer))),
+        QuerySubject::Node(node) => {
+            let node = NodeName::parse(node).ok().and_then(|node| catalogue.host(&node));
+            let found = node.map(|host| here(kind, addresses(kind, host.all())));
+            found.unwrap_or(DnsAnswer::NxDomain)
+        }
+        QuerySubject::Address(address) => {
+            if !is_known(zone, address) {
+                return DnsAnswer::NxDomain;
+            }
+            here(kind, addresses(kind, [address].into_iter()))
+        }
+        QuerySubject::Reverse(address) => reverse(zone, address, kind),
+        QuerySubject::Service { service, which, protocol } => {
+            let service = ServiceName::parse(service).ok().and_then(|service| catalogue.service(&service));
+            let Some(service) = service else { return DnsAnswer::NxDomain };
+            let Some(chosen) = choose(service, which) else { return DnsAnswer::NxDomain };
+            match kind {
+                RecordType::Srv => srv(zone, &chosen),
+                RecordType::A | RecordType::Aaaa if protocol => here(kind, Vec::new()),
+                RecordType::A | RecordType::Aaaa => {
+                    let all = chosen.iter().flat_map(|instance| instance.addresses.all());
+                    here(kind, addresses(kind, all))
+                }
+                RecordType::Ptr | RecordType::Soa | RecordType::Ns | RecordType::Any | RecordType::Other => {
+                    here(kind, Vec::new())
+                }
+            }
+        }
+        QuerySubject::Nowhere => DnsAnswer::NxDomain,
+        QuerySubject::Elsewhere => DnsAnswer::OtherZone,
+    }
+}
+
+/// An answer without targets; what stands for everything if that was asked for.
+fn here(kind: RecordType, records: Vec<RecordData<'_>>) -> DnsAnswer<'_> {
+    let records = if kind == RecordType::Any { vec![RecordData::Everything] } else { records };
+    DnsAnswer::Records { records, targets: Vec::new(), apex: SoaOwner::Domain }
+}
+
+fn apex<'a>(kind: RecordType, apex: SoaOwner) -> DnsAnswer<'a> {
+    let (records, targets) = match kind {
+        RecordType::Soa => (vec![RecordData::Soa], vec![]),
+        RecordType::Ns => (vec![RecordData::Ns { target: 0 }], vec![AnswerName::NameServer]),
+        RecordType::Any => (vec![RecordData::Everything], vec![]),
+        RecordType::A | RecordType::Aaaa | RecordType::Srv | RecordType::Ptr | RecordType::Other => {
+            (vec![], vec![])
+        }
+    };
+    DnsAnswer::Records { records, targets, apex }
+}
+
+/// The addresses of the kind, each once.
+fn addresses<'a>(kind: RecordType, all: impl Iterator<Item = IpAddr>) -> Vec<RecordData<'a>> {
+    let wanted = |address: &IpAddr| match kind {
+        RecordType::A => address.is_ipv4(),
+        RecordType::Aaaa => address.is_ipv6(),
+        RecordType::Srv
+        | RecordType::Ptr
+        | RecordType::Soa
+        | RecordType::Ns
+        | RecordType::Any
+        | RecordType::Other => false,
+    };
+    let mut records: Vec<RecordData<'_>> = all.filter(wanted).map(RecordData::Address).collect();
+    records.sort_unstable();
+    records.dedup();
+    records
+}
+
+/// Whether an address is a node's or an instance's.
+fn is_known(zone: &Zone, address: IpAddr) -> bool {
+    zone.catalogue.owners(address).next().is_some() || zone.catalogue.registrations(address).next().is_some()
+}
+
+/// The nodes at an address, or else the services.
+fn reverse(zone: &Zone, address: IpAddr, kind: RecordType) -> DnsAnswer<'_> {
+    if !is_known(zone, address) {
+        return DnsAnswer::OtherZone;
+    }
+    if kind != RecordType::Ptr {
+        return apex(kind, SoaOwner::Question);
+    }
+    let mut records: Vec<RecordData<'_>> =
+        zone.catalogue.owners(address).map(|node| RecordData::Ptr(AnswerName::Node(node))).collect();
+    if records.is_empty() {
+        let services = zone
+            .catalogue
+            .registrations(address)
+            .map(|service| RecordData::Ptr(AnswerName::Service(service)));
+        records.extend(services);
+    }
+    DnsAnswer::Records { records, targets: Vec::new(), apex: SoaOwner::Question }
+}
+
+/// The instances that are asked for; `None` when the name is not there, as no instance ever had such a tag.
+fn choose<'a>(service: &'a CatalogueService, which: InstanceFilter<'_>) -> Option<Vec<&'a Instance>> {
+    let serving = |instance: &&Instance| instance.level.serves();
+    match which {
+        InstanceFilter::Addressable => Some(service.instances().collect()),
+        InstanceFilter::Functional => Some(service.instances().filter(serving).collect()),
+        InstanceFilter::Tagged(wanted) => {
+            let has = |instance: &&Instance| {
+                instance.tags.iter().any(|tag| tag.as_str().eq_ignore_ascii_case(wanted))
+            };
+            let mut tagged = service.instances().filter(has).peekable();
+            tagged.peek()?;
+            Some(tagged.filter(serving).collect())
+        }
+    }
+}
+
+/// Names and ports: of the node when the instance is wherever the node is, else of each of its addresses.
+fn srv<'a>(zone: &'a Zone, chosen: &[&'a Instance]) -> DnsAnswer<'a> {
+    let mut found: Vec<(AnswerName<'a>, u16)> = Vec::with_capacity(chosen.len());
+    for instance in chosen {
+        let Some(port) = instance.port else { continue };
+        let host = zone.catalogue.host(&instance.node);
+        if host.is_some_and(|host| same(host, &instance.addresses)) {
+            found.push((AnswerName::Node(&instance.node), port));
+        } else {
+            found.extend(instance.addresses.all().map(|address| (AnswerName::Address(address), port)));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    let (mut records, mut targets) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
+    for (said, port) in found {
+        if targets.last() != Some(&said) {
+            targets.push(said);
+        }
+        records.push(RecordData::Srv { port, target: targets.len() - 1 });
+    }
+    DnsAnswer::Records { records, targets, apex: SoaOwner::Domain }
+}
+
+/// Whether two say the same addresses, whatever the interfaces. Nowhere is not the same as nowhere: there is no target then.
+fn same(host: &Addresses, instance: &Addresses) -> bool {
+    let sorted = |addresses: &Addresses| {
+        let mut all: Vec<IpAddr> = addresses.all().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    instance.all().next().is_some() && (host == instance || sorted(host) == sorted(instance))
+}

@@ -1,0 +1,157 @@
+//! What a name asks about. Owns the grammar of names; never whether what is asked about is there.
+
+use core::net::IpAddr;
+use core::str;
+
+use super::name::{DnsName, split};
+use super::zone::ZoneOrigin;
+
+/// Most labels that a name has before the domain: `tag.web.service.dc1`.
+const MAX_LABELS: usize = 4;
+
+/// What a name asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QuerySubject<'q> {
+    /// The domain itself.
+    Apex,
+    /// The zone's name server.
+    NameServer,
+    /// Nothing, but names below it exist: `service.bw.internal`.
+    Between,
+    /// A service's instances.
+    Service {
+        /// Its name as asked.
+        service: &'q str,
+        /// Which of them.
+        which: InstanceFilter<'q>,
+        /// Whether this is `_service._protocol`, where there are no addresses, only SRV.
+        protocol: bool,
+    },
+    /// A node.
+    Node(&'q str),
+    /// A name made of an address.
+    Address(IpAddr),
+    /// An address, asked for its name.
+    Reverse(IpAddr),
+    /// Under the domain, and no name of ours.
+    Nowhere,
+    /// Not under the domain.
+    Elsewhere,
+}
+
+/// Which instances of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InstanceFilter<'q> {
+    /// Those that serve.
+    Functional,
+    /// Those that serve and have a tag, whatever the case of its letters.
+    Tagged(&'q str),
+    /// All that are registered.
+    Addressable,
+}
+
+/// Reads a name.
+pub(super) fn read<'q>(origin: &ZoneOrigin, name: &'q DnsName) -> QuerySubject<'q> {
+    let mut labels = [""; MAX_LABELS];
+    let (mut count, mut rest, domain) = (0, name.bytes(), origin.domain.bytes());
+    while rest != domain {
+        // Below the domain only as long as there is more than the domain left.
+        let Some((label, after)) = split(rest).filter(|_| rest.len() > domain.len()) else {
+            return reverse(name).map_or(QuerySubject::Elsewhere, QuerySubject::Reverse);
+        };
+        if let Some(place) = labels.get_mut(count) {
+            // What is no text is no name of ours, like the empty label, which is in no name.
+            *place = text(label).unwrap_or_default();
+        }
+        (count, rest) = (count + 1, after);
+    }
+    let Some(labels) = labels.get(..count) else { return QuerySubject::Nowhere };
+    match labels {
+        [] => QuerySubject::Apex,
+        ["ns"] => QuerySubject::NameServer,
+        [only] if *only == origin.datacentre.as_str() => QuerySubject::Between,
+        [before @ .., last] if *last == origin.datacentre.as_str() => below(before),
+        _ => below(labels),
+    }
+}
+
+/// What labels before the domain and the datacentre say.
+fn below<'q>(labels: &[&'q str]) -> QuerySubject<'q> {
+    match labels {
+        ["service" | "node" | "addr"] => QuerySubject::Between,
+        [node, "node"] => QuerySubject::Node(node),
+        [digits, "addr"] => address(digits).map_or(QuerySubject::Nowhere, QuerySubject::Address),
+        [service, "service"] => alone(service),
+        [first, second, "service"] => beside(first, second),
+        _ => QuerySubject::Nowhere,
+    }
+}
+
+fn alone(service: &str) -> QuerySubject<'_> {
+    if service.starts_with('_') {
+        // Below `_blue.service` there may be `_web._blue.service`: whether there is would take looking at every service.
+        return QuerySubject::Between;
+    }
+    QuerySubject::Service { service, which: InstanceFilter::Functional, protocol: false }
+}
+
+fn beside<'q>(first: &'q str, second: &'q str) -> QuerySubject<'q> {
+    let (service, which, protocol) = match (first.strip_prefix('_'), second.strip_prefix('_')) {
+        (Some(service), Some("tcp" | "udp")) => (service, InstanceFilter::Functional, true),
+        (Some(service), Some(tag)) => (service, InstanceFilter::Tagged(tag), true),
+        (Some(_) | None, _) if first == "any" => (second, InstanceFilter::Addressable, false),
+        (Some(_) | None, _) => (second, InstanceFilter::Tagged(first), false),
+    };
+    QuerySubject::Service { service, which, protocol }
+}
+
+fn text(label: &[u8]) -> Option<&str> {
+    str::from_utf8(label).ok()
+}
+
+/// An address from hexadecimal digits: 8 or 32 of them.
+fn address(digits: &str) -> Option<IpAddr> {
+    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    match digits.len() {
+        8 => u32::from_str_radix(digits, 16).ok().map(|bits| IpAddr::V4(bits.into())),
+        32 => u128::from_str_radix(digits, 16).ok().map(|bits| IpAddr::V6(bits.into())),
+        _ => None,
+    }
+}
+
+/// The address of a whole name under `in-addr.arpa` or `ip6.arpa`.
+fn reverse(name: &DnsName) -> Option<IpAddr> {
+    let mut labels = name.labels();
+    if name.bytes().ends_with(b"\x07in-addr\x04arpa") {
+        let mut octets = [0; 4];
+        for octet in octets.iter_mut().rev() {
+            *octet = octet_of(labels.next()?)?;
+        }
+        let whole = labels.eq([b"in-addr".as_slice(), b"arpa"]);
+        return whole.then(|| octets.into());
+    }
+    if name.bytes().ends_with(b"\x03ip6\x04arpa") {
+        let mut bits = 0_u128;
+        for place in 0..32 {
+            bits |= u128::from(nibble_of(labels.next()?)?) << (4 * place);
+        }
+        let whole = labels.eq([b"ip6".as_slice(), b"arpa"]);
+        return whole.then(|| IpAddr::V6(bits.into()));
+    }
+    None
+}
+
+/// A decimal number as it is written in such names: no zeros before it.
+fn octet_of(label: &[u8]) -> Option<u8> {
+    let plain = label.iter().all(u8::is_ascii_digit) && (label.len() == 1 || !label.starts_with(b"0"));
+    text(label).filter(|_| plain)?.parse().ok()
+}
+
+fn nibble_of(label: &[u8]) -> Option<u8> {
+    match label {
+        [digit] if digit.is_ascii_hexdigit() => u8::from_str_radix(text(label)?, 16).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,177 @@
+//! The fields of a policy that say who is next and how far it goes: stages, domains, order, needs. Owns how they read as
+//! text.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::words::counted::counted;
+use crate::words::label::Label;
+use crate::words::name::EntityName;
+use crate::words::percent::Amount;
+
+/// How far a rollout goes before its next stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicyStage {
+    /// Most targets that have had their turn by its end, a count or a share rounded up.
+    pub upto: Amount,
+    /// Whether a person has to approve before it begins.
+    pub approve: bool,
+}
+
+/// The label whose values change one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Domain {
+    /// The label's key. Targets without it come last, together.
+    pub key: Arc<str>,
+    /// Values that come first, in this order; the others follow by name.
+    pub first: Vec<Arc<str>>,
+}
+
+/// In which order targets take their turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum TargetOrder {
+    /// By name.
+    #[default]
+    Name,
+    /// By the value of this label, then by name; targets without it come last.
+    Label(Arc<str>),
+    /// Shuffled, the same way for the same seed and names.
+    Shuffle(u64),
+}
+
+/// A service that must be functional.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceNeed {
+    /// The service.
+    pub service: EntityName,
+    /// So many instances of it, at least 1.
+    pub count: u32,
+}
+
+/// Why a text is not such a field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("read {text:?} as {what}: {reason}")]
+pub struct PolicyFieldError {
+    /// What was given, cut to a readable length.
+    pub text: String,
+    /// Which field was read.
+    pub what: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+fn refuse(text: &str, what: &'static str, reason: impl ToString) -> PolicyFieldError {
+    PolicyFieldError { text: text.chars().take(80).collect(), what, reason: reason.to_string() }
+}
+
+fn key(text: &str, what: &'static str) -> Result<Arc<str>, PolicyFieldError> {
+    let label = Label::new(text, "").map_err(|error| refuse(text, what, error.reason))?;
+    Ok(label.key)
+}
+
+impl FromStr for PolicyStage {
+    type Err = PolicyFieldError;
+    /// Reads `5%`, `3`, `25% approve`.
+    fn from_str(text: &str) -> Result<Self, PolicyFieldError> {
+        let (amount, approve) = match text.trim().rsplit_once(' ') {
+            Some((amount, "approve")) => (amount.trim(), true),
+            Some(_) | None => (text.trim(), false),
+        };
+        let upto: Amount = amount.parse().map_err(|error| refuse(text, "a stage", error))?;
+        let zero = || refuse(text, "a stage", "a stage of nobody; use batch 0 to hold");
+        if upto.is_zero() { Err(zero()) } else { Ok(Self { upto, approve }) }
+    }
+}
+
+impl fmt::Display for PolicyStage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.upto, if self.approve { " approve" } else { "" })
+    }
+}
+
+impl FromStr for Domain {
+    type Err = PolicyFieldError;
+    /// Reads `zone`, or `zone:b,a` for values that come first.
+    fn from_str(text: &str) -> Result<Self, PolicyFieldError> {
+        let (name, first) = text.split_once(':').map_or((text, None), |(name, first)| (name, Some(first)));
+        let key = key(name.trim(), "a domain")?;
+        let mut values: Vec<Arc<str>> = Vec::new();
+        for value in first.into_iter().flat_map(|first| first.split(',')).map(str::trim) {
+            let label = Label::new(&key, value).map_err(|error| refuse(text, "a domain", error.reason))?;
+            if value.is_empty() || values.contains(&label.value) {
+                return Err(refuse(text, "a domain", format!("{value:?} is empty or there twice")));
+            }
+            values.push(label.value);
+        }
+        Ok(Self { key, first: values })
+    }
+}
+
+impl fmt::Display for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.key)?;
+        let mut before = ':';
+        for value in &self.first {
+            write!(f, "{before}{value}")?;
+            before = ',';
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for TargetOrder {
+    type Err = PolicyFieldError;
+    /// Reads `name`, `label:KEY`, `shuffle`, `shuffle:SEED`.
+    fn from_str(text: &str) -> Result<Self, PolicyFieldError> {
+        match text.split_once(':') {
+            None if text == "name" => Ok(Self::Name),
+            None if text == "shuffle" => Ok(Self::Shuffle(0)),
+            Some(("label", name)) => Ok(Self::Label(key(name, "an order")?)),
+            Some(("shuffle", seed)) => {
+                let seed = seed.parse();
+                seed.map(Self::Shuffle)
+                    .map_err(|_| refuse(text, "an order", "the seed is not a whole number"))
+            }
+            Some(_) | None => Err(refuse(text, "an order", "write name, label:KEY, shuffle or shuffle:SEED")),
+        }
+    }
+}
+
+impl fmt::Display for TargetOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => f.write_str("name"),
+            Self::Label(key) => write!(f, "label:{key}"),
+            Self::Shuffle(seed) => write!(f, "shuffle:{seed}"),
+        }
+    }
+}
+
+impl FromStr for ServiceNeed {
+    type Err = PolicyFieldError;
+    /// Reads `db`, or `2 of db`.
+    fn from_str(text: &str) -> Result<Self, PolicyFieldError> {
+        let read = counted(text);
+        let (count, service) =
+            read.ok_or_else(|| refuse(text, "a need", "write a service, or a count of it like \"2 of db\""))?;
+        let service = EntityName::parse(service).map_err(|error| refuse(text, "a need", error.reason))?;
+        if count == 0 {
+            Err(refuse(text, "a need", "nothing of it is needed"))
+        } else {
+            Ok(Self { service, count })
+        }
+    }
+}
+
+impl fmt::Display for ServiceNeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            1 => write!(f, "{}", self.service),
+            count => write!(f, "{count} of {}", self.service),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What a decision takes into account besides the entity's own board: freezes, services that are needed, and what its
+//! controllers answered. Values only; where they come from is elsewhere.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::records::freeze::{Freeze, FreezeKind};
+use crate::records::hook_answers::HookAnswers;
+use crate::words::label::Labels;
+use crate::words::name::{EntityName, TargetName};
+use crate::words::time::Timestamp;
+
+/// What a decision takes into account besides the board.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RolloutEnvironment {
+    /// Freezes that may cover the entity or some of its targets, by name; those that ended count for nothing.
+    pub freezes: Vec<Arc<Freeze>>,
+    /// By service: how many of its instances are functional. Services nobody offers are not here.
+    pub services: BTreeMap<EntityName, u64>,
+    /// What the entity's controllers answered.
+    pub answers: Arc<HookAnswers>,
+}
+
+impl RolloutEnvironment {
+    /// The first freeze in force that covers all of an entity; stops come before mere freezes.
+    #[must_use]
+    pub fn freeze(&self, entity: &EntityName, now: Timestamp) -> Option<&Freeze> {
+        self.stop(entity, now).or_else(|| self.covering(entity, now).next())
+    }
+
+    /// The first stop in force that covers all of an entity.
+    #[must_use]
+    pub fn stop(&self, entity: &EntityName, now: Timestamp) -> Option<&Freeze> {
+        self.covering(entity, now).find(|freeze| freeze.strength == FreezeKind::Stop)
+    }
+
+    fn covering(&self, entity: &EntityName, now: Timestamp) -> impl Iterator<Item = &Freeze> {
+        let entity = entity.clone();
+        let all = self.freezes.iter().map(|freeze| &**freeze);
+        all.filter(move |freeze| freeze.is_in_force(now) && freeze.covers(&entity))
+    }
+
+    /// The first freeze in force whose selector picks a target.
+    #[must_use]
+    pub fn freeze_of(&self, target: &TargetName, labels: &Labels, now: Timestamp) -> Option<&Freeze> {
+        let mut all = self.freezes.iter().map(|freeze| &**freeze);
+        all.find(|freeze| freeze.is_in_force(now) && freeze.picks(target, labels))
+    }
+}

@@ -1,0 +1,144 @@
+//! Answers: from what a controller said, or failed to say, to what is remembered of it. Nonsense is remembered as
+//! trouble, with its reason, and counts for nothing.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::board::Board;
+use super::hook_question::HookQuestion;
+use crate::records::hook_answers::MonitorReport;
+use crate::records::hook_answers::{HookAnswers, HookApproval, HookError, HookSelection, RolloutJudgement};
+use crate::words::name::TargetName;
+use crate::words::time::Timestamp;
+
+/// Longest reason that is kept, in characters.
+const MAX_REASON: usize = 200;
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookAnswer {
+    /// Who is next, in this order; nobody is an answer too.
+    Selected(Vec<TargetName>),
+    /// Whether those who were named may be told.
+    Approved {
+        /// Whether they may.
+        approved: bool,
+        /// Why, in one line; may be empty.
+        reason: String,
+    },
+    /// How targets do; those left out are asked about again.
+    Judged(Vec<TargetJudgement>),
+    /// Who was taken away. Removing them from the entity's targets is up to whoever asked.
+    Removed(Vec<TargetName>),
+    /// How the rollout does as a whole.
+    Watched {
+        /// Whether it does well.
+        well: bool,
+        /// Why, in one line; may be empty.
+        reason: String,
+    },
+    /// None came, or none that can be read.
+    Silent {
+        /// What happened instead, in one line.
+        reason: String,
+    },
+}
+
+/// How a target does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetJudgement {
+    /// Which.
+    pub target: TargetName,
+    /// Whether it does well.
+    pub well: bool,
+    /// Why, in one line; may be empty.
+    pub reason: String,
+}
+
+/// What is remembered once `question` about the rollout on the board was answered.
+#[must_use]
+pub fn absorb(
+    board: &Board,
+    known: &HookAnswers,
+    question: &HookQuestion,
+    answer: HookAnswer,
+    now: Timestamp,
+) -> HookAnswers {
+    let Some(number) = board.rollout().map(|rollout| rollout.number) else { return known.clone() };
+    let mut answers = if known.rollout == number { known.clone() } else { HookAnswers::default() };
+    answers.rollout = number;
+    let in_flight = |name: &TargetName| board.target(name).and_then(|target| target.state);
+    answers.words.retain(|name, word| {
+        in_flight(name).is_some_and(|state| state.is_in_flight() && state.assignment == word.assignment)
+    });
+    match take(&mut answers, question, answer, now) {
+        Ok(()) => drop(answers.troubles.remove(&question.asked())),
+        Err(reason) => {
+            let trouble = HookError { since: now, reason: short(&reason) };
+            let kept = answers.troubles.entry(question.asked()).or_insert(trouble);
+            kept.reason = short(&reason);
+        }
+    }
+    answers
+}
+
+fn take(
+    answers: &mut HookAnswers,
+    question: &HookQuestion,
+    answer: HookAnswer,
+    at: Timestamp,
+) -> Result<(), String> {
+    match (question, answer) {
+        (_, HookAnswer::Silent { reason }) => return Err(reason),
+        (HookQuestion::Selection { turned, room, candidates }, HookAnswer::Selected(targets)) => {
+            if u64::try_from(targets.len()).is_ok_and(|count| count > *room) {
+                return Err(format!("it chose {} where there is room for {room}", targets.len()));
+            }
+            named_among(&targets, candidates)?;
+            answers.selection = Some(HookSelection { turned: *turned, targets, at });
+        }
+        (HookQuestion::Approval { turned, targets }, HookAnswer::Approved { approved, reason }) => {
+            let (turned, targets, reason) = (*turned, targets.clone(), short(&reason));
+            answers.approval = Some(HookApproval { turned, targets, approved, reason, at });
+        }
+        (HookQuestion::Monitoring { targets }, HookAnswer::Judged(judged)) => {
+            for TargetJudgement { target, well, reason } in judged {
+                let asked = targets.iter().find(|(name, _)| *name == target);
+                let (_, assignment) =
+                    asked.ok_or_else(|| format!("it judged {target}, which was not asked about"))?;
+                let word =
+                    MonitorReport { assignment: *assignment, well, reason: Arc::from(&*short(&reason)) };
+                answers.words.insert(target, word);
+            }
+        }
+        (HookQuestion::Removal { targets }, HookAnswer::Removed(gone)) => named_among(&gone, targets)?,
+        (HookQuestion::Monitor { .. }, HookAnswer::Watched { well, reason }) => {
+            let before = answers.monitor.as_ref().map_or(0, |judgement| judgement.failing);
+            let failing = if well { 0 } else { before.saturating_add(1) };
+            answers.monitor = Some(RolloutJudgement { failing, reason: short(&reason), at });
+        }
+        (
+            HookQuestion::Selection { .. }
+            | HookQuestion::Approval { .. }
+            | HookQuestion::Monitoring { .. }
+            | HookQuestion::Removal { .. }
+            | HookQuestion::Monitor { .. },
+            _,
+        ) => return Err("it answered another question".into()),
+    }
+    Ok(())
+}
+
+/// Whether those who were named are among those who were asked about.
+fn named_among(names: &[TargetName], asked: &[TargetName]) -> Result<(), String> {
+    match names.iter().find(|name| !asked.contains(name)) {
+        Some(stranger) => Err(format!("it named {stranger}, which was not asked about")),
+        None => Ok(()),
+    }
+}
+
+fn short(reason: &str) -> String {
+    reason.lines().next().unwrap_or_default().chars().take(MAX_REASON).collect()
+}

@@ -1,0 +1,255 @@
+//! What people do to an entity: start, undo, retry, abort, pause, resume. Each gives the entity as it is to be written,
+//! or says why not and what to do instead; the decider does the rest.
+
+use alloc::string::String;
+
+use crate::records::entity::{Abort, Approval, Entity, Hold, RequestKind, VersionRequest};
+use crate::records::policy::Supersede;
+use crate::records::progress::{Progress, RolloutActivity};
+use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
+use crate::words::name::Actor;
+use crate::words::time::Timestamp;
+use crate::words::version::Version;
+
+/// Who wants something, why and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intent {
+    /// Who.
+    pub by: Actor,
+    /// Why, in their words; may be empty.
+    pub why: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Why an operation is refused, and what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OperationRefusal {
+    /// The version was found bad before.
+    #[error("start {version}: it was found bad: {reason}; to try it again on purpose use 'rollout retry'")]
+    KnownBad {
+        /// The version.
+        version: Version,
+        /// What is remembered against it.
+        reason: String,
+    },
+    /// The version is being rolled out already.
+    #[error("start {version}: it is being rolled out already; see 'rollout status'")]
+    AlreadyRolling {
+        /// The version.
+        version: Version,
+    },
+    /// The policy lets nothing replace a rollout under way.
+    #[error(
+        "start {version}: {rolling} is being rolled out and the policy's supersede is refuse; \
+         wait, or use 'rollout abort' first"
+    )]
+    Busy {
+        /// The version asked for.
+        version: Version,
+        /// The version under way.
+        rolling: Version,
+    },
+    /// There is nothing remembered against the version.
+    #[error("retry {version}: nothing is remembered against it; use 'rollout start'")]
+    NotKnownBad {
+        /// The version.
+        version: Version,
+    },
+    /// No version was ever found bad.
+    #[error("retry: no version was found bad; use 'rollout start'")]
+    NothingToRetry,
+    /// No rollout is under way.
+    #[error("{operation}: no rollout is under way; see 'rollout history'")]
+    NothingUnderWay {
+        /// What was to be done.
+        operation: &'static str,
+    },
+    /// It stands still already.
+    #[error("pause: the rollout is paused already; see 'rollout status' for who and why")]
+    AlreadyPaused,
+    /// No stage waits for a person.
+    #[error("approve: no stage waits for approval; see 'rollout status' for what it waits for")]
+    NothingToApprove,
+    /// Another stage waits.
+    #[error("approve stage {asked}: it is stage {stage} that waits for approval")]
+    OtherStage {
+        /// The one that was named.
+        asked: u32,
+        /// The one that waits.
+        stage: u32,
+    },
+    /// Nothing is paused.
+    #[error("resume: nothing is paused")]
+    NothingPaused,
+    /// There is no version to go back to.
+    #[error(
+        "undo: no version is known to be good yet; use 'rollout abort' to stop, or 'rollout start' with another"
+    )]
+    NoKnownGood,
+    /// Everything is on last known good, or on its way there.
+    #[error(
+        "undo: {version} is last known good and nothing was moved away from it; use 'rollout start' with another"
+    )]
+    NothingToUndo {
+        /// Last known good.
+        version: Version,
+    },
+}
+
+/// Sets the target version.
+///
+/// # Errors
+/// [`OperationRefusal`] when the version is known to be bad, under way already, or kept out by the policy.
+pub fn start(
+    entity: &Entity,
+    progress: &Progress,
+    version: Version,
+    intent: Intent,
+) -> Result<Entity, OperationRefusal> {
+    if let Some(bad) = progress.bad(&version) {
+        return Err(OperationRefusal::KnownBad { version, reason: bad.reason.clone() });
+    }
+    let asked = entity.wanted.as_ref().is_some_and(|wanted| wanted.version == version);
+    if asked && is_under_way(entity, progress) {
+        return Err(OperationRefusal::AlreadyRolling { version });
+    }
+    if entity.policy.supersede == Supersede::Refuse
+        && let Some(rolling) = unjudged(progress)
+        && *rolling != version
+        && progress.last_known_good.as_ref() != Some(&version)
+    {
+        return Err(OperationRefusal::Busy { version, rolling: rolling.clone() });
+    }
+    Ok(want(entity, version, RequestKind::Start, intent))
+}
+
+/// Starts a known bad version again, on purpose; the last one when none is named.
+///
+/// # Errors
+/// [`OperationRefusal`] when nothing is remembered against the version.
+pub fn retry(
+    entity: &Entity,
+    progress: &Progress,
+    version: Option<Version>,
+    intent: Intent,
+) -> Result<Entity, OperationRefusal> {
+    let bad = match &version {
+        Some(version) => progress.bad(version),
+        None => progress.last_known_bad(),
+    };
+    match (bad, version) {
+        (Some(bad), _) => Ok(want(entity, bad.version.clone(), RequestKind::Retry, intent)),
+        (None, Some(version)) => Err(OperationRefusal::NotKnownBad { version }),
+        (None, None) => Err(OperationRefusal::NothingToRetry),
+    }
+}
+
+/// Takes everything that was moved back to last known good, also out of a pause.
+///
+/// # Errors
+/// [`OperationRefusal`] when there is no last known good or nothing was moved away from it.
+pub fn undo(entity: &Entity, progress: &Progress, intent: Intent) -> Result<Entity, OperationRefusal> {
+    let Some(good) = progress.last_known_good.clone() else { return Err(OperationRefusal::NoKnownGood) };
+    let pending = is_pending(entity, progress);
+    let moved = match progress.activity {
+        RolloutActivity::Settled | RolloutActivity::RollingBack(_) => false,
+        RolloutActivity::Abandoned => true,
+        RolloutActivity::RollingForward(_) => progress.rolling.as_ref() != Some(&good),
+    };
+    if !moved && !pending {
+        return Err(OperationRefusal::NothingToUndo { version: good });
+    }
+    let mut entity = want(entity, good, RequestKind::Undo, intent);
+    entity.hold = None;
+    Ok(entity)
+}
+
+/// Ends the rollout under way, and any that waits behind it; targets stay as they are.
+///
+/// # Errors
+/// [`OperationRefusal`] when none is under way.
+pub fn abort(entity: &Entity, progress: &Progress, intent: Intent) -> Result<Entity, OperationRefusal> {
+    if !is_under_way(entity, progress) {
+        return Err(OperationRefusal::NothingUnderWay { operation: "abort" });
+    }
+    let Intent { by, why, at } = intent;
+    let abort = Some(Abort { request: entity.last_request(), by, why, at });
+    Ok(Entity { abort, hold: None, ..entity.clone() })
+}
+
+/// Hands out nothing more until [`resume`]; deadlines stand still.
+///
+/// # Errors
+/// [`OperationRefusal`] when no rollout is under way or it is paused already.
+pub fn pause(entity: &Entity, progress: &Progress, intent: Intent) -> Result<Entity, OperationRefusal> {
+    if !is_under_way(entity, progress) {
+        return Err(OperationRefusal::NothingUnderWay { operation: "pause" });
+    }
+    if entity.hold.is_some() || progress.clock.since.is_some() {
+        return Err(OperationRefusal::AlreadyPaused);
+    }
+    let Intent { by, why, at } = intent;
+    Ok(Entity { hold: Some(Hold { by, why, at }), ..entity.clone() })
+}
+
+/// Goes on after a pause, a person's or the engine's own; what the engine paused for is let pass.
+///
+/// # Errors
+/// [`OperationRefusal`] when nothing is paused.
+pub fn resume(entity: &Entity, progress: &Progress) -> Result<Entity, OperationRefusal> {
+    if entity.hold.is_none() && progress.clock.since.is_none() {
+        return Err(OperationRefusal::NothingPaused);
+    }
+    Ok(Entity { hold: None, resumes: entity.resumes.saturating_add(1), ..entity.clone() })
+}
+
+/// Approves the stage that `rollout`, the one under way, waits to begin; `stage` names it, from 1, so that no other is
+/// approved by mistake.
+///
+/// # Errors
+/// [`OperationRefusal`] when no stage waits for approval, or another one than named.
+pub fn approve(
+    entity: &Entity,
+    rollout: Option<&Rollout>,
+    stage: Option<u32>,
+    intent: Intent,
+) -> Result<Entity, OperationRefusal> {
+    let Some(Rollout {
+        number, state: RolloutState::Waiting(RolloutWait::Approval { stage: waits }), ..
+    }) = rollout
+    else {
+        return Err(OperationRefusal::NothingToApprove);
+    };
+    let (number, waits) = (*number, *waits);
+    if let Some(asked) = stage.filter(|asked| *asked != waits) {
+        return Err(OperationRefusal::OtherStage { asked, stage: waits });
+    }
+    let Intent { by, why, at } = intent;
+    Ok(Entity { approval: Some(Approval { rollout: number, stage: waits, by, why, at }), ..entity.clone() })
+}
+
+fn want(entity: &Entity, version: Version, how: RequestKind, intent: Intent) -> Entity {
+    let Intent { by, why, at } = intent;
+    let wanted = VersionRequest { request: entity.last_request().next(), version, how, by, why, at };
+    Entity { wanted: Some(wanted), ..entity.clone() }
+}
+
+fn is_under_way(entity: &Entity, progress: &Progress) -> bool {
+    progress.active().is_some() || is_pending(entity, progress)
+}
+
+/// Whether a request was not acted on yet.
+fn is_pending(entity: &Entity, progress: &Progress) -> bool {
+    entity.last_request() > progress.handled
+}
+
+/// The version that goes forward and is not found bad.
+fn unjudged(progress: &Progress) -> Option<&Version> {
+    match progress.activity {
+        RolloutActivity::RollingForward(_) => {
+            progress.rolling.as_ref().filter(|rolling| progress.bad(rolling).is_none())
+        }
+        RolloutActivity::Settled | RolloutActivity::Abandoned | RolloutActivity::RollingBack(_) => None,
+    }
+}

@@ -1,0 +1,164 @@
+//! What is seen of targets: of nodes in their reports and presences, of external ones in what controllers report.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::super::fleet::Fleet;
+use crate::records::entity::TargetSource;
+use crate::records::external::ExternalTarget;
+use crate::records::external::due;
+use crate::records::hook_answers::MonitorReport;
+use crate::records::node::{Presence, PresenceState};
+use crate::records::report::{TargetActivity, TargetHealth};
+use crate::records::versioned::Versioned;
+use crate::rollout::board::Board;
+use crate::rollout::external;
+use crate::rollout::observation::Observation;
+use crate::words::counter::{AssignmentNumber, Revision};
+use crate::words::label::Labels;
+use crate::words::map::Map;
+use crate::words::name::{EntityName, NodeName, TargetName};
+use crate::words::time::Timestamp;
+
+impl Fleet {
+    /// What was reported of an external target changed.
+    pub(super) fn external_changed(
+        &mut self,
+        (entity, target): (&EntityName, &TargetName),
+        before: Option<&Versioned<ExternalTarget>>,
+        revision: Revision,
+    ) {
+        if self.loading {
+            return;
+        }
+        if let Some((staleness, dues)) = self.staleness(entity).zip(self.overdue.get_mut(entity)) {
+            if let Some(before) = before {
+                dues.remove_mut(&(due(&before.value, staleness), target.clone()));
+            }
+            if let Some(now) = self.externals.get(&(entity.clone(), target.clone())) {
+                dues.insert_mut((due(&now.value, staleness), target.clone()));
+            }
+        }
+        let observation = self.observation(entity, target);
+        if let Some(board) = self.boards.get_mut(entity) {
+            board.fold_sighting(target, observation);
+            self.touched.insert_mut(entity.clone(), revision);
+        }
+        self.note_orphans(entity);
+    }
+
+    /// An entity came, went, or changed how long its targets may be silent.
+    pub(super) fn refresh_dues(&mut self, entity: &EntityName) {
+        let Some(staleness) = self.staleness(entity) else {
+            self.overdue.remove_mut(entity);
+            return;
+        };
+        let reported = self.externals_of(entity);
+        let dues =
+            reported.map(|(target, external)| (due(&external.value, staleness), target.clone())).collect();
+        self.overdue.insert_mut(entity.clone(), dues);
+    }
+
+    /// What was reported of an entity's external targets.
+    pub fn externals_of<'a>(
+        &'a self,
+        entity: &'a EntityName,
+    ) -> impl Iterator<Item = (&'a TargetName, &'a Versioned<ExternalTarget>)> {
+        of_entity(&self.externals, entity)
+    }
+
+    pub(super) fn build_board(&mut self, name: &EntityName) {
+        let Some(entity) = self.entities.get(name).map(|kept| kept.value.clone()) else { return };
+        let progress = self.progresses.get(name).map(|kept| kept.value.clone()).unwrap_or_default();
+        let rollout = progress.active().and_then(|number| self.rollouts.get(&(name.clone(), number)));
+        let mut board = Board::new(entity.clone(), progress.clone(), rollout.map(|kept| kept.value.clone()));
+        match &entity.source {
+            TargetSource::Nodes(selector) => {
+                for node in self.nodes.values().filter(|node| node.value.decommissioned.is_none()) {
+                    if selector.picks(node.value.name.as_str(), &node.value.labels) {
+                        let target = TargetName::from(&node.value.name);
+                        board.fold_sighting(&target, Some(self.see_node(name, &node.value.name)));
+                    }
+                }
+            }
+            TargetSource::External(_) => {
+                for (target, external) in self.externals_of(name) {
+                    board.fold_sighting(target, Some(self.see_external(name, target, &external.value)));
+                }
+            }
+        }
+        if let Some(old) = self.boards.get(name) {
+            let kept = old.targets().filter_map(|target| Some((target.name.clone(), target.state?.clone())));
+            for (target, state) in kept.collect::<Vec<_>>() {
+                board.fold_state(&target, Some(state));
+            }
+        }
+        self.boards.insert_mut(name.clone(), board);
+    }
+
+    /// What the engine sees of a target; none if it is not one.
+    pub(super) fn observation(&self, entity: &EntityName, target: &TargetName) -> Option<Observation> {
+        match &self.entities.get(entity)?.value.source {
+            TargetSource::Nodes(_) => self.sighting_of_node(entity, &NodeName::parse(target.as_str()).ok()?),
+            TargetSource::External(_) => {
+                let external = self.externals.get(&(entity.clone(), target.clone()))?;
+                Some(self.see_external(entity, target, &external.value))
+            }
+        }
+    }
+
+    /// What the engine sees of a node as a target; none if the entity does not pick it.
+    pub(super) fn sighting_of_node(&self, entity: &EntityName, name: &NodeName) -> Option<Observation> {
+        let node = self.active_node(name)?;
+        let source = &self.entities.get(entity)?.value.source;
+        source.picks(name, &node.value.labels).then(|| self.see_node(entity, name))
+    }
+
+    fn see_external(
+        &self,
+        entity: &EntityName,
+        target: &TargetName,
+        external: &ExternalTarget,
+    ) -> Observation {
+        external::observation(external, Labels::default(), self.word(entity, target))
+    }
+
+    /// What the monitoring hook last said of a target.
+    fn word(&self, entity: &EntityName, target: &TargetName) -> Option<MonitorReport> {
+        self.answers.get(entity)?.value.words.get(target).cloned()
+    }
+
+    fn see_node(&self, entity: &EntityName, name: &NodeName) -> Observation {
+        let presence = self.presences.get(name).map(|kept| &*kept.value);
+        let contact = presence.map_or(PresenceState::Never, |Presence { contact, .. }| *contact);
+        let node = self.nodes.get(name).map(|kept| &kept.value);
+        let paused = node.and_then(|node| self.paused(node));
+        let held =
+            paused.or_else(|| Some(node?.cordon.as_ref()?.line())).map(|reason| Arc::from(reason.as_str()));
+        let labels = self.nodes.get(name).map(|node| node.value.labels.clone()).unwrap_or_default();
+        let word = self.word(entity, &TargetName::from(name));
+        let report = self.reports.get(name).map(|kept| &kept.value);
+        let said = report.and_then(|report| report.entities.get(entity));
+        Observation {
+            running: said.and_then(|said| said.running.clone()),
+            answering: said.map_or(AssignmentNumber::ZERO, |said| said.answering),
+            activity: said.map_or(TargetActivity::Nothing, |said| said.activity.clone()),
+            health: said.map_or(TargetHealth::NoChecks, |said| said.health.clone()),
+            healthy_since: said.and_then(|said| said.healthy_since),
+            reported_at: report.map_or(Timestamp::EPOCH, |report| report.received_at),
+            contact,
+            held,
+            labels,
+            word,
+        }
+    }
+}
+
+/// The part of a map that is about one entity.
+pub(crate) fn of_entity<'a, T>(
+    all: &'a Map<(EntityName, TargetName), T>,
+    entity: &'a EntityName,
+) -> impl Iterator<Item = (&'a TargetName, &'a T)> {
+    let from = all.range((entity.clone(), TargetName::first())..);
+    from.take_while(move |((of, _), _)| of == entity).map(|((_, target), value)| (target, value))
+}

@@ -1,0 +1,139 @@
+//! What is offered to others: the catalogue, folded from what nodes offer and whether they are heard from.
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::super::fleet::Fleet;
+use crate::catalogue::instance::{Instance, InstanceState};
+use crate::catalogue::log::{CatalogueChange, CatalogueLog};
+use crate::records::node::PresenceState;
+use crate::records::registrations::{CheckStatus, ServiceRegistrations};
+use crate::records::versioned::Versioned;
+use crate::words::addresses::Addresses;
+use crate::words::counter::Revision;
+use crate::words::name::{InstanceName, NodeName, ServiceName};
+
+impl Fleet {
+    /// What a node offers, or whether it is heard from, or whether it is a node at all, changed.
+    pub(super) fn offers_changed(
+        &mut self,
+        name: &NodeName,
+        before: Option<&Versioned<ServiceRegistrations>>,
+        revision: Revision,
+    ) {
+        if self.loading {
+            return;
+        }
+        for change in self.differences(name, before.map(|kept| &*kept.value)) {
+            self.catalogue.take(&change);
+            self.catalogue_log.add(revision, change);
+        }
+        self.waits_changed(name);
+    }
+
+    /// A service's name became known.
+    pub(super) fn service_heard(&mut self, name: &ServiceName, revision: Revision) {
+        if self.loading || self.catalogue.service(name).is_some() {
+            return;
+        }
+        let change = CatalogueChange::ServiceKnown(name.clone());
+        self.catalogue.take(&change);
+        self.catalogue_log.add(revision, change);
+    }
+
+    /// Builds the catalogue, once all records are there.
+    pub(super) fn build_catalogue(&mut self) {
+        let heard: Vec<CatalogueChange> =
+            self.services.keys().cloned().map(CatalogueChange::ServiceKnown).collect();
+        for change in &heard {
+            self.catalogue.take(change);
+        }
+        let nodes: Vec<NodeName> = self.registrations.keys().cloned().collect();
+        for name in &nodes {
+            for change in self.differences(name, None) {
+                self.catalogue.take(&change);
+            }
+        }
+        // A record of these never goes without another one being written: their revisions tell of every change.
+        let revisions = self.nodes.values().map(|kept| kept.revision);
+        let revisions = revisions.chain(self.presences.values().map(|kept| kept.revision));
+        let revisions = revisions.chain(self.registrations.values().map(|kept| kept.revision));
+        let revisions = revisions.chain(self.services.values().map(|kept| kept.revision));
+        self.catalogue_log = CatalogueLog::begin(revisions.max().unwrap_or_default());
+    }
+
+    /// What is to change in the catalogue about a node that offered `before`.
+    fn differences(&self, name: &NodeName, before: Option<&ServiceRegistrations>) -> Vec<CatalogueChange> {
+        let registrations = self.registrations.get(name).map(|kept| &*kept.value);
+        let registrations = registrations.filter(|_| self.active_node(name).is_some());
+        let mut changes = Vec::new();
+        let (is, shown) =
+            (registrations.map(|registrations| &registrations.addresses), self.catalogue.host(name));
+        if is != shown {
+            changes.push(CatalogueChange::Host(name.clone(), is.cloned().map(Arc::new)));
+        }
+        let all = [before, self.registrations.get(name).map(|kept| &*kept.value)].into_iter().flatten();
+        let keys: BTreeSet<&(ServiceName, InstanceName)> =
+            all.flat_map(|registrations| registrations.instances.keys()).collect();
+        for key in keys {
+            let shown = self.catalogue.service(&key.0).and_then(|service| service.instance(name, &key.1));
+            match (self.instance(registrations, key), shown) {
+                (Some(is), Some(shown)) if **shown == is => {}
+                (Some(is), _) => changes.push(CatalogueChange::Put(key.0.clone(), Arc::new(is))),
+                (None, Some(_)) => {
+                    changes.push(CatalogueChange::Removed(key.0.clone(), name.clone(), key.1.clone()))
+                }
+                (None, None) => {}
+            }
+        }
+        changes
+    }
+
+    fn instance(
+        &self,
+        registrations: Option<&ServiceRegistrations>,
+        key: &(ServiceName, InstanceName),
+    ) -> Option<Instance> {
+        let registrations = registrations?;
+        let registration = registrations.instances.get(key)?;
+        let presence = self.presences.get(&registrations.node).map(|kept| &*kept.value);
+        let silent = presence.filter(|presence| match presence.contact {
+            PresenceState::Up | PresenceState::Suspect => false,
+            PresenceState::Unreachable | PresenceState::Never => true,
+        });
+        let cordon = self.nodes.get(&registrations.node).and_then(|kept| kept.value.cordon.as_ref());
+        let drained = cordon.filter(|cordon| cordon.drained);
+        let (level, since) = match (silent, drained) {
+            (Some(presence), _) => (InstanceState::Unreachable, presence.since.max(registration.since)),
+            (None, Some(cordon)) => (
+                InstanceState::Failing { reason: cordon.line().into() },
+                cordon.mark.at.max(registration.since),
+            ),
+            (None, None) => (InstanceState::from(&registration.serving), registration.since),
+        };
+        Some(Instance {
+            name: key.1.clone(),
+            node: registrations.node.clone(),
+            addresses: registration
+                .addresses
+                .clone()
+                .unwrap_or_else(|| Addresses::clone(&registrations.addresses)),
+            port: registration.port,
+            tags: registration.tags.clone(),
+            meta: registration.meta.clone(),
+            level,
+            since,
+        })
+    }
+}
+
+impl From<&CheckStatus> for InstanceState {
+    fn from(from: &CheckStatus) -> Self {
+        match from {
+            CheckStatus::Passing => Self::Passing,
+            CheckStatus::Warning { reason } => Self::Warning { reason: reason.clone() },
+            CheckStatus::Failing { reason } => Self::Failing { reason: reason.clone() },
+        }
+    }
+}

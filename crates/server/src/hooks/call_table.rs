@@ -1,0 +1,157 @@
+//! Which question was asked when: owns the pace. A repeated question waits, one with other contents goes at once, and no
+//! hook is asked twice at the same time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use bellwether_core::records::hook_answers::HookAnswers;
+use bellwether_core::rollout::hook_question::HookQuestion;
+use bellwether_core::words::name::{EntityName, Namespace};
+use bellwether_core::words::time::{Span, Timestamp};
+
+use super::{HookCallKey, HookCallSpec, TO_ONE_ADDRESS};
+
+/// Shortest time between two calls of one hook for one entity, whatever changes.
+const FLOOR: Span = Span::from_millis(250);
+
+/// What was asked, by place.
+#[derive(Debug, Default)]
+pub(super) struct CallTable(BTreeMap<HookCallKey, CallEntry>);
+
+#[derive(Debug)]
+struct CallEntry {
+    asking: HookCallSpec,
+    came: CallState,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum CallState {
+    /// Nothing yet.
+    InFlight,
+    /// An answer, then.
+    Answer(Timestamp),
+    /// None, or nonsense; it is left alone until then.
+    Failed { until: Timestamp },
+}
+
+/// Calls under way, by address.
+#[derive(Debug, Default)]
+pub(super) struct CallsInFlight(BTreeMap<String, usize>);
+
+impl CallsInFlight {
+    /// Whether there is room for one more to this address; takes it.
+    pub(super) fn take(&mut self, url: &str) -> bool {
+        let count = self.0.entry(url.to_owned()).or_default();
+        *count += 1;
+        *count <= TO_ONE_ADDRESS
+    }
+}
+
+/// When a question is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallDue {
+    /// From then on.
+    At(Timestamp),
+    /// When what is under way has ended.
+    InFlight,
+}
+
+impl CallTable {
+    /// When this question is due, with what is remembered of earlier answers.
+    pub(super) fn due(&self, asking: &HookCallSpec, known: &HookAnswers, now: Timestamp) -> CallDue {
+        let every = asking.hook.every;
+        let Some(line) = self.0.get(&asking.place) else {
+            let heard = (known.rollout == asking.rollout).then(|| heard(known, &asking.question));
+            return CallDue::At(heard.flatten().map_or(now, |at| at.plus(every)));
+        };
+        let last = &line.asking;
+        let same = last.rollout == asking.rollout && last.hook == asking.hook && last.source == asking.source;
+        match line.came {
+            CallState::InFlight => CallDue::InFlight,
+            CallState::Answer(at) if same && !differs(&last.question, &asking.question) => {
+                CallDue::At(at.plus(every))
+            }
+            CallState::Failed { until } if same => CallDue::At(until),
+            CallState::Answer(at) => CallDue::At(at.plus(FLOOR)),
+            CallState::Failed { .. } => CallDue::At(now),
+        }
+    }
+
+    /// The calls under way.
+    pub(super) fn under_way(&self) -> CallsInFlight {
+        let mut under_way = CallsInFlight::default();
+        for line in self.0.values().filter(|line| matches!(line.came, CallState::InFlight)) {
+            under_way.take(&line.asking.hook.url);
+        }
+        under_way
+    }
+
+    /// It was asked.
+    pub(super) fn asking(&mut self, asking: HookCallSpec) {
+        self.0.insert(asking.place.clone(), CallEntry { asking, came: CallState::InFlight });
+    }
+
+    /// It was answered, or not as it should have been.
+    pub(super) fn answered(&mut self, place: &HookCallKey, failed: bool, now: Timestamp) {
+        let Some(line) = self.0.get_mut(place) else { return };
+        line.came = if failed {
+            let every = line.asking.hook.every;
+            CallState::Failed { until: now.plus(every).plus(jitter(place, every, now)) }
+        } else {
+            CallState::Answer(now)
+        };
+    }
+
+    /// Forgets entities that have nothing to ask any more, but for what is under way.
+    pub(super) fn keep_only(&mut self, live: &BTreeSet<(Namespace, EntityName)>) {
+        self.0.retain(|place, line| {
+            matches!(line.came, CallState::InFlight)
+                || live.contains(&(place.namespace.clone(), place.entity.clone()))
+        });
+    }
+}
+
+/// When this very question was answered, as an earlier leader remembered it.
+fn heard(known: &HookAnswers, question: &HookQuestion) -> Option<Timestamp> {
+    match question {
+        HookQuestion::Selection { turned, .. } => {
+            known.selection.as_ref().filter(|answer| answer.turned == *turned).map(|answer| answer.at)
+        }
+        HookQuestion::Approval { turned, targets } => {
+            let answer = known.approval.as_ref();
+            let same = answer.filter(|answer| answer.turned == *turned && answer.targets == *targets);
+            same.map(|answer| answer.at)
+        }
+        HookQuestion::Monitor { .. } => known.monitor.as_ref().map(|judgement| judgement.at),
+        HookQuestion::Monitoring { .. } | HookQuestion::Removal { .. } => None,
+    }
+}
+
+/// Whether the question has contents that were not asked about. Figures change all the time and are no news; targets
+/// that are left out now are none either.
+fn differs(last: &HookQuestion, question: &HookQuestion) -> bool {
+    match (last, question) {
+        (HookQuestion::Monitor { .. }, HookQuestion::Monitor { .. }) => false,
+        (HookQuestion::Monitoring { targets: before }, HookQuestion::Monitoring { targets }) => {
+            let before: BTreeSet<_> = before.iter().map(|(name, number)| (name, *number)).collect();
+            targets.iter().any(|(name, number)| !before.contains(&(name, *number)))
+        }
+        (HookQuestion::Removal { targets: before }, HookQuestion::Removal { targets }) => {
+            let before: BTreeSet<_> = before.iter().collect();
+            targets.iter().any(|name| !before.contains(name))
+        }
+        (last, question) => last != question,
+    }
+}
+
+/// Up to a tenth of the interval, another one for every place and time: hooks that failed together are not asked
+/// together for ever.
+fn jitter(place: &HookCallKey, every: Span, now: Timestamp) -> Span {
+    let mut hasher = DefaultHasher::new();
+    (place.namespace.as_str(), place.entity.as_str(), place.asked.as_str(), now.as_millis())
+        .hash(&mut hasher);
+    Span::from_millis(hasher.finish() % (every.as_millis() / 10).max(1))
+}
+
+#[cfg(test)]
+mod tests;

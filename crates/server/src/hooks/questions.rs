@@ -1,0 +1,91 @@
+//! What there is to ask in a world. Owns the way from policies and boards to questions; when they are asked is the
+//! ledger's.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bellwether_core::decide::rollout;
+use bellwether_core::records::hook_answers::{HookAnswers, HookPurpose};
+use bellwether_core::records::policy::Policy;
+use bellwether_core::records::policy::hook::{Hook, MonitorSource};
+use bellwether_core::rollout::board::Board;
+use bellwether_core::words::name::{EntityName, Namespace};
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+
+use super::{HookCallKey, HookCallSpec, RolloutSubject};
+
+/// What there is to ask.
+#[derive(Debug, Default)]
+pub(super) struct PendingQuestions {
+    /// The questions, each with what is remembered of earlier answers.
+    pub(super) questions: Vec<(HookCallSpec, Arc<HookAnswers>)>,
+    /// Entities with hooks whose rollout is under way.
+    pub(super) live: BTreeSet<(Namespace, EntityName)>,
+    /// When there may be other questions though nothing changes.
+    pub(super) wake: Option<Timestamp>,
+}
+
+/// Looks at every entity that has hooks and a rollout under way.
+pub(super) fn look(world: &World, now: Timestamp) -> PendingQuestions {
+    let mut look = PendingQuestions::default();
+    for (namespace, fleet) in &world.fleets {
+        let hooked = fleet.boards.iter().filter(|(_, board)| has_hooks(&board.entity().policy));
+        for (entity, board) in hooked {
+            look.add(world, (namespace, entity), board, now);
+        }
+    }
+    look
+}
+
+impl PendingQuestions {
+    fn add(
+        &mut self,
+        world: &World,
+        (namespace, entity): (&Namespace, &EntityName),
+        board: &Board,
+        now: Timestamp,
+    ) {
+        let Some(rollout) = board.rollout().filter(|rollout| !rollout.is_over()) else { return };
+        self.live.insert((namespace.clone(), entity.clone()));
+        let environment = world.environment(namespace, entity);
+        let verdict = rollout::decide(board, &environment, now);
+        self.wake = [self.wake, verdict.wake].into_iter().flatten().min();
+        // A rollout that this verdict begins is asked about once it is written.
+        if verdict.progress.is_some_and(|progress| progress.active() != Some(rollout.number)) {
+            return;
+        }
+        for question in verdict.questions {
+            let asked = question.asked();
+            let Some((hook, source)) = hook_of(&board.entity().policy, asked) else { continue };
+            let place = HookCallKey { namespace: namespace.clone(), entity: entity.clone(), asked };
+            let about = RolloutSubject { version: rollout.version.clone(), from: rollout.from.clone() };
+            let (hook, number) = (hook.clone(), rollout.number);
+            let asking = HookCallSpec { place, rollout: number, about, hook, source, question };
+            self.questions.push((asking, environment.answers.clone()));
+        }
+    }
+}
+
+fn has_hooks(policy: &Policy) -> bool {
+    let hooks = &policy.hooks;
+    policy.monitor.is_some()
+        || hooks.selection.is_some()
+        || hooks.approval.is_some()
+        || hooks.monitoring.is_some()
+        || hooks.removal.is_some()
+}
+
+fn hook_of(policy: &Policy, asked: HookPurpose) -> Option<(&Hook, MonitorSource)> {
+    let hooks = &policy.hooks;
+    let own = |hook| Some((hook, MonitorSource::Hook));
+    match asked {
+        HookPurpose::Selection => hooks.selection.as_ref().and_then(own),
+        HookPurpose::Approval => hooks.approval.as_ref().and_then(own),
+        HookPurpose::Monitoring => hooks.monitoring.as_ref().and_then(own),
+        HookPurpose::Removal => hooks.removal.as_ref().and_then(own),
+        HookPurpose::Monitor => {
+            policy.monitor.as_ref().map(|monitor| (&monitor.hook, monitor.source.clone()))
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What a node offers arrives: let core say what changed, commit it.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1;
+use bellwether_core::access::Identity;
+use bellwether_core::decide::registrations::absorb;
+use bellwether_core::records::registrations::ServiceRegistrations;
+use bellwether_core::words::name::{Namespace, NodeName};
+
+use super::OpError;
+use crate::transactor::Transactor;
+
+/// Takes in what a node offers.
+///
+/// # Errors
+/// [`OpError::Invalid`] when it is another node's or has a field that is not allowed; [`OpError::NotFound`] for a node
+/// that is gone.
+pub async fn absorb_offers(
+    transactor: &Transactor,
+    namespace: &Namespace,
+    node: &NodeName,
+    shape: v1::registrations::ServiceRegistrations,
+) -> Result<(), OpError> {
+    if shape.node != node.as_str() {
+        let reason = format!("{:?} is not {node}: a node offers what is its own", shape.node);
+        return Err(ShapeError::at("node", reason).into());
+    }
+    let registrations = ServiceRegistrations::try_from(shape)?;
+    let actor = Identity::Node(node.clone()).actor();
+    transactor
+        .change(namespace, &actor, |_, fleet, now| {
+            if fleet.active_node(node).is_none() {
+                return Err(OpError::NotFound(format!("node {node}")));
+            }
+            Ok((absorb(fleet, registrations.clone(), now), ()))
+        })
+        .await
+}

@@ -1,0 +1,178 @@
+//! Records ↔ bytes: the wire form in an envelope that names its schema.
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1;
+use bellwether_core::records::key::{Key, Record};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize)]
+struct Out<'a, T> {
+    schema: &'a str,
+    record: T,
+}
+
+#[derive(Deserialize)]
+struct In<T> {
+    record: T,
+}
+
+/// What is read first: a newer shape may not parse at all.
+#[derive(Deserialize)]
+struct Schema {
+    schema: String,
+}
+
+/// A record's bytes.
+///
+/// # Errors
+/// [`ShapeError`] when it has no JSON form, which a record made of words always has.
+pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
+    let schema = schema(&record.key());
+    match record {
+        Record::Node(node) => put(schema, v1::node::Node::from(node)),
+        Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
+        Record::Expected(_, by) => put(schema, v1::node::Marked::from(by)),
+        Record::Report(report) => put(schema, v1::report::Report::from(report)),
+        Record::Registrations(registrations) => {
+            put(schema, v1::registrations::ServiceRegistrations::from(registrations))
+        }
+        Record::WaitCycles(wait_cycles) => put(schema, v1::wait_cycle::WaitCycles::from(wait_cycles)),
+        Record::Service(service) => put(schema, v1::registrations::KnownService::from(service)),
+        Record::Order(_, order) => put(schema, v1::order::Order::from(order)),
+        Record::Log(log) => put(schema, v1::log::NodeLog::from(log)),
+        Record::Entity(entity) => put(schema, v1::entity::Entity::from(entity)),
+        Record::Progress(_, progress) => put(schema, v1::progress::Progress::from(progress)),
+        Record::Rollout(_, rollout) => put(schema, v1::rollout::Rollout::from(rollout)),
+        Record::Target(_, _, state) => put(schema, v1::target::TargetState::from(state)),
+        Record::ExternalTarget(_, _, external) => put(schema, v1::external::ExternalTarget::from(external)),
+        Record::Controllers(_, controllers) => put(schema, v1::external::Controllers::from(controllers)),
+        Record::Profile(profile) => put(schema, v1::profile::Profile::from(profile)),
+        Record::ProfileRevision(profile_revision) => {
+            put(schema, v1::profile::ProfileRevision::try_from(profile_revision)?)
+        }
+        Record::HookAnswers(_, answers) => put(schema, v1::hook_answers::HookAnswers::from(answers)),
+        Record::Freeze(freeze) | Record::GlobalFreeze(freeze) => {
+            put(schema, v1::freeze::Freeze::from(freeze))
+        }
+        Record::Pause(pause) => put(schema, v1::pause::Pause::from(pause)),
+        Record::Slot(slot) => put(schema, v1::slot::Slot::from(slot)),
+        Record::Event(event) => put(schema, v1::event::Event::from(event)),
+        Record::Server(server) => put(schema, v1::server::Server::from(server)),
+        Record::Leader(leader) => put(schema, v1::server::Leader::from(leader)),
+        Record::Token(token) => put(schema, v1::access::StoredToken::from(token)),
+        Record::JoinToken(token) => put(schema, v1::access::StoredJoinToken::from(token)),
+    }
+}
+
+/// Reads the record kept under `key`.
+///
+/// # Errors
+/// [`ShapeError`] naming the field, or the schema when a newer release wrote it.
+pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
+    let schema = schema(key);
+    Ok(match key {
+        Key::Node(_) => Record::Node(get::<v1::node::Node>(schema, bytes)?.try_into()?),
+        Key::Presence(name) => {
+            Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
+        }
+        Key::Expected(name) => {
+            Record::Expected(name.clone(), get::<v1::node::Marked>(schema, bytes)?.try_into()?)
+        }
+        Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
+        Key::Registrations(_) => {
+            Record::Registrations(get::<v1::registrations::ServiceRegistrations>(schema, bytes)?.try_into()?)
+        }
+        Key::WaitCycles => Record::WaitCycles(get::<v1::wait_cycle::WaitCycles>(schema, bytes)?.try_into()?),
+        Key::Service(_) => {
+            Record::Service(get::<v1::registrations::KnownService>(schema, bytes)?.try_into()?)
+        }
+        Key::Order(name) => Record::Order(name.clone(), get::<v1::order::Order>(schema, bytes)?.try_into()?),
+        Key::Log(_, _, _) => Record::Log(get::<v1::log::NodeLog>(schema, bytes)?.try_into()?),
+        Key::Entity(_) => Record::Entity(get::<v1::entity::Entity>(schema, bytes)?.try_into()?),
+        Key::Progress(name) => {
+            Record::Progress(name.clone(), get::<v1::progress::Progress>(schema, bytes)?.try_into()?)
+        }
+        Key::Rollout(name, _) => {
+            Record::Rollout(name.clone(), get::<v1::rollout::Rollout>(schema, bytes)?.try_into()?)
+        }
+        Key::Target(entity, target) => {
+            let state = get::<v1::target::TargetState>(schema, bytes)?.try_into()?;
+            Record::Target(entity.clone(), target.clone(), state)
+        }
+        Key::ExternalTarget(entity, target) => {
+            let external = get::<v1::external::ExternalTarget>(schema, bytes)?.try_into()?;
+            Record::ExternalTarget(entity.clone(), target.clone(), external)
+        }
+        Key::Controllers(entity) => {
+            let controllers = get::<v1::external::Controllers>(schema, bytes)?.try_into()?;
+            Record::Controllers(entity.clone(), controllers)
+        }
+        Key::Profile(_) => Record::Profile(get::<v1::profile::Profile>(schema, bytes)?.try_into()?),
+        Key::ProfileRevision(_, _) => {
+            Record::ProfileRevision(get::<v1::profile::ProfileRevision>(schema, bytes)?.try_into()?)
+        }
+        Key::HookAnswers(name) => Record::HookAnswers(
+            name.clone(),
+            get::<v1::hook_answers::HookAnswers>(schema, bytes)?.try_into()?,
+        ),
+        Key::Freeze(_) => Record::Freeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
+        Key::GlobalFreeze(_) => Record::GlobalFreeze(get::<v1::freeze::Freeze>(schema, bytes)?.try_into()?),
+        Key::Pause(_) => Record::Pause(get::<v1::pause::Pause>(schema, bytes)?.try_into()?),
+        Key::Slot(_) => Record::Slot(get::<v1::slot::Slot>(schema, bytes)?.try_into()?),
+        Key::Event(_) => Record::Event(get::<v1::event::Event>(schema, bytes)?.try_into()?),
+        Key::Server(_) => Record::Server(get::<v1::server::Server>(schema, bytes)?.try_into()?),
+        Key::Leader => Record::Leader(get::<v1::server::Leader>(schema, bytes)?.try_into()?),
+        Key::Token(_) => Record::Token(get::<v1::access::StoredToken>(schema, bytes)?.try_into()?),
+        Key::JoinToken(_) => {
+            Record::JoinToken(get::<v1::access::StoredJoinToken>(schema, bytes)?.try_into()?)
+        }
+    })
+}
+
+const fn schema(key: &Key) -> &'static str {
+    match key {
+        Key::Node(_) => "node.v1",
+        Key::Presence(_) => "presence.v1",
+        Key::Expected(_) => "expected.v1",
+        Key::Report(_) => "report.v1",
+        Key::Order(_) => "order.v1",
+        Key::Registrations(_) => "offers.v1",
+        Key::Service(_) => "service.v1",
+        Key::WaitCycles => "circles.v1",
+        Key::Log(_, _, _) => "node-log.v1",
+        Key::Entity(_) => "entity.v1",
+        Key::Progress(_) => "progress.v1",
+        Key::Rollout(_, _) => "rollout.v1",
+        Key::Target(_, _) => "target.v1",
+        Key::ExternalTarget(_, _) => "external.v1",
+        Key::Controllers(_) => "controllers.v1",
+        Key::Profile(_) => "profile.v1",
+        Key::ProfileRevision(_, _) => "profile-revision.v1",
+        Key::HookAnswers(_) => "answers.v1",
+        Key::Freeze(_) | Key::GlobalFreeze(_) => "freeze.v1",
+        Key::Pause(_) => "pause.v1",
+        Key::Slot(_) => "slot.v1",
+        Key::Event(_) => "event.v1",
+        Key::Server(_) => "server.v1",
+        Key::Leader => "leader.v1",
+        Key::Token(_) => "token.v1",
+        Key::JoinToken(_) => "join-token.v1",
+    }
+}
+
+fn put<T: Serialize>(schema: &str, record: T) -> Result<Bytes, ShapeError> {
+    let bytes = serde_json::to_vec(&Out { schema, record }).map_err(|error| ShapeError::at(schema, error))?;
+    Ok(bytes.into())
+}
+
+fn get<T: DeserializeOwned>(schema: &str, bytes: &[u8]) -> Result<T, ShapeError> {
+    let found: Schema = serde_json::from_slice(bytes).map_err(|error| ShapeError::at(schema, error))?;
+    if found.schema != schema {
+        let reason = format!("{:?} is not {schema:?}: another release wrote it", found.schema);
+        return Err(ShapeError::at("schema", reason));
+    }
+    let envelope: In<T> = serde_json::from_slice(bytes).map_err(|error| ShapeError::at(schema, error))?;
+    Ok(envelope.record)
+}

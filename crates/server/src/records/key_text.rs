@@ -1,0 +1,287 @@
+//! Typed keys ↔ the text of store keys: the only place that knows how a key is spelled.
+//!
+//! ```text
+//! /bw/meta                      what this installation is
+//! /bw/moving                    whose records are being carried over into this store
+//! /bw/leader                    who leads; its create revision is the term
+//! /bw/server/NAME               a server that has its place
+//! /bw/freeze/NAME               what holds in every namespace
+//! /bw/token/HASH                /bw/join-token/HASH
+//! /bw/ns/NS/sequence            number of the last event
+//! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
+//! /bw/ns/NS/offers/NODE         /bw/ns/NS/service/NAME  …/waits/circles
+//! /bw/ns/NS/expected/NAME
+//! /bw/ns/NS/node-log/NODE/CATEGORY/ENTITY
+//! /bw/ns/NS/entity/NAME         …/progress/NAME
+//! /bw/ns/NS/rollout/NAME/00000000000000000007
+//! /bw/ns/NS/target/ENTITY/TARGET
+//! /bw/ns/NS/profile/NAME
+//! /bw/ns/NS/profile-revision/NAME/00000000000000000007
+//! /bw/ns/NS/external/ENTITY/TARGET           …/controllers/ENTITY
+//! /bw/ns/NS/answers/NAME        /bw/ns/NS/freeze/NAME
+//! /bw/ns/NS/slot/NAME          …/pause/NAME
+//! /bw/ns/NS/event/00000000000000000042
+//! ```
+
+use std::collections::BTreeSet;
+
+use bellwether_core::records::key::Key;
+use bellwether_core::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
+use bellwether_core::words::name::{EntityName, Namespace, ProfileName, ServerName, TargetName};
+use bellwether_store::Range;
+use bytes::Bytes;
+
+/// Everything of ours in the store.
+pub const ROOT: &str = "/bw/";
+
+/// What this installation is.
+pub const META: &str = "/bw/meta";
+
+/// Which installation's records are being carried over into this store.
+pub const MOVING: &str = "/bw/moving";
+
+/// What the keys of servers' places begin with.
+pub const SERVERS: &str = "/bw/server/";
+
+/// Who leads.
+pub const LEADER: &str = "/bw/leader";
+
+/// A key read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyLocation {
+    /// A record, in a namespace or (tokens, servers) in none.
+    Record(Option<Namespace>, Key),
+    /// Known, and not a record of the world: the meta data, a sequence.
+    Aside,
+}
+
+impl KeyLocation {
+    /// Whether `init` writes it before anything else is there.
+    #[must_use]
+    pub fn is_of_init(&self) -> bool {
+        match self {
+            Self::Record(_, Key::Token(_) | Key::Event(_)) | Self::Aside => true,
+            Self::Record(..) => false,
+        }
+    }
+}
+
+/// The key of a record.
+#[must_use]
+pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
+    let ns = |kind: &str, rest: &str| format!("/bw/ns/{namespace}/{kind}/{rest}");
+    let text = match key {
+        Key::Node(name) => ns("node", name.as_str()),
+        Key::Presence(name) => ns("presence", name.as_str()),
+        Key::Expected(name) => ns("expected", name.as_str()),
+        Key::Report(name) => ns("report", name.as_str()),
+        Key::Order(name) => ns("order", name.as_str()),
+        Key::Registrations(node) => ns("offers", node.as_str()),
+        Key::Service(name) => ns("service", name.as_str()),
+        Key::WaitCycles => ns("waits", "circles"),
+        Key::Log(node, category, entity) => ns("node-log", &format!("{node}/{category}/{entity}")),
+        Key::Entity(name) => ns("entity", name.as_str()),
+        Key::Progress(name) => ns("progress", name.as_str()),
+        Key::Rollout(name, number) => ns("rollout", &format!("{name}/{number:020}")),
+        Key::Target(entity, target) => ns("target", &format!("{entity}/{target}")),
+        Key::ExternalTarget(entity, target) => ns("external", &format!("{entity}/{target}")),
+        Key::Controllers(entity) => ns("controllers", entity.as_str()),
+        Key::Profile(name) => ns("profile", name.as_str()),
+        Key::ProfileRevision(name, number) => ns("profile-revision", &format!("{name}/{number:020}")),
+        Key::HookAnswers(name) => ns("answers", name.as_str()),
+        Key::Freeze(name) => ns("freeze", name.as_str()),
+        Key::Pause(name) => ns("pause", name.as_str()),
+        Key::Slot(name) => ns("slot", name.as_str()),
+        Key::Event(sequence) => ns("event", &format!("{sequence:020}")),
+        Key::GlobalFreeze(name) => format!("/bw/freeze/{name}"),
+        Key::Server(name) => return server(name),
+        Key::Leader => LEADER.to_owned(),
+        Key::Token(hash) => format!("/bw/token/{hash}"),
+        Key::JoinToken(hash) => format!("/bw/join-token/{hash}"),
+    };
+    text.into()
+}
+
+/// A server's place.
+#[must_use]
+pub fn server(name: &ServerName) -> Bytes {
+    format!("/bw/server/{name}").into()
+}
+
+/// The key that holds the number of a namespace's last event.
+#[must_use]
+pub fn sequence(namespace: &Namespace) -> Bytes {
+    format!("/bw/ns/{namespace}/sequence").into()
+}
+
+/// Events of a namespace after `after`.
+#[must_use]
+pub fn events_after(namespace: &Namespace, after: Sequence) -> Range {
+    events(namespace).after(&of(namespace, &Key::Event(after)))
+}
+
+/// Every event of a namespace.
+#[must_use]
+pub fn events(namespace: &Namespace) -> Range {
+    Range::prefix(format!("/bw/ns/{namespace}/event/"))
+}
+
+/// The kinds of which a namespace may have one for each node, or more, in the order of keys.
+const MANY: [&str; 8] = ["event", "node-log", "node", "offers", "order", "presence", "report", "target"];
+
+/// Everything of ours in stretches, in the order of keys, so that several can be read at once: cut where `namespaces`, and
+/// the one that every installation has, begin to keep much. The events of each are a stretch of their own.
+#[must_use]
+pub fn stretches<'a>(namespaces: impl Iterator<Item = &'a Namespace>) -> Vec<Range> {
+    let all = Range::prefix(ROOT);
+    let spaces: BTreeSet<Namespace> = namespaces.cloned().chain(Namespace::parse("default").ok()).collect();
+    let many = |namespace: &Namespace| MANY.map(|kind| format!("/bw/ns/{namespace}/{kind}/").into());
+    let cuts = spaces.iter().flat_map(|namespace| many(namespace).into_iter().chain([events(namespace).end]));
+    let cuts: BTreeSet<Bytes> = cuts.collect();
+    let starts = [all.start].into_iter().chain(cuts.iter().cloned());
+    let ends = cuts.iter().cloned().chain([all.end]);
+    starts.zip(ends).map(|(start, end)| Range { start, end }).collect()
+}
+
+/// Reads a key, or none if it is not one of ours.
+#[must_use]
+pub fn read(key: &[u8]) -> Option<KeyLocation> {
+    let text = std::str::from_utf8(key).ok()?.strip_prefix(ROOT)?;
+    match text.split_once('/') {
+        None if text == "leader" => Some(KeyLocation::Record(None, Key::Leader)),
+        None => matches!(text, "meta" | "moving").then_some(KeyLocation::Aside),
+        Some(("server", name)) => Some(KeyLocation::Record(None, Key::Server(name.parse().ok()?))),
+        Some(("freeze", name)) => Some(KeyLocation::Record(None, Key::GlobalFreeze(name.parse().ok()?))),
+        Some(("token", hash)) => Some(KeyLocation::Record(None, Key::Token(hash.to_owned()))),
+        Some(("join-token", hash)) => Some(KeyLocation::Record(None, Key::JoinToken(hash.to_owned()))),
+        Some(("ns", rest)) => {
+            let (namespace, rest) = rest.split_once('/')?;
+            if rest == "sequence" {
+                return Some(KeyLocation::Aside);
+            }
+            let (kind, name) = rest.split_once('/')?;
+            Some(KeyLocation::Record(Some(Namespace::parse(namespace).ok()?), record(kind, name)?))
+        }
+        Some(_) => None,
+    }
+}
+
+fn record(kind: &str, name: &str) -> Option<Key> {
+    Some(match kind {
+        "node" => Key::Node(name.parse().ok()?),
+        "presence" => Key::Presence(name.parse().ok()?),
+        "expected" => Key::Expected(name.parse().ok()?),
+        "report" => Key::Report(name.parse().ok()?),
+        "order" => Key::Order(name.parse().ok()?),
+        "offers" => Key::Registrations(name.parse().ok()?),
+        "service" => Key::Service(name.parse().ok()?),
+        "waits" if name == "circles" => Key::WaitCycles,
+        "entity" => Key::Entity(name.parse().ok()?),
+        "progress" => Key::Progress(name.parse().ok()?),
+        "controllers" => Key::Controllers(name.parse().ok()?),
+        "external" => {
+            let (entity, target) = name.split_once('/')?;
+            Key::ExternalTarget(EntityName::parse(entity).ok()?, TargetName::parse(target).ok()?)
+        }
+        "answers" => Key::HookAnswers(name.parse().ok()?),
+        "freeze" => Key::Freeze(name.parse().ok()?),
+        "pause" => Key::Pause(name.parse().ok()?),
+        "slot" => Key::Slot(name.parse().ok()?),
+        "event" => Key::Event(Sequence::new(name.parse().ok()?)),
+        "profile" => Key::Profile(name.parse().ok()?),
+        "profile-revision" => {
+            let (profile, number) = name.split_once('/')?;
+            Key::ProfileRevision(
+                ProfileName::parse(profile).ok()?,
+                ProfileRevisionNumber::new(number.parse().ok()?),
+            )
+        }
+        "node-log" => {
+            let (node, rest) = name.split_once('/')?;
+            let (category, entity) = rest.split_once('/')?;
+            Key::Log(node.parse().ok()?, category.parse().ok()?, entity.parse().ok()?)
+        }
+        "rollout" => {
+            let (entity, number) = name.split_once('/')?;
+            Key::Rollout(EntityName::parse(entity).ok()?, RolloutNumber::new(number.parse().ok()?))
+        }
+        "target" => {
+            let (entity, target) = name.split_once('/')?;
+            Key::Target(EntityName::parse(entity).ok()?, TargetName::parse(target).ok()?)
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bellwether_core::words::name::NodeName;
+
+    #[test]
+    fn every_key_reads_back_as_itself() {
+        let ns = Namespace::parse("default").unwrap();
+        let (node, entity) = (NodeName::parse("web-1").unwrap(), EntityName::parse("web").unwrap());
+        let keys = [
+            Key::Node(node.clone()),
+            Key::Presence(node.clone()),
+            Key::Report(node.clone()),
+            Key::Expected(node.clone()),
+            Key::Order(node.clone()),
+            Key::Registrations(node.clone()),
+            Key::Service("web".parse().unwrap()),
+            Key::WaitCycles,
+            Key::Log(node, "configure".parse().unwrap(), entity.clone()),
+            Key::Entity(entity.clone()),
+            Key::Progress(entity.clone()),
+            Key::Rollout(entity.clone(), RolloutNumber::new(7)),
+            Key::Target(entity.clone(), TargetName::parse("rack/web-1").unwrap()),
+            Key::ExternalTarget(entity.clone(), TargetName::parse("rack/web-1").unwrap()),
+            Key::Controllers(entity),
+            Key::Profile("web".parse().unwrap()),
+            Key::ProfileRevision("web".parse().unwrap(), ProfileRevisionNumber::new(7)),
+            Key::HookAnswers("web".parse().unwrap()),
+            Key::Freeze("holidays".parse().unwrap()),
+            Key::Pause("disks".parse().unwrap()),
+            Key::Slot("reboot".parse().unwrap()),
+            Key::Event(Sequence::new(42)),
+        ];
+        for key in keys {
+            assert_eq!(read(&of(&ns, &key)), Some(KeyLocation::Record(Some(ns.clone()), key)));
+        }
+        let freeze = Key::GlobalFreeze("holidays".parse().unwrap());
+        assert_eq!(read(&of(&ns, &freeze)), Some(KeyLocation::Record(None, freeze)));
+        let server = Key::Server("cp-1".parse().unwrap());
+        assert_eq!(read(&of(&ns, &server)), Some(KeyLocation::Record(None, server)));
+        assert_eq!(read(&of(&ns, &Key::Leader)), Some(KeyLocation::Record(None, Key::Leader)));
+        let token = Key::Token("abc".to_owned());
+        assert_eq!(read(&of(&ns, &token)), Some(KeyLocation::Record(None, token)));
+        assert_eq!(read(&sequence(&ns)), Some(KeyLocation::Aside));
+        assert_eq!(read(b"/somebody/else"), None);
+    }
+
+    #[test]
+    fn stretches_hold_every_key_once_whatever_namespaces_are_known() {
+        let [known, default, unknown] = ["a", "default", "z"].map(|name| Namespace::parse(name).unwrap());
+        let stretches = stretches([&known].into_iter());
+        let node = Key::Node("web-1".parse().unwrap());
+        let keys = [of(&known, &node), of(&default, &node), of(&unknown, &node), META.into()];
+        let all = Range::prefix(ROOT);
+        for key in keys.into_iter().chain([all.start, sequence(&unknown), server(&"s".parse().unwrap())]) {
+            assert_eq!(stretches.iter().filter(|stretch| stretch.contains(&key)).count(), 1, "{key:?}");
+        }
+        let ends = stretches.iter().map(|stretch| &stretch.end);
+        assert!(ends.zip(stretches.iter().skip(1)).all(|(end, next)| *end == next.start), "nothing between");
+        assert!(stretches.iter().all(|stretch| !stretch.is_empty()), "in the order of keys");
+        assert!(stretches.contains(&events(&known)) && stretches.contains(&events(&default)));
+    }
+
+    #[test]
+    fn events_are_kept_in_the_order_of_their_numbers() {
+        let ns = Namespace::parse("default").unwrap();
+        let range = events_after(&ns, Sequence::new(9));
+        let ten = of(&ns, &Key::Event(Sequence::new(10)));
+        assert!(ten >= range.start && ten < range.end);
+        assert!(of(&ns, &Key::Event(Sequence::new(9))) < range.start);
+    }
+}

@@ -1,0 +1,69 @@
+//! Where a configuration keeps everything: opened for a while by nobody but this process.
+
+use std::path::Path;
+
+use bellwether_core::words::time::Timestamp;
+use bellwether_rt::tasks::Tasks;
+use bellwether_store::Store;
+use tokio::io::AsyncWrite;
+
+use super::TransferError;
+use super::backup::{self, BackupContents};
+use super::migrate::{self, MigrationResult};
+use crate::config::Config;
+use crate::run::open_store;
+
+/// What to call it.
+#[must_use]
+pub fn name(config: &Config) -> String {
+    match &config.etcd {
+        Some(etcd) => format!("etcd at {} under {}", etcd.endpoints.join(", "), etcd.prefix),
+        None => config.data_dir.join("store").display().to_string(),
+    }
+}
+
+/// Carries everything over; see [`migrate::migrate`].
+///
+/// # Errors
+/// [`TransferError`].
+pub async fn migrate(
+    from: &Config,
+    to: &Config,
+    tell: impl FnMut(u64),
+) -> Result<MigrationResult, TransferError> {
+    let goal = name(to);
+    with(from, async |from| with(to, async |to| migrate::migrate((from, to), &goal, tell).await).await).await
+}
+
+/// Writes a backup; see [`backup::take`].
+///
+/// # Errors
+/// [`TransferError`].
+pub async fn back_up(
+    config: &Config,
+    now: Timestamp,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> Result<u64, TransferError> {
+    with(config, async |store| backup::take(store, now, out).await).await
+}
+
+/// Restores a backup; see [`backup::restore`].
+///
+/// # Errors
+/// [`TransferError`].
+pub async fn restore(config: &Config, file: &Path) -> Result<BackupContents, TransferError> {
+    with(config, async |store| backup::restore(store, file).await).await
+}
+
+/// Opens the store of a configuration, lets `work` use it, and closes it.
+async fn with<T>(
+    config: &Config,
+    work: impl AsyncFnOnce(&Store) -> Result<T, TransferError>,
+) -> Result<T, TransferError> {
+    let tasks = Tasks::new();
+    let store = open_store(config, &tasks).await?;
+    let done = work(&store).await;
+    store.close().await;
+    tasks.cancel();
+    done
+}

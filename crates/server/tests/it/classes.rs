@@ -1,0 +1,149 @@
+//! Lanes, over real sockets: who is served while others are too many, and what those are told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bellwether_api::client::{CallError, Client};
+use bellwether_api::problem::{Code, Problem};
+use bellwether_server::http::{ConcurrencyLimit, ConcurrencyLimits};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::{Installation, SOON};
+
+/// Most machines that shake hands at once, as the server has it.
+const HANDS: usize = 96;
+
+/// One is served, nobody waits.
+fn narrow() -> ConcurrencyLimits {
+    let width = ConcurrencyLimit { served: 1, waiting: 0, again_ms: 50 };
+    ConcurrencyLimits { people: width, machines: width, ..ConcurrencyLimits::default() }
+}
+
+/// A machine that says hello and then no more.
+async fn hello(installation: &Installation) -> TcpStream {
+    let mut tls = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), bellwether_api::client::tls::MACHINE.to_vec()];
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let mut hello = Vec::new();
+    ClientConnection::new(Arc::new(tls), name).unwrap().write_tls(&mut hello).unwrap();
+    let mut stream = TcpStream::connect(installation.server().address).await.unwrap();
+    stream.write_all(&hello).await.unwrap();
+    stream
+}
+
+/// How many of them were answered, and so have their turn.
+fn answered(streams: &[TcpStream]) -> usize {
+    streams.iter().filter(|stream| stream.try_read(&mut [0; 1]).is_ok_and(|read| read > 0)).count()
+}
+
+/// Asks again and again until it holds.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let asking = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    assert!(tokio::time::timeout(SOON, asking).await.is_ok(), "never saw {what}");
+}
+
+/// Somebody who began a request that takes up a place, and does not end it.
+async fn occupant(installation: &Installation, request: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(installation.server().plain_address.unwrap()).await.unwrap();
+    stream
+        .write_all(format!("{request}\r\nhost: x\r\ncontent-length: 9\r\n\r\n{{").as_bytes())
+        .await
+        .unwrap();
+    stream
+}
+
+/// How many requests of that lane were refused.
+async fn refused(client: &Client, class: &str) -> u64 {
+    let page = client.text("/metrics", SOON).await.unwrap();
+    let counted = format!("bellwether_requests_refused_total{{lane=\"{class}\"}} ");
+    page.lines().find_map(|line| line.strip_prefix(&counted)).map_or(0, |count| count.parse().unwrap())
+}
+
+fn busy<T>(answer: Result<T, CallError>) -> Option<Problem> {
+    match answer {
+        Err(CallError::Problem(problem)) if problem.code == Code::Busy => Some(problem),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_machines_shake_hands_at_once_than_there_is_room_for_and_people_come_in_between() {
+    let installation = Installation::new().await;
+    let mut streams = Vec::new();
+    for _ in 0..HANDS + 20 {
+        streams.push(hello(&installation).await);
+    }
+    let mut turns = 0;
+    until("all turns taken", async || {
+        turns = answered(&streams).max(turns);
+        turns == HANDS
+    })
+    .await;
+    installation.admin().who_am_i().await.unwrap();
+    assert!(streams.iter().filter(|stream| stream.try_read(&mut [0; 1]).is_ok()).count() <= HANDS);
+    // One gives up: the next has its turn, which it gives up too, and so on.
+    let mut waiting = streams.split_off(HANDS);
+    drop(streams);
+    for stream in &mut waiting {
+        let answer = tokio::time::timeout(SOON, stream.read_u8()).await.unwrap();
+        assert_eq!(answer.unwrap(), 22, "a handshake goes on");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_machine_without_room_is_told_when_to_come_again_and_then_there_is_while_people_have_theirs() {
+    let installation = Installation::with_lanes(narrow()).await;
+    let (admin, node) = (installation.admin(), installation.node("web-1").await);
+    let occupant = occupant(&installation, "POST /v1/join HTTP/1.1").await;
+    let mut told = None;
+    until("a refusal", async || {
+        told = busy(node.client.report("default", &node.empty_report()).await);
+        told.is_some()
+    })
+    .await;
+    let told = told.unwrap();
+    assert_eq!((told.status, told.retry_after_ms), (429, Some(50)));
+    assert_eq!(told.detail, "could not take one more request of machines: 1 are under way here and 0 wait");
+    admin.nodes("default", None, None, false).await.unwrap();
+    assert!(refused(&admin, "machines").await > 0);
+    assert_eq!(refused(&admin, "people").await, 0);
+    drop(occupant);
+    until("room", async || node.client.report("default", &node.empty_report()).await.is_ok()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_without_room_is_asked_again_until_there_is_and_a_change_is_not() {
+    let installation = Installation::with_lanes(narrow()).await;
+    let (admin, token) = (installation.admin(), installation.admin_token.expose().to_owned());
+    let request =
+        format!("PUT /v1/namespaces/default/entities/app HTTP/1.1\r\nauthorization: Bearer {token}");
+    let occupant = occupant(&installation, &request).await;
+    until("a change that is refused", async || {
+        busy(admin.pause_node("default", "web-1", "no reason").await).is_some()
+    })
+    .await;
+    let before = refused(&admin, "people").await;
+    let reading = admin.nodes("default", None, None, false);
+    tokio::pin!(reading);
+    until("that it was asked again", async || {
+        // Both only wait; the read goes on where it was.
+        tokio::select! {
+            early = &mut reading => panic!("it was answered: {early:?}"),
+            now = refused(&admin, "people") => now >= before + 2,
+        }
+    })
+    .await;
+    drop(occupant);
+    reading.await.unwrap();
+}
