@@ -16,7 +16,7 @@ pub(crate) mod validate;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bellwether_core::catalogue::instance::Addresses;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
 use bellwether_dns::settings::DnsConfig;
 

@@ -9,13 +9,13 @@ use std::time::Instant;
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::records::rollout::RolloutState;
-use bellwether_core::rollout::simulation::behaviour::{
+use bellwether_core::trial::simulation::behaviour::{
     AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour,
 };
-use bellwether_core::rollout::simulation::fleet::SimulatedFleet;
-use bellwether_core::rollout::simulation::random::RandomStream;
-use bellwether_core::rollout::simulation::timeline::SimulationEnd;
-use bellwether_core::rollout::simulation::{Simulation, SimulationSetup};
+use bellwether_core::trial::simulation::fleet::SimulatedFleet;
+use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::timeline::SimulationEnd;
+use bellwether_core::trial::simulation::{Simulation, SimulationSetup};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::{Span, Timestamp};

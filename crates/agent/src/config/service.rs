@@ -7,11 +7,11 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use bellwether_api::v1::service::definition::{CheckDefinition, ServiceDefinition};
-use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::catalogue::need::Need;
 use bellwether_core::local::health::Hysteresis;
 use bellwether_core::records::registrations::{MAX_WORD_BYTES, MAX_WORDS};
 use bellwether_core::records::report::MAX_LACKS;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{CheckName, EntityName, InstanceName, InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Span;
 

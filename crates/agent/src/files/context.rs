@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use bellwether_core::catalogue::instance::{Addresses, InstanceState};
+use bellwether_core::catalogue::instance::InstanceState;
 use bellwether_core::catalogue::selection::CatalogueSelection;
 use bellwether_core::catalogue::{Catalogue, CatalogueService as Known};
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{Namespace, NodeName};
 use minijinja::Value;
 use minijinja::value::Serde;

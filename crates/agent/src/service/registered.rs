@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::registrations::{ServiceRegistration, ServiceRegistrations};
-use bellwether_core::catalogue::instance::Addresses;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::NodeName;
 
 use super::{InstanceKey, PublishedInstance};

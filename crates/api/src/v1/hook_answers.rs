@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::records::hook_answers as core;
-use bellwether_core::rollout::observation::MonitorReport as SeenWord;
+use bellwether_core::records::hook_answers::MonitorReport as SeenWord;
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::Timestamp;

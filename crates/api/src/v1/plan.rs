@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_core::rollout::plan as core;
-use bellwether_core::rollout::simulation::timeline::{SimulationEnd, Timeline};
+use bellwether_core::trial::plan as core;
+use bellwether_core::trial::simulation::timeline::{SimulationEnd, Timeline};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 

@@ -12,11 +12,12 @@ use crate::records::event::EventDraft;
 use crate::records::key::Record;
 use crate::records::node::{Presence, PresenceState};
 use crate::records::server::Server;
+use crate::records::versioned::Versioned;
 use crate::verdict::{Changeset, Verdict, Write};
+use crate::words::map::Map;
 use crate::words::name::{NodeName, ServerName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
-use crate::world::{Map, Versioned};
 
 /// How long a node may be quiet. Counted from the end of its last session; a session that dies without a word is
 /// noticed by its pings, which stay away, within 14 s.

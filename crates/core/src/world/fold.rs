@@ -8,13 +8,13 @@ mod whole;
 
 use alloc::sync::Arc;
 
-use super::Versioned;
 use super::fleet::{EVENTS_IN_MEMORY, Fleet};
 use crate::records::event::Event;
 use crate::records::key::{Key, Record};
 use crate::records::log::NodeLog;
 use crate::records::node::{Node, Presence};
 use crate::records::report::Report;
+use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
 use crate::words::name::NodeName;
 

@@ -3,8 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::super::Versioned;
-use super::super::fleet::{Fleet, Set};
+use super::super::fleet::Fleet;
 use super::super::tally::NodeTally;
 use crate::records::entity::EntityKind;
 use crate::records::hook_answers::HookAnswers;
@@ -12,7 +11,9 @@ use crate::records::node::{Node, Presence, PresenceState};
 use crate::records::order::{ApplyMethod, Assignment, OrderContent};
 use crate::records::pause::NodePause;
 use crate::records::target::TargetState;
+use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
+use crate::words::map::Set;
 use crate::words::name::{EntityName, NodeName, PauseName, ServerName, TargetName};
 
 impl Fleet {

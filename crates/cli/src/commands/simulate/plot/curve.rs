@@ -1,6 +1,6 @@
 //! A policy's curve: its typical run as a line, all its runs as a band, and the marks on the line.
 
-use bellwether_core::rollout::simulation::timeline::{SimulationEnd, Timeline, TimelineSample};
+use bellwether_core::trial::simulation::timeline::{SimulationEnd, Timeline, TimelineSample};
 
 use super::scale::{Scale, float};
 use super::svg::{Svg, number, steps};

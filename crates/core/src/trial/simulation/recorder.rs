@@ -3,9 +3,9 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::behaviour::TargetBehaviour;
-use super::timeline::{BlastRadius, SimulatedBatch, TimelineSample};
 use crate::records::rollout::{Direction, Rollout, RolloutState, TargetCounts, VersionJudgement};
+use crate::trial::simulation::behaviour::TargetBehaviour;
+use crate::trial::simulation::timeline::{BlastRadius, SimulatedBatch, TimelineSample};
 use crate::words::counter::RolloutNumber;
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};

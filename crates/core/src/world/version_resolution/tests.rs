@@ -1,4 +1,3 @@
-use super::*;
 use crate::records::key::Record;
 use crate::records::policy::Policy;
 use crate::records::profile::Profile;
@@ -9,6 +8,7 @@ use crate::words::name::{Actor, Namespace};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 use crate::world::World;
+use crate::world::version_resolution::*;
 
 fn name<T: core::str::FromStr<Err: core::fmt::Debug>>(text: &str) -> T {
     text.parse().unwrap()

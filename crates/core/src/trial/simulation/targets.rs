@@ -5,11 +5,12 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::behaviour::SimulatedResponse;
 use crate::records::evidence::Evidence;
+use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::target::TargetState;
 use crate::rollout::board::{Board, BoardTarget};
-use crate::rollout::observation::{Observation, PresenceState, TargetActivity, TargetHealth};
+use crate::rollout::observation::{Observation, PresenceState};
+use crate::trial::simulation::behaviour::SimulatedResponse;
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};

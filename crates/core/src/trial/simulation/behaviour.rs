@@ -3,9 +3,9 @@
 
 use alloc::sync::Arc;
 
-use super::random::RandomStream;
 use crate::records::policy::Policy;
 use crate::records::target::AssignmentPurpose;
+use crate::trial::simulation::random::RandomStream;
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};

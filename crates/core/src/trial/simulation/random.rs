@@ -51,7 +51,7 @@ impl RandomStream {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::trial::simulation::random::*;
 
     #[test]
     fn the_same_seed_draws_the_same_and_each_name_its_own() {

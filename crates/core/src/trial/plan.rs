@@ -5,13 +5,15 @@ use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 
-use super::board::Board;
-use super::environment::RolloutEnvironment;
-use super::simulation::behaviour::{AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour};
-use super::simulation::random::RandomStream;
-use super::simulation::timeline::Timeline;
-use super::simulation::{Simulation, SimulationSetup, TimelineDetail};
 use crate::records::entity::Entity;
+use crate::rollout::board::Board;
+use crate::rollout::environment::RolloutEnvironment;
+use crate::trial::simulation::behaviour::{
+    AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour,
+};
+use crate::trial::simulation::random::RandomStream;
+use crate::trial::simulation::timeline::Timeline;
+use crate::trial::simulation::{Simulation, SimulationSetup, TimelineDetail};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
