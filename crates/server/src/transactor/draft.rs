@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::Namespace;
+use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
-use bellwether_core::world::{Versioned, World};
 
 /// Changes that are collected. Clones share them.
 #[derive(Debug, Clone)]
