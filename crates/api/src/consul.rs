@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use bellwether_core::catalogue::Catalogue;
-use bellwether_core::words::addresses::Addresses;
 use bellwether_core::catalogue::instance::Instance;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{Datacentre, NodeName, ServiceName, Tag};
 use serde::Serialize;
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-
 use bellwether_core::records::registrations::MAX_ADDRESSES;
 use bellwether_core::words::name::InterfaceName;
 use bellwether_rt::tasks::Tasks;

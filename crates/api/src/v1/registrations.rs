@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bellwether_core::words::addresses::Addresses;
 use bellwether_core::records::registrations as core;
 use bellwether_core::records::report::MAX_LACKS;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};

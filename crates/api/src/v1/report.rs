@@ -178,8 +178,12 @@ impl From<&bellwether_core::records::report::TargetActivity> for TargetActivity 
     fn from(from: &bellwether_core::records::report::TargetActivity) -> Self {
         match from {
             bellwether_core::records::report::TargetActivity::Nothing => Self::Nothing,
-            bellwether_core::records::report::TargetActivity::Applying { attempt } => Self::Applying { attempt: *attempt },
-            bellwether_core::records::report::TargetActivity::Waiting { reason } => Self::Waiting { reason: reason.to_string() },
+            bellwether_core::records::report::TargetActivity::Applying { attempt } => {
+                Self::Applying { attempt: *attempt }
+            }
+            bellwether_core::records::report::TargetActivity::Waiting { reason } => {
+                Self::Waiting { reason: reason.to_string() }
+            }
             bellwether_core::records::report::TargetActivity::Failed { attempts, evidence } => {
                 Self::Failed { attempts: *attempts, evidence: (&**evidence).into() }
             }

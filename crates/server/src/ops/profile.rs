@@ -5,12 +5,12 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::profile::{Profile, ProfileRevision};
-use bellwether_core::world::version_resolution::MAX_EDITIONS;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::name::{Actor, Namespace, ProfileName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::version_resolution::MAX_EDITIONS;
 
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
