@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bellwether_core::catalogue::instance::Addresses;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{ActionName, EntityName, Namespace, NodeName};
 use bellwether_dns::settings::DnsConfig;
 

@@ -8,6 +8,7 @@ use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::node::{labels_in, labels_out};
 use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// Longest time that a slot may be held by itself.
@@ -28,6 +29,9 @@ pub struct Slot {
     /// Who holds it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub holders: BTreeMap<String, Holder>,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Somebody who holds a slot.
@@ -209,6 +213,7 @@ impl From<&core::Slot> for Slot {
             lease_ms: from.lease.as_millis(),
             fence: from.fence.get(),
             holders: map_from(holders),
+            labels: labels_out(&from.labels),
         }
     }
 }
@@ -244,6 +249,7 @@ impl TryFrom<Slot> for core::Slot {
             lease: Span::from_millis(from.lease_ms),
             fence: FenceNumber::new(from.fence),
             holders: try_map_from(holders)?,
+            labels: labels_in(&from.labels)?,
         })
     }
 }

@@ -7,6 +7,7 @@ use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::profile::{Profile, ProfileRevision};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::ProfileRevisionNumber;
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, ProfileName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
@@ -85,7 +86,14 @@ pub async fn delete(
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
             let gone =
-                Profile { deleted: true, by: actor.clone(), at: now, why: String::new(), ..head.clone() };
+                Profile {
+                deleted: true,
+                by: actor.clone(),
+                at: now,
+                why: String::new(),
+                labels: Labels::default(),
+                ..head.clone()
+            };
             let profile_revisions = fleet.editions_of(name).map(|profile_revision| profile_revision.number);
             let mut writes = vec![Write::put(Record::Profile(gone))];
             writes.extend(
@@ -143,6 +151,7 @@ fn write(
         by,
         at: now,
         why: profile_revision.why.clone(),
+        labels: head.map(|head| head.labels.clone()).unwrap_or_default(),
     };
     let forgotten = forgotten(fleet, name)?;
     let mut writes = vec![

@@ -3,6 +3,7 @@ use crate::records::policy::Policy;
 use crate::records::profile::Profile;
 use crate::records::progress::Progress;
 use crate::words::counter::Revision;
+use crate::words::label::Labels;
 use crate::words::name::{Actor, Namespace};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
@@ -32,6 +33,7 @@ fn world(first: u64, last: u64) -> World {
         by: by.clone(),
         at,
         why: why.clone(),
+        labels: Labels::default(),
     }));
     for number in (first..=last).map(ProfileRevisionNumber::new) {
         let (profile, by, why) = (profile.clone(), by.clone(), why.clone());
