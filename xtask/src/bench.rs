@@ -40,7 +40,7 @@ pub(crate) fn run(root: &Path, bench: Bench, told: &[String]) -> Result<()> {
     };
     if matches!(bench, Bench::Agent | Bench::Fleet) {
         // It measures the program itself, as a user would build it.
-        shell::run(root, "cargo", &["build", "--release", "--quiet", "--locked"])?;
+        shell::run(root, "cargo", &["build", "--release", "--package", "bellwether", "--quiet", "--locked"])?;
     }
     let cargo = ["run", "--release", "--quiet", "--locked", "-p", package, "--example", example, "--"];
     let told = told.iter().map(String::as_str);

@@ -9,11 +9,7 @@ use crate::shell;
 
 /// Builds the program and the testbed, and lets the person talk to it with `args`.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    shell::run(
-        root,
-        "cargo",
-        &["build", "--quiet", "--package", "bellwether", "--package", "bellwether-testbed"],
-    )?;
+    shell::run(root, "cargo", &["build", "--quiet", "--workspace"])?;
     // Where this chore was built everything else is too.
     let own = std::env::current_exe().context("cannot find this program")?;
     let built = own.parent().context("this program has no folder")?;
