@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::decide::{external, liveness, order, retention, rollout, silence, slots, wait_cycles};
+use bellwether_core::decide::{external, order, retention, rollout, silence, slots, wait_cycles};
 use bellwether_core::records::key::Key;
 use bellwether_core::verdict::{Changeset, Verdict};
 use bellwether_core::words::counter::Term;

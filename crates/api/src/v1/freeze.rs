@@ -1,5 +1,6 @@
 //! Freezes, as they travel and are kept.
 
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::freeze as core;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ pub struct FreezeSpec {
     /// Why, for whoever waits.
     #[schema(example = "the shop is on television")]
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// How long it lasts, like `4h`, at most a year; until a person ends it if absent.
     #[schema(example = "4h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +53,7 @@ pub struct Freeze {
     pub by: String,
     /// Why.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// Since when.
     pub at_ms: u64,
     /// When it ends by itself.
@@ -146,9 +147,9 @@ impl From<&core::Freeze> for Freeze {
             entity,
             targets,
             strength: strength.to_owned(),
-            by: from.by.to_string(),
-            why: from.why.clone(),
-            at_ms: from.at.as_millis(),
+            by: from.annotation.by.to_string(),
+            reason: from.annotation.reason.clone(),
+            at_ms: from.annotation.at.as_millis(),
             until_ms: from.until.map(Timestamp::as_millis),
         }
     }
@@ -161,9 +162,11 @@ impl TryFrom<Freeze> for core::Freeze {
             name: read("name", &from.name)?,
             scope: scope(from.entity.as_deref(), from.targets.as_deref())?,
             strength: strength(&from.strength)?,
-            by: read("by", &from.by)?,
-            why: from.why,
-            at: Timestamp::from_millis(from.at_ms),
+            annotation: Annotation {
+                by: read("by", &from.by)?,
+                reason: from.reason,
+                at: Timestamp::from_millis(from.at_ms),
+            },
             until: from.until_ms.map(Timestamp::from_millis),
         })
     }

@@ -1,12 +1,12 @@
 //! Pauses of the nodes that a selector picks, as they travel and are kept.
 
-use bellwether_core::records::node::Marked as Mark;
+use bellwether_core::records::annotation::Annotation as CoreAnnotation;
 use bellwether_core::records::pause as core;
 use bellwether_core::words::selector::Selector;
 use serde::{Deserialize, Serialize};
 
-use super::node::Marked;
 use crate::shape::{ShapeError, read, reason};
+use crate::v1::annotation::Annotation;
 
 /// Asks for a pause of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -18,7 +18,7 @@ pub struct PauseSpec {
     /// Why, for whoever waits; at most 512 bytes.
     #[schema(example = "the disks are being replaced")]
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 impl PauseSpec {
@@ -27,7 +27,7 @@ impl PauseSpec {
     /// # Errors
     /// [`ShapeError`] naming the field.
     pub fn read(&self) -> Result<(Selector, String), ShapeError> {
-        Ok((read("nodes", &self.nodes)?, reason(&self.why)?))
+        Ok((read("nodes", &self.nodes)?, reason(&self.reason)?))
     }
 }
 
@@ -39,7 +39,7 @@ pub struct Pause {
     /// Which nodes, now and later.
     pub nodes: String,
     /// Whose it is, since when and why.
-    pub mark: Marked,
+    pub annotation: Annotation,
 }
 
 /// A pause, with what it holds now.
@@ -61,14 +61,18 @@ pub struct Resumed {
 
 impl From<&core::NodePause> for Pause {
     fn from(from: &core::NodePause) -> Self {
-        Self { name: from.name.to_string(), nodes: from.nodes.to_string(), mark: (&from.mark).into() }
+        Self {
+            name: from.name.to_string(),
+            nodes: from.nodes.to_string(),
+            annotation: (&from.annotation).into(),
+        }
     }
 }
 
 impl TryFrom<Pause> for core::NodePause {
     type Error = ShapeError;
     fn try_from(from: Pause) -> Result<Self, ShapeError> {
-        let mark: Mark = from.mark.try_into()?;
-        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, mark })
+        let annotation: CoreAnnotation = from.annotation.try_into()?;
+        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, annotation })
     }
 }

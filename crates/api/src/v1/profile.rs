@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::profile as core;
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::time::Timestamp;
@@ -35,7 +36,7 @@ pub struct Profile {
     pub at_ms: u64,
     /// Why.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 /// One revision of a profile. It never changes.
@@ -54,7 +55,7 @@ pub struct ProfileRevision {
     pub at_ms: u64,
     /// Why.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 /// Changes single params of a profile; makes the profile if there is none.
@@ -73,7 +74,7 @@ pub struct ProfilePatch {
     pub reference: Option<u64>,
     /// Why, for whoever reads the history.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 /// Sets all params of a profile; makes the profile if there is none.
@@ -88,7 +89,7 @@ pub struct ProfileSpec {
     pub reference: Option<u64>,
     /// Why, for whoever reads the history.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 /// Reads params kept as text.
@@ -140,9 +141,9 @@ impl From<&core::Profile> for Profile {
             name: from.name.to_string(),
             revision: from.newest.get(),
             deleted: from.deleted,
-            by: from.by.to_string(),
-            at_ms: from.at.as_millis(),
-            why: from.why.clone(),
+            by: from.annotation.by.to_string(),
+            at_ms: from.annotation.at.as_millis(),
+            reason: from.annotation.reason.clone(),
         }
     }
 }
@@ -154,9 +155,11 @@ impl TryFrom<Profile> for core::Profile {
             name: read("name", &from.name)?,
             newest: ProfileRevisionNumber::new(from.revision),
             deleted: from.deleted,
-            by: read("by", &from.by)?,
-            at: Timestamp::from_millis(from.at_ms),
-            why: from.why,
+            annotation: Annotation {
+                by: read("by", &from.by)?,
+                at: Timestamp::from_millis(from.at_ms),
+                reason: from.reason,
+            },
         })
     }
 }
@@ -168,9 +171,9 @@ impl TryFrom<&core::ProfileRevision> for ProfileRevision {
             profile: from.profile.to_string(),
             revision: from.number.get(),
             params: params(&from.params)?,
-            by: from.by.to_string(),
-            at_ms: from.at.as_millis(),
-            why: from.why.clone(),
+            by: from.annotation.by.to_string(),
+            at_ms: from.annotation.at.as_millis(),
+            reason: from.annotation.reason.clone(),
         })
     }
 }
@@ -182,9 +185,11 @@ impl TryFrom<ProfileRevision> for core::ProfileRevision {
             profile: read("profile", &from.profile)?,
             number: ProfileRevisionNumber::new(from.revision),
             params: canonical(&from.params)?,
-            by: read("by", &from.by)?,
-            at: Timestamp::from_millis(from.at_ms),
-            why: from.why,
+            annotation: Annotation {
+                by: read("by", &from.by)?,
+                at: Timestamp::from_millis(from.at_ms),
+                reason: from.reason,
+            },
         })
     }
 }
