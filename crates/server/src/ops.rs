@@ -74,6 +74,6 @@ fn event(kind: &'static str, subject: String, cause: impl Into<String>) -> Event
 }
 
 /// A reason as an event's cause.
-fn cause(why: &str) -> String {
-    if why.is_empty() { "no reason was given".to_owned() } else { why.to_owned() }
+fn cause(reason: &str) -> String {
+    if reason.is_empty() { "no reason was given".to_owned() } else { reason.to_owned() }
 }

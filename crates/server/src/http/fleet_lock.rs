@@ -87,8 +87,8 @@ async fn lock(
     namespace: &Namespace,
     client: FleetLockClient,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    let why = format!("group {}", client.group);
-    let wish = SlotRequest { holder: client.holder, by: caller.actor(), why, lease: None, capacity: None };
+    let reason = format!("group {}", client.group);
+    let wish = SlotRequest { holder: client.holder, by: caller.actor(), reason, lease: None, capacity: None };
     ops::slot::acquire(&app.transactor, (namespace, &client.slot), &wish).await?;
     Ok(JsonAnswer(Empty {}))
 }

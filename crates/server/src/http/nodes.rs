@@ -105,7 +105,7 @@ pub(crate) async fn pause(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::pause(&app.transactor, &namespace, &caller.actor(), &name, &because.why).await?;
+    ops::node::pause(&app.transactor, &namespace, &caller.actor(), &name, &because.reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -125,7 +125,7 @@ pub(crate) async fn cordon(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, &namespace, &caller.actor(), &name, (&because.why, false)).await?;
+    ops::node::cordon(&app.transactor, &namespace, &caller.actor(), &name, (&because.reason, false)).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -136,7 +136,7 @@ pub(crate) async fn drain(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, &namespace, &caller.actor(), &name, (&because.why, true)).await?;
+    ops::node::cordon(&app.transactor, &namespace, &caller.actor(), &name, (&because.reason, true)).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -157,7 +157,7 @@ pub(crate) async fn decommission(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::decommission(&app.transactor, &namespace, &caller.actor(), &name, &because.why).await?;
+    ops::node::decommission(&app.transactor, &namespace, &caller.actor(), &name, &because.reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -3,9 +3,10 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::node::labels_in;
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::node::{Cordon, Marked, Node};
+use bellwether_core::records::node::{Cordon, Node};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::Label;
@@ -199,14 +200,14 @@ pub async fn pause(
     namespace: &Namespace,
     actor: &Actor,
     name: &NodeName,
-    why: &str,
+    text: &str,
 ) -> Result<(), OpError> {
-    let why = reason(why)?;
+    let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
-            node.pause = Some(Marked { by: actor.clone(), at: now, why: why.clone() });
-            Ok((Some(put(node, event("node.paused", format!("node/{name}"), cause(&why)))), ()))
+            node.pause = Some(Annotation { by: actor.clone(), at: now, reason: reason.clone() });
+            Ok((Some(put(node, event("node.paused", format!("node/{name}"), cause(&reason)))), ()))
         })
         .await
 }
@@ -244,16 +245,16 @@ pub async fn cordon(
     namespace: &Namespace,
     actor: &Actor,
     name: &NodeName,
-    (why, drained): (&str, bool),
+    (text, drained): (&str, bool),
 ) -> Result<(), OpError> {
-    let why = reason(why)?;
+    let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
-            let mark = Marked { by: actor.clone(), at: now, why: why.clone() };
-            node.cordon = Some(Cordon { mark, drained });
+            let annotation = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
+            node.cordon = Some(Cordon { annotation, drained });
             let kind = if drained { "node.drained" } else { "node.cordoned" };
-            Ok((Some(put(node, event(kind, format!("node/{name}"), cause(&why)))), ()))
+            Ok((Some(put(node, event(kind, format!("node/{name}"), cause(&reason)))), ()))
         })
         .await
 }
@@ -287,14 +288,14 @@ pub async fn decommission(
     namespace: &Namespace,
     actor: &Actor,
     name: &NodeName,
-    why: &str,
+    text: &str,
 ) -> Result<(), OpError> {
-    let why = reason(why)?;
+    let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
-            node.decommissioned = Some(Marked { by: actor.clone(), at: now, why: why.clone() });
-            Ok((Some(put(node, event("node.decommissioned", format!("node/{name}"), cause(&why)))), ()))
+            node.decommissioned = Some(Annotation { by: actor.clone(), at: now, reason: reason.clone() });
+            Ok((Some(put(node, event("node.decommissioned", format!("node/{name}"), cause(&reason)))), ()))
         })
         .await
 }

@@ -56,7 +56,7 @@ pub fn wish(actor: &Actor, acquire: &AcquireSlot) -> Result<SlotRequest, ShapeEr
     Ok(SlotRequest {
         holder: read("holder", &acquire.holder)?,
         by: actor.clone(),
-        why: reason(&acquire.why)?,
+        reason: reason(&acquire.reason)?,
         lease: lease(acquire.lease.as_deref())?,
         capacity: acquire.capacity,
     })
@@ -133,12 +133,12 @@ pub async fn force(
     force: &ForceRelease,
 ) -> Result<(), OpError> {
     let holder: HolderName = read("holder", &force.holder)?;
-    let why = reason(&force.why)?;
-    if why.is_empty() {
-        return Err(ShapeError::at("why", "say why: it is what others read who ask who took it").into());
+    let reason = reason(&force.reason)?;
+    if reason.is_empty() {
+        return Err(ShapeError::at("reason", "say why: it is what others read who ask who took it").into());
     }
     transactor
-        .change(namespace, actor, |_, fleet, _| match slots::force(fleet, name, &holder, &why) {
+        .change(namespace, actor, |_, fleet, _| match slots::force(fleet, name, &holder, &reason) {
             Some(changeset) => Ok((Some(changeset), ())),
             None => Err(OpError::NotFound(format!("{holder} among the holders of slot {name}"))),
         })
