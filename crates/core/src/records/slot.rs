@@ -69,10 +69,7 @@ impl Slot {
     /// Whether nobody holds it, and nobody said anything of it.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.holders.is_empty()
-            && self.capacity == CAPACITY
-            && self.lease == LEASE
-            && self.labels.is_empty()
+        self.holders.is_empty() && self.capacity == CAPACITY && self.lease == LEASE && self.labels.is_empty()
     }
 
     /// Whether there is nothing to remember of it: not even a number.

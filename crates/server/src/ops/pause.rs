@@ -27,7 +27,8 @@ pub async fn put(
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mark = Marked { by: actor.clone(), at: now, why: why.clone() };
-            let pause = NodePause { name: name.clone(), nodes: nodes.clone(), mark, labels: Labels::default() };
+            let pause =
+                NodePause { name: name.clone(), nodes: nodes.clone(), mark, labels: Labels::default() };
             let old = fleet.pauses.get(name);
             let event = EventDraft {
                 before: old.map(|kept| words(&kept.value)),

@@ -85,8 +85,7 @@ pub async fn delete(
                 let hint = format!("bellwether entity delete {}", entity.name);
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
-            let gone =
-                Profile {
+            let gone = Profile {
                 deleted: true,
                 by: actor.clone(),
                 at: now,

@@ -3,13 +3,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::world::fleet::Fleet;
-use bellwether_core::world::{Versioned, World};
+use bellwether_core::world::World;
 
 /// Changes that are collected. Clones share them.
 #[derive(Debug, Clone)]
@@ -80,9 +80,10 @@ impl Draft {
         state.changeset.events.extend(changeset.events);
     }
 
-    /// Adds an event to the changes.
-    pub fn note(&self, event: EventDraft) {
-        self.state().changeset.events.push(event);
+    /// How many events the changes have so far.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.state().changeset.events.len()
     }
 
     fn state(&self) -> MutexGuard<'_, DraftState> {
@@ -107,6 +108,7 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
             let key = (revision.profile.clone(), revision.number);
             fleet.profile_revisions.insert_mut(key, versioned(revision));
         }
+        #[expect(clippy::wildcard_enum_match_arm, reason = "operations on other records are not drafted")]
         other => debug_assert!(false, "{:?} cannot be drafted", other.key()),
     }
 }
@@ -120,6 +122,7 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &Key) {
         Key::Slot(name) => fleet.slots.remove_mut(name),
         Key::Profile(name) => fleet.profiles.remove_mut(name),
         Key::ProfileRevision(name, number) => fleet.profile_revisions.remove_mut(&(name.clone(), *number)),
+        #[expect(clippy::wildcard_enum_match_arm, reason = "operations on other records are not drafted")]
         other => {
             debug_assert!(false, "{other:?} cannot be drafted");
             false
