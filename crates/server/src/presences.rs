@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use bellwether_core::decide::liveness::{self, LivenessContext, PresenceLimits};
+use bellwether_core::decide::liveness;
+use bellwether_core::decide::liveness::context::{LivenessContext, PresenceLimits};
 use bellwether_core::records::key::Key;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Namespace, ServerName};

@@ -9,7 +9,7 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::node::{labels_in, labels_out};
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// Longest time that a slot may be held by itself.
 const LONGEST: Span = Span::from_secs(30 * 24 * 60 * 60);
@@ -212,7 +212,7 @@ impl From<&core::Slot> for Slot {
             capacity: from.capacity,
             lease_ms: from.lease.as_millis(),
             fence: from.fence.get(),
-            holders: holders.collect(),
+            holders: map_from(holders),
             labels: labels_out(&from.labels),
         }
     }
@@ -248,7 +248,7 @@ impl TryFrom<Slot> for core::Slot {
             capacity: from.capacity,
             lease: Span::from_millis(from.lease_ms),
             fence: FenceNumber::new(from.fence),
-            holders: holders.collect::<Result<_, ShapeError>>()?,
+            holders: try_map_from(holders)?,
             labels: labels_in(&from.labels)?,
         })
     }

@@ -107,3 +107,26 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
         },
     }
 }
+
+/// Whether it does not serve: it is not heard from, runs nothing, failed or fails its checks.
+pub(crate) fn is_broken(observation: &Observation) -> bool {
+    let away = match observation.contact {
+        PresenceState::Unreachable | PresenceState::Never => true,
+        PresenceState::Up | PresenceState::Suspect => false,
+    };
+    away || observation.running.is_none()
+        || matches!(observation.health, TargetHealth::Failing { .. })
+        || matches!(observation.activity, TargetActivity::Failed { .. })
+}
+
+/// Whether it is heard from, runs the version, has nothing left to do and is healthy.
+pub(crate) fn is_well(observation: &Observation, version: &Version) -> bool {
+    let healthy = match observation.health {
+        TargetHealth::NoChecks | TargetHealth::Healthy => observation.healthy_since.is_some(),
+        TargetHealth::Failing { .. } => false,
+    };
+    healthy
+        && observation.contact == PresenceState::Up
+        && observation.activity == TargetActivity::Nothing
+        && observation.running.as_ref() == Some(version)
+}

@@ -25,14 +25,8 @@ pub mod timeline;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::trial::simulation::behaviour::{AssignedVersion, TargetBehaviour};
-use crate::trial::simulation::random::RandomStream;
-pub use crate::trial::simulation::recorder::TimelineDetail;
-use crate::trial::simulation::recorder::TimelineRecorder;
-use crate::trial::simulation::targets::{ScheduledChange, SimulatedTargets};
-use crate::trial::simulation::timeline::{SimulationEnd, Timeline, TimelineSample};
-
-use crate::decide::rollout::{RolloutVerdict, TargetChange, decide};
+use crate::decide::rollout::decide;
+use crate::decide::rollout::verdict::{RolloutVerdict, TargetChange};
 use crate::records::report::TargetActivity;
 use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
@@ -41,6 +35,12 @@ use crate::rollout::board::{Board, BoardTarget};
 use crate::rollout::environment::RolloutEnvironment;
 use crate::rollout::observation::PresenceState;
 use crate::rollout::thresholds::Thresholds;
+use crate::trial::simulation::behaviour::{AssignedVersion, TargetBehaviour};
+use crate::trial::simulation::random::RandomStream;
+pub use crate::trial::simulation::recorder::TimelineDetail;
+use crate::trial::simulation::recorder::TimelineRecorder;
+use crate::trial::simulation::targets::{ScheduledChange, SimulatedTargets};
+use crate::trial::simulation::timeline::{SimulationEnd, Timeline, TimelineSample};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 

@@ -1,6 +1,7 @@
 //! Folds one change into the world: records into their maps, and what follows into the indexes.
 
 mod indexes;
+mod node_class;
 pub(crate) mod observations;
 mod registrations;
 mod waits;
@@ -95,9 +96,9 @@ impl Fleet {
         if self.loading {
             return change(self);
         }
-        let before = self.counted(name);
+        let before = self.node_class(name);
         change(self);
-        let after = self.counted(name);
+        let after = self.node_class(name);
         self.tally.moved(before, after);
     }
 

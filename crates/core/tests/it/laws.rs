@@ -1,7 +1,8 @@
 //! The laws of the rollout engine, after every step of random histories: versions come and go, targets succeed, fail,
 //! fall silent, are held, join and leave, people meddle, and the decider dies between any two writes.
 
-use bellwether_core::decide::rollout::{RolloutVerdict, decide};
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::decide::rollout::verdict::RolloutVerdict;
 use bellwether_core::records::policy::{OnFailure, Policy, PolicyDraft};
 use bellwether_core::records::progress::RolloutActivity;
 use bellwether_core::records::report::{TargetActivity, TargetHealth};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwether_core::decide::rollout::{RolloutVerdict, decide};
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::decide::rollout::verdict::RolloutVerdict;
 use bellwether_core::records::entity::Entity;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::evidence::Evidence;

@@ -4,9 +4,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::tree::OwnedOrderKey;
 use super::{Board, BoardTarget};
 use crate::records::target::TargetState;
+use crate::rollout::board::rank::OwnedOrderKey;
 use crate::rollout::observation::Observation;
 use crate::words::name::TargetName;
 
