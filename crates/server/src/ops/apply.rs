@@ -7,6 +7,7 @@ mod object;
 mod prune;
 mod set;
 mod size;
+mod version;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

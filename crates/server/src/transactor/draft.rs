@@ -8,8 +8,8 @@ use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::Namespace;
-use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
 
 /// Changes that are collected. Clones share them.
 #[derive(Debug, Clone)]
@@ -96,6 +96,7 @@ fn versioned<T: Clone>(value: &T) -> Versioned<T> {
     Versioned { value: Arc::new(value.clone()), revision: Revision::ZERO }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "operations on other records are not drafted")]
 fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
     match record {
         Record::Entity(entity) => fleet.entities.insert_mut(entity.name.clone(), versioned(entity)),
@@ -108,11 +109,11 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
             let key = (revision.profile.clone(), revision.number);
             fleet.profile_revisions.insert_mut(key, versioned(revision));
         }
-        #[expect(clippy::wildcard_enum_match_arm, reason = "operations on other records are not drafted")]
         other => debug_assert!(false, "{:?} cannot be drafted", other.key()),
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "operations on other records are not drafted")]
 fn delete(world: &mut World, fleet: &mut Fleet, key: &Key) {
     let _was_there = match key {
         Key::Entity(name) => fleet.entities.remove_mut(name),
@@ -122,7 +123,6 @@ fn delete(world: &mut World, fleet: &mut Fleet, key: &Key) {
         Key::Slot(name) => fleet.slots.remove_mut(name),
         Key::Profile(name) => fleet.profiles.remove_mut(name),
         Key::ProfileRevision(name, number) => fleet.profile_revisions.remove_mut(&(name.clone(), *number)),
-        #[expect(clippy::wildcard_enum_match_arm, reason = "operations on other records are not drafted")]
         other => {
             debug_assert!(false, "{other:?} cannot be drafted");
             false

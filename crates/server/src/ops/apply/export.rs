@@ -1,10 +1,8 @@
 //! What there is, as documents that change nothing when they are applied.
 
 use bellwether_api::v1::apply::Document;
-use bellwether_core::records::entity::Entity;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
-use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
@@ -27,18 +25,4 @@ pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Do
     let global = global.map(|kept| ObjectId::GlobalFreeze(kept.value.name.clone()));
     let all = profiles.chain(slots).chain(entities).chain(pauses).chain(freezes).chain(global);
     all.filter_map(|id| id.current(world, fleet)).collect()
-}
-
-/// The version that an entity is to be at: the one requested last, or last known good once that was found bad.
-pub(super) fn version(fleet: &Fleet, entity: &Entity) -> Option<Version> {
-    let requested = entity.wanted.as_ref()?;
-    let progress = fleet.progresses.get(&entity.name).map(|kept| &*kept.value);
-    match progress {
-        Some(progress)
-            if requested.request <= progress.handled && progress.bad(&requested.version).is_some() =>
-        {
-            progress.last_known_good.clone()
-        }
-        Some(_) | None => Some(requested.version.clone()),
-    }
 }

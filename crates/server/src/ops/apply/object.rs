@@ -13,7 +13,7 @@ use bellwether_core::words::name::{EntityName, FreezeName, PauseName, ProfileNam
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
-use super::export;
+use super::version;
 
 /// An object by kind and name. They are in the order in which they are deleted: what uses another one goes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,7 +129,7 @@ impl ObjectId {
             Self::Pause(name) => Document::Pause(PauseDocument::of(&fleet.pauses.get(name)?.value)),
             Self::Entity(name) => {
                 let entity = &fleet.entities.get(name)?.value;
-                let version = export::version(fleet, entity);
+                let version = version::requested(fleet, entity);
                 Document::Entity(Box::new(EntityDocument::of(entity, version.as_ref())))
             }
             Self::Slot(name) => Document::Slot(SlotDocument::of(&fleet.slots.get(name)?.value)),

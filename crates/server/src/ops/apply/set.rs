@@ -17,7 +17,7 @@ use bellwether_core::world::version_resolution;
 use bellwether_store::MAX_OPS;
 
 use super::object::{Object, ObjectId};
-use super::{change, export};
+use super::{change, version};
 use crate::ops::freeze::FreezeNamespace;
 use crate::ops::{OpError, entity, event, freeze, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
@@ -186,20 +186,20 @@ impl Session {
             return Err(ShapeError::at("version", reason).into());
         }
         let version = version_resolution::resolve(&fleet, &entity, Some(&asked))?;
-        if export::version(&fleet, &entity).as_ref() == Some(&version) {
+        if version::requested(&fleet, &entity).as_ref() == Some(&version) {
             return Ok(None);
         }
         let why = document.why.clone();
         let request =
             NewRollout { version: Some(version.to_string()), why, policy: Default::default(), plan: None };
         let started = rollout::start(&self.transactor, &self.namespace, &self.actor, name, request).await;
-        started.map_err(|error| match error {
-            OpError::Refused { reason, hint: None } if progress.bad(&version).is_some() => {
-                let hint = format!("to try it again on purpose: bellwether rollout retry {name} {version}");
-                OpError::Refused { reason, hint: Some(hint) }
-            }
-            other => other,
-        })?;
+        if let Err(OpError::Refused { reason, hint: None }) = &started
+            && progress.bad(&version).is_some()
+        {
+            let hint = format!("to try it again on purpose: bellwether rollout retry {name} {version}");
+            return Err(OpError::Refused { reason: reason.clone(), hint: Some(hint) });
+        }
+        started?;
         Ok(Some(version.to_string()))
     }
 

@@ -94,6 +94,9 @@ fn objects() -> impl Strategy<Value = Document> {
         if external {
             it.selector = String::new();
             it.external = Some(Default::default());
+            // Without labels and commands on them, external targets have no order, domain or retries.
+            let Policy { batch, soak, on_failure, .. } = it.policy;
+            it.policy = Policy { batch, soak, on_failure, ..Policy::default() };
         }
         document(it)
     });
