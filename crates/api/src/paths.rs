@@ -157,6 +157,10 @@ pub const FREEZE: &str = "/v1/namespaces/{ns}/freezes/{freeze}";
 pub const GLOBAL_FREEZES: &str = "/v1/freezes";
 /// One freeze that holds in every namespace.
 pub const GLOBAL_FREEZE: &str = "/v1/freezes/{freeze}";
+/// Documents are applied in one transaction: created, changed, pruned.
+pub const APPLY: &str = "/v1/namespaces/{ns}/apply";
+/// Every object that can be applied, as documents.
+pub const DOCUMENTS: &str = "/v1/namespaces/{ns}/documents";
 /// All pauses of nodes that a selector picks.
 pub const PAUSES: &str = "/v1/namespaces/{ns}/pauses";
 /// One of them.

@@ -1,6 +1,7 @@
 //! What people, programs and agents may ask to be changed: one file per noun. Each looks at the world, asks core what
 //! follows, and commits it with its events; the actor of every event is whoever asked.
 
+pub mod apply;
 pub mod entity;
 pub mod expect;
 pub mod external;
@@ -42,6 +43,14 @@ pub enum OpError {
         reason: String,
         /// What to do instead.
         hint: Option<String>,
+    },
+    /// Whoever asks may not do this to this object.
+    #[error("{what}: it needs {needed}")]
+    Forbidden {
+        /// What was to be done, with the object.
+        what: String,
+        /// What would be needed.
+        needed: &'static str,
     },
     /// It is not at the revision that was named.
     #[error("{reason}")]

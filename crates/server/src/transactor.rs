@@ -21,7 +21,7 @@ use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingComm
 use crate::world_view::PublishedWorld;
 
 /// How often an operation looks again after somebody else was faster, before it says so.
-const TRIES: u32 = 16;
+pub(crate) const TRIES: u32 = 16;
 
 /// How long an operation waits for the world to show what was committed. It shows it within milliseconds unless the
 /// store has trouble; the commit itself stands either way.

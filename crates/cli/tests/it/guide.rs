@@ -123,11 +123,25 @@ fn the_page_on_files_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_apply_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/apply.md", None)).stdout);
+    for part in [
+        "exit code 1: there are differences",
+        "entity/app created, rollout to v1 requested",
+        "entity/app unchanged",
+        "version: v1 → v2",
+        "v2 is last known good",
+        "slot/reboot pruned",
+        "nothing differs",
+    ] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+}
+
+#[test]
 fn the_page_on_freezes_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/freezes.md", None)).stdout);
     for part in [
-        "exit code 1: there are differences",
-        "entity/app unchanged",
         "frozen is last known good",
         "smoke in the server room",
         "exit code 4: it waits for a person",
