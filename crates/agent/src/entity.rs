@@ -1,6 +1,6 @@
-//! One task per entity: looks at what is, asks core for the next step, does it, and remembers the outcome.
+//! One task per entity: it observes the host, gets the next step from core, does it, and remembers the outcome.
 //!
-//! Nothing is begun that is not in the ledger first. Only this task changes its entity's memory and its process.
+//! The ledger has every step before it begins. Only this task changes its entity's memory and process.
 
 mod action;
 mod files;
@@ -24,14 +24,14 @@ use rest::NextStep;
 pub(crate) use task::{EntityContext, EntityTask};
 
 impl EntityTask {
-    /// Works until the level is asked to stop.
+    /// Runs until the agent stops.
     pub(crate) async fn run(mut self) {
         self.wake().await;
         while self.turn().await == NextStep::Look {}
         self.leave().await;
     }
 
-    /// Looks once, and does the one thing that follows.
+    /// Observes once, and does the one step that follows.
     async fn turn(&mut self) -> NextStep {
         self.look();
         if let Err(reason) = self.keep().await {

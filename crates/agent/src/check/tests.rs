@@ -65,7 +65,7 @@ async fn a_hanging_or_flooding_command_is_bounded() {
 }
 
 #[tokio::test]
-async fn http_wants_its_status_and_tcp_a_listener() {
+async fn http_needs_its_status_and_tcp_a_listener() {
     let http =
         |authority: &str| Probe::Http { authority: authority.into(), path: "/".into(), status: Some(200) };
     assert!(matches!(verdict(http(&answering("200 OK").await)).await, CheckVerdict::Passing(_)));

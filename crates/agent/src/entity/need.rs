@@ -1,5 +1,4 @@
-//! Needs: the dynamic part does not begin before every service it needs is there. Watched in this machine's copy of the
-//! catalogue, not asked for over and over.
+//! Needs: the dynamic part does not begin before every service it needs is there, by this node's copy of the catalogue.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +13,7 @@ use super::task::EntityTask;
 use crate::config::recipe::Recipe;
 
 impl EntityTask {
-    /// What the recipe needs and is not there, first to last.
+    /// The unmet needs of the recipe, in its order.
     pub(super) fn unmet(&mut self, recipe: &Recipe) -> Vec<UnmetNeed> {
         let snapshot = self.context.snapshot.borrow_and_update().clone();
         let unmet: Vec<UnmetNeed> =
@@ -25,8 +24,7 @@ impl EntityTask {
         unmet
     }
 
-    /// Says what is waited for, and waits until something changes; when that took too long, the step has failed, unless it
-    /// is to wait on.
+    /// Reports what is waited for, and waits for a change; after a need's timeout the step fails, or waits on, as configured.
     pub(super) async fn wait_for(&mut self, unmet: &[UnmetNeed]) -> NextStep {
         let now = self.now();
         let since = *self.needing.get_or_insert(now);
@@ -61,7 +59,7 @@ impl EntityTask {
         self.put(account.with_runs(&self.failed).lacking(lacks));
     }
 
-    /// Whether needs are waited for, so that a change of the catalogue is looked at.
+    /// Whether the entity waits for needs, so that changes of the catalogue matter.
     pub(super) const fn is_needing(&self) -> bool {
         self.needing.is_some()
     }

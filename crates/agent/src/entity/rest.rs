@@ -10,10 +10,10 @@ use super::task::EntityTask;
 use crate::apply::process::SupervisedProcess;
 use crate::check::EntityChecks;
 
-/// A ledger that cannot be written is tried again after this: a full disk is emptied by people.
+/// How long to wait before the ledger is written again after a failure: a full disk is cleared by people.
 const HOLD: Duration = Duration::from_secs(2);
 
-/// Whether the entity's work goes on after a step.
+/// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextStep {
     Look,
@@ -21,7 +21,7 @@ pub(super) enum NextStep {
 }
 
 impl EntityTask {
-    /// Says that a person paused the node, and waits.
+    /// Reports that the node is paused, and waits.
     pub(super) async fn rest_paused(&mut self, until: Option<Timestamp>) -> NextStep {
         let why = self.paused.as_deref().unwrap_or_default();
         self.say(&AgentActivity::Held(format!("{}: {why}", IdleReason::Paused)));
@@ -41,7 +41,7 @@ impl EntityTask {
         let follows = self.recipe.as_ref().is_some_and(|recipe| !recipe.follows.is_empty());
         let needing = self.is_needing() || follows;
         let process = self.process.as_mut().filter(|process| process.ended().is_none());
-        // All arms only wait; whatever happened is looked at afterwards.
+        // All arms only wait; what happened is observed afterwards.
         tokio::select! {
             () = token.cancelled() => return NextStep::Stop,
             changed = self.context.orders.changed() => if changed.is_err() {
@@ -57,13 +57,13 @@ impl EntityTask {
         NextStep::Look
     }
 
-    /// Says that nothing can be begun, and waits before trying again.
+    /// Reports that nothing can begin, and waits before the next attempt.
     pub(super) async fn hold(&mut self, reason: String) -> NextStep {
         if !self.held {
-            tracing::error!(entity = %self.name, "could not {reason}; nothing is begun before it can");
+            tracing::error!(entity = %self.name, "cannot {reason}; no step begins until that succeeds");
         }
         self.held = true;
-        self.say(&AgentActivity::Held(format!("could not {reason}")));
+        self.say(&AgentActivity::Held(format!("cannot {reason}")));
         let token = self.context.tasks.token();
         tokio::select! {
             () = token.cancelled() => NextStep::Stop,
@@ -72,7 +72,7 @@ impl EntityTask {
     }
 }
 
-/// Waits for a verdict to turn; for ever, without checks.
+/// Waits until a verdict changes; for ever without checks.
 async fn turned(checks: Option<&mut EntityChecks>) {
     match checks {
         Some(checks) => checks.turned().await,
@@ -80,7 +80,7 @@ async fn turned(checks: Option<&mut EntityChecks>) {
     }
 }
 
-/// Waits for a process to end; for ever, without one.
+/// Waits until the process ends; for ever without one.
 pub(super) async fn ended(process: Option<&mut SupervisedProcess>) {
     match process {
         Some(process) => drop(process.wait().await),

@@ -52,7 +52,7 @@ pub(crate) async fn pulse(
     note: &str,
 ) -> Result<serde_json::Value, LocalError> {
     let pulse = TtlUpdate { level: level.to_owned(), note: note.to_owned() };
-    call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_PULSE, &[id]), Some(&pulse)).await
+    call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_ONLY_CHECK, &[id]), Some(&pulse)).await
 }
 
 fn listening(ttl: &str) -> ServiceDefinition {

@@ -1,4 +1,4 @@
-//! `statuses.json`: what programs on this machine said of it.
+//! `statuses.json`: the statuses that programs on this node set.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,8 @@ pub(in crate::ledger) fn statuses(from: &str) -> Result<LocalStatuses, String> {
     let file: StatusesFile = parse(from)?;
     known(file.schema)?;
     let said = file.statuses.into_iter().map(|(name, said)| {
-        let state = StatusState::parse(&said.state).ok_or_else(|| format!("{:?} is no state", said.state))?;
+        let state = StatusState::parse(&said.state)
+            .ok_or_else(|| format!("{:?} is not a valid state", said.state))?;
         let lifetime = said.lifetime_ms.map(lifetime).transpose().map_err(|error| error.to_string())?;
         let category = Category::parse(&name).map_err(|error| error.to_string())?;
         let (at, reason, update) = (Timestamp::from_millis(said.at_ms), said.reason, said.update);
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_that_is_written_reads_for_ever() {
+    fn the_stored_form_reads_back() {
         let kept = r#"{"schema":1,"statuses":{"backup":{"state":"failed","reason":"disk full","lifetime_ms":600000,
             "at_ms":1800000000000,"update":1800000000001},"scrub":{"state":"success","reason":"","lifetime_ms":null,
             "at_ms":5,"update":6}}}"#;
