@@ -64,7 +64,7 @@ pub struct EntityReport {
 
 /// What a node is doing about an assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "doing", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "activity", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TargetActivity {
     /// Nothing, or nothing more.
     #[default]

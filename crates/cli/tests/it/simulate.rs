@@ -55,7 +55,7 @@ fn what_never_ends_by_itself_says_why() {
     insta::assert_snapshot!(why(&["--policy", "batch=0"]), @"batch=0: waiting: the policy's batch is 0, which holds; time alone does not end that");
     insta::assert_snapshot!(why(&["--unreachable-rate", "50%", "--nodes", "100"]), @"default: paused by the engine: 40 not heard from, 10 tolerated; it goes on when a person says so");
     insta::assert_snapshot!(why(&["--bad", "--policy", "on_failure=pause"]), @"on_failure=pause: paused by the engine: 37 failed, 0 tolerated; it goes on when a person says so");
-    insta::assert_snapshot!(why(&["--until", "5m"]), @"default: still running after 5m; --until looks further");
+    insta::assert_snapshot!(why(&["--until", "5m"]), @"default: still in progress after 5m; --until looks further");
 }
 
 #[test]

@@ -68,7 +68,7 @@ async fn one_failing_answer_is_a_hiccup_and_two_in_a_row_take_the_version_back()
     eventually("it was asked six times", async || (controller.heard().len() > 5).then_some(())).await;
     let view = until(&admin, |_| true).await;
     assert!(view.progress.bad.is_empty(), "never twice in a row");
-    assert_eq!(controller.heard().first().unwrap().body["figures"]["targets"], json!(2));
+    assert_eq!(controller.heard().first().unwrap().body["counts"]["targets"], json!(2));
 
     controller.say(Say::Json(bad));
     runs(&one, "v1").await;

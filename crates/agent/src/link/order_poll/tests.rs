@@ -68,7 +68,7 @@ async fn a_catalogue_update_of_a_newer_server_is_refused_and_not_requested_again
     let mut poll = poll(dir.path(), contact.clone());
     let answer = |text: &str| -> v1::order::OrderPoll { serde_json::from_str(text).unwrap() };
     let known = r#"{"wants_report": false, "catalogue": {"index": 7, "whole": true, "changes":
-        [{"change": "heard", "service": "db"}]}}"#;
+        [{"change": "service_known", "service": "db"}]}}"#;
     assert_eq!(poll.handle(answer(known)).await, None);
     // A change and a level that this version does not know.
     let conflict = [
@@ -100,7 +100,7 @@ async fn an_older_order_changes_neither_the_ledger_nor_the_order_in_force() {
         (order(4, 4), "cannot take an order of generation 4: generation 5 is in hand"),
         (order(9, 2), "cannot take an order of term 2: one of term 3 is in hand"),
     ] {
-        assert_eq!(format!("could not {}", poll.accept(stale).await.unwrap_err()), reason);
+        assert_eq!(format!("cannot {}", poll.accept(stale).await.unwrap_err()), reason);
     }
     let bad = v1::order::Order {
         paused: None,

@@ -236,7 +236,7 @@ impl Range {
 pub(super) const fn label(end: &SimulationEnd) -> &'static str {
     match end {
         SimulationEnd::Over(RolloutState::Succeeded) => "succeeded",
-        SimulationEnd::Over(RolloutState::PartiallySucceeded { .. }) => "succeeded partly",
+        SimulationEnd::Over(RolloutState::PartiallySucceeded { .. }) => "partially succeeded",
         SimulationEnd::Over(RolloutState::RolledBack) => "rolled back",
         SimulationEnd::Over(RolloutState::RollbackFailed { .. }) => "rollback failed",
         SimulationEnd::Over(RolloutState::Aborted { .. }) => "aborted",
