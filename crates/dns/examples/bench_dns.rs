@@ -200,7 +200,11 @@ fn processor_ticks(process: u32) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
     let mut next = || {
-        fields.next().ok_or("no processor time in /proc")?.parse::<f64>().map_err(Box::<dyn Error + Send + Sync>::from)
+        fields
+            .next()
+            .ok_or("no processor time in /proc")?
+            .parse::<f64>()
+            .map_err(Box::<dyn Error + Send + Sync>::from)
     };
     Ok(next()? + next()?)
 }
@@ -216,8 +220,9 @@ fn dnsperf(at: SocketAddr, questions: &Path) -> Result<(f64, f64)> {
     if !codes.starts_with("NOERROR") || codes.contains(',') {
         return Err(format!("dnsperf got answers without records:\n{said}").into());
     }
-    let answers =
-        value("Queries completed:").and_then(|line| line.split(' ').next()).ok_or("dnsperf reports no count")?;
+    let answers = value("Queries completed:")
+        .and_then(|line| line.split(' ').next())
+        .ok_or("dnsperf reports no count")?;
     Ok((value("Queries per second:").ok_or("dnsperf reports no rate")?.parse()?, answers.parse()?))
 }
 

@@ -107,7 +107,9 @@ pub enum ArmError {
     #[error("arm fail point {0:?}: there is none of that name; see bellwether_rt::fail::FailPoint")]
     Unknown(String),
     /// A part of the text has no valid condition.
-    #[error("arm fail point {name}: {reason}; write {name}=return, or {name}=3*off->return for the fourth passing")]
+    #[error(
+        "arm fail point {name}: {reason}; write {name}=return, or {name}=3*off->return for the fourth passing"
+    )]
     Action {
         /// The fail point.
         name: String,

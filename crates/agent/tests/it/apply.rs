@@ -110,7 +110,7 @@ async fn nothing_is_begun_while_the_ledger_cannot_be_written() {
     fs::rename(&there, &away).unwrap();
     bench.roll("v1").await;
     let held = |node: &bellwether_api::v1::node::NodeView| {
-        node.statuses.get("configure").is_some_and(|status| status.reason.contains("could not write"))
+        node.statuses.get("configure").is_some_and(|status| status.reason.contains("cannot write"))
     };
     let node = bench.sees("the reason", held).await;
     assert_eq!(node.statuses["configure"].state, "pending");
@@ -128,7 +128,7 @@ async fn a_hanging_part_is_killed_at_its_deadline_and_a_flood_is_bounded() {
     let agent = bench.agent(&recipe).await;
     bench.roll("v1").await;
     let evidence = bench.failure().await;
-    assert_eq!(evidence.summary, "static: killed, because the part took longer than 2s");
+    assert_eq!(evidence.summary, "static: killed after the timeout of the part, 2s");
     assert!(evidence.tail.len() <= 2_048 && evidence.tail.ends_with("now it hangs\n"), "{}", evidence.tail);
     agent.stop().await;
 }

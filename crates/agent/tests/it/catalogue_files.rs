@@ -85,7 +85,8 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
         file(&bench, "about", "text = \"{{ node.name }} {{ node.addresses.eth1[0] }} {{ facts.os }}\""),
     ];
     let agent = bench.agent(&config.concat()).await;
-    stands(&bench, "services.yaml", "pending", "waits for 1 addressable of db: nobody ever offered it").await;
+    stands(&bench, "services.yaml", "pending", "waiting for 1 addressable of db: nobody ever offered it")
+        .await;
     says(&bench, "db.conf", "").await;
     says(&bench, "about", "web-1 10.1.0.7 linux").await;
     let pending = bench.sees("the status", |node| node.statuses.contains_key("files")).await;
@@ -95,7 +96,7 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
     // Registered and not serving is enough for hiera, and for nothing else.
     registration(&bench, "db", "failing").await;
     let body = "---\nservices::db::eth0: [10.0.0.7]\nservices::db::eth1: [10.1.0.7]\n";
-    let notice = "# Written by bellwether from the catalogue of services; what is changed here is lost.\n";
+    let notice = "# Written by bellwether from the catalogue of services; manual changes are lost.\n";
     says(&bench, "services.yaml", &format!("{notice}{body}")).await;
     assert_eq!(fs::metadata(bench.path("services.yaml")).unwrap().permissions().mode() & 0o777, 0o600);
     stands(&bench, "services.json", "pending", "waits for 1 functional of db: ").await;
@@ -106,7 +107,7 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
     assert!(fs::read_to_string(bench.path("services.json")).unwrap().contains("\"level\": \"passing\""));
     let variables = fs::read_to_string(bench.path("services.env")).unwrap();
     assert!(variables.contains("SERVICE_DB_ENDPOINTS=\"10.0.0.7:3306\"\n"), "{variables}");
-    bench.sees("all is well", |node| node.statuses["files"].state == "success").await;
+    bench.sees("all files are written", |node| node.statuses["files"].state == "success").await;
 
     // What is the same is not written again.
     let before = fs::metadata(bench.path("services.yaml")).unwrap().ino();
@@ -152,9 +153,9 @@ async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
         ("wrong", "wrong.j2, line 2: `services.nope.functional` is undefined: no such service"),
         ("refused", "check: exit code 3: not so"),
         ("link", "it is a link to"),
-        ("no/such", "could not write to the directory"),
-        ("/proc/bellwether", "could not write /proc/.bellwether.bellwether-new"),
-        ("long", "it renders to more than 4194304 bytes"),
+        ("no/such", "cannot write to the directory"),
+        ("/proc/bellwether", "cannot write /proc/.bellwether.bellwether-new"),
+        ("long", "the rendered text has more than 4194304 bytes"),
     ] {
         stands(&bench, name, "failed", reason).await;
     }
@@ -163,7 +164,7 @@ async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
     }
     assert!(!fs::exists(bench.path(".refused.bellwether-new")).unwrap());
     // The first by name of those that failed: until all were tried it is another's.
-    let first = "/proc/bellwether: could not write";
+    let first = "/proc/bellwether: cannot write";
     bench
         .sees("a failed status", |node| {
             let files = node.statuses.get("files");

@@ -138,8 +138,8 @@ async fn what_does_not_render_or_check_replaces_nothing() {
     bench.runs("web@1").await;
     for (version, says) in [
         ("web@2", "line 1: `params.word` is undefined"),
-        ("web@3", "it takes more than 2000000 steps"),
-        ("web@4", "it renders to more than 4194304 bytes"),
+        ("web@3", "rendering takes more than 2000000 steps"),
+        ("web@4", "the rendered text has more than 4194304 bytes"),
         ("web@5", "check of "),
     ] {
         bench.roll_profile(version).await;
@@ -178,7 +178,7 @@ async fn files_that_are_not_taken_in_are_put_back_and_read_again() {
     bench.runs("web@1").await;
     bench.roll_profile("web@2").await;
     let evidence = bench.failure().await;
-    let wanted = "reload: exit code 1; the files before were put back and are read again";
+    let wanted = "reload: exit code 1; the previous files were restored and reloaded";
     assert_eq!(evidence.summary, wanted);
     assert_eq!(
         (bench.app_text("a"), bench.app_text("b")),
@@ -209,7 +209,7 @@ async fn files_that_were_put_back_and_not_read_are_read_by_the_next_apply() {
     fs::write(&broken, "").unwrap();
     bench.roll_profile("web@2").await;
     let evidence = bench.failure().await;
-    let wanted = "reload: exit code 4; the files before were put back, and then reload: exit code 4";
+    let wanted = "reload: exit code 4; the previous files were restored, and then reload: exit code 4";
     assert_eq!(evidence.summary, wanted);
     // The file is as it was, and still the service must read it: nobody knows what it read last.
     bench.roll_profile("web@1").await;
@@ -232,9 +232,9 @@ async fn places_where_nothing_may_be_written_are_named_and_left_alone() {
     bench.join().await.unwrap();
     for (name, says) in [
         ("link", "it is a link to"),
-        ("missing/file", "could not write to the directory"),
+        ("missing/file", "cannot write to the directory"),
         ("real/file", "Not a directory"),
-        ("/proc/bellwether", "could not write /proc/.bellwether.bellwether-new"),
+        ("/proc/bellwether", "cannot write /proc/.bellwether.bellwether-new"),
     ] {
         let first = bench.app_file("a", "a {{ params.word }}\n", "");
         let agent = bench.agent_again(&format!("{first}{}", bench.app_file(name, "x", "")));
@@ -315,8 +315,7 @@ async fn an_agent_killed_while_it_puts_files_back_goes_on_with_that() {
     std::fs::write(bench.path("go"), "").unwrap();
     let mut second = child::agent(&config);
     let evidence = bench.failure().await;
-    let wanted =
-        "reload: it failed before the agent was stopped; the files before were put back and are read again";
+    let wanted = "reload: failed before the agent was stopped; the previous files were restored and reloaded";
     assert_eq!(evidence.summary, wanted);
     assert_eq!(bench.node().await.running["web"], "web@1");
     second.kill().unwrap();

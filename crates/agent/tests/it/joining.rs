@@ -55,7 +55,7 @@ async fn refusals_say_what_the_server_said() {
     let mut other = bench.request(bench.token().await);
     other.node = "web-2".to_owned();
     let error = bellwether_agent::join::join(other).await.unwrap_err().to_string();
-    assert!(error.contains("this machine is default/web-1 already"), "{error}");
+    assert!(error.contains("this node has joined as default/web-1"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,7 +66,7 @@ async fn an_agent_that_cannot_be_right_does_not_start() {
     let agent = bench.agent("").await;
     bench.says("the agent running", |status| status.alive).await;
     let error = bench.agent_again("").ends().await.unwrap_err().to_string();
-    assert!(error.contains("another agent (process ") && error.contains("works on it"), "{error}");
+    assert!(error.contains("another agent (process ") && error.contains("is using it"), "{error}");
     agent.stop().await;
     let ledger = bench.data_dir().join("ledger/entities/web.json");
     std::fs::write(&ledger, "{\"schema\":1").unwrap();

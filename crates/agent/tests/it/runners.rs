@@ -70,8 +70,8 @@ async fn a_machine_without_systemd_says_so() {
         bench.agent("[entity.web]\ndynamic = { systemd = \"web.service\", action = \"restart\" }\n").await;
     bench.roll("v1").await;
     let evidence = bench.failure().await;
-    let without = "dynamic: web.service: systemd is not running on this machine";
-    let missing = "dynamic: web.service: systemctl restart: could not be started: systemctl";
+    let without = "dynamic: web.service: systemd is not running on this node";
+    let missing = "dynamic: web.service: systemctl restart: cannot start: systemctl";
     assert!(evidence.summary == without || evidence.summary.starts_with(missing), "{evidence:?}");
     agent.stop().await;
 }

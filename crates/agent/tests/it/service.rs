@@ -88,7 +88,7 @@ async fn a_service_that_crashes_fails_with_its_last_words() {
     let agent = bench.agent(&entity(&bench, free_port())).await;
     bench.roll("crash-1").await;
     let evidence = bench.failure().await;
-    assert!(evidence.summary.contains("the process ended: ended by signal 6"), "{}", evidence.summary);
+    assert!(evidence.summary.contains("the process ended: killed by signal 6"), "{}", evidence.summary);
     assert!(evidence.tail.contains("no such table: users"), "{}", evidence.tail);
     agent.stop().await;
 }
@@ -103,7 +103,7 @@ async fn a_service_that_dies_is_started_again() {
     kill(started(&bench)[0].0);
     let relapsed = |node: &bellwether_api::v1::node::NodeView| node.statuses["validate"].state == "failed";
     let node = bench.sees("the failure", relapsed).await;
-    assert!(node.statuses["validate"].reason.contains("ended by signal 9"), "{node:?}");
+    assert!(node.statuses["validate"].reason.contains("killed by signal 9"), "{node:?}");
     bench.until("a second start", async || (started(&bench).len() == 2).then_some(())).await;
     bench.sees("success", |node| node.statuses["validate"].state == "success").await;
     agent.stop().await;

@@ -141,7 +141,7 @@ async fn a_program_registers_itself_says_how_it_does_and_goes() {
     until("it is there again", async || level(&bench, "queue").await.as_deref() == Some("failing")).await;
     for (bad, reason) in [
         (pulse(&bench, "queue", "excellent", "").await, "is not passing, warning or failing"),
-        (pulse(&bench, "other", "passing", "").await, "this machine offers nothing of that id"),
+        (pulse(&bench, "other", "passing", "").await, "no service on this node has that id"),
         (
             register(&bench, &ServiceDefinition { name: "Q".to_owned(), ..ServiceDefinition::default() })
                 .await,
@@ -184,9 +184,9 @@ async fn two_programs_do_not_register_one_instance() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let said = curl("/v1/agent/services", "{\"name\": \"queue\", \"port\": 1}");
-    assert!(said.contains("registered it and is still there"), "{said}");
+    assert!(said.contains("registered it and is still running"), "{said}");
     let said = curl("/v1/agent/services", "{\"name\": \"web\", \"port\": 81}");
-    assert!(said.contains("the configuration of this agent defines it"), "{said}");
+    assert!(said.contains("it is defined in the configuration of this agent"), "{said}");
     // What a program registered that has ended may be taken over.
     assert_eq!(curl("/v1/agent/services", "{\"name\": \"cache\", \"port\": 1}"), "{}");
     assert_eq!(curl("/v1/agent/services", "{\"name\": \"cache\", \"port\": 2}"), "{}");

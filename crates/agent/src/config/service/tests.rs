@@ -68,7 +68,10 @@ fn an_invalid_definition_is_refused_with_its_field() {
         ),
         ("name = \"web\"\n[[check]]\nname = \"a\"\nttl = \"0s\"", "check.a.ttl: must be longer than zero"),
         ("name = \"web\"\n[[check]]\nname = \"a\"\ntcp = \"x\"", "check.a.tcp: \"x\" is not host:port"),
-        ("name = \"web\"\n[[check]]\nname = \"a\"\nhttp = \"https://x\"", "check.a.http: an http check asks"),
+        (
+            "name = \"web\"\n[[check]]\nname = \"a\"\nhttp = \"https://x\"",
+            "check.a.http: an http check probes",
+        ),
         (
             "name = \"web\"\n[[check]]\nname = \"a\"\ntcp = \"x:1\"\nstatus = 200",
             "check.a.status: only an http",
