@@ -82,9 +82,9 @@ pub(crate) fn load(data_dir: &std::path::Path) -> CatalogueSnapshot {
 pub(crate) async fn keep(
     mut snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     data_dir: PathBuf,
-    level: Tasks,
+    tasks: Tasks,
 ) {
-    let token = level.token();
+    let token = tasks.token();
     let path = data_dir.join(FILE);
     loop {
         // Both arms only wait; the value is read below.
@@ -93,7 +93,7 @@ pub(crate) async fn keep(
             changed = snapshot.changed() => if changed.is_err() { return },
         }
         let (now, target) = (snapshot.borrow_and_update().clone(), path.clone());
-        let written = level.spawn_blocking(move || {
+        let written = tasks.spawn_blocking(move || {
             let file = CatalogueFileForm { schema: SCHEMA, update: now.whole() };
             let text = serde_json::to_string(&file).map_err(std::io::Error::other)?;
             disk::replace(&target, &text)

@@ -11,6 +11,7 @@ use bellwether_core::local::health::{CheckHistory as Folded, CheckVerdict};
 use bellwether_core::words::name::CheckName;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
+use bellwether_rt::wait::changed_or_never;
 use tokio::sync::watch;
 
 use crate::apply::CommandFacts;
@@ -64,11 +65,9 @@ impl EntityChecks {
     }
 
     /// Waits until a verdict changes. Cancel safe.
-    pub(crate) async fn turned(&mut self) {
-        if self.folded.changed().await.is_err() {
-            // No checks, or they were stopped with the agent: no verdict will change.
-            std::future::pending::<()>().await;
-        }
+    pub(crate) async fn changed(&mut self) {
+        // Without checks, or after they were stopped with the agent, no verdict will change.
+        changed_or_never(&mut self.folded).await;
     }
 }
 

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use bellwether_rt::tasks::Tasks;
+
 /// Replaces `path` with `text`, readable by its owner alone. After this returns, a power failure leaves the new text; before,
 /// the old one.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
@@ -35,6 +37,15 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Runs disk work off the runtime's threads.
+pub(crate) async fn off_runtime<T: Send + 'static>(
+    tasks: &Tasks,
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let done = tasks.spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(format!("the task on disk did not complete: {error}")))
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ fn routes(api: CatalogueApi) -> Router {
 }
 
 /// Serves until the agent stops. A port that is not available does not keep the agent from its other work.
-pub(crate) async fn serve(http: CatalogueHttp, sources: HttpSources, level: Tasks) {
+pub(crate) async fn serve(http: CatalogueHttp, sources: HttpSources, tasks: Tasks) {
     let mut listeners = Vec::new();
     for address in &http.listen {
         match tokio::net::TcpListener::bind(address).await {
@@ -52,8 +52,8 @@ pub(crate) async fn serve(http: CatalogueHttp, sources: HttpSources, level: Task
         }
     }
     tracing::info!(addresses = ?http.listen, "serving discovery over HTTP");
-    let api = CatalogueApi::start(http, sources, &level);
+    let api = CatalogueApi::start(http, sources, &tasks);
     for listener in listeners {
-        level.spawn("http", listen::serve(listener, routes(api.clone()), level.clone()));
+        tasks.spawn("http", listen::serve(listener, routes(api.clone()), tasks.clone()));
     }
 }

@@ -51,11 +51,11 @@ fn routes(local: LocalApi) -> Router {
 }
 
 /// Serves until the agent stops. A socket that cannot be created does not keep the agent from its other work.
-pub(crate) async fn serve(local: LocalApi, data_dir: PathBuf, level: bellwether_rt::tasks::Tasks) {
+pub(crate) async fn serve(local: LocalApi, data_dir: PathBuf, tasks: bellwether_rt::tasks::Tasks) {
     let path = socket(&data_dir);
     match listen::bind(&path) {
         Ok(listener) => {
-            listen::serve(listener, routes(local), level).await;
+            listen::serve(listener, routes(local), tasks).await;
             listen::remove(&path);
         }
         Err(error) => {

@@ -62,9 +62,9 @@ impl DirectoryLock {
                 Err(error) => return Err(failed(error.into())),
             }
         }
-        let mut said = String::new();
-        let read = file.read_to_string(&mut said).map_err(failed)?;
-        let pid = if read == 0 { String::new() } else { format!(" (process {})", said.trim()) };
+        let mut holder = String::new();
+        let read = file.read_to_string(&mut holder).map_err(failed)?;
+        let pid = if read == 0 { String::new() } else { format!(" (process {})", holder.trim()) };
         Err(LockError::Taken { dir: dir.to_owned(), pid })
     }
 

@@ -15,11 +15,11 @@ pub(crate) async fn serve(
     names: DnsConfig,
     mut snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     mut contact: watch::Receiver<ServerContact>,
-    level: Tasks,
+    tasks: Tasks,
 ) {
-    let token = level.token();
+    let token = tasks.token();
     let zone = watch::Sender::new(Arc::new(zone(&names, &mut snapshot, &mut contact)));
-    match bellwether_dns::serve::serve(names.config.clone(), zone.subscribe(), &level).await {
+    match bellwether_dns::serve::serve(names.config.clone(), zone.subscribe(), &tasks).await {
         Ok(serving) => tracing::info!(addresses = ?serving.addresses(), "serving DNS"),
         Err(error) => return tracing::error!("cannot {error}"),
     }

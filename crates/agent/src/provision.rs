@@ -175,8 +175,8 @@ mod tests {
             ("validate = \"/nowhere\"", "there is no directory /nowhere"),
             ("process = { argv = [\"/nowhere/web\"] }", "there is no program /nowhere/web"),
         ] {
-            let said = lacks(entity).unwrap();
-            assert!(said.contains(reason), "{entity}: {said}");
+            let message = lacks(entity).unwrap();
+            assert!(message.contains(reason), "{entity}: {message}");
         }
     }
 }

@@ -79,7 +79,7 @@ impl ReportBoard {
             (VALIDATE, |account| account.validate.as_ref()),
         ];
         let mut all: BTreeMap<_, _> =
-            self.statuses.iter().map(|(category, said)| (category.to_string(), own(said, now))).collect();
+            self.statuses.iter().map(|(category, update)| (category.to_string(), own(update, now))).collect();
         for (category, pick) in picks {
             let each = self.entities.iter().filter_map(|(name, account)| Some((name, pick(account)?)));
             if let Some((entity, standing)) = account::node(each) {
@@ -135,13 +135,13 @@ fn shape(standing: &StateReason, entity: Option<&EntityName>) -> v1::status::Sta
 }
 
 /// A status set by a program, with its age.
-fn own(said: &StatusUpdate, now: Timestamp) -> v1::status::Status {
+fn own(update: &StatusUpdate, now: Timestamp) -> v1::status::Status {
     v1::status::Status {
-        state: said.state.as_str().to_owned(),
-        reason: said.reason.clone(),
-        lifetime_ms: said.lifetime.map(Span::as_millis),
-        age_ms: Some(now.since(said.at).as_millis()),
-        update: said.update,
+        state: update.state.as_str().to_owned(),
+        reason: update.reason.clone(),
+        lifetime_ms: update.lifetime.map(Span::as_millis),
+        age_ms: Some(now.since(update.at).as_millis()),
+        update: update.update,
         ..v1::status::Status::default()
     }
 }

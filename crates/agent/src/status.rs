@@ -158,13 +158,13 @@ pub(crate) struct StatusSources {
 
 impl StatusSources {
     /// Writes the file after every change, until the agent stops.
-    pub(crate) async fn run(mut self, data_dir: PathBuf, clock: Clock, level: Tasks) {
-        let token = level.token();
+    pub(crate) async fn run(mut self, data_dir: PathBuf, clock: Clock, tasks: Tasks) {
+        let token = tasks.token();
         let path = data_dir.join(FILE);
         loop {
             let status = self.status(clock.now());
             let target = path.clone();
-            let written = level.spawn_blocking(move || write(&target, &status)).await;
+            let written = tasks.spawn_blocking(move || write(&target, &status)).await;
             if let Ok(Err(error)) = written {
                 tracing::warn!(path = %path.display(), %error, "cannot write the local status");
             }

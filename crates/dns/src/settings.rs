@@ -68,7 +68,7 @@ impl DnsSettings {
         settings.negative_ttl = span("negative_ttl", self.negative_ttl)?;
         let origin = ZoneOrigin::new(settings);
         let origin =
-            origin.map_err(|error| SettingError { key: "domain", reason: format!("could not {error}") })?;
+            origin.map_err(|error| SettingError { key: "domain", reason: format!("cannot {error}") })?;
         let upstreams = addresses("forward", &self.forward)?;
         let forward = (!upstreams.is_empty()).then(|| ForwardConfig::to(upstreams));
         Ok(DnsConfig { config: Config { forward, ..Config::on(listen) }, origin: Arc::new(origin) })
@@ -112,10 +112,10 @@ mod tests {
                 DnsSettings { listen: Some(vec!["53".into()]), ..other() },
                 "listen: \"53\": invalid socket address",
             ),
-            (DnsSettings { domain: text(".."), ..other() }, "domain: could not use"),
+            (DnsSettings { domain: text(".."), ..other() }, "domain: cannot use"),
             (
                 DnsSettings { datacentre: text("service"), ..other() },
-                "domain: could not use service as datacentre",
+                "domain: cannot use service as datacentre",
             ),
             (DnsSettings { datacentre: text("DC"), ..other() }, "datacentre: \"DC\""),
             (DnsSettings { ttl: text("5"), ..other() }, "ttl: \"5\""),

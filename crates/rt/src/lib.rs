@@ -11,3 +11,4 @@ pub mod fail;
 pub mod gate;
 pub mod signal;
 pub mod tasks;
+pub mod wait;

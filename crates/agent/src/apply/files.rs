@@ -35,7 +35,7 @@ pub(crate) fn stage(path: &Path, mode: Option<u32>, text: &str) -> Result<Option
     let old = look(path)?;
     if let Some(old) = &old
         && mode.is_none_or(|mode| mode == old.mode)
-        && is_same(path, text).map_err(|error| said("read", path, &error))?
+        && is_same(path, text).map_err(|error| failure("read", path, &error))?
     {
         // A temporary file of an agent that was killed is of no use.
         drop(fs::remove_file(beside(path, "new")));
@@ -49,7 +49,7 @@ pub(crate) fn stage(path: &Path, mode: Option<u32>, text: &str) -> Result<Option
     match write_new(&beside, text.as_bytes(), &looks) {
         Ok(()) => Ok(Some(StagedFile { path: path.to_owned(), beside })),
         Err(error) => {
-            let reason = said("write", &beside, &error);
+            let reason = failure("write", &beside, &error);
             drop(fs::remove_file(&beside));
             Err(reason)
         }
@@ -84,7 +84,7 @@ pub(crate) fn place(journal: &mut FileJournal, staged: &[StagedFile]) -> Result<
     journal.write(JournalPhase::Placed).inspect_err(|_| unstage(staged))?;
     for each in staged {
         if let Err(error) = fs::rename(&each.beside, &each.path).and_then(|()| sync_dir(&each.path)) {
-            let reason = said("replace", &each.path, &error);
+            let reason = failure("replace", &each.path, &error);
             unstage(staged);
             // What was not reloaded before still is not.
             let settle = |journal: &mut FileJournal| if all_read { settle(journal) } else { Ok(()) };
@@ -104,7 +104,7 @@ pub(crate) fn place(journal: &mut FileJournal, staged: &[StagedFile]) -> Result<
 pub(crate) fn replace(path: &Path, text: &str) -> Result<bool, String> {
     let Some(staged) = stage(path, None, text)? else { return Ok(false) };
     let moved = fs::rename(&staged.beside, path).and_then(|()| sync_dir(path));
-    moved.map_err(|error| said("replace", path, &error)).inspect_err(|_| unstage(&[staged]))?;
+    moved.map_err(|error| failure("replace", path, &error)).inspect_err(|_| unstage(&[staged]))?;
     Ok(true)
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn put_back(journal: &mut FileJournal) -> Result<(), String> {
                 removed => removed.and_then(|()| sync_dir(path)),
             }
         };
-        done.map_err(|error| said("put back", path, &error))?;
+        done.map_err(|error| failure("put back", path, &error))?;
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ fn copy_aside(path: &Path) -> Result<bool, String> {
         return Ok(false);
     }
     let copy = beside(path, "old");
-    duplicate(path, &copy).map_err(|error| said("write", &copy, &error))?;
+    duplicate(path, &copy).map_err(|error| failure("write", &copy, &error))?;
     Ok(true)
 }
 
@@ -166,14 +166,14 @@ fn look(path: &Path) -> Result<Option<FileMode>, String> {
         Ok(about) => about,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let dir = path.parent().unwrap_or(Path::new("/"));
-            let about = fs::metadata(dir).map_err(|error| said("write to the directory", dir, &error))?;
+            let about = fs::metadata(dir).map_err(|error| failure("write to the directory", dir, &error))?;
             return if about.is_dir() {
                 Ok(None)
             } else {
                 Err(format!("{} is not a directory", dir.display()))
             };
         }
-        Err(error) => return Err(said("look at", path, &error)),
+        Err(error) => return Err(failure("look at", path, &error)),
     };
     if about.is_symlink() {
         let to = fs::read_link(path).unwrap_or_default();
@@ -201,7 +201,7 @@ fn beside(path: &Path, word: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.bellwether-{word}"))
 }
 
-fn said(what: &str, path: &Path, error: &io::Error) -> String {
+fn failure(what: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot {what} {}: {error}", path.display())
 }
 

@@ -39,33 +39,33 @@ struct RunOutputState {
 impl RunOutput {
     /// Forgets the output.
     pub(crate) fn clear(&self) {
-        *self.said() = RunOutputState::default();
+        *self.state() = RunOutputState::default();
     }
 
     /// How many bytes were written.
     pub(crate) fn written(&self) -> usize {
-        self.said().written
+        self.state().written
     }
 
     /// What was written after the first `begin` bytes, as text; its end, if that is more than [`RECENT_BYTES`].
     pub(crate) fn since(&self, begin: usize) -> String {
-        let said = self.said();
-        let most = said.written.saturating_sub(begin).min(RECENT_BYTES);
-        let from = said.bytes.len().saturating_sub(most);
-        visible(said.bytes.get(from..).unwrap_or_default())
+        let state = self.state();
+        let most = state.written.saturating_sub(begin).min(RECENT_BYTES);
+        let from = state.bytes.len().saturating_sub(most);
+        visible(state.bytes.get(from..).unwrap_or_default())
     }
 
     fn add(&self, bytes: &[u8]) {
-        let mut said = self.said();
-        said.written = said.written.saturating_add(bytes.len());
-        said.bytes.extend_from_slice(bytes);
-        if said.bytes.len() > 2 * RECENT_BYTES {
-            let over = said.bytes.len().saturating_sub(RECENT_BYTES);
-            said.bytes.drain(..over);
+        let mut state = self.state();
+        state.written = state.written.saturating_add(bytes.len());
+        state.bytes.extend_from_slice(bytes);
+        if state.bytes.len() > 2 * RECENT_BYTES {
+            let over = state.bytes.len().saturating_sub(RECENT_BYTES);
+            state.bytes.drain(..over);
         }
     }
 
-    fn said(&self) -> MutexGuard<'_, RunOutputState> {
+    fn state(&self) -> MutexGuard<'_, RunOutputState> {
         // The state is consistent after every change, so a poisoned lock can be used.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,7 +195,7 @@ mod tests {
             log.write(&[b'x'; 8_192]);
         }
         assert_eq!(recent.since(begin).len(), RECENT_BYTES);
-        assert!(recent.said().bytes.len() <= 2 * RECENT_BYTES);
+        assert!(recent.state().bytes.len() <= 2 * RECENT_BYTES);
         recent.clear();
         assert_eq!(recent.since(0), "");
     }

@@ -18,11 +18,11 @@ const KEPT: usize = 8;
 pub(crate) type UnsentLogs = BTreeMap<(Category, EntityName), NewLog>;
 
 /// The log of a run: a headline, and the end of its output.
-pub(crate) fn log(run: &str, headline: &str, said: &str) -> NewLog {
+pub(crate) fn log(run: &str, headline: &str, output: &str) -> NewLog {
     let room = MAX_LOG_BYTES.saturating_sub(headline.len() + 2);
-    let from = said.len().saturating_sub(room);
-    let start = (from..=said.len()).find(|index| said.is_char_boundary(*index)).unwrap_or(said.len());
-    let text = format!("{headline}\n\n{}", said.get(start..).unwrap_or_default());
+    let from = output.len().saturating_sub(room);
+    let start = (from..=output.len()).find(|index| output.is_char_boundary(*index)).unwrap_or(output.len());
+    let text = format!("{headline}\n\n{}", output.get(start..).unwrap_or_default());
     NewLog { run: run.to_owned(), text }
 }
 

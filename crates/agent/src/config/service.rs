@@ -119,10 +119,10 @@ fn checks(definitions: &[CheckDefinition]) -> Result<Checks, DefinitionError> {
     if definitions.len() > MAX_CHECKS {
         return Err(wrong("check", format!("more than {MAX_CHECKS} checks")));
     }
-    let (mut asked, mut heard) = (BTreeMap::new(), BTreeMap::new());
+    let (mut probed, mut ttl_checks) = (BTreeMap::new(), BTreeMap::new());
     for definition in definitions {
         let name: CheckName = parse("check", &definition.name)?;
-        if asked.contains_key(&name) || heard.contains_key(&name) {
+        if probed.contains_key(&name) || ttl_checks.contains_key(&name) {
             return Err(wrong(&format!("check.{name}"), "there are two checks of that name"));
         }
         let fields = fields(definition);
@@ -132,14 +132,14 @@ fn checks(definitions: &[CheckDefinition]) -> Result<Checks, DefinitionError> {
                 if fields.probe(&no_defaults()).map_err(within)?.is_some() {
                     return Err(wrong(&format!("check.{name}.ttl"), format!("name only one of {KINDS}")));
                 }
-                heard.insert(name.clone(), span("ttl", Some(ttl), Span::ZERO).map_err(within)?);
+                ttl_checks.insert(name.clone(), span("ttl", Some(ttl), Span::ZERO).map_err(within)?);
             }
             None => {
-                asked.insert(name.clone(), fields.recipe(&no_defaults()).map_err(within)?);
+                probed.insert(name.clone(), fields.recipe(&no_defaults()).map_err(within)?);
             }
         }
     }
-    Ok((asked, heard))
+    Ok((probed, ttl_checks))
 }
 
 fn fields(definition: &CheckDefinition) -> CheckFields<'_> {

@@ -197,11 +197,11 @@ fn a_catalogue_file_has_one_content_and_its_defaults() {
             "entity.db.file./a/b writes this file already",
         ),
     ] {
-        let said = file(more).unwrap_err().to_string();
-        assert!(said.contains(reason), "{more}: {said}");
+        let message = file(more).unwrap_err().to_string();
+        assert!(message.contains(reason), "{more}: {message}");
     }
-    let said = load(&format!("{AGENT}[[file]]\npath = \"a\"\ntext = \"b\"")).unwrap_err().to_string();
-    assert!(said.contains("does not begin with /"), "{said}");
+    let message = load(&format!("{AGENT}[[file]]\npath = \"a\"\ntext = \"b\"")).unwrap_err().to_string();
+    assert!(message.contains("does not begin with /"), "{message}");
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn needs_are_texts_or_tables_and_name_each_service_once() {
          on_timeout = \"wait\" }}]\n"
     ));
     let needs = &config.unwrap().entities.values().next().unwrap().needs.clone();
-    let said: Vec<String> = needs.iter().map(ToString::to_string).collect();
-    assert_eq!(said, ["2 functional of db", "1 addressable of lb"]);
+    let message: Vec<String> = needs.iter().map(ToString::to_string).collect();
+    assert_eq!(message, ["2 functional of db", "1 addressable of lb"]);
     for (needs, reason) in [
         ("[\"0 of db\"]", "nothing of it is needed"),
         ("[7]", "write texts like"),

@@ -21,7 +21,7 @@ impl EntityTask {
             ActionStep::Acknowledge(version) => {
                 tracing::info!(entity = %self.name, %version, "acknowledged without a run");
                 self.entry.memory.acknowledges(&version);
-                NextStep::Look
+                NextStep::Observe
             }
             ActionStep::Rest(IdleReason::Paused) => self.rest_paused(None).await,
             ActionStep::Rest(
@@ -30,7 +30,7 @@ impl EntityTask {
                 | IdleReason::BackingOff
                 | IdleReason::AttemptsExhausted,
             ) => {
-                self.say(&AgentActivity::Idle);
+                self.report(&AgentActivity::Idle);
                 self.rest(None).await
             }
         }
@@ -44,7 +44,7 @@ impl EntityTask {
             return self.hold(reason).await;
         }
         tracing::info!(entity = %self.name, %version, action = %name, "runs");
-        self.say(&AgentActivity::Step(ApplyProgress::Dynamic));
+        self.report(&AgentActivity::Step(ApplyProgress::Dynamic));
         self.recent.clear();
         let (facts, mut log) = (self.facts(version, run_name.clone()), self.log());
         let token = self.context.tasks.token();
@@ -71,6 +71,6 @@ impl EntityTask {
         self.keep_log(ApplyProgress::Dynamic, version, &run_name, &outcome).await;
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.finished(outcome, now, seed);
-        NextStep::Look
+        NextStep::Observe
     }
 }

@@ -19,6 +19,7 @@ use crate::apply::part::{PartContext, run_all};
 use crate::apply::render::{RenderContext, render};
 use crate::apply::template;
 use crate::config::recipe::{ManagedFile, Recipe, Runner};
+use crate::disk;
 use crate::link::source::MissingParams;
 
 /// Why files were not replaced; the previous ones are still in place.
@@ -58,7 +59,7 @@ impl EntityTask {
     ) -> Result<(), FilesStop> {
         let context = self.context(version).await?;
         let (all, at) = (managed.to_vec(), self.journal());
-        let staged = self.off(move || stage_all(&all, &context)).await?;
+        let staged = disk::off_runtime(&self.context.tasks, move || stage_all(&all, &context)).await?;
         let ends = Instant::now() + recipe.timeout.to_duration();
         let checks = staged.iter().filter_map(|each| {
             let file = managed.iter().find(|file| file.path == each.path)?;
@@ -72,7 +73,7 @@ impl EntityTask {
             match run_all(&what, &[Runner::Exec(command)], &mut job).await {
                 StepOutcome::Done => {}
                 other @ (StepOutcome::NotYet(_) | StepOutcome::Failed(_)) => {
-                    self.off(move || {
+                    disk::off_runtime(&self.context.tasks, move || {
                         files::unstage(&staged);
                         Ok(())
                     })
@@ -81,7 +82,8 @@ impl EntityTask {
                 }
             }
         }
-        self.off(move || files::place(&mut FileJournal::read(&at)?, &staged)).await?;
+        disk::off_runtime(&self.context.tasks, move || files::place(&mut FileJournal::read(&at)?, &staged))
+            .await?;
         Ok(())
     }
 
@@ -100,7 +102,7 @@ impl EntityTask {
         facts: &CommandFacts,
     ) -> StepOutcome {
         let at = self.journal();
-        let journal = match self.off(move || FileJournal::read(&at)).await {
+        let journal = match disk::off_runtime(&self.context.tasks, move || FileJournal::read(&at)).await {
             Ok(journal) => journal,
             Err(reason) => return failed(format!("reload: {reason}")),
         };
@@ -115,14 +117,16 @@ impl EntityTask {
         };
         let mut evidence = match outcome {
             StepOutcome::Done => {
-                let settled = self.off(move || with(journal, files::settle)).await;
+                let settled =
+                    disk::off_runtime(&self.context.tasks, move || with(journal, files::settle)).await;
                 return settled
                     .map_or_else(|reason| failed(format!("reload: {reason}")), |()| StepOutcome::Done);
             }
             StepOutcome::NotYet(_) => return outcome,
             StepOutcome::Failed(evidence) => evidence,
         };
-        let after = match self.off(move || with(journal, files::put_back)).await {
+        let after = match disk::off_runtime(&self.context.tasks, move || with(journal, files::put_back)).await
+        {
             Err(reason) => format!("; and {reason}"),
             Ok(()) => match self.run_reloads(&commands, facts, deadline).await {
                 StepOutcome::Done => self.settle_returned().await,
@@ -139,7 +143,9 @@ impl EntityTask {
     /// Clears the journal after restored files were reloaded; returns how that ended.
     async fn settle_returned(&self) -> String {
         let at = self.journal();
-        match self.off(move || files::settle(&mut FileJournal::read(&at)?)).await {
+        match disk::off_runtime(&self.context.tasks, move || files::settle(&mut FileJournal::read(&at)?))
+            .await
+        {
             Ok(()) => "; the previous files were restored and reloaded".to_owned(),
             Err(reason) => format!("; the previous files were restored and reloaded, and {reason}"),
         }
@@ -183,14 +189,6 @@ impl EntityTask {
     /// The path of this entity's journal.
     fn journal(&self) -> PathBuf {
         self.context.ledger.files().join(format!("{}.json", self.name))
-    }
-
-    async fn off<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, String> + Send + 'static,
-    ) -> Result<T, String> {
-        let done = self.context.tasks.spawn_blocking(work).await;
-        done.unwrap_or_else(|error| Err(format!("the task on disk did not complete: {error}")))
     }
 }
 

@@ -51,7 +51,7 @@ impl EntityTask {
         let facts = self.facts(version, run.clone());
         let outcome = match self.commands("dynamic", &recipe.dynamics, recipe, &facts).await {
             StepEnd::This(outcome) => outcome,
-            StepEnd::Superseded => return NextStep::Look,
+            StepEnd::Superseded => return NextStep::Observe,
             StepEnd::Stopped => return NextStep::Stop,
         };
         self.entry.run = None;
@@ -69,6 +69,6 @@ impl EntityTask {
                 self.entry.memory.ended(aim, failed, now, seed);
             }
         }
-        NextStep::Look
+        NextStep::Observe
     }
 }

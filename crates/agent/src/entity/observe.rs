@@ -19,7 +19,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 impl EntityTask {
     /// Takes over from the agent before: kills leftovers, adopts the process, starts the checks.
-    pub(super) async fn wake(&mut self) {
+    pub(super) async fn take_over(&mut self) {
         let now = self.now();
         self.entry.memory.restarted(now);
         self.end_leftovers(self.check_run()).await;
@@ -37,7 +37,7 @@ impl EntityTask {
             self.adopt();
         }
         if let Some(version) = self.entry.memory.settled().cloned() {
-            self.ask(&version);
+            self.start_checks(&version);
         }
         self.validate_later();
     }
@@ -81,7 +81,7 @@ impl EntityTask {
     }
 
     /// Starts the checks, without a verdict.
-    pub(super) fn ask(&mut self, version: &bellwether_core::words::version::Version) {
+    pub(super) fn start_checks(&mut self, version: &bellwether_core::words::version::Version) {
         let Some(recipe) = &self.recipe else { return };
         let facts = self.facts(version, self.check_run());
         let (clock, tasks) = (&self.context.clock, &self.context.tasks);
@@ -89,29 +89,29 @@ impl EntityTask {
     }
 
     /// Observes the order and the health of what runs, and updates the memory.
-    pub(super) fn look(&mut self) {
+    pub(super) fn observe(&mut self) {
         let order = self.context.orders.borrow_and_update().clone();
         self.paused = order.as_ref().and_then(|order| order.content.paused.clone());
-        let told = order.as_ref().and_then(|order| order.content.entities.get(&self.name));
-        if let Some(assignment) = told
+        let assigned = order.as_ref().and_then(|order| order.content.entities.get(&self.name));
+        if let Some(assignment) = assigned
             && self.entry.memory.told(assignment.clone())
         {
             tracing::info!(entity = %self.name, version = %assignment.version, "a version was assigned");
         }
         let now = self.now();
-        self.vital = self.pulse();
-        let lasted = self.wellness.lasted(now);
+        self.check_summary = self.summarize_checks();
+        let lasted = self.health.lasted(now);
         let settled = self.entry.memory.settled().cloned();
-        self.wellness.observe(settled.as_ref(), &self.vital, now);
+        self.health.observe(settled.as_ref(), &self.check_summary, now);
         let wanted = self.entry.memory.wanted.as_ref().map(|wanted| &wanted.version);
         if settled.is_none() || settled.as_ref() != wanted {
             return;
         }
         let (seed, resting) = (self.seed(), self.entry.memory.failure_reason.is_none());
-        match &self.vital {
+        match &self.check_summary {
             CheckSummary::Unhealthy(evidence) if resting && self.paused.is_none() => {
                 tracing::warn!(entity = %self.name, reason = evidence.summary, "became unhealthy");
-                if self.refuted.is_none() {
+                if self.revalidation_failure.is_none() {
                     // No run failed: the checks did, or the process ended.
                     self.failed.validate = None;
                 }
@@ -129,7 +129,7 @@ impl EntityTask {
     }
 
     /// The health by the process and the checks right now.
-    pub(super) fn pulse(&self) -> CheckSummary {
+    pub(super) fn summarize_checks(&self) -> CheckSummary {
         let supervised = self.recipe.as_ref().is_some_and(|recipe| recipe.process.is_some());
         let due = self.entry.memory.progress >= ApplyProgress::Dynamic;
         match &self.process {
@@ -144,7 +144,7 @@ impl EntityTask {
             }
             None => {}
         }
-        if let Some(evidence) = &self.refuted {
+        if let Some(evidence) = &self.revalidation_failure {
             return CheckSummary::Unhealthy(evidence.clone());
         }
         match &self.checks {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::plan::IdleReason;
 use bellwether_core::words::time::Timestamp;
+use bellwether_rt::wait::sleep_or_never;
 
 use super::task::EntityTask;
 use crate::apply::process::SupervisedProcess;
@@ -16,7 +17,7 @@ const HOLD: Duration = Duration::from_secs(2);
 /// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextStep {
-    Look,
+    Observe,
     Stop,
 }
 
@@ -24,7 +25,7 @@ impl EntityTask {
     /// Reports that the node is paused, and waits.
     pub(super) async fn rest_paused(&mut self, until: Option<Timestamp>) -> NextStep {
         let why = self.paused.as_deref().unwrap_or_default();
-        self.say(&AgentActivity::Held(format!("{}: {why}", IdleReason::Paused)));
+        self.report(&AgentActivity::Held(format!("{}: {why}", IdleReason::Paused)));
         self.rest(until).await
     }
 
@@ -32,14 +33,8 @@ impl EntityTask {
     pub(super) async fn rest(&mut self, until: Option<Timestamp>) -> NextStep {
         let token = self.context.tasks.token();
         let wait = until.map(|until| until.since(self.now()).to_duration() + Duration::from_millis(1));
-        let alarm = async {
-            match wait {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => std::future::pending().await,
-            }
-        };
         let follows = self.recipe.as_ref().is_some_and(|recipe| !recipe.follows.is_empty());
-        let needing = self.is_needing() || follows;
+        let watches_services = self.waits_for_needs() || follows;
         let process = self.process.as_mut().filter(|process| process.ended().is_none());
         // All arms only wait; what happened is observed afterwards.
         tokio::select! {
@@ -47,35 +42,35 @@ impl EntityTask {
             changed = self.context.orders.changed() => if changed.is_err() {
                 return NextStep::Stop;
             },
-            learned = self.context.snapshot.changed(), if needing => if learned.is_err() {
+            learned = self.context.snapshot.changed(), if watches_services => if learned.is_err() {
                 return NextStep::Stop;
             },
-            () = turned(self.checks.as_mut()) => {}
+            () = verdict_changed(self.checks.as_mut()) => {}
             () = ended(process) => {}
-            () = alarm => {}
+            () = sleep_or_never(wait) => {}
         }
-        NextStep::Look
+        NextStep::Observe
     }
 
     /// Reports that nothing can begin, and waits before the next attempt.
     pub(super) async fn hold(&mut self, reason: String) -> NextStep {
-        if !self.held {
+        if !self.ledger_failed {
             tracing::error!(entity = %self.name, "cannot {reason}; no step begins until that succeeds");
         }
-        self.held = true;
-        self.say(&AgentActivity::Held(format!("cannot {reason}")));
+        self.ledger_failed = true;
+        self.report(&AgentActivity::Held(format!("cannot {reason}")));
         let token = self.context.tasks.token();
         tokio::select! {
             () = token.cancelled() => NextStep::Stop,
-            () = tokio::time::sleep(HOLD) => NextStep::Look,
+            () = tokio::time::sleep(HOLD) => NextStep::Observe,
         }
     }
 }
 
 /// Waits until a verdict changes; for ever without checks.
-async fn turned(checks: Option<&mut EntityChecks>) {
+async fn verdict_changed(checks: Option<&mut EntityChecks>) {
     match checks {
-        Some(checks) => checks.turned().await,
+        Some(checks) => checks.changed().await,
         None => std::future::pending().await,
     }
 }

@@ -24,39 +24,39 @@ impl EntityTask {
         let (mut log, tasks) = (self.log(), self.context.tasks.clone());
         let token = tasks.token();
         let name = self.name.clone();
-        let told = move |order: &Order| {
-            let version = order.content.entities.get(&name).map(|told| told.version.clone());
+        let assigned = move |order: &Order| {
+            let version = order.content.entities.get(&name).map(|assigned| assigned.version.clone());
             (version, order.content.paused.clone())
         };
         let mut orders = self.context.orders.clone();
-        let before = orders.borrow().as_deref().map(&told);
-        let otherwise = orders.wait_for(|order| order.as_deref().map(&told) != before);
+        let before = orders.borrow().as_deref().map(&assigned);
+        let otherwise = orders.wait_for(|order| order.as_deref().map(&assigned) != before);
         // Dropping the validation kills its command; it is repeated later unless something else follows.
         let outcome = tokio::select! {
             outcome = commands(recipe, &facts, &tasks, &mut log) => outcome,
-            () = ended(self.process.as_mut().filter(|process| process.ended().is_none())) => return NextStep::Look,
-            _ = otherwise => return NextStep::Look,
+            () = ended(self.process.as_mut().filter(|process| process.ended().is_none())) => return NextStep::Observe,
+            _ = otherwise => return NextStep::Observe,
             () = token.cancelled() => return NextStep::Stop,
         };
         self.entry.run = None;
         self.validate_later();
         // One log per failure is enough: the first shows how it began.
-        if self.refuted.is_none() || outcome == StepOutcome::Done {
+        if self.revalidation_failure.is_none() || outcome == StepOutcome::Done {
             self.keep_log(ApplyProgress::Validated, version, &run, &outcome).await;
         }
         match outcome {
-            StepOutcome::Done => self.refuted = None,
+            StepOutcome::Done => self.revalidation_failure = None,
             // Neither a success nor a failure: the verdict before stays.
             StepOutcome::NotYet(_) => {}
             StepOutcome::Failed(evidence) => {
-                if self.refuted.is_none() {
+                if self.revalidation_failure.is_none() {
                     let (entity, reason) = (&self.name, &evidence.summary);
                     tracing::warn!(%entity, %version, reason, "the validation fails now");
                 }
-                self.refuted = Some(evidence);
+                self.revalidation_failure = Some(evidence);
             }
         }
-        NextStep::Look
+        NextStep::Observe
     }
 
     /// Schedules the next revalidation, spread so that a fleet does not validate in step.

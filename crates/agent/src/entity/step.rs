@@ -40,11 +40,11 @@ impl EntityTask {
         let facts = self.facts(version, run.clone());
         let did = match aim {
             ApplyProgress::Begun | ApplyProgress::Static => {
-                self.say(&AgentActivity::Step(aim));
+                self.report(&AgentActivity::Step(aim));
                 self.statics(recipe, version, &facts).await
             }
             ApplyProgress::Dynamic => {
-                self.say(&AgentActivity::Step(aim));
+                self.report(&AgentActivity::Step(aim));
                 self.entry.followed = self.followed_now(recipe);
                 match self.dynamics(recipe, &facts).await {
                     StepEnd::This(StepOutcome::Done) => self.replace_process(recipe, &facts).await,
@@ -55,7 +55,7 @@ impl EntityTask {
         };
         let outcome = match did {
             StepEnd::This(outcome) => outcome,
-            StepEnd::Superseded => return NextStep::Look,
+            StepEnd::Superseded => return NextStep::Observe,
             StepEnd::Stopped => return NextStep::Stop,
         };
         self.entry.run = None;
@@ -64,7 +64,7 @@ impl EntityTask {
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.ended(aim, outcome, now, seed);
         self.validate_later();
-        NextStep::Look
+        NextStep::Observe
     }
 
     pub(super) fn log_outcome(&self, version: &Version, aim: ApplyProgress, outcome: &StepOutcome) {
@@ -164,17 +164,17 @@ impl EntityTask {
             let summary = "the process ended before its validation".to_owned();
             return StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
         }
-        self.ask(version);
+        self.start_checks(version);
         // Verdicts about the version before do not count for this one.
-        self.vital = CheckSummary::Unknown;
-        self.say(&AgentActivity::Step(ApplyProgress::Validated));
+        self.check_summary = CheckSummary::Unknown;
+        self.report(&AgentActivity::Step(ApplyProgress::Validated));
         let mut log = self.log();
         let token = self.context.tasks.token();
         let mut orders = self.context.orders.clone();
         let name = self.name.clone();
         let superseded = orders.wait_for(|order| {
-            let told = order.as_ref().and_then(|order| order.content.entities.get(&name));
-            told.is_some_and(|told| told.version != *version)
+            let assignment = order.as_ref().and_then(|order| order.content.entities.get(&name));
+            assignment.is_some_and(|assignment| assignment.version != *version)
         });
         let limit: Duration = recipe.timeout.to_duration();
         let Some(checks) = self.checks.as_mut() else { return StepEnd::Superseded };

@@ -59,10 +59,10 @@ pub(crate) struct EntityTask {
     pub(super) kept: Option<EntityEntry>,
     pub(super) process: Option<SupervisedProcess>,
     pub(super) checks: Option<EntityChecks>,
-    pub(super) wellness: HealthTracker,
-    pub(super) vital: CheckSummary,
+    pub(super) health: HealthTracker,
+    pub(super) check_summary: CheckSummary,
     /// Why the last revalidation failed, until one passes or the version is applied again.
-    pub(super) refuted: Option<Evidence>,
+    pub(super) revalidation_failure: Option<Evidence>,
     /// The output of the current or last run.
     pub(super) recent: RunOutput,
     /// Failed runs whose logs are stored.
@@ -72,12 +72,12 @@ pub(crate) struct EntityTask {
     /// When the dynamic part is to run again because a followed service changed.
     pub(super) follow_at: Option<Timestamp>,
     /// Since when the entity waits for needs.
-    pub(super) needing: Option<Timestamp>,
+    pub(super) needs_since: Option<Timestamp>,
     pub(super) paused: Option<String>,
     /// Counts runs, for their names.
     pub(super) runs: u64,
     /// The last write of the ledger failed.
-    pub(super) held: bool,
+    pub(super) ledger_failed: bool,
 }
 
 impl EntityTask {
@@ -96,17 +96,17 @@ impl EntityTask {
             entry,
             process: None,
             checks: None,
-            wellness: HealthTracker::default(),
-            vital: CheckSummary::NoChecks,
-            refuted: None,
+            health: HealthTracker::default(),
+            check_summary: CheckSummary::NoChecks,
+            revalidation_failure: None,
             recent: RunOutput::default(),
             failed: FailedRuns::default(),
             validate_at: None,
             follow_at: None,
-            needing: None,
+            needs_since: None,
             paused: None,
             runs: 0,
-            held: false,
+            ledger_failed: false,
         }
     }
 
@@ -119,7 +119,7 @@ impl EntityTask {
         let written = self.context.ledger.keep_entity(&self.name, &self.entry).await;
         written.map_err(|error| error.to_string())?;
         self.kept = Some(self.entry.clone());
-        self.held = false;
+        self.ledger_failed = false;
         match (before.is_some_and(|before| before.run.is_some()), self.entry.run.is_some()) {
             (_, true) => fail::pass(FailPoint::RunStored),
             (true, false) => fail::pass(FailPoint::EndStored),
@@ -129,14 +129,14 @@ impl EntityTask {
     }
 
     /// Reports the state of this entity.
-    pub(super) fn say(&self, busy: &AgentActivity) {
-        let account = EntityAccount::of(&self.entry.memory, busy, &self.vital, self.wellness.since());
+    pub(super) fn report(&self, busy: &AgentActivity) {
+        let account = EntityAccount::of(&self.entry.memory, busy, &self.check_summary, self.health.since());
         self.put(account.with_runs(&self.failed));
     }
 
-    pub(super) fn say_without_recipe(&self) {
+    pub(super) fn report_missing_recipe(&self) {
         let name = &self.name;
-        self.say_refused(format!(
+        self.report_refused(format!(
             "this node has no recipe for entity {name}; add [entity.{name}] to agent.toml"
         ));
     }
@@ -144,7 +144,7 @@ impl EntityTask {
     /// Why this recipe cannot apply the assignment at all, if it cannot.
     pub(super) fn mismatch(&self, recipe: &Recipe) -> Option<String> {
         let wanted = self.entry.memory.wanted.as_ref()?;
-        let told = wanted.version.as_numbered().map_or("", |(name, _)| name);
+        let requested = wanted.version.as_numbered().map_or("", |(name, _)| name);
         let here = match &recipe.kind {
             RecipeKind::Versions => "versions".to_owned(),
             RecipeKind::Files(_) => "a profile".to_owned(),
@@ -154,10 +154,10 @@ impl EntityTask {
             (ApplyMethod::Apply, kind) => (*kind == RecipeKind::Versions, "versions".to_owned()),
             (ApplyMethod::Render, kind) => (matches!(kind, RecipeKind::Files(_)), "a profile".to_owned()),
             (ApplyMethod::Run | ApplyMethod::Acknowledge, RecipeKind::Action(name, _)) => {
-                (name.as_str() == told, format!("action {told}"))
+                (name.as_str() == requested, format!("action {requested}"))
             }
             (ApplyMethod::Run | ApplyMethod::Acknowledge, RecipeKind::Versions | RecipeKind::Files(_)) => {
-                (false, format!("action {told}"))
+                (false, format!("action {requested}"))
             }
         };
         let name = &self.name;
@@ -165,7 +165,7 @@ impl EntityTask {
     }
 
     /// Reports that nothing is done, and why.
-    pub(super) fn say_refused(&self, summary: String) {
+    pub(super) fn report_refused(&self, summary: String) {
         let evidence = Evidence { summary, ..Evidence::default() };
         let failure_reason = Some(FailureReason::Failed { aim: ApplyProgress::Static, evidence });
         let memory = EntityMemory { failed_attempts: 1, failure_reason, ..self.entry.memory.clone() };

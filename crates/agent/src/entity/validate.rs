@@ -39,7 +39,7 @@ pub(super) async fn validate(
             match vital(&checks.now()) {
                 CheckSummary::NoChecks | CheckSummary::Healthy => return StepOutcome::Done,
                 CheckSummary::Unhealthy(evidence) => return StepOutcome::Failed(evidence),
-                CheckSummary::Unknown => checks.turned().await,
+                CheckSummary::Unknown => checks.changed().await,
             }
         }
     };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bellwether_core::local::delay;
 use bellwether_core::records::status::StatusState;
 use bellwether_core::words::time::Span;
+use bellwether_rt::wait::sleep_or_never;
 use tokio::time::Instant;
 
 use super::context::CatalogueContext;
@@ -21,7 +22,7 @@ pub(super) struct FileGroup {
     pub(super) files: Vec<CatalogueFile>,
     pub(super) context: FileContext,
     /// Whether the control plane answered in this agent's life. Before, the stored catalogue may be older than the files.
-    heard: bool,
+    connected: bool,
     /// Failures in a row, by file.
     failed: BTreeMap<PathBuf, u32>,
     reload_failed: u32,
@@ -31,7 +32,7 @@ pub(super) struct FileGroup {
 
 impl FileGroup {
     pub(super) fn new(files: Vec<CatalogueFile>, context: FileContext) -> Self {
-        Self { files, context, heard: false, failed: BTreeMap::new(), reload_failed: 0, reload_at: None }
+        Self { files, context, connected: false, failed: BTreeMap::new(), reload_failed: 0, reload_at: None }
     }
 
     pub(super) async fn run(mut self) {
@@ -43,11 +44,12 @@ impl FileGroup {
                 () = token.cancelled() => return,
                 again = self.pass() => again,
             };
+            let wait = again.map(|at| at.saturating_duration_since(Instant::now()));
             // All arms only wait; the values are read above.
             tokio::select! {
                 () = token.cancelled() => return,
                 open = self.changed() => if !open { return },
-                () = at(again) => continue,
+                () = sleep_or_never(wait) => continue,
             }
             tokio::select! {
                 () = token.cancelled() => return,
@@ -59,7 +61,7 @@ impl FileGroup {
     /// Waits until something that the files are rendered from changes. Cancel safe.
     async fn changed(&mut self) -> bool {
         let FileContext { snapshot, contact, addresses, .. } = &mut self.context;
-        if self.heard {
+        if self.connected {
             tokio::select! {
                 changed = snapshot.changed() => changed.is_ok(),
                 () = addresses.changed() => true,
@@ -76,14 +78,14 @@ impl FileGroup {
     /// Writes and reloads what needs it. Returns when to retry, if something failed.
     async fn pass(&mut self) -> Option<Instant> {
         let snapshot = self.context.snapshot.borrow_and_update().clone();
-        self.heard |= self.context.contact.borrow_and_update().connected_since.is_some();
+        self.connected |= self.context.contact.borrow_and_update().connected_since.is_some();
         let context = Arc::new(CatalogueContext {
             node: self.context.node.clone(),
             namespace: self.context.namespace.clone(),
             addresses: self.context.addresses.now(),
             catalogue: snapshot.catalogue.clone(),
             known: snapshot.index > 0,
-            connected: self.heard,
+            connected: self.connected,
         });
         let mut states = FileStates::new();
         for file in self.files.clone() {
@@ -168,8 +170,10 @@ impl FileGroup {
     fn keep_complaint(&self, unread: &[CatalogueFile], states: &mut FileStates) {
         let board = self.context.board.borrow();
         for file in unread {
-            if let Some(said) = board.files.get(&file.path).filter(|said| said.state == StatusState::Failed) {
-                complain(states, file, &said.reason, self.reload_failed);
+            if let Some(shown) =
+                board.files.get(&file.path).filter(|shown| shown.state == StatusState::Failed)
+            {
+                complain(states, file, &shown.reason, self.reload_failed);
             }
         }
     }
@@ -207,13 +211,5 @@ fn tell(path: &std::path::Path, state: &FileState) {
             tracing::info!(%path, reason, "a catalogue file is pending")
         }
         StatusState::Success => tracing::info!(%path, "a catalogue file is up to date"),
-    }
-}
-
-/// Waits until a time; for ever if there is none.
-async fn at(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }

@@ -37,11 +37,12 @@ impl FileContext {
     pub(super) async fn command(&self, command: &Command, timeout: Span) -> Result<(), String> {
         let facts = CommandFacts { node: self.node.to_string(), ..CommandFacts::default() };
         let ended = exec::run(command, &facts, timeout.to_duration(), None).await;
-        let said = ended.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-        match (ended.exit, said) {
+        let last_line =
+            ended.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        match (ended.exit, last_line) {
             (exec::CommandExit::Success, _) => Ok(()),
             (exit, "") => Err(exit.to_string()),
-            (exit, said) => Err(format!("{exit}: {said}")),
+            (exit, last_line) => Err(format!("{exit}: {last_line}")),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bellwether_core::records::status::StatusState;
+use bellwether_core::words::digest::Digest;
 
 use super::context::CatalogueContext;
 use super::format;
@@ -13,6 +14,7 @@ use crate::apply::files::{self, FileJournal};
 use crate::apply::render::{MAX_TEXT_BYTES, draw};
 use crate::apply::template;
 use crate::config::files::{CatalogueFile, FileForm};
+use crate::disk::off_runtime;
 
 /// The reason given for an undefined variable of a template.
 const UNDEFINED: &str =
@@ -49,7 +51,7 @@ async fn replace(
     context: &Arc<CatalogueContext>,
 ) -> Result<bool, String> {
     let (of, context) = (file.clone(), context.clone());
-    let staged = off(shared, move || {
+    let staged = off_runtime(&shared.tasks, move || {
         let text = text(&of, &context)?;
         files::stage(&of.path, of.mode, &text)
     });
@@ -57,7 +59,7 @@ async fn replace(
     if let Some(check) = &file.check
         && let Err(reason) = shared.command(&check.about(&staged.beside), file.timeout).await
     {
-        off(shared, move || {
+        off_runtime(&shared.tasks, move || {
             files::unstage(&[staged]);
             Ok(())
         })
@@ -65,7 +67,7 @@ async fn replace(
         return Err(format!("check: {reason}"));
     }
     let (at, is_read) = (journal(shared, &file.path), file.reload.is_none());
-    off(shared, move || {
+    off_runtime(&shared.tasks, move || {
         let mut journal = FileJournal::read(&at)?;
         files::place(&mut journal, &[staged])?;
         if is_read { files::settle(&mut journal) } else { Ok(()) }
@@ -76,7 +78,7 @@ async fn replace(
 
 async fn is_there(shared: &FileContext, path: &Path) -> bool {
     let path = path.to_owned();
-    off(shared, move || Ok(path.symlink_metadata().is_ok())).await.unwrap_or_default()
+    off_runtime(&shared.tasks, move || Ok(path.symlink_metadata().is_ok())).await.unwrap_or_default()
 }
 
 /// The text of a file.
@@ -97,27 +99,21 @@ fn text(file: &CatalogueFile, context: &CatalogueContext) -> Result<String, Stri
 /// Whether a file was replaced and not reloaded yet. If that cannot be determined, it counts as not reloaded.
 pub(super) async fn is_unread(context: &FileContext, path: &Path) -> bool {
     let at = journal(context, path);
-    off(context, move || Ok(!FileJournal::read(&at)?.is_empty())).await.unwrap_or(true)
+    off_runtime(&context.tasks, move || Ok(!FileJournal::read(&at)?.is_empty())).await.unwrap_or(true)
 }
 
 /// Records that files were reloaded.
 pub(super) async fn settle(context: &FileContext, read: Vec<CatalogueFile>) -> Result<(), String> {
     let journals: Vec<PathBuf> = read.iter().map(|file| journal(context, &file.path)).collect();
-    off(context, move || journals.iter().try_for_each(|at| files::settle(&mut FileJournal::read(at)?))).await
+    off_runtime(&context.tasks, move || {
+        journals.iter().try_for_each(|at| files::settle(&mut FileJournal::read(at)?))
+    })
+    .await
 }
 
-/// The path of a file's journal: named by a hash of the file's path (FNV-1a), which may be longer than a file name.
+/// The path of a file's journal, named by a digest of the file's path, which may be longer than a file name.
 fn journal(context: &FileContext, path: &Path) -> PathBuf {
-    let number = path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    context.journals.join(format!("{number:016x}.json"))
-}
-
-async fn off<T: Send + 'static>(
-    context: &FileContext,
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
-    let done = context.tasks.spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(format!("the task on disk did not complete: {error}")))
+    let mut digest = Digest::default();
+    digest.add(path.as_os_str().as_encoded_bytes());
+    context.journals.join(format!("{:016x}.json", digest.finish()))
 }

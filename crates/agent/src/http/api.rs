@@ -28,7 +28,7 @@ pub(super) struct CatalogueApi(Arc<ApiState>);
 #[derive(Debug)]
 struct ApiState {
     http: CatalogueHttp,
-    seen: watch::Receiver<IndexedCatalogue>,
+    indexed: watch::Receiver<IndexedCatalogue>,
     contact: watch::Receiver<ServerContact>,
     clock: Clock,
     seed: u64,
@@ -45,16 +45,16 @@ struct IndexedCatalogue {
 
 impl CatalogueApi {
     /// Follows the catalogue until the agent stops.
-    pub(super) fn start(http: CatalogueHttp, sources: HttpSources, level: &Tasks) -> Self {
+    pub(super) fn start(http: CatalogueHttp, sources: HttpSources, tasks: &Tasks) -> Self {
         let HttpSources { mut snapshot, contact, clock, seed } = sources;
         let started = clock.now();
         let first = IndexedCatalogue {
             snapshot: snapshot.borrow_and_update().clone(),
             index: started.as_millis().max(1),
         };
-        let (sender, seen) = watch::channel(first);
-        level.spawn("http index", follow(snapshot, sender, clock.clone(), level.clone()));
-        Self(Arc::new(ApiState { http, seen, contact, clock, seed, started, stop: level.clone() }))
+        let (sender, indexed) = watch::channel(first);
+        tasks.spawn("http index", follow(snapshot, sender, clock.clone(), tasks.clone()));
+        Self(Arc::new(ApiState { http, indexed, contact, clock, seed, started, stop: tasks.clone() }))
     }
 
     /// The configuration.
@@ -69,7 +69,7 @@ impl CatalogueApi {
 
     /// The current catalogue.
     pub(super) fn snapshot(&self) -> Result<Arc<CatalogueSnapshot>, ConsulRefusal> {
-        let snapshot = self.0.seen.borrow().snapshot.clone();
+        let snapshot = self.0.indexed.borrow().snapshot.clone();
         if snapshot.index == 0 { Err(ConsulRefusal::NothingKnown) } else { Ok(snapshot) }
     }
 
@@ -82,15 +82,15 @@ impl CatalogueApi {
         let parts = &self.0;
         query.here(&parts.http.datacentre)?;
         let (known, wait) = (query.index()?, query.wait(parts.seed)?);
-        let write = |seen: &IndexedCatalogue| {
-            if seen.snapshot.index == 0 {
+        let write = |indexed: &IndexedCatalogue| {
+            if indexed.snapshot.index == 0 {
                 return Err(ConsulRefusal::NothingKnown);
             }
-            let view = View { catalogue: &seen.snapshot.catalogue, datacentre: &parts.http.datacentre };
+            let view = View { catalogue: &indexed.snapshot.catalogue, datacentre: &parts.http.datacentre };
             serde_json::to_vec(&say(view)).map_err(|error| ConsulRefusal::Broken(error.to_string()))
         };
-        let mut seen = parts.seen.clone();
-        let mut now = seen.borrow_and_update().clone();
+        let mut indexed = parts.indexed.clone();
+        let mut now = indexed.borrow_and_update().clone();
         let mut body = write(&now)?;
         // Any other index than the current one is answered at once: an old one, or one from a clock that was ahead.
         if known == Some(now.index) {
@@ -99,11 +99,11 @@ impl CatalogueApi {
             while body == before {
                 // All arms only wait; the catalogue is read below.
                 let over = tokio::select! {
-                    changed = seen.changed() => changed.is_err(),
+                    changed = indexed.changed() => changed.is_err(),
                     () = tokio::time::sleep_until(deadline) => true,
                     () = parts.stop.cancelled() => true,
                 };
-                now = seen.borrow_and_update().clone();
+                now = indexed.borrow_and_update().clone();
                 body = write(&now)?;
                 if over {
                     break;
@@ -134,7 +134,7 @@ impl CatalogueApi {
 /// Gives every catalogue its index.
 async fn follow(
     mut snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
-    seen: watch::Sender<IndexedCatalogue>,
+    indexed: watch::Sender<IndexedCatalogue>,
     clock: Clock,
     stop: Tasks,
 ) {
@@ -145,9 +145,9 @@ async fn follow(
             changed = snapshot.changed() => if changed.is_err() { return },
         }
         let snapshot = snapshot.borrow_and_update().clone();
-        seen.send_modify(|seen| {
-            let index = clock.now().as_millis().max(seen.index.saturating_add(1));
-            *seen = IndexedCatalogue { snapshot, index };
+        indexed.send_modify(|indexed| {
+            let index = clock.now().as_millis().max(indexed.index.saturating_add(1));
+            *indexed = IndexedCatalogue { snapshot, index };
         });
     }
 }

@@ -25,7 +25,7 @@ struct ConnectionState {
     servers: KnownServers,
     /// The tag of the advertised servers.
     tag: String,
-    /// Kept while neither server nor identity changes, so that calls share connections.
+    /// Reused while neither server nor identity changes, so that calls share connections.
     client: Option<Client>,
 }
 
@@ -115,7 +115,7 @@ impl Connection {
     }
 
     /// Takes in which servers are live. Returns what to save of it.
-    pub(super) fn told(&self, tag: String, in_place: Vec<LiveServer>, now: Timestamp) -> SavedServers {
+    pub(super) fn advertised(&self, tag: String, in_place: Vec<LiveServer>, now: Timestamp) -> SavedServers {
         self.state.send_modify(|state| {
             state.servers.tell(in_place, now);
             state.tag = tag;

@@ -175,7 +175,7 @@ mod tests {
         let mut run = running(&[]);
         run.number.send_replace(1);
         run.delivered.wait_for(|number| *number == 1).await.unwrap();
-        // Marked as changed, and the same.
+        // Sent again without a change.
         run.number.send_replace(1);
         run.number.send_replace(2);
         run.delivered.wait_for(|number| *number == 2).await.unwrap();

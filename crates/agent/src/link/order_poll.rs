@@ -17,6 +17,7 @@ use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::fail::{self, FailPoint};
 use bellwether_rt::tasks::Tasks;
+use bellwether_rt::wait::changed_or_never;
 use tokio::sync::watch;
 
 use super::connection::Connection;
@@ -71,7 +72,7 @@ impl OrderPoll {
             // accepting an order is not interrupted.
             let answer = tokio::select! {
                 () = token.cancelled() => return,
-                () = toggled(&mut wants) => continue,
+                () = changed_or_never(&mut wants) => continue,
                 () = self.move_to_better_server() => continue,
                 answer = self.poll(round, failed) => answer,
             };
@@ -113,12 +114,13 @@ impl OrderPoll {
         let in_hand = self.orders.borrow().as_ref().map_or(Generation::ZERO, |order| order.generation);
         let known = self.refused.known(in_hand, now);
         let wants = *self.wants_catalogue.borrow();
-        let held = self.misread.left(now);
-        let seen = (wants && held.is_none()).then(|| self.misread.seen(self.snapshot.borrow().index));
+        let backoff = self.misread.left(now);
+        let index =
+            (wants && backoff.is_none()).then(|| self.misread.poll_index(self.snapshot.borrow().index));
         let wait = poll_wait(round, failed, self.seed);
-        let wait = [held, self.refused.refused.left(now)].into_iter().flatten().fold(wait, Span::min);
+        let wait = [backoff, self.refused.refused.left(now)].into_iter().flatten().fold(wait, Span::min);
         let known =
-            NodeKnowledge { generation: known.get(), catalogue: seen, servers: Some(self.connection.tag()) };
+            NodeKnowledge { generation: known.get(), catalogue: index, servers: Some(self.connection.tag()) };
         let client = self.connection.client()?;
         client.sync(self.namespace.as_str(), self.node.as_str(), known, wait.to_duration()).await
     }
@@ -197,7 +199,7 @@ impl OrderPoll {
     /// Takes in which servers are live, and saves them for the next start. Entries that are not valid are skipped.
     async fn save_servers(&self, servers: v1::server::LiveServers) {
         let understood = servers.servers.into_iter().filter_map(|server| LiveServer::try_from(server).ok());
-        let known = self.connection.told(servers.tag, understood.collect(), self.clock.now());
+        let known = self.connection.advertised(servers.tag, understood.collect(), self.clock.now());
         let dir = self.data_dir.clone();
         let stored = self.tasks.spawn_blocking(move || known.store(&dir)).await;
         if let Ok(Err(error)) = stored {
@@ -248,13 +250,6 @@ impl OrderPoll {
         self.board.send_modify(|board| board.generation = order.generation);
         self.orders.send_replace(Some(Arc::new(order)));
         Ok(())
-    }
-}
-
-/// Waits until the catalogue becomes wanted or unwanted; for ever if nothing can change that.
-async fn toggled(wants: &mut watch::Receiver<bool>) {
-    if wants.changed().await.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -48,10 +48,10 @@ impl SavedServers {
 
     /// Saves the servers.
     pub(super) fn store(&self, data_dir: &Path) -> std::io::Result<()> {
-        let entry = |told: &AdvertisedServer| ServerListEntry {
-            name: told.name.to_string(),
-            address: told.address.clone(),
-            in_place: told.in_place,
+        let entry = |advertised: &AdvertisedServer| ServerListEntry {
+            name: advertised.name.to_string(),
+            address: advertised.address.clone(),
+            in_place: advertised.in_place,
         };
         let servers = self.servers.iter().map(entry).collect();
         let file = ServerListFile { schema: SCHEMA, tag: self.tag.clone(), servers };
@@ -68,13 +68,13 @@ fn read(path: &Path) -> Result<SavedServers, String> {
     if file.schema != SCHEMA {
         return Err(format!("schema {} is not {SCHEMA}", file.schema));
     }
-    let told = |entry: ServerListEntry| {
+    let advertised = |entry: ServerListEntry| {
         let name = ServerName::parse(&entry.name).map_err(|error| error.to_string())?;
         Ok(AdvertisedServer { name, address: entry.address, in_place: entry.in_place })
     };
     Ok(SavedServers {
         tag: file.tag,
-        servers: file.servers.into_iter().map(told).collect::<Result<_, String>>()?,
+        servers: file.servers.into_iter().map(advertised).collect::<Result<_, String>>()?,
     })
 }
 

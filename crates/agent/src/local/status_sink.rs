@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 struct StatusCommand {
     category: Category,
-    said: StatusUpdate,
+    update: StatusUpdate,
     answer: oneshot::Sender<Result<(), (Code, String)>>,
 }
 
@@ -47,10 +47,10 @@ impl StatusSink {
         Self(sender)
     }
 
-    pub(super) async fn say(&self, category: Category, said: StatusUpdate) -> Result<(), LocalFailure> {
+    pub(super) async fn say(&self, category: Category, update: StatusUpdate) -> Result<(), LocalFailure> {
         let (answer, answered) = oneshot::channel();
         let ending = || LocalFailure::new(Code::Store, "cannot store the status: the agent is stopping");
-        let saying = StatusCommand { category, said, answer };
+        let saying = StatusCommand { category, update, answer };
         let asked = async {
             self.0.send(saying).await.map_err(|_| ending())?;
             let answer = answered.await.map_err(|_| ending())?;
@@ -80,8 +80,8 @@ async fn work(
         }
         let mut next = statuses.clone();
         let mut taken = Vec::new();
-        for StatusCommand { category, said, answer } in sayings {
-            match next.say(category, said) {
+        for StatusCommand { category, update, answer } in sayings {
+            match next.say(category, update) {
                 Ok(()) => taken.push(answer),
                 Err(refusal) => reply(answer, Err((Code::Refused, refusal.to_string()))),
             }

@@ -8,6 +8,7 @@ use bellwether_core::catalogue::instance;
 use bellwether_core::records::registrations::MAX_ADDRESSES;
 use bellwether_core::words::name::InterfaceName;
 use bellwether_rt::tasks::Tasks;
+use bellwether_rt::wait::changed_or_never;
 use sysinfo::Networks;
 use tokio::sync::watch;
 
@@ -20,13 +21,13 @@ pub(crate) struct LocalAddresses(watch::Receiver<instance::Addresses>);
 
 impl LocalAddresses {
     /// The configured addresses; without any, those of the interfaces, for as long as the agent runs.
-    pub(crate) fn watch(said: Option<instance::Addresses>, level: &Tasks) -> Self {
-        if let Some(said) = said {
-            return Self(watch::Sender::new(said).subscribe());
+    pub(crate) fn watch(configured: Option<instance::Addresses>, tasks: &Tasks) -> Self {
+        if let Some(configured) = configured {
+            return Self(watch::Sender::new(configured).subscribe());
         }
         let sender = watch::Sender::new(look());
         let addresses = Self(sender.subscribe());
-        level.spawn("addresses", follow(sender, level.clone()));
+        tasks.spawn("addresses", follow(sender, tasks.clone()));
         addresses
     }
 
@@ -36,14 +37,12 @@ impl LocalAddresses {
 
     /// Waits until they change; for ever if they never will. Cancel safe.
     pub(crate) async fn changed(&mut self) {
-        if self.0.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        changed_or_never(&mut self.0).await;
     }
 }
 
-async fn follow(sender: watch::Sender<instance::Addresses>, level: Tasks) {
-    let token = level.token();
+async fn follow(sender: watch::Sender<instance::Addresses>, tasks: Tasks) {
+    let token = tasks.token();
     loop {
         // Both arms only wait.
         tokio::select! {

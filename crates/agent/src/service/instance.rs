@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bellwether_core::catalogue::need::UnmetNeed;
 use bellwether_core::local::ttl::{TtlCheck, serving, waiting};
@@ -10,6 +11,7 @@ use bellwether_core::words::name::CheckName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
+use bellwether_rt::wait::sleep_or_never;
 use tokio::sync::{oneshot, watch};
 
 use super::published::{PublishedInstance, PublishedInstances};
@@ -25,7 +27,7 @@ pub(crate) type TtlChecks = watch::Receiver<BTreeMap<CheckName, TtlCheck>>;
 /// The task of one instance.
 pub(super) struct InstanceTask {
     pub(super) service: Arc<Service>,
-    pub(super) heard: TtlChecks,
+    pub(super) ttl_checks: TtlChecks,
     /// The services of other nodes, for its needs.
     pub(super) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     /// Whether its needs were met before.
@@ -39,15 +41,15 @@ pub(super) struct InstanceTask {
 
 impl InstanceTask {
     /// Runs until the instance is removed or the agent stops.
-    pub(super) async fn run(mut self, level: Tasks) {
-        let token = level.token();
+    pub(super) async fn run(mut self, tasks: Tasks) {
+        let token = tasks.token();
         let facts = CommandFacts { node: self.node.clone(), ..CommandFacts::default() };
-        let mut checks = EntityChecks::start(&self.service.checks, &facts, &self.clock, &level, self.seed);
+        let mut checks = EntityChecks::start(&self.service.checks, &facts, &self.clock, &tasks, self.seed);
         // A need that was met once and is lost again does not make the instance wait again.
         let mut waits = !self.service.needs.is_empty() && !self.met;
         loop {
             let now = self.clock.now();
-            let listening = self.heard.borrow_and_update().clone();
+            let listening = self.ttl_checks.borrow_and_update().clone();
             let unmet = if waits { self.unmet() } else { Vec::new() };
             if waits && unmet.is_empty() {
                 waits = false;
@@ -59,13 +61,14 @@ impl InstanceTask {
             }
             self.show(&unmet, || serving(&checks.now(), &listening, now));
             let ends = listening.values().filter_map(|listening| listening.ends(now)).min();
+            let wait = ends.map(|at| at.since(now).to_duration() + Duration::from_millis(1));
             // All arms only wait; everything is read again above.
             tokio::select! {
                 () = token.cancelled() => return,
-                () = checks.turned() => {}
-                heard = self.heard.changed() => if heard.is_err() { return },
+                () = checks.changed() => {}
+                ttl_checks = self.ttl_checks.changed() => if ttl_checks.is_err() { return },
                 news = self.snapshot.changed(), if waits => if news.is_err() { return },
-                () = until(ends, now) => {}
+                () = sleep_or_never(wait) => {}
             }
         }
     }
@@ -89,8 +92,8 @@ impl InstanceTask {
     /// Publishes its health: that of its checks, once no need is unmet.
     fn show(&self, unmet: &[UnmetNeed], checked: impl FnOnce() -> CheckStatus) {
         let lacks = unmet.iter().map(|unmet| unmet.need.service.clone()).collect();
-        let said: Vec<String> = unmet.iter().map(ToString::to_string).collect();
-        let serving = if said.is_empty() { checked() } else { waiting(&said.join(", and ")) };
+        let reasons: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+        let serving = if reasons.is_empty() { checked() } else { waiting(&reasons.join(", and ")) };
         let (key, shown) =
             (self.service.key(), PublishedInstance { service: self.service.clone(), serving, lacks });
         self.published.send_if_modified(|all| {
@@ -100,15 +103,5 @@ impl InstanceTask {
             }
             !same
         });
-    }
-}
-
-/// Waits until a time of the agent's clock; for ever if there is none.
-async fn until(at: Option<Timestamp>, now: Timestamp) {
-    match at {
-        Some(at) => {
-            tokio::time::sleep(at.since(now).to_duration() + std::time::Duration::from_millis(1)).await
-        }
-        None => std::future::pending().await,
     }
 }

@@ -125,8 +125,8 @@ impl Registry {
 /// A running instance.
 struct RunningInstance {
     service: Arc<Service>,
-    level: Tasks,
-    heard: watch::Sender<BTreeMap<CheckName, TtlCheck>>,
+    tasks: Tasks,
+    ttl_checks: watch::Sender<BTreeMap<CheckName, TtlCheck>>,
     configured: bool,
 }
 
@@ -189,16 +189,16 @@ impl RegistryTask {
     }
 
     fn begin(&mut self, definition: ServiceDefinition, service: Service, source: DefinitionSource) {
-        let (service, level) = (Arc::new(service), self.context.tasks.child());
+        let (service, tasks) = (Arc::new(service), self.context.tasks.child());
         if !service.needs.is_empty() {
             self.context.wants_catalogue.send_if_modified(|wants| !std::mem::replace(wants, true));
         }
         let listening = service.listening.iter();
         let listening = listening.map(|(name, lasts)| (name.clone(), TtlCheck::new(*lasts))).collect();
-        let (heard, hears) = watch::channel(listening);
+        let (ttl_checks, hears) = watch::channel(listening);
         let instance = InstanceTask {
             service: service.clone(),
-            heard: hears,
+            ttl_checks: hears,
             snapshot: self.context.snapshot.clone(),
             met: self.context.met.get(&service.key()) == Some(&service.needs),
             registry: self.asks.clone(),
@@ -207,12 +207,12 @@ impl RegistryTask {
             node: self.context.node.clone(),
             seed: self.context.seed,
         };
-        level.spawn("service", instance.run(level.clone()));
+        tasks.spawn("service", instance.run(tasks.clone()));
         let key = service.key();
         let configured = matches!(source, DefinitionSource::Configuration(_));
         let known = KnownDefinition { definition, source };
         self.known.send_modify(|all| drop(all.insert(key.clone(), known)));
-        self.running.insert(key, RunningInstance { service, level, heard, configured });
+        self.running.insert(key, RunningInstance { service, tasks, ttl_checks, configured });
     }
 
     async fn register(
@@ -310,7 +310,7 @@ impl RegistryTask {
             ),
         })?;
         let now = self.context.clock.now();
-        running.heard.send_modify(|all| {
+        running.ttl_checks.send_modify(|all| {
             if let Some(listening) = all.get_mut(name) {
                 listening.last = Some((now, update.state, update.note));
             }
@@ -342,7 +342,7 @@ impl RegistryTask {
 
     fn end(&mut self, key: &InstanceKey) {
         if let Some(running) = self.running.remove(key) {
-            running.level.cancel();
+            running.tasks.cancel();
         }
         self.known.send_modify(|known| drop(known.remove(key)));
         self.context.published.send_modify(|all| drop(all.remove(key)));

@@ -29,7 +29,7 @@ async fn a_machine_joins_once_and_reports() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refusals_say_what_the_server_said() {
+async fn a_refused_join_has_the_servers_reason() {
     let bench = Bench::new().await;
     let token = bench.token().await;
     let refused = async |name: &str, token: &Secret| {
@@ -59,7 +59,7 @@ async fn refusals_say_what_the_server_said() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_cannot_be_right_does_not_start() {
+async fn an_agent_without_an_identity_a_free_directory_or_a_valid_ledger_does_not_start() {
     let bench = Bench::new().await;
     let error = bench.agent_again("").ends().await.unwrap_err();
     assert!(matches!(error, RunError::NotJoined { .. }), "{error}");

@@ -1,4 +1,4 @@
-//! A real Prometheus that follows a service: by what the agent and the server say over HTTP, and as it follows Consul.
+//! A real Prometheus that follows a service: by the HTTP discovery of agent and server, and as it follows Consul.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -13,12 +13,12 @@ use serde_json::Value;
 use crate::bench::Bench;
 use crate::discovery::{curl, free_port, head, listening, until};
 
-/// The Prometheus that is installed, and the one that has Consul's discovery: Debian's last that was built with it.
+/// The installed Prometheus, and Debian's last one that was built with Consul's discovery.
 const INSTALLED: &str = "prometheus";
 const WITH_CONSUL: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/prometheus-2.24.1/usr/bin/prometheus");
 
-/// A real Prometheus that finds the service `web` by what this agent and the server say.
+/// A real Prometheus that finds the service `web` by the agent and the server.
 struct Prometheus {
     process: Child,
     port: u16,
@@ -33,7 +33,7 @@ impl Drop for Prometheus {
 }
 
 impl Prometheus {
-    /// One that asks this agent and the server, over HTTP.
+    /// One that queries this agent and the server by HTTP discovery.
     async fn over_http(bench: &Bench, agent: u16) -> Self {
         let (ca, token) = (bench.path("server").join("pki/ca.pem"), bench.path("prometheus-token"));
         let new = NewToken { name: "prometheus".to_owned(), role: "viewer".to_owned(), expires_in: None };
@@ -51,7 +51,7 @@ impl Prometheus {
         Self::start(bench, (INSTALLED, &config), &["agent", "server"])
     }
 
-    /// One that asks this agent as it asks Consul.
+    /// One that queries this agent as if it were Consul.
     fn over_consul(bench: &Bench, agent: u16) -> Self {
         let config = format!(
             "scrape_configs:\n\
@@ -77,7 +77,7 @@ impl Prometheus {
         Self { process, port, jobs }
     }
 
-    /// The labels that a job's targets were found with.
+    /// The labels of a job's targets.
     fn found(&self, job: &str) -> Vec<Value> {
         let page = curl(self.port, "/api/v1/targets?state=active", &[]);
         let all: Value = serde_json::from_str(&page.body).unwrap_or_default();
@@ -86,20 +86,20 @@ impl Prometheus {
         labels.filter(|labels| labels.get("job").is_some_and(|found| found == job)).collect()
     }
 
-    /// Waits until every job has found exactly one target that fits.
+    /// Waits until every job has exactly one matching target.
     async fn finds(&self, what: &str, fits: impl Fn(&Value) -> bool) {
         let all = || self.jobs.iter().all(|job| matches!(self.found(job).as_slice(), [one] if fits(one)));
         until(what, async || all()).await;
     }
 
-    /// Waits until no job finds anything.
+    /// Waits until no job has a target.
     async fn finds_nothing(&self) {
         until("no job has it", async || self.jobs.iter().all(|job| self.found(job).is_empty())).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
+async fn prometheus_finds_its_targets_and_follows_one_that_leaves_and_returns() {
     let bench = Bench::new().await;
     let http = free_port();
     let agent = bench.agent(&head(http)).await;
@@ -134,7 +134,7 @@ async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prometheus_finds_its_targets_as_it_finds_consuls_and_follows_one_that_fails_and_goes() {
+async fn prometheus_finds_its_targets_by_consul_discovery_and_follows_one_that_fails_and_leaves() {
     let bench = Bench::new().await;
     let http = free_port();
     let agent = bench.agent(&head(http)).await;

@@ -9,12 +9,12 @@ fn all(dir: &Path) -> Vec<String> {
     names
 }
 
-struct Place {
+struct TestDir {
     dir: tempfile::TempDir,
     journal: tempfile::TempDir,
 }
 
-impl Place {
+impl TestDir {
     fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap(), journal: tempfile::tempdir().unwrap() }
     }
@@ -39,7 +39,7 @@ impl Place {
 
 #[test]
 fn a_file_is_replaced_in_one_move_and_keeps_its_mode_and_owner() {
-    let here = Place::new();
+    let here = TestDir::new();
     let path = here.path("a.conf");
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
@@ -56,7 +56,7 @@ fn a_file_is_replaced_in_one_move_and_keeps_its_mode_and_owner() {
 
 #[test]
 fn a_path_that_is_not_a_regular_file_is_refused_and_leaves_nothing_behind() {
-    let here = Place::new();
+    let here = TestDir::new();
     fs::write(here.path("real"), "kept").unwrap();
     symlink(here.path("real"), here.path("link")).unwrap();
     fs::create_dir(here.path("dir")).unwrap();
@@ -76,7 +76,7 @@ fn a_path_that_is_not_a_regular_file_is_refused_and_leaves_nothing_behind() {
 
 #[test]
 fn all_files_replaced_since_the_last_reload_are_restored_to_it() {
-    let here = Place::new();
+    let here = TestDir::new();
     fs::write(here.path("a"), "read").unwrap();
     here.put("a", "second");
     // A restart, and another version on top, before anything was reloaded.
@@ -96,7 +96,7 @@ fn all_files_replaced_since_the_last_reload_are_restored_to_it() {
 
 #[test]
 fn a_move_that_fails_halfway_restores_everything() {
-    let here = Place::new();
+    let here = TestDir::new();
     fs::write(here.path("a"), "old").unwrap();
     let staged: Vec<StagedFile> =
         ["a", "b"].iter().filter_map(|name| stage(&here.path(name), None, "new").unwrap()).collect();

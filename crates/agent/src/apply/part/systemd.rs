@@ -127,14 +127,14 @@ async fn failed(
         return StepOutcome::Failed(Evidence { summary, exit_code, tail: ended.tail, ..Evidence::default() });
     }
     let status = systemctl(unit, &["status", "--no-pager", "--full", "--lines=20"]);
-    let said = exec::run(&status, job.facts, EVIDENCE, Some(job.log)).await;
-    let tail = if said.tail.trim().is_empty() { ended.tail } else { said.tail };
+    let output = exec::run(&status, job.facts, EVIDENCE, Some(job.log)).await;
+    let tail = if output.tail.trim().is_empty() { ended.tail } else { output.tail };
     StepOutcome::Failed(Evidence { summary, exit_code, tail, ..Evidence::default() })
 }
 
 /// Whether `systemctl` failed because systemd does not run here.
-fn absent(said: &str) -> bool {
-    ["not been booted with systemd", "Failed to connect to bus"].iter().any(|words| said.contains(words))
+fn absent(output: &str) -> bool {
+    ["not been booted with systemd", "Failed to connect to bus"].iter().any(|words| output.contains(words))
 }
 
 #[cfg(test)]

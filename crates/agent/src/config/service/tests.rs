@@ -86,8 +86,8 @@ fn an_invalid_definition_is_refused_with_its_field() {
             "check.a: there are two",
         ),
     ] {
-        let said = refused(text);
-        assert!(said.starts_with(reason), "{text}\n{said}");
+        let message = refused(text);
+        assert!(message.starts_with(reason), "{text}\n{message}");
     }
 }
 
@@ -132,8 +132,8 @@ fn a_consul_file_with_an_invalid_definition_is_refused_as_a_whole() {
         (r#"{"service":{"name":"a","check":{"grpc":"x:1"}}}"#, "a check by grpc is not supported"),
         (r#"{"service":{"name":"a","check":{"interval":7}}}"#, "check 1: invalid type"),
     ] {
-        let said = consul::read(text).unwrap_err();
-        assert!(said.contains(reason), "{text}\n{said}");
+        let message = consul::read(text).unwrap_err();
+        assert!(message.contains(reason), "{text}\n{message}");
     }
 }
 

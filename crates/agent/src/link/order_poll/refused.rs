@@ -51,7 +51,7 @@ impl Refused {
     }
 
     /// The index to poll with: zero requests the whole catalogue after a refusal.
-    pub(super) const fn seen(&self, index: u64) -> u64 {
+    pub(super) const fn poll_index(&self, index: u64) -> u64 {
         if self.times > 0 { 0 } else { index }
     }
 }
@@ -64,19 +64,19 @@ mod tests {
     fn a_refused_update_is_requested_whole_with_backoff_and_recorded_once() {
         let mut refused = Refused::default();
         let mut now = Timestamp::from_millis(5_000);
-        assert_eq!((refused.left(now), refused.seen(7)), (None, 7));
+        assert_eq!((refused.left(now), refused.poll_index(7)), (None, 7));
         let mut waits = Vec::new();
         for time in 0..8 {
             assert_eq!(refused.happened(now, 3), time == 0);
             let left = refused.left(now).unwrap();
             now = now.plus(left);
-            assert_eq!((refused.left(now), refused.seen(7)), (None, 0));
+            assert_eq!((refused.left(now), refused.poll_index(7)), (None, 0));
             waits.push(left);
         }
         assert!(waits[0] >= Span::from_millis(750) && waits[7] >= Span::from_secs(22), "{waits:?}");
         assert!(refused.is_over());
         assert!(!refused.is_over());
-        assert_eq!((refused.left(now), refused.seen(7)), (None, 7));
+        assert_eq!((refused.left(now), refused.poll_index(7)), (None, 7));
     }
 
     #[test]
