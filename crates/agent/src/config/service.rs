@@ -48,7 +48,7 @@ pub struct Service {
     /// Checks that the agent probes.
     pub checks: BTreeMap<CheckName, CheckRecipe>,
     /// TTL checks, with the time for which an update is valid.
-    pub listening: BTreeMap<CheckName, Span>,
+    pub ttl_checks: BTreeMap<CheckName, Span>,
 }
 
 /// The address of a service.
@@ -84,9 +84,9 @@ impl Service {
         let tags = definition.tags.iter().map(|tag| parse("tags", tag)).collect::<Result<_, _>>()?;
         let entity = definition.entity.as_deref().map(|entity| parse("entity", entity)).transpose()?;
         let (at, port) = (at(definition)?, definition.port);
-        let (checks, listening) = checks(&definition.checks)?;
+        let (checks, ttl_checks) = checks(&definition.checks)?;
         let (needs, meta) = (needs(&name, &definition.needs)?, definition.meta.clone());
-        Ok(Self { name, id, at, port, tags, meta, entity, needs, checks, listening })
+        Ok(Self { name, id, at, port, tags, meta, entity, needs, checks, ttl_checks })
     }
 }
 

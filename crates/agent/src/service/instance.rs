@@ -49,7 +49,7 @@ impl InstanceTask {
         let mut waits = !self.service.needs.is_empty() && !self.met;
         loop {
             let now = self.clock.now();
-            let listening = self.ttl_checks.borrow_and_update().clone();
+            let ttl_checks = self.ttl_checks.borrow_and_update().clone();
             let unmet = if waits { self.unmet() } else { Vec::new() };
             if waits && unmet.is_empty() {
                 waits = false;
@@ -59,8 +59,8 @@ impl InstanceTask {
                     () = self.keep_met() => {}
                 }
             }
-            self.show(&unmet, || serving(&checks.now(), &listening, now));
-            let ends = listening.values().filter_map(|listening| listening.ends(now)).min();
+            self.show(&unmet, || serving(&checks.now(), &ttl_checks, now));
+            let ends = ttl_checks.values().filter_map(|check| check.ends(now)).min();
             let wait = ends.map(|at| at.since(now).to_duration() + Duration::from_millis(1));
             // All arms only wait; everything is read again above.
             tokio::select! {

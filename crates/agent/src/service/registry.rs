@@ -193,12 +193,12 @@ impl RegistryTask {
         if !service.needs.is_empty() {
             self.context.wants_catalogue.send_if_modified(|wants| !std::mem::replace(wants, true));
         }
-        let listening = service.listening.iter();
-        let listening = listening.map(|(name, lasts)| (name.clone(), TtlCheck::new(*lasts))).collect();
-        let (ttl_checks, hears) = watch::channel(listening);
+        let ttl_checks = service.ttl_checks.iter();
+        let ttl_checks = ttl_checks.map(|(name, lasts)| (name.clone(), TtlCheck::new(*lasts))).collect();
+        let (ttl_checks, ttl_receiver) = watch::channel(ttl_checks);
         let instance = InstanceTask {
             service: service.clone(),
-            ttl_checks: hears,
+            ttl_checks: ttl_receiver,
             snapshot: self.context.snapshot.clone(),
             met: self.context.met.get(&service.key()) == Some(&service.needs),
             registry: self.asks.clone(),
@@ -297,10 +297,10 @@ impl RegistryTask {
         let running = self.running.values().find(|running| running.service.id == *id);
         let running = running
             .ok_or_else(|| (Code::NotFound, format!("update {id}: no service on this node has that id")))?;
-        let mut listening = running.service.listening.keys();
+        let mut ttl_checks = running.service.ttl_checks.keys();
         let name = match check {
-            Some(check) => listening.find(|name| *name == check),
-            None => listening.next().filter(|_| running.service.listening.len() == 1),
+            Some(check) => ttl_checks.find(|name| *name == check),
+            None => ttl_checks.next().filter(|_| running.service.ttl_checks.len() == 1),
         };
         let name = name.ok_or_else(|| match check {
             Some(check) => (Code::NotFound, format!("update {id}: it has no TTL check {check}")),
@@ -311,8 +311,8 @@ impl RegistryTask {
         })?;
         let now = self.context.clock.now();
         running.ttl_checks.send_modify(|all| {
-            if let Some(listening) = all.get_mut(name) {
-                listening.last = Some((now, update.state, update.note));
+            if let Some(check) = all.get_mut(name) {
+                check.last = Some((now, update.state, update.note));
             }
         });
         Ok(())

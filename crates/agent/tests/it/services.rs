@@ -232,11 +232,11 @@ async fn definitions_in_consuls_form_are_registered_and_warn_by_exit_code() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_of_an_entity_is_registered_after_its_static_part() {
     let bench = Bench::new().await;
-    let go = bench.path("go");
+    let flag = bench.path("go");
     let config = format!(
         "[entity.web]\nstatic = [\"sh\", \"-c\", \"test -e {0} || exit 75\"]\ndynamic = [\"sh\", \"-c\", \"exit 75\"]\n\
          [[service]]\nname = \"web\"\nentity = \"web\"\n",
-        go.display()
+        flag.display()
     );
     let agent = bench.agent(&config).await;
     bench.roll("v1").await;
@@ -247,7 +247,7 @@ async fn a_service_of_an_entity_is_registered_after_its_static_part() {
     })
     .await;
     assert_eq!(level(&bench, "web").await, None);
-    std::fs::write(&go, "").unwrap();
+    std::fs::write(&flag, "").unwrap();
     // The dynamic part never ends here: clients that wait for the address get it all the same.
     until("it is addressable", async || level(&bench, "web").await.as_deref() == Some("passing")).await;
     agent.stop().await;

@@ -45,7 +45,7 @@ fn a_whole_definition_reads() {
     assert_eq!((service.id.as_str(), service.port, service.tags.len()), ("web-blue", Some(8080), 2));
     assert_eq!(service.at, ServiceAddress::Interface("eth1".parse().unwrap()));
     let names: Vec<&str> = service.checks.keys().map(CheckName::as_str).collect();
-    assert_eq!((names, service.listening.len()), (vec!["disk", "page", "port"], 1));
+    assert_eq!((names, service.ttl_checks.len()), (vec!["disk", "page", "port"], 1));
     let page = &service.checks[&"page".parse().unwrap()].probe;
     assert!(matches!(page, Probe::Http { status: None, .. }), "any success passes");
     let simple = Service::of(&definition("name = \"db\"\naddress = \"fd00::7\"")).unwrap();
@@ -119,7 +119,7 @@ fn definitions_in_consuls_form_are_read() {
     let names: Vec<&str> = web.checks.keys().map(CheckName::as_str).collect();
     assert_eq!(names, ["check-3", "http-on-port-80"]);
     assert_eq!(web.checks[&"check-3".parse().unwrap()].hysteresis.fall, 3);
-    assert_eq!(web.listening.len(), 1);
+    assert_eq!(web.ttl_checks.len(), 1);
 }
 
 #[test]
