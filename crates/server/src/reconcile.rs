@@ -56,7 +56,7 @@ impl Reconciler {
     /// Runs until asked to stop.
     pub async fn run(mut self, stop: CancellationToken) {
         while let Some(term) = self.next_term(&stop).await {
-            fail::pass(FailPoint::SeatWon);
+            fail::pass(FailPoint::LeadershipAcquired);
             // A new leader has seen everything that was written before it led: it asks the store, as a watch may have missed
             // something.
             if self.lister.make_sure(&stop).await {

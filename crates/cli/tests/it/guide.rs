@@ -114,7 +114,8 @@ fn the_page_on_files_works_as_it_stands() {
     let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
     let home = tempfile::tempdir().unwrap();
     let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout);
-    for part in ["waits for 1 functional of shop: nobody ever offered it", "; # dev-1", "services::shop::"] {
+    for part in ["waiting for 1 functional of shop: nobody ever offered it", "; # dev-1", "services::shop::"]
+    {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
     assert!(said.contains("SERVICE_SHOP_COUNT=1"), "{said}");

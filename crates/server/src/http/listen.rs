@@ -59,12 +59,12 @@ pub(crate) struct Transport {
 
 /// Serves `router` on `listener` until the level stops, then lets requests in flight finish.
 pub(crate) async fn serve(listener: TcpListener, speech: Transport, router: Router, tasks: Tasks) {
-    let doorway = Acceptor { name: "connection", room: MAX_CONNECTIONS };
+    let acceptor = Acceptor { name: "connection", limit: MAX_CONNECTIONS };
     let classes = HandshakeLimiter::default();
     let serve = |(stream, address)| {
         connection(stream, address, (speech.clone(), classes.clone()), router.clone(), tasks.clone())
     };
-    doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
+    acceptor.run(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
 /// A conversation under way.
