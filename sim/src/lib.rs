@@ -6,6 +6,7 @@
 //! is known to. After every commit the laws are looked at, and at the end everything must have come to rest.
 
 pub mod agent;
+mod caller;
 mod cast;
 pub mod chaos;
 pub mod history;
@@ -14,5 +15,6 @@ pub mod locker;
 pub mod machine;
 pub mod network;
 pub mod people;
+mod requests;
 pub mod site;
 pub mod trace;

@@ -5,6 +5,7 @@
 pub mod bed;
 mod clock;
 pub mod network;
+mod options;
 pub mod orders;
 pub mod part;
 pub mod proxy;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::bed::Options;
+use crate::options::Options;
 
 /// Where a member answers clients.
 pub(crate) const ETCD_PORT: u16 = 2379;

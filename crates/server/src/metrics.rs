@@ -1,4 +1,4 @@
-//! What is counted and shown at /metrics.
+//! Metrics in the Prometheus format, as served at `/metrics`.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -12,28 +12,32 @@ use bellwether_core::world::World;
 use bellwether_core::world::fleet::{Fleet, Set};
 use bellwether_store::{Condition, Health};
 
-use crate::http::RefusedRequests;
-
-/// Counters that other parts increment. Cheap to clone.
+/// Counters, shared by the tasks that increment them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
     /// HTTP requests answered.
     pub requests: Counter,
     /// HTTP requests answered with a server error.
     pub errors: Counter,
-    /// Reports absorbed.
+    /// Reports that were processed.
     pub reports: Counter,
-    /// Times that everything was read anew.
+    /// Times that the whole world was read again from the store.
     pub lists: Counter,
     /// Reconcile passes.
     pub passes: Counter,
-    /// Requests that were told to come again, as too many were under way.
+    /// Requests refused because too many of their class were in flight.
     pub refused: Family<RefusedRequests, Counter>,
-    /// Answers of hooks, and failures to answer.
+    /// Completed hook calls.
     pub hook_calls: Family<HookCall, Counter>,
 }
 
-/// Which hook was asked, and what came of it.
+/// Labels of the counter of refused requests.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RefusedRequests {
+    pub(crate) class: &'static str,
+}
+
+/// Labels of the counter of hook calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct HookCall {
     hook: &'static str,
@@ -41,25 +45,25 @@ pub struct HookCall {
 }
 
 impl HookCall {
-    /// A call of that hook which was `answered`, or came to `trouble`.
+    /// The labels for this hook and result, `answered` or `failed`.
     #[must_use]
     pub const fn of(asked: HookPurpose, result: &'static str) -> Self {
         Self { hook: asked.as_str(), result }
     }
 }
 
-/// What is true of this server right now.
+/// Values that are read when the page is requested.
 #[derive(Debug, Clone)]
 pub struct ServerGauges {
-    /// Agents connected to it.
+    /// Agents with a session on this server.
     pub sessions: usize,
-    /// Whether it leads.
+    /// Whether this server leads.
     pub leading: bool,
-    /// How its store is.
+    /// Health of the store.
     pub store: Health,
 }
 
-/// The page that Prometheus reads.
+/// All metrics in the OpenMetrics text format.
 #[must_use]
 pub fn page(metrics: &Metrics, world: &World, now: &ServerGauges) -> String {
     let mut registry = Registry::with_prefix("bellwether");

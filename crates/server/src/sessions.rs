@@ -1,4 +1,4 @@
-//! Agents' sessions with this server: held in memory, counted per node, told to the liveness decider.
+//! Agents' sessions with this server: kept in memory, counted per node, read by the liveness decider.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use tokio::sync::{Notify, watch};
 
-/// All sessions of this server. Cheap to clone.
+/// All sessions with this server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sessions(Arc<Shared>);
 
@@ -19,25 +19,25 @@ struct Shared {
     clock: Clock,
     // A std mutex: held for a map update, never across an await.
     contacts: Mutex<BTreeMap<Namespace, Contacts>>,
-    // Who hangs for which node's order: a new order wakes those, and nobody else.
+    // Waiters for a node's order: a new order wakes the sessions of that node only.
     bells: Mutex<BTreeMap<(Namespace, NodeName), Arc<NodeNotify>>>,
-    // Who waits for a change of a namespace's catalogue.
+    // Waiters for a change of a namespace's catalogue.
     catalogues: Mutex<BTreeMap<Namespace, watch::Sender<u64>>>,
     changes: watch::Sender<u64>,
 }
 
-/// A node's bell. There are as many as agents: a watch channel would be five times as large.
+/// Notifies the sessions of one node. There is one per agent: a watch channel would be five times as large.
 #[derive(Debug, Default)]
 struct NodeNotify {
     rings: AtomicU64,
     rung: Notify,
 }
 
-/// One open session; dropping it ends it.
+/// An open session; dropping it closes it.
 #[derive(Debug)]
 pub struct Session {
     bell: Arc<NodeNotify>,
-    /// How many rings were heard.
+    /// Number of notifications received.
     heard: u64,
     sessions: Sessions,
     namespace: Namespace,
@@ -45,7 +45,7 @@ pub struct Session {
 }
 
 impl Sessions {
-    /// No sessions yet.
+    /// No sessions.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let changes = watch::Sender::new(0);
@@ -70,7 +70,7 @@ impl Sessions {
         Session { bell, heard, sessions: self.clone(), namespace: namespace.clone(), node: node.clone() }
     }
 
-    /// Wakes whoever hangs for this node's order.
+    /// Wakes the sessions of this node.
     pub fn ring(&self, namespace: &Namespace, node: &NodeName) {
         let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bell) = bells.get(&(namespace.clone(), node.clone())) {
@@ -78,14 +78,14 @@ impl Sessions {
         }
     }
 
-    /// Rings when a namespace's catalogue changed.
+    /// Changes whenever the namespace's catalogue does.
     #[must_use]
     pub fn catalogue(&self, namespace: &Namespace) -> watch::Receiver<u64> {
         let mut bells = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
         bells.entry(namespace.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
     }
 
-    /// Wakes whoever waits for a change of this namespace's catalogue.
+    /// Wakes all waiters for this namespace's catalogue.
     pub fn ring_catalogue(&self, namespace: &Namespace) {
         let bells = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bell) = bells.get(namespace) {
@@ -93,7 +93,7 @@ impl Sessions {
         }
     }
 
-    /// Wakes everybody: after a gap nobody knows which orders are new.
+    /// Wakes all waiters: after a gap in the watch, any order may be new.
     pub fn ring_all(&self) {
         let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
         let catalogues = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,20 +103,20 @@ impl Sessions {
         }
     }
 
-    /// Sees every opening and closing that may matter.
+    /// Changes whenever a session opens or closes that may change a presence.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
     }
 
-    /// Lets `look` see, and settle, the contacts of a namespace.
+    /// Runs `look` on the contacts of a namespace, which it may change.
     pub fn with<T>(&self, namespace: &Namespace, look: impl FnOnce(&mut Contacts) -> T) -> T {
         let mut all = self.0.contacts.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.0.clock.now();
         look(all.entry(namespace.clone()).or_insert_with(|| Contacts::new(now)))
     }
 
-    /// This server takes its place: each node that it is said to hold must be heard from from now on, or found silent.
+    /// Begins a membership: each node whose presence names this server must call again, or it becomes silent.
     pub fn begin(&self, world: &World, me: &ServerName) {
         let now = self.0.clock.now();
         for (namespace, fleet) in &world.fleets {
@@ -124,7 +124,7 @@ impl Sessions {
         }
     }
 
-    /// How many nodes hold a session with this server.
+    /// Number of nodes with a session on this server.
     #[must_use]
     pub fn count(&self) -> usize {
         let all = self.0.contacts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,11 +140,11 @@ impl NodeNotify {
 }
 
 impl Session {
-    /// Waits until the node's order may be a new one: until the bell rang since the session was opened, or since this was last
-    /// answered. Dropped before it answers, it has heard nothing.
+    /// Waits until the node's order may be new: until a notification since the session was opened, or since this last
+    /// returned. Cancel safe: a notification that was not returned stays pending.
     pub async fn rung(&mut self) {
         loop {
-            // Made before the rings are counted: it hears those that come in between.
+            // Created before the notifications are counted, so that none in between is missed.
             let rung = self.bell.rung.notified();
             let rings = self.bell.rings.load(Ordering::Acquire);
             if rings != self.heard {
@@ -162,7 +162,7 @@ impl Drop for Session {
         if self.sessions.with(&self.namespace, |contacts| contacts.closed(&self.node, now)) {
             let mut bells = self.sessions.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
             let key = (self.namespace.clone(), self.node.clone());
-            // The map's and this session's own are still there; another session's would be a third.
+            // Two references are the map's and this session's; a third is another session's.
             if bells.get(&key).is_some_and(|bell| Arc::strong_count(bell) <= 2) {
                 bells.remove(&key);
             }

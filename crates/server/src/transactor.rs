@@ -1,4 +1,4 @@
-//! Where operations are done: the current world, the committer, the clock. Owns "look, decide, commit, look again".
+//! Optimistic transactions: read the world, decide, commit, retry on conflict.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use tokio::sync::watch;
 use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal};
 use crate::world_view::PublishedWorld;
 
-/// How often an operation looks again after somebody else was faster, before it says so.
+/// Attempts of an operation until it reports the conflict.
 const TRIES: u32 = 16;
 
-/// How long an operation waits for the world to show what was committed. It shows it within milliseconds unless the
-/// store has trouble; the commit itself stands either way.
+/// Longest wait until the world contains a commit. It takes milliseconds unless the store is slow; the commit stands either
+/// way.
 const SHOW_WITHIN: Duration = Duration::from_secs(5);
 
-/// Most slices of one verdict on their way at once: enough to keep the store busy, and people who want something written
-/// meanwhile wait no longer than for these.
+/// Most slices of one verdict in flight: enough to keep the store busy, few enough that a person's change in between waits
+/// only for these.
 const IN_LINE: usize = 36;
 
-/// Where operations are done. Cheap to clone.
+/// Runs transactions on records. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Transactor {
     published: PublishedWorld,
@@ -36,25 +36,25 @@ pub struct Transactor {
     clock: Clock,
 }
 
-/// On whose behalf something is committed, and on what grounds.
+/// Who commits, and what must still hold.
 #[derive(Debug, Clone)]
 pub struct CommitContext {
-    /// Who; events name them.
+    /// The actor of the events.
     pub actor: Actor,
-    /// The leadership it was decided under, for deciders.
+    /// The term that a decider decided in.
     pub term: Option<Term>,
-    /// A record that must not have changed since it was looked at, besides those that are written.
+    /// A record that was read and must be unchanged, besides those that are written.
     pub seen: Option<Key>,
 }
 
 impl CommitContext {
-    /// A person, a program or a node.
+    /// The context of a person, a program or a node.
     #[must_use]
     pub const fn person(actor: Actor) -> Self {
         Self { actor, term: None, seen: None }
     }
 
-    /// A decider, not under any leadership.
+    /// The context of a decider, without a term.
     #[must_use]
     pub fn decider() -> Self {
         let actor = Actor::parse("bellwether").expect("plain letters are an actor");
@@ -87,19 +87,19 @@ impl CommitContext {
 }
 
 impl Transactor {
-    /// A desk on what is published, with this committer.
+    /// A transactor on the published worlds and a committer.
     #[must_use]
     pub fn new(published: PublishedWorld, committer: Committer, clock: Clock) -> Self {
         Self { published, committer, clock }
     }
 
-    /// The world as it is known now.
+    /// The newest world.
     #[must_use]
     pub fn world(&self) -> Arc<World> {
         self.published.world()
     }
 
-    /// The present.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
@@ -111,7 +111,7 @@ impl Transactor {
         self.published.follow()
     }
 
-    /// Waits until the world includes `revision`, within reason.
+    /// Waits until the world contains `revision`, for a limited time.
     pub async fn shown(&self, revision: Revision) {
         match tokio::time::timeout(SHOW_WITHIN, self.shows(revision)).await {
             Ok(true) => {}
@@ -120,15 +120,15 @@ impl Transactor {
         }
     }
 
-    /// Waits until the world includes `revision`, however long that takes. False when it never will.
+    /// Waits until the world contains `revision`, without a limit. False when the server stops first.
     pub async fn shows(&self, revision: Revision) -> bool {
         self.published.shows(revision).await
     }
 
-    /// Commits atoms decided on `world`, in one piece, and waits until the world shows them.
+    /// Commits changesets decided on `world` in one transaction, and waits until the world contains them.
     ///
     /// # Errors
-    /// [`CommitError`]; nothing was changed then.
+    /// [`CommitError`].
     pub async fn commit(
         &self,
         world: &World,
@@ -141,11 +141,11 @@ impl Transactor {
         Ok(revision)
     }
 
-    /// Commits slices of atoms decided on `world`, each in one piece and one after the other, and waits until the world shows
-    /// them. The first that does not go through ends it: those behind it are not committed either.
+    /// Commits slices of changesets decided on `world`, each in one transaction, in order, and waits until the world contains
+    /// them. After the first failed slice no later one is committed.
     ///
     /// # Errors
-    /// [`CommitError`] of the first that did not; those before it stand.
+    /// [`CommitError`] of the first failed slice; those before it are committed.
     pub async fn commit_in_line(
         &self,
         world: &World,
@@ -177,11 +177,11 @@ impl Transactor {
         Ok(())
     }
 
-    /// Looks at the fleet, lets `decide` say what to change, commits it; looks again if somebody else was faster.
-    /// A decision to change nothing is done at once.
+    /// Runs a transaction: `decide` reads the fleet and returns a changeset, which is committed; after a conflict it decides
+    /// again on the newer world. Without a changeset nothing is committed.
     ///
     /// # Errors
-    /// What `decide` refused, or why the commit did not go through.
+    /// The refusal of `decide`, or the [`CommitError`].
     pub async fn change<T, E: From<CommitError>>(
         &self,
         namespace: &Namespace,
@@ -208,7 +208,7 @@ impl Transactor {
     }
 }
 
-/// What it came to with this one: the newest revision, or the first error.
+/// Combines a pending commit with the result so far: the newest revision, or the first error.
 async fn settled(
     pending: Option<PendingCommit>,
     sum: Result<Revision, CommitError>,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::entry::Revision;
+use crate::limits::{MAX_TTL, MIN_TTL};
 
 /// Why the store gave no answer. The message fits after "could not …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -85,7 +86,7 @@ pub enum Refusal {
     #[error("list pages of no entries")]
     EmptyPage,
     /// A lease lasts at least [`crate::MIN_TTL`] and at most [`crate::MAX_TTL`].
-    #[error("grant a lease of {ttl:?}: it is outside of {:?} to {:?}", crate::MIN_TTL, crate::MAX_TTL)]
+    #[error("grant a lease of {ttl:?}: it is outside of {MIN_TTL:?} to {MAX_TTL:?}")]
     Ttl {
         /// The time asked for.
         ttl: Duration,

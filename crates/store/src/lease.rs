@@ -11,12 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::entry::LeaseId;
 use crate::error::{Refusal, StoreError};
-
-/// The shortest lease: 1 ms, the grain deadlines are stored in. etcd rounds up to whole seconds.
-pub const MIN_TTL: Duration = Duration::from_millis(1);
-
-/// The longest lease: one year. What should outlive it wants no lease.
-pub const MAX_TTL: Duration = Duration::from_hours(365 * 24);
+use crate::limits::{MAX_TTL, MIN_TTL};
 
 /// How long to wait before ending a lease again when the store would not take it (a full disk).
 const RETRY: Duration = Duration::from_secs(1);

@@ -17,8 +17,9 @@ use http::Request;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::{AgentNode, AgentReport, bare, bearer, json};
+use super::node::{AgentNode, AgentReport, bearer};
 use crate::network::CallLoss;
+use crate::requests::{bare, json};
 
 /// How long a sync asks to hang.
 const WAIT: Duration = Duration::from_secs(55);

@@ -23,7 +23,7 @@ use bellwether_core::decide::liveness::PresenceLimits;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::http::ConcurrencyLimits;
-use bellwether_server::reconcile::DeciderSettings;
+use bellwether_server::config::deciders::DeciderSettings;
 use bellwether_server::run::{Server, init};
 use tokio::task::JoinHandle;
 
@@ -60,7 +60,7 @@ impl Bench {
             dns: None,
             name: "server".parse().unwrap(),
             address: None,
-            rules: bellwether_server::hook_rules::HookRules::of(false),
+            rules: bellwether_server::store_rules::StoreRules::of(false),
             etcd: None,
             classes: lanes,
         };

@@ -6,27 +6,27 @@ use std::time::Duration;
 use bellwether_store::{EtcdIdentity, EtcdSettings};
 use serde::Deserialize;
 
-use super::{ConfigError, span};
+use super::value::{ConfigError, span};
 
-/// Where everything of an installation stands when nothing else is said.
+/// Prefix of all keys, unless the configuration names one.
 const PREFIX: &str = "/bellwether";
 
-/// The etcd that several servers share, checked.
+/// The etcd that several servers share, validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Etcd {
-    /// Its members, `https://HOST:PORT`, at least one.
+    /// URLs of the members, `https://HOST:PORT`, at least one.
     pub endpoints: Vec<String>,
-    /// What all keys begin with.
+    /// Prefix of all keys.
     pub prefix: String,
-    /// What its certificates are verified with, if not by what the host trusts.
+    /// File with the authority of etcd's certificates; the system's own if absent.
     pub ca_file: Option<PathBuf>,
-    /// The certificate and key to show it.
+    /// Files of the client certificate and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// How long one call may take before another member is asked.
+    /// Deadline of one call, after which another member is tried.
     pub call_timeout: Option<Duration>,
 }
 
-/// The table as written.
+/// The table `[etcd]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {
@@ -39,7 +39,7 @@ pub(super) struct Table {
 }
 
 impl Etcd {
-    /// The same as the store wants it.
+    /// The settings of the store.
     #[must_use]
     pub fn settings(&self) -> EtcdSettings {
         let usual = EtcdSettings::new(self.endpoints.clone());

@@ -1,5 +1,5 @@
-//! One call of one hook: the question out, the answer in, within the hook's timeout. Every way to fail becomes one line
-//! for a person.
+//! One call of a hook: sends the question, reads the answer, within the hook's timeout. Every failure becomes one line of
+//! text.
 
 use bellwether_core::records::policy::hook::MonitorSource;
 use bellwether_core::rollout::hook_answer::HookAnswer;
@@ -7,11 +7,13 @@ use bellwether_core::rollout::hook_question::HookQuestion;
 use bellwether_core::words::name::TargetName;
 use http::Method;
 
+use super::call_spec::HookCallSpec;
 use super::exchange::{self, HookRequest};
-use super::{HookCallSpec, HookSettings, prometheus, shape};
+use super::settings::HookSettings;
+use super::{prometheus, shape};
 use crate::transactor::Transactor;
 
-/// Asks, and says what came of it.
+/// Calls the hook and returns its answer, or why there is none.
 pub(super) async fn answer(
     transactor: &Transactor,
     asking: &HookCallSpec,
@@ -53,7 +55,7 @@ async fn ask(asking: &HookCallSpec, settings: &HookSettings) -> Result<HookAnswe
     }
 }
 
-/// The token to send, read anew for every call so that it can be replaced.
+/// The token to send. It is read for every call, so that it can be replaced.
 async fn bearer(asking: &HookCallSpec, settings: &HookSettings) -> Result<Option<String>, String> {
     let Some(name) = &asking.hook.token else { return Ok(None) };
     let unknown = || format!("the server's configuration has no token named {name} (hook_tokens)");
@@ -63,7 +65,7 @@ async fn bearer(asking: &HookCallSpec, settings: &HookSettings) -> Result<Option
     Ok(Some(text.trim().to_owned()))
 }
 
-/// Targets that a hook says are gone, and that are still there: nodes are not taken away by an answer.
+/// The targets that a hook removed and that still exist: an answer does not remove nodes.
 fn left(
     transactor: &Transactor,
     asking: &HookCallSpec,
@@ -72,7 +74,7 @@ fn left(
 ) -> HookAnswer {
     let world = transactor.world();
     let fleet = world.fleets.get(&asking.place.namespace);
-    // External targets leave with the answer.
+    // External targets are removed by the answer.
     if fleet.is_some_and(|fleet| fleet.staleness(&asking.place.entity).is_some()) {
         return HookAnswer::Removed(gone);
     }
@@ -85,7 +87,7 @@ fn left(
     }
 }
 
-/// Whether it is a target of the entity now: the hook may have taken it away itself.
+/// Whether it is still a target of the entity: the hook may have removed it itself.
 fn is_target(transactor: &Transactor, asking: &HookCallSpec, name: &TargetName) -> bool {
     let world = transactor.world();
     let fleet = world.fleets.get(&asking.place.namespace);

@@ -1,4 +1,4 @@
-//! One HTTP exchange with a hook: a connection of its own, no redirects, a bounded answer.
+//! One HTTP exchange with a hook: a new connection, no redirects, a bounded response.
 
 use std::error::Error;
 use std::path::Path;
@@ -16,26 +16,26 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-/// Largest answer that is read: a thousand names with reasons fit many times over.
+/// Largest response, in bytes: a thousand names with reasons fit many times.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// Where Debian and its kin keep the authorities that the system trusts.
+/// The system's trusted authorities, on Debian and its derivatives.
 const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Most of an answer's first line that is repeated to a person, in characters.
+/// Most characters of a response's first line in a message.
 const MAX_LINE: usize = 120;
 
-/// What is sent.
+/// A request to a hook.
 #[derive(Debug)]
 pub(super) struct HookRequest {
     pub(super) method: Method,
     pub(super) url: String,
-    /// JSON, or nothing.
+    /// JSON, or empty.
     pub(super) body: String,
     pub(super) bearer: Option<String>,
 }
 
-/// What came back.
+/// A hook's response.
 #[derive(Debug)]
 pub(super) struct HookReply {
     pub(super) status: u16,
@@ -43,7 +43,7 @@ pub(super) struct HookReply {
 }
 
 impl HookReply {
-    /// The status and the first line, for a person.
+    /// The status and the first line, as a message.
     pub(super) fn refusal(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
         let line: String = text.lines().next().unwrap_or_default().trim().chars().take(MAX_LINE).collect();
@@ -55,7 +55,7 @@ impl HookReply {
     }
 }
 
-/// Sends it and reads the answer; tries once more if there is no connection.
+/// Sends the request and reads the response; connects a second time if the first attempt fails.
 pub(super) async fn send(request: &HookRequest, ca_file: Option<&Path>) -> Result<HookReply, String> {
     let uri: Uri = request.url.parse().map_err(|error| format!("{} is no address: {error}", request.url))?;
     let client = client(&uri, ca_file).await?;
@@ -113,7 +113,7 @@ fn prepared(request: &HookRequest, uri: &Uri) -> Result<http::Request<Full<Bytes
     builder.body(body).map_err(|error| ExchangeError::Request(format!("{uri} is no address: {error}")))
 }
 
-/// A client for one exchange. Hooks are asked seldom, and trust may change between two calls.
+/// A client for one exchange: calls are rare, and the trusted authorities may change between them.
 async fn client(
     uri: &Uri,
     ca_file: Option<&Path>,
@@ -145,7 +145,7 @@ async fn roots(file: &Path) -> Result<RootCertStore, String> {
     if roots.is_empty() { Err(trouble("no certificate in it".to_owned())) } else { Ok(roots) }
 }
 
-/// What happened at the bottom: the causes above it say less.
+/// The innermost cause: the outer ones add nothing.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {

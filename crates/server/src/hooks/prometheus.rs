@@ -1,4 +1,4 @@
-//! A Prometheus server as the judge of a rollout: its query fails the rollout while it returns a sample that is not zero.
+//! Prometheus as a monitor of rollouts: the query fails the rollout while it returns a sample other than zero.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::exchange::HookReply;
 
-/// The address of an instant query.
+/// The URL of an instant query.
 pub(super) fn url(base: &str, query: &str) -> String {
     let mut url = format!("{}/api/v1/query?query=", base.trim_end_matches('/'));
     for byte in query.bytes() {
@@ -35,7 +35,7 @@ struct QueryData {
     result: Value,
 }
 
-/// One sample: its labels, when there are any, and its time and value.
+/// One sample: its labels, if any, and its time and value.
 #[derive(Debug, Deserialize)]
 struct Sample {
     #[serde(default)]
@@ -43,7 +43,7 @@ struct Sample {
     value: (f64, String),
 }
 
-/// What its answer says of the rollout.
+/// The judgement in Prometheus' response.
 pub(super) fn answer(reply: &HookReply) -> Result<HookAnswer, String> {
     let page: QueryResponse = match serde_json::from_slice(&reply.body) {
         Ok(page) => page,

@@ -1,4 +1,4 @@
-//! Questions as the JSON that is sent, and answers from the JSON that comes back.
+//! JSON of questions and answers.
 
 use bellwether_api::v1::hook::{
     Approve, HookApproved, HookJudged, HookMonitored, HookRemoved, HookSelected, Judge, Remove, Select,
@@ -10,9 +10,9 @@ use bellwether_core::words::name::TargetName;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::HookCallSpec;
+use super::call_spec::HookCallSpec;
 
-/// The question with what every question says.
+/// Writes a question with the fields that all questions have.
 macro_rules! asked {
     ($asking:expr, $shape:ident { $($field:ident: $value:expr),* $(,)? }) => {
         written(&$shape {
@@ -27,7 +27,7 @@ macro_rules! asked {
     };
 }
 
-/// The body of the call.
+/// The body of a call.
 pub(super) fn question(asking: &HookCallSpec) -> Result<String, String> {
     match &asking.question {
         HookQuestion::Selection { turned, room, candidates } => {
@@ -48,7 +48,7 @@ pub(super) fn question(asking: &HookCallSpec) -> Result<String, String> {
     }
 }
 
-/// The answer in a body.
+/// Parses the answer to a question.
 pub(super) fn answer(question: &HookQuestion, body: &[u8]) -> Result<HookAnswer, String> {
     Ok(match question {
         HookQuestion::Selection { .. } => HookAnswer::Selected(names(read::<HookSelected>(body)?.targets)?),
@@ -71,7 +71,7 @@ pub(super) fn answer(question: &HookQuestion, body: &[u8]) -> Result<HookAnswer,
     })
 }
 
-/// Reads a body; what is missing is named.
+/// Parses a body; a missing field is named.
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     let value: serde_json::Value =
         serde_json::from_slice(body).map_err(|error| format!("answer is no JSON: {error}"))?;

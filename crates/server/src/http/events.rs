@@ -15,18 +15,18 @@ use bellwether_core::words::time::{Span, Timestamp};
 use futures_util::Stream;
 use http::HeaderMap;
 
-use super::AppState;
 use super::input::{JsonAnswer, NamespacePath, QueryParams};
 use super::problem::Failure;
+use super::state::AppState;
 use crate::records::{encoding, key_text};
 
-/// Events read at once for a stream.
+/// Events per read for a stream.
 const STREAM_PAGE: usize = 256;
 
-/// How long one stream lives before the client has to show its token again.
+/// Longest life of a stream, after which the client authenticates again.
 const STREAM_LIFE: Span = Span::from_secs(300);
 
-/// How often an idle stream says that it is alive.
+/// Interval of keep-alive messages on an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Events after `after`, oldest first; the newest `limit` when `after` is absent. With `wait`, waits for the first.
@@ -50,7 +50,7 @@ pub(crate) async fn list(
     Ok(JsonAnswer(Page { next: next.filter(|_| items.len() == limit), items, revision }))
 }
 
-/// Every event after `after` (or the `Last-Event-ID`), then each new one as it happens.
+/// All events after `after` (or the `Last-Event-ID`), then each new one.
 pub(crate) async fn stream(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -63,7 +63,7 @@ pub(crate) async fn stream(
         Some(number) => Sequence::new(number),
         None => query.after()?.unwrap_or_else(|| last(&app, &namespace)),
     };
-    // A stream ends after a while, and the client resumes: a token that was deleted meanwhile is then nobody's.
+    // The stream ends after a while and the client resumes it, so that a deleted token stops working.
     let end = app.clock.now().plus(STREAM_LIFE);
     let pages = futures_util::stream::unfold((app, namespace, after), move |place| next_page(place, end));
     let events = futures_util::StreamExt::flat_map(pages, |page| {
@@ -77,7 +77,7 @@ pub(crate) async fn stream(
 
 type Place = (AppState, Namespace, Sequence);
 
-/// The next events after a place; ends when the server stops or the store cannot be read, and the client resumes.
+/// The next events after a sequence number. Ends when the server stops or the store fails; the client then resumes.
 async fn next_page((app, namespace, after): Place, end: Timestamp) -> Option<(Vec<Event>, Place)> {
     loop {
         let left = end.since(app.clock.now());
@@ -109,7 +109,7 @@ async fn wait_for_more(app: &AppState, namespace: &Namespace, after: Sequence, w
     }
 }
 
-/// Events after a place, from memory where they are there, else from the store.
+/// Events after a sequence number: from the world if they are there, else from the store.
 async fn read(
     app: &AppState,
     namespace: &Namespace,

@@ -1,4 +1,4 @@
-//! What requests carry: bodies, path parameters, queries; each refused with its place.
+//! Bodies, path parameters and queries of requests; an invalid one is refused with its field or parameter.
 
 use std::time::Duration;
 
@@ -16,8 +16,9 @@ use http::request::Parts;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::limits::MAX_WAIT;
 use super::problem::{Failure, unread};
-use super::{AppState, MAX_WAIT};
+use super::state::AppState;
 
 /// A JSON body.
 pub(crate) struct JsonBody<T>(pub(crate) T);
@@ -38,7 +39,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// A JSON answer.
+/// A JSON response.
 pub(crate) struct JsonAnswer<T>(pub(crate) T);
 
 impl<T: Serialize> IntoResponse for JsonAnswer<T> {
@@ -47,7 +48,7 @@ impl<T: Serialize> IntoResponse for JsonAnswer<T> {
     }
 }
 
-/// The namespace in the path: one that exists.
+/// The namespace in the path, which exists.
 pub(crate) struct NamespacePath(pub(crate) Namespace);
 
 impl FromRequestParts<AppState> for NamespacePath {
@@ -108,7 +109,7 @@ where
     Ok(read(key, &text.unwrap_or_default())?)
 }
 
-/// A query string as pairs, each read at most once by name; unknown ones are refused.
+/// A query string as pairs. Unknown parameters are refused.
 pub(crate) struct QueryParams(Vec<(String, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
@@ -117,14 +118,14 @@ impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let pairs = pairs.map_err(|error| Failure::from(ShapeError::at("the query", error)))?;
         let mut pairs = pairs.0;
-        // Heeded for every route before its handler.
+        // The guard evaluates it for every route.
         pairs.retain(|(name, _)| name != CONSISTENCY);
         Ok(Self(pairs))
     }
 }
 
 impl QueryParams {
-    /// Refuses every parameter that is not among these.
+    /// Refuses parameters that are not in this list.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Failure> {
         let unknown = self.0.iter().find(|(name, _)| !known.contains(&name.as_str()));
         unknown.map_or(Ok(()), |(name, _)| {
@@ -133,7 +134,7 @@ impl QueryParams {
         })
     }
 
-    /// A parameter.
+    /// The value of a parameter, if it is there.
     pub(crate) fn get<T>(&self, name: &str) -> Result<Option<T>, Failure>
     where
         T: std::str::FromStr,
@@ -143,7 +144,7 @@ impl QueryParams {
         Ok(bellwether_api::shape::read_some(name, found)?)
     }
 
-    /// Every value of a parameter that may stand there several times.
+    /// All values of a parameter that may be repeated.
     pub(crate) fn all<T>(&self, name: &str) -> Result<Vec<T>, Failure>
     where
         T: std::str::FromStr,
@@ -153,23 +154,23 @@ impl QueryParams {
         found.map(|(_, value)| Ok(read(name, value)?)).collect()
     }
 
-    /// How long to wait: `wait`, like `30s`, at most a minute; not at all if absent.
+    /// The parameter `wait`, a duration such as `30s`: at most a minute, zero if absent.
     pub(crate) fn wait(&self) -> Result<Duration, Failure> {
         let wait: Option<bellwether_core::words::time::Span> = self.get("wait")?;
         Ok(wait.map_or(Duration::ZERO, |span| span.to_duration().min(MAX_WAIT)))
     }
 
-    /// The revision already known: `index`.
+    /// The parameter `index`: the revision that the client has.
     pub(crate) fn index(&self) -> Result<Revision, Failure> {
         Ok(Revision::new(self.get("index")?.unwrap_or_default()))
     }
 
-    /// The event already known: `after`.
+    /// The parameter `after`: the last event that the client has.
     pub(crate) fn after(&self) -> Result<Option<Sequence>, Failure> {
         Ok(self.get::<u64>("after")?.map(Sequence::new))
     }
 
-    /// How many at most: `limit`, 1 to 1,000.
+    /// The parameter `limit`: most items in the response, 1 to 1,000.
     pub(crate) fn limit(&self) -> Result<usize, Failure> {
         let limit: usize = self.get("limit")?.unwrap_or(1_000);
         if (1..=1_000).contains(&limit) {

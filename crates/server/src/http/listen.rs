@@ -1,6 +1,6 @@
-//! Sockets: accepts connections, speaks TLS, says who the peer's certificate names, and stops in order.
+//! Listeners: accept connections, do TLS, pass on the identity in the peer's certificate, and stop in order.
 //!
-//! Limits apply here, before anybody is authenticated: handshakes and headers have a deadline, connections a cap.
+//! Limits apply here before anyone is authenticated: deadlines for handshakes and headers, and a number of connections.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -25,39 +25,39 @@ use super::handshakes::{ArrivalKind, HandshakeLimiter};
 use super::idle::{ActivityStream, LastActivity};
 use crate::pki::{self, CertificateIdentity};
 
-/// Most connections at once: ten thousand agents, and people.
+/// Most connections: ten thousand agents, and people.
 const MAX_CONNECTIONS: usize = 16_384;
 
-/// Headers that take longer are somebody holding a socket open.
+/// Longest time for the headers of a request: a slower client occupies a connection for nothing.
 const HEADER_DEADLINE: Duration = Duration::from_secs(15);
 
-/// How often an idle HTTP/2 connection is pinged whose peer is no machine, and how long the answer may take: a cut cable is
-/// noticed within the sum, without any request. Machines ping by themselves.
+/// Interval of pings on an idle HTTP/2 connection, and how long the reply may take: a cut connection is found within the
+/// sum. Agents ping by themselves.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PING_DEADLINE: Duration = Duration::from_secs(5);
 
-/// What the transport knows of whoever is asking.
+/// The peer, as the transport knows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
-    /// Whom its verified client certificate names.
+    /// The node in its verified client certificate.
     pub(crate) bearer: Option<CertificateIdentity>,
 }
 
-/// The router as it is served to a peer whose identity the transport has made sure of.
+/// The router for a peer whose identity was verified by other means.
 pub fn to_peer(router: Router, bearer: Option<CertificateIdentity>) -> Router {
     router.layer(axum::Extension(Peer { bearer }))
 }
 
-/// How those who arrive are spoken with.
+/// The transport of a listener.
 #[derive(Clone)]
 pub(crate) struct Transport {
-    /// How hands are shaken; over loopback it may go without.
+    /// TLS; none for a loopback listener without it.
     pub(crate) tls: Option<TlsAcceptor>,
-    /// By what silence is measured.
+    /// The clock by which silence is measured.
     pub(crate) clock: Clock,
 }
 
-/// Serves `router` on `listener` until the level stops, then lets requests in flight finish.
+/// Serves `router` on `listener` until `tasks` stops, then lets requests in flight finish.
 pub(crate) async fn serve(listener: TcpListener, speech: Transport, router: Router, tasks: Tasks) {
     let doorway = Acceptor { name: "connection", room: MAX_CONNECTIONS };
     let classes = HandshakeLimiter::default();
@@ -67,7 +67,7 @@ pub(crate) async fn serve(listener: TcpListener, speech: Transport, router: Rout
     doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
-/// A conversation under way.
+/// An HTTP connection, until it ends.
 type ConnectionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 async fn connection(
@@ -83,12 +83,12 @@ async fn connection(
     let Some(tls) = speech.tls else {
         return speak((stream, None), Peer { bearer: None }, router, tasks).await;
     };
-    // In a box of its own, so that a connection does not hold the room of its handshake for as long as it lives.
+    // Boxed, so that a connection does not keep the space of its handshake.
     let greeting = Box::pin(async {
         let shaken = classes.shake_hands(&tls, stream).await;
         shaken.map(|shaken| speak_secretly(shaken, address, speech.clock, (router, tasks.clone())))
     });
-    // Both arms only wait; a handshake that is cut short is begun anew elsewhere.
+    // Both arms only wait; a client whose handshake is cut short connects elsewhere.
     let speaking = tokio::select! {
         speaking = greeting => speaking,
         () = tasks.cancelled() => return,
@@ -99,7 +99,7 @@ async fn connection(
     }
 }
 
-/// Speaks with whom hands were shaken, until it ends.
+/// Serves HTTP on a TLS connection.
 fn speak_secretly(
     (stream, caller): (TlsStream<TcpStream>, ArrivalKind),
     address: SocketAddr,
@@ -124,8 +124,8 @@ fn speak_secretly(
     }
 }
 
-/// Speaks with a peer until it ends: one that is `heard` pings by itself. What it is made of is moved into place before
-/// anything is waited for: a future keeps the room of all that it was ever given, for as long as it lives.
+/// Serves HTTP on a connection; one with `heard` is an agent's and is closed when silent. Everything is moved into place
+/// before the first await, since a future reserves space for everything it ever holds.
 fn speak(
     (stream, heard): (impl AsyncRead + AsyncWrite + Unpin + Send + 'static, Option<LastActivity>),
     peer: Peer,
@@ -144,7 +144,7 @@ fn speak(
     let mut connection = Box::pin(connection.into_owned());
     Box::pin(async move {
         let lives = async {
-            // Polling the connection by reference keeps its state when the stop arm wins.
+            // The connection is polled by reference, so that it keeps its state when the stop arm wins.
             tokio::select! {
                 ended = connection.as_mut() => ended,
                 () = tasks.cancelled() => {
@@ -153,7 +153,7 @@ fn speak(
                 }
             }
         };
-        // Both arms only wait: nobody hears any more what a connection that fell silent would have said.
+        // Both arms only wait: a silent peer receives nothing more.
         let ended = tokio::select! {
             ended = lives => ended,
             () = silence(heard) => return tracing::debug!("connection fell silent"),
@@ -164,7 +164,7 @@ fn speak(
     })
 }
 
-/// Waits until a peer that pings by itself falls silent; for ever with others.
+/// Waits until an agent is silent for too long; never returns for other peers.
 async fn silence(heard: Option<LastActivity>) {
     match heard {
         Some(heard) => heard.falls_silent().await,

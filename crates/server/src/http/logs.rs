@@ -1,4 +1,4 @@
-//! Kept logs over HTTP.
+//! Logs of failed runs over HTTP.
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
@@ -7,11 +7,12 @@ use bellwether_api::v1::page::Page;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_store::Range;
 
-use super::AppState;
 use super::input::{CategoryName, Entity, JsonAnswer, JsonBody, NamespacePath, Node};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
+use crate::ops::log::LogSource;
 use crate::records::{encoding, key_text};
 
 pub(crate) async fn put(
@@ -24,7 +25,8 @@ pub(crate) async fn put(
     ),
     JsonBody(new): JsonBody<NewLog>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::log::keep(&app.transactor, &namespace, &node, (&category, &entity), new).await?;
+    let source = LogSource { node: &node, category: &category, entity: &entity };
+    ops::log::keep(&app.transactor, &namespace, source, new).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -43,7 +45,7 @@ pub(crate) async fn list(
     Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }
 
-/// What it says is read from the store: the world only knows that it is there.
+/// One log. Its text is read from the store: the world contains only that it exists.
 pub(crate) async fn get(
     State(app): State<AppState>,
     (NamespacePath(namespace), Node(node), CategoryName(category), Entity(entity)): (

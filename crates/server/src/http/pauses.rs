@@ -1,4 +1,4 @@
-//! Pauses of the nodes that a selector picks, over HTTP.
+//! Pauses of nodes by selector, over HTTP.
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
@@ -8,11 +8,11 @@ use bellwether_core::records::pause::NodePause as Record;
 use bellwether_core::words::name::{Namespace, PauseName};
 use bellwether_core::world::fleet::Fleet;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Pause, QueryParams};
 use super::problem::{Failure, SetResponse};
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 
 fn view(fleet: &Fleet, pause: &Record) -> PauseView {

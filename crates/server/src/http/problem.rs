@@ -1,4 +1,4 @@
-//! Problems → HTTP answers: the only place that knows status codes.
+//! Errors as problem documents (RFC 9457). The only place that knows status codes.
 
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
@@ -7,16 +7,16 @@ use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Denied;
 use http::{HeaderValue, StatusCode, header};
 
-use super::MAX_BODY_BYTES;
+use super::limits::MAX_BODY_BYTES;
 use crate::ops::OpError;
 use crate::records::commit::CommitError;
 
-/// A problem on its way out.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct Failure(Problem);
 
 impl Failure {
-    /// A problem of this kind.
+    /// An error with this code and detail.
     pub(crate) fn new(code: Code, detail: impl std::fmt::Display) -> Self {
         Self(Problem {
             status: code.status(),
@@ -27,20 +27,20 @@ impl Failure {
         })
     }
 
-    /// With the next thing to try.
+    /// Adds the next thing to try.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// With a time to try again.
+    /// Adds the time after which to retry.
     pub(crate) fn retry_after_ms(mut self, millis: u64) -> Self {
         self.0.retry_after_ms = Some(millis);
         self
     }
 }
 
-/// What was set, in the answer: made, or changed.
+/// The response of a PUT: 201 for a new object, 200 for a changed one.
 pub(crate) struct SetResponse<T> {
     pub(crate) is_new: bool,
     pub(crate) value: T,
@@ -62,7 +62,7 @@ impl IntoResponse for Failure {
             let secs = HeaderValue::from(millis.div_ceil(1_000));
             response.headers_mut().insert(header::RETRY_AFTER, secs);
         }
-        // For those on its way who say it in other words.
+        // For layers that convert the error to another format.
         response.extensions_mut().insert(self.0);
         response
     }
@@ -125,7 +125,7 @@ impl From<OpError> for Failure {
     }
 }
 
-/// A body that could not be read: too large, or it did not arrive.
+/// The error for a body that cannot be read: too large, or incomplete.
 pub(crate) fn unread(error: &BytesRejection) -> Failure {
     if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
         let detail = format!("could not read the body: it is larger than {MAX_BODY_BYTES} bytes");
@@ -134,13 +134,13 @@ pub(crate) fn unread(error: &BytesRejection) -> Failure {
     Failure::new(Code::Timeout, "could not read the body: it did not arrive")
 }
 
-/// No such path.
+/// The error for an unknown path.
 pub(crate) async fn nowhere(uri: http::Uri) -> Failure {
     let hint = format!("the API describes itself at {}", bellwether_api::paths::OPENAPI);
     Failure::new(Code::NotFound, format!("could not find {}", uri.path())).hint(hint)
 }
 
-/// No such method on this path.
+/// The error for an unknown method of a path.
 pub(crate) async fn no_such_method(method: http::Method, uri: http::Uri) -> Failure {
     Failure::new(Code::NotFound, format!("could not find {method} {}", uri.path()))
 }

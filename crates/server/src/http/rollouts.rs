@@ -17,14 +17,15 @@ use bellwether_core::words::name::{EntityName, Namespace, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::entities::missing;
 use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath, Number, QueryParams, Word};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 use crate::ops::rollout::RolloutVerb;
+use crate::ops::scope::EntityScope;
 
 pub(crate) async fn start(
     State(app): State<AppState>,
@@ -38,7 +39,7 @@ pub(crate) async fn start(
     Ok(JsonAnswer(StartedRollout { version: wanted.version.to_string(), request: wanted.request.get() }))
 }
 
-/// Says what to do when there is no such entity.
+/// Refuses an entity that does not exist, with a hint.
 fn known(app: &AppState, namespace: &Namespace, name: &EntityName) -> Result<(), Failure> {
     let world = app.world();
     let found = world.fleets.get(namespace).is_some_and(|fleet| fleet.entities.contains_key(name));
@@ -72,7 +73,8 @@ pub(crate) async fn act(
         return Err(ShapeError::at("stage", "only approve takes a stage").into());
     }
     known(&app, &namespace, &name)?;
-    ops::rollout::act(&app.transactor, &namespace, &caller.actor(), &name, (verb, &reason)).await?;
+    let scope = EntityScope { namespace: &namespace, entity: &name, actor: &caller.actor() };
+    ops::rollout::act(&app.transactor, scope, verb, &reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -112,7 +114,7 @@ pub(crate) async fn get(
     found.map(|kept| JsonAnswer((&*kept.value).into())).ok_or_else(missing)
 }
 
-/// The rollout that runs, or the last one; with `wait`, after something of the entity changed past `index`.
+/// The active rollout, or the last one; with `wait`, once something of the entity changed after `index`.
 pub(crate) async fn current(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -127,7 +129,7 @@ pub(crate) async fn current(
             let touched = world.fleets.get(&namespace).and_then(|fleet| fleet.touched.get(&name));
             touched.is_none_or(|touched| *touched > index)
         });
-        // All arms only wait; the world is looked at again below.
+        // All arms only wait; the world is read below.
         tokio::select! {
             _ = news => {}
             () = tokio::time::sleep(wait) => {}
@@ -139,7 +141,7 @@ pub(crate) async fn current(
     view(&world, &namespace, &name, now).map(JsonAnswer).ok_or_else(|| missing(&name))
 }
 
-/// An entity's rollout with what is around it.
+/// An entity's rollout with its counts and thresholds.
 pub(crate) fn view(
     world: &World,
     namespace: &Namespace,

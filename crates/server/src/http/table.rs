@@ -34,10 +34,11 @@ use http::header;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
 
-use super::routes::{Empty, Route, Routes};
+use super::routes::{Empty, Routes, route};
+use super::state::AppState;
 use super::{
-    AppState, access, entities, events, expected, external, failures, logs, nodes, overview, plan, probes,
-    profiles, reports, rollouts, routes, servers, services, sync, why,
+    access, entities, events, expected, external, failures, logs, nodes, overview, plan, probes, profiles,
+    reports, rollouts, routes, servers, services, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -67,10 +68,6 @@ pub fn table(app: &AppState) -> Vec<ListedRoute> {
 #[must_use]
 pub fn openapi(app: &AppState) -> OpenApi {
     all(app.clone()).finish().api
-}
-
-const fn route(method: HttpMethod, path: &'static str, need: RequiredAccess, summary: &'static str) -> Route {
-    Route { method, path, need, summary }
 }
 
 pub(super) fn all(app: AppState) -> Routes {

@@ -1,4 +1,4 @@
-//! "Why" over HTTP.
+//! Explanations of states over HTTP.
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
@@ -15,11 +15,11 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::waits::WaitEntry;
 
-use super::AppState;
 use super::entities::missing;
 use super::input::{JsonAnswer, NamespacePath, Subject};
 use super::problem::Failure;
 use super::services::unheard;
+use super::state::AppState;
 
 pub(crate) async fn get(
     State(app): State<AppState>,
@@ -49,7 +49,7 @@ pub(crate) async fn get(
     Ok(JsonAnswer(Why { subject, waiting, lines }))
 }
 
-/// A bare name: the node, entity or service of that name.
+/// A plain name: the node, entity or service with that name.
 fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
     let as_node = NodeName::parse(name).ok().filter(|name| fleet.nodes.contains_key(name));
     let as_entity = EntityName::parse(name).ok().filter(|name| fleet.entities.contains_key(name));
@@ -71,7 +71,7 @@ fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failu
     Ok((board.progress().active().is_some(), lines.collect()))
 }
 
-/// How many serve, why the others do not, and who waits in a circle for it and for whom it waits.
+/// How many instances are healthy, why others are not, and the wait cycles that the service is part of.
 fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Failure> {
     let service = fleet.catalogue.service(name).ok_or_else(|| unheard(Some(fleet), name))?;
     let (functional, addressable) = (service.functional(), service.addressable());
@@ -143,7 +143,7 @@ const fn serves(serving: &CheckStatus) -> bool {
     }
 }
 
-/// Who holds a slot, and whether anybody else may have it now.
+/// Who holds a slot, and whether it can be acquired now.
 fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
     let Some(slot) = fleet.slots.get(name).map(|kept| &kept.value) else {
         return (false, vec!["nobody holds it, and nobody ever did".to_owned()]);
@@ -163,12 +163,12 @@ fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
     (held >= may, std::iter::once(first).chain(holders).collect())
 }
 
-/// The circles of waiting that an entity or a service is in.
+/// The wait cycles that an entity or a service is part of.
 fn wait_cycles(fleet: &Fleet, who: &Waiter) -> Vec<String> {
     named(fleet, |member| member.who == *who)
 }
 
-/// The circles that one machine's own waiting is part of.
+/// The wait cycles that waits of one node are part of.
 fn circles_of(fleet: &Fleet, wait: &WaitEntry) -> Vec<String> {
     named(fleet, |member| member.who == wait.who && wait.lacks.contains(&member.waits_for))
 }

@@ -1,4 +1,4 @@
-//! Entities: setting and deleting. What their versions are is the rollouts' business.
+//! Operations on entities: set, delete. Their versions are changed by rollouts.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use bellwether_core::world::fleet::Fleet;
 use super::{OpError, event};
 use crate::transactor::Transactor;
 
-/// How long making an entity waits for the removal of a deleted one of its name.
+/// Longest wait for the removal of a deleted entity, before another with its name is created.
 const FORGET_WITHIN: Duration = Duration::from_secs(5);
 
-/// Makes an entity, or changes the selector and policy of one. Answers whether it is new.
+/// Creates an entity, or changes the selector and policy of an existing one. Returns whether it is new.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field; [`OpError::Refused`] for another kind, or without its profile.
@@ -68,7 +68,7 @@ pub async fn set(
         .await
 }
 
-/// Refuses to turn an entity of nodes into one of external targets, or back: what was told the ones is not for the others.
+/// Refuses to change an entity of nodes into one of external targets, or back: the assignments would not apply.
 fn same_source(name: &EntityName, old: Option<&Entity>, source: &TargetSource) -> Result<(), OpError> {
     match (old.map(|old| &old.source), source) {
         (None, _)
@@ -82,7 +82,7 @@ fn same_source(name: &EntityName, old: Option<&Entity>, source: &TargetSource) -
     }
 }
 
-/// What an entity is: for ever what it was made as.
+/// The kind of an entity, which never changes.
 fn kind_of(
     name: &EntityName,
     old: Option<&Entity>,
@@ -100,7 +100,8 @@ fn kind_of(
     }
 }
 
-/// The policy that is meant. An action that was run cannot be taken back, so a failure pauses, unless it is to go on.
+/// The policy of an entity of this kind. A run of an action cannot be undone, so a failure pauses, unless the policy says
+/// `continue`.
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.
@@ -124,7 +125,7 @@ pub fn policy(kind: &EntityKind, asked: &v1::policy::Policy) -> Result<Policy, S
     Policy::try_from(&asked).map_err(|error: ShapeError| error.within("policy"))
 }
 
-/// Writes the profile as it is, in one piece with what begins to use it: it cannot be deleted at the same moment.
+/// Writes the profile unchanged, in the transaction that begins to use it, so that it cannot be deleted concurrently.
 fn held(fleet: &Fleet, profile: &ProfileName) -> Result<Write, OpError> {
     let found = fleet.profile(profile).ok_or_else(|| OpError::Refused {
         reason: format!("use profile {profile}: there is none"),
@@ -133,7 +134,7 @@ fn held(fleet: &Fleet, profile: &ProfileName) -> Result<Write, OpError> {
     Ok(Write::put(Record::Profile(found.clone())))
 }
 
-/// Waits, within reason, until nothing is left of a deleted entity of this name: a new one must not inherit its memory.
+/// Waits until a deleted entity of this name is removed completely: a new one must not inherit its state.
 async fn forgotten(transactor: &Transactor, namespace: &Namespace, name: &EntityName) {
     let mut worlds = transactor.follow();
     let gone = worlds
@@ -143,10 +144,10 @@ async fn forgotten(transactor: &Transactor, namespace: &Namespace, name: &Entity
     }
 }
 
-/// Removes an entity. Its targets stay at what they run; its history goes.
+/// Deletes an entity with its history. Its targets keep what they run.
 ///
 /// # Errors
-/// [`OpError::NotFound`]; [`OpError::Refused`] while a rollout of it is under way.
+/// [`OpError::NotFound`]; [`OpError::Refused`] during a rollout.
 pub async fn delete(
     transactor: &Transactor,
     namespace: &Namespace,

@@ -1,4 +1,4 @@
-//! External targets: controllers report them, and are told what each is to run.
+//! Operations on external targets: controllers report them, and get the version that each is expected to run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,39 +11,29 @@ use bellwether_core::records::key::{Key, Record};
 use bellwether_core::rollout::external::{self, GroupConflict, TargetReport};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::AssignmentNumber;
-use bellwether_core::words::name::{Actor, EntityName, Namespace, TargetName};
+use bellwether_core::words::name::{Actor, EntityName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
+use super::scope::EntityScope;
 use super::{OpError, event};
 use crate::transactor::Transactor;
 
-/// Targets per commit: below the store's 128 operations, leaving room for events and the record of controllers.
+/// Targets per commit: below the store's limit of 128 operations, with room for events and the record of controllers.
 const PER_COMMIT: usize = 50;
 
-/// How long an answer waits for what the reports bring about to be decided.
+/// Longest wait of a response for the decisions that follow from the reports.
 const DECIDED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Whose targets, and who reports them.
-#[derive(Debug, Clone, Copy)]
-pub struct ExternalScope<'a> {
-    /// The namespace.
-    pub namespace: &'a Namespace,
-    /// The entity.
-    pub entity: &'a EntityName,
-    /// Who sent the reports; events name them.
-    pub actor: &'a Actor,
-}
-
-/// One thing that a controller says.
+/// One line of a controller's reports.
 #[derive(Debug, Clone)]
 enum ReportLine {
     Seen(TargetReport, Option<AssignmentNumber>),
     Gone(TargetName),
 }
 
-/// Reports as they were read.
+/// A controller's reports, parsed.
 #[derive(Debug)]
 struct ParsedReports {
     controller: Actor,
@@ -53,16 +43,16 @@ struct ParsedReports {
     complete: bool,
 }
 
-/// Takes in what a controller saw; answers the names of the targets that were reported, in that order.
+/// Absorbs a controller's reports; returns the names of the reported targets, in order.
 ///
-/// Reports are taken in by and by: after an error some may be in, and sending all of them again does no harm.
+/// Reports are committed in several transactions: after an error some may be committed, and sending all again is safe.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the field; [`OpError::NotFound`]; [`OpError::Refused`] when the entity picks nodes, or
-/// another controller reports these targets.
+/// [`OpError::Invalid`] naming the field; [`OpError::NotFound`]; [`OpError::Refused`] when the entity's targets are nodes,
+/// or another controller reports these targets.
 pub async fn absorb(
     transactor: &Transactor,
-    of: ExternalScope<'_>,
+    of: EntityScope<'_>,
     reports: &TargetReports,
 ) -> Result<Vec<TargetName>, OpError> {
     let mut heard = ParsedReports::read(of.actor, reports)?;
@@ -77,12 +67,12 @@ pub async fn absorb(
             of_group.filter(|name| !reported.contains(name)).cloned().map(ReportLine::Gone).collect();
         heard.words.extend(gone);
     }
-    // Even without a word, it is known who reports.
+    // Empty reports also record who reports.
     let slices = heard.words.chunks(PER_COMMIT).map(Some);
     for slice in if heard.words.is_empty() { vec![None] } else { slices.collect() } {
         transactor
             .change(of.namespace, of.actor, |_, fleet, now| {
-                Ok::<_, OpError>((take(fleet, of, &heard, (slice.unwrap_or_default(), now))?, ()))
+                Ok::<_, OpError>((take(fleet, of, &heard, slice.unwrap_or_default(), now)?, ()))
             })
             .await?;
     }
@@ -157,12 +147,13 @@ fn whole(place: &str, group: Option<&str>, name: &str) -> Result<TargetName, Sha
     }
 }
 
-/// What a slice of what was heard changes, if anything.
+/// The changes of one slice of reports, if there are any.
 fn take(
     fleet: &Fleet,
-    of: ExternalScope<'_>,
+    of: EntityScope<'_>,
     heard: &ParsedReports,
-    (words, now): (&[ReportLine], Timestamp),
+    words: &[ReportLine],
+    now: Timestamp,
 ) -> Result<Option<Changeset>, OpError> {
     let patience = patience(fleet, of.entity)?;
     let mut changeset = Changeset::default();
@@ -188,7 +179,7 @@ fn take(
     Ok((!changeset.writes.is_empty()).then_some(changeset))
 }
 
-/// How long the entity's targets may be silent, if they are external at all.
+/// How long the entity's targets may be silent. Refuses an entity whose targets are nodes.
 fn patience(fleet: &Fleet, entity: &EntityName) -> Result<StalenessLimits, OpError> {
     if !fleet.entities.contains_key(entity) {
         return Err(OpError::NotFound(format!("entity {entity}")));
@@ -203,7 +194,7 @@ fn patience(fleet: &Fleet, entity: &EntityName) -> Result<StalenessLimits, OpErr
 
 fn claim(
     fleet: &Fleet,
-    of: ExternalScope<'_>,
+    of: EntityScope<'_>,
     heard: &ParsedReports,
     (patience, now): (StalenessLimits, Timestamp),
     changeset: &mut Changeset,
@@ -241,13 +232,13 @@ fn conflict(conflict: GroupConflict) -> OpError {
     OpError::Refused { reason: conflict.to_string(), hint: Some(hint.to_owned()) }
 }
 
-/// What targets are to run, once what is known about them was decided on, and remembers what their controller is told.
+/// The expected versions of targets, once the deciders have processed their reports; records that the controller has them.
 ///
 /// # Errors
-/// [`OpError::NotFound`]; [`OpError::Refused`] as [`absorb`].
+/// [`OpError::NotFound`]; [`OpError::Refused`] as for [`absorb`].
 pub async fn expected(
     transactor: &Transactor,
-    of: ExternalScope<'_>,
+    of: EntityScope<'_>,
     names: &[TargetName],
 ) -> Result<ExpectedVersions, OpError> {
     let mut worlds = transactor.follow();
@@ -285,8 +276,8 @@ pub async fn expected(
     })
 }
 
-/// Whether deciding now would change nothing.
-fn is_decided(world: &World, of: ExternalScope<'_>, now: Timestamp) -> bool {
+/// Whether another decision would change nothing.
+fn is_decided(world: &World, of: EntityScope<'_>, now: Timestamp) -> bool {
     let board = world.fleets.get(of.namespace).and_then(|fleet| fleet.boards.get(of.entity));
     board.is_none_or(|board| {
         let verdict = decide(board, &world.environment(of.namespace, of.entity), now);
@@ -296,8 +287,8 @@ fn is_decided(world: &World, of: ExternalScope<'_>, now: Timestamp) -> bool {
 
 type AssignedVersions = BTreeMap<TargetName, (String, u64)>;
 
-/// What these are to run, and the writes that remember that their controller knows.
-fn tell(fleet: &Fleet, of: ExternalScope<'_>, names: &[TargetName]) -> (Option<Changeset>, AssignedVersions) {
+/// The expected versions of these targets, and the writes that record that the controller has them.
+fn tell(fleet: &Fleet, of: EntityScope<'_>, names: &[TargetName]) -> (Option<Changeset>, AssignedVersions) {
     let (mut changeset, mut told) = (Changeset::default(), BTreeMap::new());
     let Some(board) = fleet.boards.get(of.entity) else { return (None, told) };
     for name in names {

@@ -1,4 +1,4 @@
-//! Freezes: setting and ending, of one namespace or of all of them. What they keep from happening is the deciders' business.
+//! Operations on freezes of one namespace or of all: set, delete. Deciders apply them.
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
@@ -14,17 +14,17 @@ use bellwether_core::world::fleet::Fleet;
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
 
-/// Where a freeze holds.
+/// The scope of a freeze.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FreezeNamespace {
-    /// In one namespace.
+    /// One namespace.
     In(Namespace),
-    /// In every namespace.
+    /// All namespaces.
     Everywhere,
 }
 
 impl FreezeNamespace {
-    /// The namespace whose event log tells of it.
+    /// The namespace whose event log has its events.
     fn home(&self) -> Result<Namespace, ShapeError> {
         match self {
             Self::In(namespace) => Ok(namespace.clone()),
@@ -48,7 +48,7 @@ impl FreezeNamespace {
     }
 }
 
-/// Sets a freeze, in place of any of its name. Answers it, and whether it is new.
+/// Sets a freeze, replacing any of its name. Returns it, and whether it is new.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field.
@@ -91,10 +91,10 @@ pub async fn put(
         .await
 }
 
-/// Ends a freeze.
+/// Deletes a freeze.
 ///
 /// # Errors
-/// [`OpError::NotFound`], also for one that holds in every namespace when one of a single namespace is meant.
+/// [`OpError::NotFound`], also for a freeze of all namespaces when the scope is one namespace.
 pub async fn delete(
     transactor: &Transactor,
     place: &FreezeNamespace,
@@ -118,7 +118,7 @@ pub async fn delete(
         .await
 }
 
-/// What cannot be found.
+/// The object of a "not found" error.
 pub(crate) fn missing(world: &World, place: &FreezeNamespace, name: &FreezeName) -> String {
     match place {
         FreezeNamespace::In(namespace) if world.freezes.contains_key(name) => {
@@ -129,10 +129,10 @@ pub(crate) fn missing(world: &World, place: &FreezeNamespace, name: &FreezeName)
     }
 }
 
-/// Refuses to go on while a stop is in force.
+/// Refuses to resume while a freeze stops running rollouts.
 ///
 /// # Errors
-/// [`OpError::Refused`] naming the stop and how to end it.
+/// [`OpError::Refused`] naming the freeze and how to end it.
 pub(super) fn no_stop(
     world: &World,
     fleet: &Fleet,
@@ -150,7 +150,7 @@ pub(super) fn no_stop(
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
 
-/// What may have been forgotten.
+/// A hint at likely mistakes in a freeze.
 fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
     match (&freeze.scope, fleet) {
         (FreezeScope::Entity(entity), Some(fleet)) if !fleet.entities.contains_key(entity) => {
@@ -163,7 +163,7 @@ fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
     }
 }
 
-/// A freeze in a few words.
+/// A summary of a freeze.
 fn words(freeze: &Freeze, now: Timestamp) -> String {
     let strength = match freeze.strength {
         FreezeKind::Freeze => "freeze",

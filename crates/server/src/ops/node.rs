@@ -1,4 +1,4 @@
-//! Nodes: joining, labels, pause, decommissioning.
+//! Operations on nodes: join, renew, label, pause, cordon, drain, decommission.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
@@ -8,21 +8,22 @@ use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::{Cordon, Marked, Node};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::Label;
-use bellwether_core::words::name::{Actor, Namespace, NodeName, TargetName};
+use bellwether_core::words::name::{Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::{Versioned, World};
 
+use super::scope::NodeScope;
 use super::{OpError, cause, event, reason};
 use crate::pki::{IssuedCertificate, Pki};
 use crate::secret;
 use crate::transactor::Transactor;
 
-/// Lets a machine join: uses up its token and makes its certificate, in one commit.
+/// Joins a node: uses up its join token and issues its certificate, in one commit.
 ///
 /// # Errors
-/// [`OpError::JoinToken`] for a token that is unknown, used, expired or for another name; [`OpError::Exists`] when the name
-/// belongs to an active node. Nothing is used up then.
+/// [`OpError::JoinToken`] for a token that is unknown, used, expired or for another name; [`OpError::Exists`] when an active
+/// node has the name. The token is not used up then.
 pub async fn join(
     transactor: &Transactor,
     pki: &Pki,
@@ -38,10 +39,10 @@ pub async fn join(
     let actor = bellwether_core::access::Identity::Node(name.clone()).actor();
     transactor
         .change(&namespace, &actor, |world, fleet, now| {
-            if again(world, fleet, &hash, (&name, &issued.key_fingerprint)) {
+            if again(world, fleet, &hash, &name, &issued.key_fingerprint) {
                 return Ok((None, ()));
             }
-            let token = usable(world, &hash, (&namespace, &name), now)?;
+            let token = usable(world, &hash, &namespace, &name, now)?;
             let other = |node: &&Versioned<Node>| node.value.key_fingerprint != issued.key_fingerprint;
             if fleet.active_node(&name).filter(other).is_some() {
                 return Err(OpError::Exists {
@@ -54,9 +55,9 @@ pub async fn join(
                 labels: labels.clone(),
                 joined_at: now,
                 key_fingerprint: issued.key_fingerprint.clone(),
-                // A pause is the operator's: a machine that joins again does not end it.
+                // An operator set the pause: joining again does not end it.
                 pause: fleet.active_node(&name).and_then(|kept| kept.value.pause.clone()),
-                // So is a cordon.
+                // The same holds for a cordon.
                 cordon: fleet.active_node(&name).and_then(|kept| kept.value.cordon.clone()),
                 decommissioned: None,
             };
@@ -72,8 +73,8 @@ pub async fn join(
     Ok(issued)
 }
 
-/// Whether this very machine has joined with this token already, and only the answer was lost.
-fn again(world: &World, fleet: &Fleet, hash: &str, (name, fingerprint): (&NodeName, &str)) -> bool {
+/// Whether this machine has already joined with this token, and only the response was lost.
+fn again(world: &World, fleet: &Fleet, hash: &str, name: &NodeName, fingerprint: &str) -> bool {
     let used = world.join_tokens.get(hash).and_then(|token| token.value.used.as_ref());
     let same =
         fleet.active_node(name).is_some_and(|node| secret::same(&node.value.key_fingerprint, fingerprint));
@@ -83,7 +84,8 @@ fn again(world: &World, fleet: &Fleet, hash: &str, (name, fingerprint): (&NodeNa
 fn usable(
     world: &World,
     hash: &str,
-    (namespace, name): (&Namespace, &NodeName),
+    namespace: &Namespace,
+    name: &NodeName,
     now: Timestamp,
 ) -> Result<bellwether_core::records::token::JoinToken, OpError> {
     let token =
@@ -104,7 +106,7 @@ fn usable(
     Ok(token.clone())
 }
 
-/// What is left of a decommissioned machine of this name: none of it is true of the one that joins now.
+/// Deletes the records of a decommissioned node of this name: they are not true of the node that joins now.
 fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
     if fleet.nodes.get(name).is_none_or(|kept| kept.value.decommissioned.is_none()) {
         return Vec::new();
@@ -126,14 +128,15 @@ fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
     kept.into_iter().flatten().chain(told).chain(logs).map(Write::Delete).collect()
 }
 
-/// Makes a node a fresh certificate for the key it has.
+/// Issues a new certificate for the key that a node has.
 ///
 /// # Errors
-/// [`OpError::NotFound`] for a node that is gone, [`OpError::Refused`] when the request is for another key.
+/// [`OpError::NotFound`] for a node that does not exist, [`OpError::Refused`] when the request is for another key.
 pub fn renew(
     transactor: &Transactor,
     pki: &Pki,
-    (namespace, name): (&Namespace, &NodeName),
+    namespace: &Namespace,
+    name: &NodeName,
     request: &v1::access::Renew,
 ) -> Result<IssuedCertificate, OpError> {
     let world = transactor.world();
@@ -155,11 +158,10 @@ pub fn renew(
 /// [`OpError::NotFound`], [`OpError::Invalid`].
 pub async fn label(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
+    scope: NodeScope<'_>,
     change: v1::node::LabelChange,
 ) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let mut node = active(fleet, name)?;
@@ -189,17 +191,12 @@ pub async fn label(
         .await
 }
 
-/// Pauses a node: it starts nothing new, and goes on checking and reporting.
+/// Pauses a node: it starts no new work, and keeps checking and reporting.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
-pub async fn pause(
-    transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-    why: &str,
-) -> Result<(), OpError> {
+pub async fn pause(transactor: &Transactor, scope: NodeScope<'_>, why: &str) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     let why = reason(why)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
@@ -210,16 +207,12 @@ pub async fn pause(
         .await
 }
 
-/// Ends a node's own pause, and answers what else holds it. A node that is not paused stays as it is.
+/// Ends a node's own pause; returns the pauses by selector that still hold it. A node that is not paused is unchanged.
 ///
 /// # Errors
 /// [`OpError::NotFound`].
-pub async fn resume(
-    transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-) -> Result<v1::pause::Resumed, OpError> {
+pub async fn resume(transactor: &Transactor, scope: NodeScope<'_>) -> Result<v1::pause::Resumed, OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let mut node = active(fleet, name)?;
@@ -234,17 +227,18 @@ pub async fn resume(
         .await
 }
 
-/// Tells a node nothing new; when it is drained, what it offers serves nobody else any more. What runs goes on.
+/// Cordons a node: no new version is assigned to it. A drained node's instances are also unhealthy for others. Running
+/// programs keep running.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
 pub async fn cordon(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-    (why, drained): (&str, bool),
+    scope: NodeScope<'_>,
+    why: &str,
+    drained: bool,
 ) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     let why = reason(why)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
@@ -257,16 +251,12 @@ pub async fn cordon(
         .await
 }
 
-/// Ends a cordon or a draining. A node that has neither stays as it is.
+/// Ends a cordon or drain. A node that has neither is unchanged.
 ///
 /// # Errors
 /// [`OpError::NotFound`].
-pub async fn uncordon(
-    transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-) -> Result<(), OpError> {
+pub async fn uncordon(transactor: &Transactor, scope: NodeScope<'_>) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let mut node = active(fleet, name)?;
@@ -277,17 +267,12 @@ pub async fn uncordon(
         .await
 }
 
-/// Takes a node out for good: its certificate stops working, and no rollout counts it.
+/// Decommissions a node: its certificate is revoked, and no rollout counts it.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
-pub async fn decommission(
-    transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-    why: &str,
-) -> Result<(), OpError> {
+pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, why: &str) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     let why = reason(why)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {

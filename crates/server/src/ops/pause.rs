@@ -1,4 +1,4 @@
-//! Pauses of the nodes that a selector picks: setting and ending. What they keep from beginning is the agents' business.
+//! Operations on pauses of nodes by selector: set, delete. Agents apply them.
 
 use bellwether_api::v1::pause::PauseSpec;
 use bellwether_core::records::event::EventDraft;
@@ -11,7 +11,7 @@ use bellwether_core::words::name::{Actor, Namespace, PauseName};
 use super::{OpError, cause, event};
 use crate::transactor::Transactor;
 
-/// Sets a pause, in place of any of its name. Answers whether it is new.
+/// Sets a pause, replacing any of its name. Returns whether it is new.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field.
@@ -39,7 +39,7 @@ pub async fn put(
         .await
 }
 
-/// Ends a pause.
+/// Deletes a pause.
 ///
 /// # Errors
 /// [`OpError::NotFound`].

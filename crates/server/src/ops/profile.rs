@@ -1,5 +1,5 @@
-//! Profiles: changing, replacing, deleting. Each change is a new revision; whoever names the one it must follow either
-//! gets the very next or changes nothing. What runs where is the rollouts' business.
+//! Operations on profiles: patch, set, delete. Each change makes a new revision. A caller may name the revision that it must
+//! follow; then it gets the very next one, or changes nothing. Rollouts apply the revisions.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
@@ -15,12 +15,12 @@ use bellwether_core::world::fleet::Fleet;
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
 
-/// Sets and removes single params; a new profile is made of what is set. Answers the newest revision, which is a new one
-/// only if that changes anything.
+/// Sets and removes single params; creates the profile if it does not exist. Returns the newest revision, which is a new one
+/// only if a param changed.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the param; [`OpError::NotFound`] for a key to remove; [`OpError::Moved`] when the profile is
-/// not at the revision that was named.
+/// [`OpError::Invalid`] naming the param; [`OpError::NotFound`] for a param to remove; [`OpError::Moved`] when the profile
+/// is not at the expected revision.
 pub async fn patch(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -47,10 +47,10 @@ pub async fn patch(
         .await
 }
 
-/// Sets all params. Answers the newest revision, which is a new one only if that changes anything.
+/// Sets all params. Returns the newest revision, which is a new one only if a param changed.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the param; [`OpError::Moved`] when the profile is not at the revision that was named.
+/// [`OpError::Invalid`] naming the param; [`OpError::Moved`] when the profile is not at the expected revision.
 pub async fn set(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -66,7 +66,7 @@ pub async fn set(
         .await
 }
 
-/// Deletes a profile and all its revisions. Its name goes on counting.
+/// Deletes a profile and all its revisions. Its revision numbers are not used again.
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] while an entity uses it.
@@ -97,15 +97,15 @@ pub async fn delete(
         .await
 }
 
-/// Who changes a profile, why, and what it must be at.
+/// A change of a profile: who, why, and the expected revision.
 struct ProfileChange<'a> {
     actor: &'a Actor,
     why: String,
     reference: Option<u64>,
 }
 
-/// The next revision, with the params that `change` makes of those before; the newest one, and nothing to write, if they
-/// are the same.
+/// The next revision, with the params that `change` makes of the newest; the newest one, and nothing to write, if they are
+/// equal.
 fn write(
     fleet: &Fleet,
     name: &ProfileName,
@@ -124,7 +124,7 @@ fn write(
     if let Some(same) = before.filter(|before| before.params == text) {
         return Ok((None, same.clone()));
     }
-    // A deleted profile of this name is gone on from: nodes may still keep params by its numbers.
+    // The numbers of a deleted profile continue: nodes may have params cached under them.
     let last = fleet.profiles.get(name).map_or(ProfileRevisionNumber::ZERO, |kept| kept.value.newest);
     let (by, why) = (intent.actor.clone(), intent.why.clone());
     let profile_revision = ProfileRevision {
@@ -158,7 +158,7 @@ fn write(
     Ok((Some(Changeset { writes, events: vec![event] }), profile_revision))
 }
 
-/// The revisions that make room for one more.
+/// Deletes the oldest revisions beyond the limit.
 fn forgotten(fleet: &Fleet, name: &ProfileName) -> Result<Vec<ProfileRevisionNumber>, OpError> {
     let forgotten = fleet.forgettable(name);
     let kept = fleet.editions_of(name).count().saturating_sub(forgotten.len());

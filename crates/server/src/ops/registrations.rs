@@ -1,4 +1,4 @@
-//! What a node offers arrives: let core say what changed, commit it.
+//! Absorbs the service registrations of a node.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
@@ -10,11 +10,11 @@ use bellwether_core::words::name::{Namespace, NodeName};
 use super::OpError;
 use crate::transactor::Transactor;
 
-/// Takes in what a node offers.
+/// Absorbs the service registrations of a node.
 ///
 /// # Errors
-/// [`OpError::Invalid`] when it is another node's or has a field that is not allowed; [`OpError::NotFound`] for a node
-/// that is gone.
+/// [`OpError::Invalid`] when they are of another node or a field is not valid; [`OpError::NotFound`] for a node that
+/// does not exist.
 pub async fn absorb_offers(
     transactor: &Transactor,
     namespace: &Namespace,

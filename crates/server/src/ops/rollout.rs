@@ -1,4 +1,4 @@
-//! Rollouts: start, pause, resume, approve, abort, undo, retry. Core says what the entity becomes, or why not.
+//! Operations on rollouts: start, pause, resume, approve, abort, undo, retry. Core decides what changes, or refuses.
 
 use std::sync::Arc;
 
@@ -20,23 +20,24 @@ use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
+use super::scope::EntityScope;
 use super::{OpError, cause, reason};
 use crate::transactor::Transactor;
 
-/// What a person does to a rollout that is there.
+/// An operation on the current rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutVerb {
-    /// Hand out nothing more for now.
+    /// Start no new updates.
     Pause,
-    /// Go on.
+    /// Continue.
     Resume,
-    /// Let the stage begin that waits for a person; the named one, if it is that.
+    /// Approve the stage that waits for it; with a number, only that stage.
     Approve(Option<u32>),
-    /// Stop, and leave targets as they are.
+    /// Stop, and leave the targets as they are.
     Abort,
-    /// Take everything back to last known good.
+    /// Roll back to the last known good version.
     Undo,
-    /// Try a bad version again; the last one if none is named.
+    /// Try a version again that failed; without a version, the last one that failed.
     Retry(Option<Version>),
 }
 
@@ -53,7 +54,7 @@ impl From<UnresolvedVersion> for OpError {
     }
 }
 
-/// Starts a rollout, changing policy fields with it if asked.
+/// Starts a rollout, changing fields of the policy if requested.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`], [`OpError::Refused`] with the next step.
@@ -74,7 +75,7 @@ pub async fn start(
             let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
             let entity = operations::start(&entity, &progress, version.clone(), intent)?;
             if let Some(token) = &request.plan {
-                still_as_planned(world, (namespace, name), &entity, token)?;
+                still_as_planned(world, namespace, name, &entity, token)?;
             }
             let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
             Ok((Some(asked(fleet, entity, "rollout.asked", &format!("{version}: {}", cause(&why)))?), wanted))
@@ -82,10 +83,11 @@ pub async fn start(
         .await
 }
 
-/// Refuses a plan that was made of another world.
+/// Refuses a plan that was made of an earlier state.
 fn still_as_planned(
     world: &World,
-    (namespace, name): (&Namespace, &EntityName),
+    namespace: &Namespace,
+    name: &EntityName,
     asked: &Entity,
     token: &str,
 ) -> Result<(), OpError> {
@@ -101,17 +103,17 @@ fn still_as_planned(
     Err(OpError::Refused { reason, hint: Some(format!("plan it again: bellwether rollout plan {name}")) })
 }
 
-/// Does something to the rollout that is there.
+/// Runs an operation on the current rollout.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Refused`] with the next step.
 pub async fn act(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &EntityName,
-    (verb, why): (RolloutVerb, &str),
+    scope: EntityScope<'_>,
+    verb: RolloutVerb,
+    why: &str,
 ) -> Result<(), OpError> {
+    let EntityScope { namespace, entity: name, actor } = scope;
     let why = reason(why)?;
     transactor
         .change(namespace, actor, |world, fleet, now| {
@@ -141,7 +143,7 @@ pub async fn act(
         .await
 }
 
-/// Whether the entity asks for something it did not ask for before.
+/// Whether the entity's request differs from the one before.
 fn is_new(fleet: &Fleet, entity: &Entity) -> bool {
     let before = fleet.entities.get(&entity.name).map(|kept| kept.value.last_request());
     before < Some(entity.last_request())
@@ -158,7 +160,7 @@ pub(super) fn policy(entity: &Entity, over: &v1::policy::Policy) -> Result<Polic
     super::entity::policy(&entity.kind, &now.overlaid(over.clone()))
 }
 
-/// Why a run of an action is neither taken back nor tried again.
+/// The refusal to undo or retry an action.
 fn ran(entity: &Entity, verb: &RolloutVerb) -> OpError {
     let (verb, Entity { kind, name, .. }) =
         (if *verb == RolloutVerb::Undo { "undo" } else { "retry" }, entity);
@@ -169,8 +171,8 @@ fn ran(entity: &Entity, verb: &RolloutVerb) -> OpError {
     OpError::Refused { reason, hint: Some(hint) }
 }
 
-/// The entity as it is to be written. With a profile, the revision asked for is written as it is in the same piece: it
-/// cannot be forgotten at the same moment.
+/// The changeset of a request. It also writes the requested profile revision unchanged, so that it cannot be deleted
+/// concurrently.
 fn asked(fleet: &Fleet, entity: Entity, kind: &'static str, cause: &str) -> Result<Changeset, OpError> {
     let mut writes = Vec::new();
     if let (EntityKind::Profile(profile), Some(wanted)) = (&entity.kind, &entity.wanted)

@@ -1,4 +1,4 @@
-//! Tokens of people and programs, and join tokens of machines.
+//! Operations on API tokens and join tokens: create, delete.
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::shape::{ShapeError, read, read_some};
@@ -15,10 +15,10 @@ use crate::pki::Pki;
 use crate::secret;
 use crate::transactor::Transactor;
 
-/// Longest life of a join token.
+/// Longest lifetime of a join token.
 const JOIN_TOKEN_LIFE: Span = Span::from_secs(3_600);
 
-/// Makes a token and answers its secret, once.
+/// Creates a token and returns its secret, which cannot be read again.
 ///
 /// # Errors
 /// [`OpError::Exists`] when the name is taken, [`OpError::Invalid`].
@@ -52,7 +52,7 @@ pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) 
     Ok(secret)
 }
 
-/// Deletes a token; whoever shows it is nobody from then on.
+/// Deletes a token, which stops working at once.
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] for the last admin token.
@@ -79,10 +79,10 @@ pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Resul
         .await
 }
 
-/// Makes a join token and answers its secret, once.
+/// Creates a join token and returns its secret, which cannot be read again.
 ///
 /// # Errors
-/// [`OpError::Invalid`] for a life over an hour or a name that is none.
+/// [`OpError::Invalid`] for a lifetime over an hour, or an invalid name.
 pub async fn create_join(
     transactor: &Transactor,
     pki: &Pki,
@@ -119,10 +119,10 @@ pub async fn create_join(
     Ok(secret)
 }
 
-/// Revokes a join token, named by the first characters of its hash.
+/// Deletes a join token, given by the first characters of its hash.
 ///
 /// # Errors
-/// [`OpError::NotFound`] when none, or more than one, begins so.
+/// [`OpError::NotFound`] when no join token's hash begins so, or more than one.
 pub async fn delete_join(transactor: &Transactor, actor: &Actor, id: &str) -> Result<(), OpError> {
     transactor
         .change(&home()?, actor, |world, _, _| {
@@ -137,7 +137,7 @@ pub async fn delete_join(transactor: &Transactor, actor: &Actor, id: &str) -> Re
         .await
 }
 
-/// The namespace whose event log tells of tokens.
+/// The namespace whose event log has the events of tokens.
 fn home() -> Result<Namespace, ShapeError> {
     read("namespace", "default")
 }

@@ -1,4 +1,4 @@
-//! A backup: one file of text, a line a record, with what it is of before them and their count and sum after them.
+//! Backups: a text file with a header, one line per record, and a trailer with count and checksum.
 //!
 //! ```text
 //! {"backup":1,"installation":{…},"revision":4711,"taken_ms":1800000000000,"version":"0.1.0"}
@@ -20,13 +20,13 @@ use super::{RecordReader, TransferError, begin, clear, finish_in, goes_on, unuse
 use crate::installation::{Installation, InstallationError};
 use crate::records::key_text;
 
-/// The form of backups that this release writes.
+/// The backup format that this release writes.
 const FORMAT: u32 = 1;
 
-/// Longest line: a record is within a transaction, and JSON in JSON at most doubles and a little.
+/// Longest line, in bytes: a record fits a transaction, and JSON within JSON is a little more than twice as long.
 const LONGEST_LINE: usize = 8 << 20;
 
-/// Records written at once.
+/// Records per write.
 const CHUNK: usize = 64;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,29 +50,29 @@ struct BackupTrailer {
     sha256: String,
 }
 
-/// What a backup holds.
+/// Summary of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BackupContents {
-    /// Whose it is.
+    /// Id of the installation.
     pub installation: String,
-    /// SHA-256 of the certificate of its authority, lower-case hex.
+    /// SHA-256 of the CA's certificate, lower-case hex.
     pub ca_fingerprint: String,
-    /// The revision of the store that it shows.
+    /// The revision of the store.
     pub revision: u64,
-    /// When it was taken, by the clock of whoever took it.
+    /// When it was taken, by the clock of the machine that took it.
     pub taken_ms: u64,
     /// The release that took it.
     pub version: String,
-    /// How many records it holds.
+    /// Number of records.
     pub records: u64,
-    /// How many of each kind, by namespace and kind.
+    /// Number of records by namespace and kind.
     pub kinds: BTreeMap<String, u64>,
 }
 
-/// Writes a backup of everything as it is now. Answers how many records it holds.
+/// Writes a backup of the present state. Returns the number of records.
 ///
 /// # Errors
-/// [`TransferError`]; what was written so far is no backup, as it has no last line.
+/// [`TransferError`]; what was written is not a backup, since it has no trailer.
 pub async fn take(
     store: &Store,
     now: Timestamp,
@@ -103,7 +103,7 @@ pub async fn take(
     Ok(records)
 }
 
-/// Reads a backup to its end and says what it holds.
+/// Reads a backup to its end and returns its summary.
 ///
 /// # Errors
 /// [`TransferError::Damaged`] and [`TransferError::Newer`].
@@ -127,10 +127,10 @@ pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, Tra
     })
 }
 
-/// Puts a backup into an empty store. It is read to its end first: a damaged one writes nothing.
+/// Restores a backup into an empty store. It is read to its end first, so that a damaged one writes nothing.
 ///
 /// # Errors
-/// [`TransferError`]; what an interrupted attempt wrote is no installation, and the next attempt begins anew.
+/// [`TransferError`]; the records of an interrupted attempt are not an installation, and the next attempt starts over.
 pub async fn restore(store: &Store, file: &Path) -> Result<BackupContents, TransferError> {
     unused(store).await?;
     let contents = inspect(open(file).await?).await?;
@@ -139,13 +139,13 @@ pub async fn restore(store: &Store, file: &Path) -> Result<BackupContents, Trans
         clear(store).await?;
     }
     read(open(file).await?, async |records| write(store, records).await).await?;
-    // Last, because its presence says that everything is there.
+    // Written last: its presence marks the installation as complete.
     let meta = goes_on(&head.installation, Revision(head.revision)).to_bytes()?;
     finish_in(store, meta).await?;
     Ok(contents)
 }
 
-/// What a backup says of itself before anything else.
+/// Reads the header of a backup.
 async fn head_of(file: &Path) -> Result<BackupHeader, TransferError> {
     let first = line(&mut BufReader::new(open(file).await?)).await?;
     parse(&first.ok_or_else(|| damaged("it is empty"))?)
@@ -156,7 +156,7 @@ async fn open(file: &Path) -> Result<tokio::fs::File, TransferError> {
     opened.map_err(|source| TransferError::File { action: "read", path: file.to_owned(), source })
 }
 
-/// Reads a backup, handing on its records in chunks.
+/// Reads a backup and passes its records on in chunks.
 async fn read(
     from: impl AsyncRead + Unpin,
     mut take: impl AsyncFnMut(Vec<(Bytes, Bytes)>) -> Result<(), TransferError>,

@@ -7,7 +7,7 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::http::{router, to_peer};
 use bellwether_server::pki::Pki;
-use bellwether_server::run::{build, init};
+use bellwether_server::run::{BuildContext, build, init};
 use bellwether_store::testing::faulty::{FaultInjection, FaultyStore, StoreFault};
 use bellwether_store::{Op, Range, Store, Txn};
 use http::{Request, StatusCode};
@@ -38,7 +38,16 @@ impl Seen {
         let clock = Clock::system();
         let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now()).unwrap();
         let seen = store.through(&line);
-        let app = build(&config, (&seen, config.listen), (outer, inner), (clock, pki)).await.unwrap();
+        let context = BuildContext {
+            config: &config,
+            store: &seen,
+            listens: config.listen,
+            tasks: outer,
+            inner_tasks: inner,
+            clock,
+            pki,
+        };
+        let app = build(context).await.unwrap();
         let token = made.token.expose().to_owned();
         Self { _dir: dir, router: to_peer(router(&app), None), _tasks: tasks, token, store, line }
     }

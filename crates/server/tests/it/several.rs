@@ -11,8 +11,8 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
-use bellwether_server::hook_rules::HookRules;
 use bellwether_server::run::{Server, init};
+use bellwether_server::store_rules::StoreRules;
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{EtcdSettings, Op, Store, Txn};
 
@@ -26,7 +26,7 @@ pub(crate) async fn two(etcd: &TestEtcd, dir: &std::path::Path) -> ([Config; 2],
         config.data_dir = dir.join(name);
         config.listen = "127.0.0.1:0".parse().unwrap();
         config.name = name.parse().unwrap();
-        config.rules = HookRules::of(true);
+        config.rules = StoreRules::of(true);
         config.etcd = Some(Etcd {
             endpoints: store.endpoints.clone(),
             prefix: String::from_utf8(store.prefix.to_vec()).unwrap(),

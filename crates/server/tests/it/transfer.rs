@@ -5,8 +5,8 @@ use bellwether_api::v1::report::TargetHealth;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::etcd::Etcd;
-use bellwether_server::hook_rules::HookRules;
 use bellwether_server::run::Server;
+use bellwether_server::store_rules::StoreRules;
 use bellwether_server::transfer::{TransferError, backup, migrate::migrate};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{Op, Range, Store, Txn};
@@ -67,7 +67,7 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
     let gone = Server::start(&installation.config, Clock::system()).await.unwrap_err();
     assert!(gone.to_string().contains("have gone to etcd"), "{gone}");
     installation.config.etcd = Some(settings(&etcd));
-    installation.config.rules = HookRules::of(true);
+    installation.config.rules = StoreRules::of(true);
     installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
     let node = installation.node_again(node);
     installation.admin().start_rollout("default", "web", &version("v2")).await.unwrap();

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::fault::CallFault;
-use super::generated::compare::{CompareResult, CompareTarget, TargetUnion};
-use super::generated::request_op::Request;
-use super::generated::response_op::Response;
-use super::generated::{
+use super::api::generated::compare::{CompareResult, CompareTarget, TargetUnion};
+use super::api::generated::request_op::Request;
+use super::api::generated::response_op::Response;
+use super::api::generated::{
     CompactionRequest, Compare, PutRequest, RangeRequest, RequestOp, TxnRequest, TxnResponse,
 };
+use super::fault::CallFault;
 use super::keyspace::{to_etcd, told};
 use super::read::misread;
 use super::settings::{COMPACTION_KEY, Compaction};

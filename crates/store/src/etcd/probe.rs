@@ -6,10 +6,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use super::api::generated::maintenance_client::MaintenanceClient;
+use super::api::generated::{StatusRequest, StatusResponse};
 use super::endpoints::EtcdMember;
 use super::fault::CallFault;
-use super::generated::maintenance_client::MaintenanceClient;
-use super::generated::{StatusRequest, StatusResponse};
 use super::shared::{EtcdClient, FULL};
 use crate::error::OpenError;
 use crate::health::{Condition, Health};

@@ -2,22 +2,18 @@
 
 use std::sync::atomic::Ordering;
 
+use super::api::generated::{RangeRequest, RangeResponse};
 use super::fault::CallFault;
-use super::generated::{RangeRequest, RangeResponse};
 use super::keyspace::{to_etcd, told};
 use super::shared::EtcdClient;
-use super::watch::oldest;
-use crate::as_of::{MAX_PAGE, MAX_PAGE_BYTES};
+use super::stream::oldest;
 use crate::entry::{Keys, Page, Revision};
 use crate::error::StoreError;
+use crate::limits::{MAX_PAGE, MAX_PAGE_BYTES};
 use crate::range::Range;
 
 /// The most entries of one call: larger ones hold up etcd's other work.
 const MAX_CALL: usize = 1_000;
-
-/// How many entries are asked for before it is known how large they are: 128 of the largest size are what etcd itself
-/// can put together without harm.
-pub(super) const FITTING_AT_FIRST: usize = 128;
 
 /// Reads a page.
 pub(super) async fn list(

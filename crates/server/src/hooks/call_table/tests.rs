@@ -5,7 +5,7 @@ use bellwether_core::words::counter::RolloutNumber;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::version::Version;
 
-use super::super::RolloutSubject;
+use super::super::call_spec::RolloutSubject;
 use super::*;
 
 const EVERY: Span = Span::from_secs(10);
