@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use http::{Request, header};
 use serde_json::Value;
 
 use crate::network::{CallLoss, Network};
 
-/// The secret of the token that people show.
+/// The secret of the users' token.
 pub const TOKEN: &str = "bwt_people";
 
-/// How long a person waits for an answer.
+/// How long a user waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Calls the servers of one installation with one token. Cheap to clone.

@@ -1,38 +1,38 @@
-//! What a testbed consists of.
+//! What a testbed consists of, and what its parts are told. Starts nothing.
 
 use std::path::PathBuf;
 
-/// What an agent does when its caller has nothing better: it notes each version it was told.
+/// Default configuration of an agent's entities: it records each version it is assigned.
 const SECTIONS: &str =
     "[entity.web]\nstatic = [\"/bin/sh\", \"-c\", \"echo $BELLWETHER_VERSION >> {home}/marks\"]\n";
 
-/// What is to be on the testbed.
+/// What the testbed consists of.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The program `bellwether`.
+    /// Path of the program `bellwether`.
     pub program: PathBuf,
-    /// Members of the etcd; with none, the one server keeps its own store.
+    /// Number of etcd members. With 0, the only server uses its embedded store.
     pub etcd: usize,
-    /// Servers.
+    /// Number of servers.
     pub servers: usize,
-    /// Agents.
+    /// Number of agents.
     pub agents: usize,
-    /// The one server that agents are configured with; all of them otherwise.
+    /// Number of the only server that agents are configured with, from 1; all servers if absent.
     pub agents_know: Option<usize>,
-    /// Whether members ask before they stand for election: one that was cut off disturbs nobody when it is back.
+    /// Whether etcd runs with `--pre-vote`, so that a member that was cut off does not disturb the others when it returns.
     pub pre_vote: bool,
-    /// The size at which etcd takes no more writes.
+    /// etcd's storage quota, in bytes.
     pub quota_bytes: Option<u64>,
-    /// The size of each member's disk, in MiB; that of the machine otherwise.
+    /// Size of each member's own disk, in MiB; the machine's disk if absent.
     pub disk_mib: Option<u32>,
-    /// Whether servers reach each member by way of a proxy, which may be slow and lossy.
+    /// Whether servers reach each member through a proxy, which can be made slow and lossy.
     pub proxied: bool,
-    /// What agents do, as in their `agent.toml`; `{home}` is the agent's own directory.
+    /// Entities of the agents, as in `agent.toml`; `{home}` stands for the agent's directory.
     pub sections: String,
 }
 
 impl Options {
-    /// Three members, three servers, six agents that note each version they are told.
+    /// Three members, three servers and six agents that record each version they are assigned.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {

@@ -50,8 +50,8 @@ round_trip! {
     "entity_external": v1::entity::Entity => bellwether_core::records::entity::Entity;
     "external": v1::external::ExternalTarget => bellwether_core::records::external::ExternalTarget;
     "controllers": v1::external::Controllers => bellwether_core::records::external::Controllers;
-    "circles": v1::wait_cycle::WaitCycles => bellwether_core::records::wait_cycle::WaitCycles;
-    "offers": v1::registrations::ServiceRegistrations => bellwether_core::records::registrations::ServiceRegistrations;
+    "wait_cycles": v1::wait_cycle::WaitCycles => bellwether_core::records::wait_cycle::WaitCycles;
+    "registrations": v1::registrations::ServiceRegistrations => bellwether_core::records::registrations::ServiceRegistrations;
     "known_service": v1::registrations::KnownService => bellwether_core::records::registrations::KnownService;
     "order_of_every_means": v1::order::Order => bellwether_core::records::order::Order;
     "profile": v1::profile::Profile => bellwether_core::records::profile::Profile;
@@ -85,7 +85,7 @@ fn every_state_of_a_rollout_survives_its_domain_type() {
 
 #[test]
 fn a_profiles_revision_survives_its_domain_type() {
-    holds::<v1::profile::ProfileRevision>("edition", |shape| {
+    holds::<v1::profile::ProfileRevision>("profile_revision", |shape| {
         let domain =
             bellwether_core::records::profile::ProfileRevision::try_from(shape).expect("the sample is valid");
         v1::profile::ProfileRevision::try_from(&domain).expect("what is kept is JSON")
@@ -145,7 +145,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
 fn every_state_of_a_rollout_reads_back_as_itself() {
     use bellwether_core::records::rollout::RolloutState as Domain;
     let states = [
-        r#"{"state":"running"}"#,
+        r#"{"state":"in_progress"}"#,
         r#"{"reason":"only_quiet","state":"waiting"}"#,
         r#"{"by":"kim","state":"paused_by_person","why":"lunch"}"#,
         r#"{"failed":2,"state":"paused_too_many_failed","tolerated":1}"#,
@@ -153,7 +153,7 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
         r#"{"state":"paused_too_many_unreachable","tolerated":1,"unreachable":2}"#,
         r#"{"state":"rolling_back"}"#,
         r#"{"state":"succeeded"}"#,
-        r#"{"failed":1,"state":"succeeded_partly"}"#,
+        r#"{"failed":1,"state":"partially_succeeded"}"#,
         r#"{"state":"rolled_back"}"#,
         r#"{"failed":1,"state":"rollback_failed"}"#,
         r#"{"by":"kim","state":"aborted","why":""}"#,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use bellwether_core::decide::liveness::PresenceLimits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::decide::retention::EVENTS_KEPT;
 use bellwether_core::words::name::{Actor, ServerName};
 use deciders::DeciderSettings;
@@ -104,7 +104,7 @@ impl Config {
         let listen = file.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
         let listen: SocketAddr = listen
             .parse()
-            .map_err(|error| value("listen", format!("{listen:?} is no ADDRESS:PORT: {error}")))?;
+            .map_err(|error| value("listen", format!("{listen:?} is not ADDRESS:PORT: {error}")))?;
         let defaults = PresenceLimits::default();
         let limits = PresenceLimits {
             suspect: span("suspect_after", file.suspect_after)?.unwrap_or(defaults.suspect),
@@ -162,9 +162,7 @@ fn own_name(name: Option<String>, shares: bool) -> Result<ServerName, ConfigErro
     let value = |reason: String| ConfigError::Value { key: "name", reason };
     match name {
         Some(name) => ServerName::parse(&name).map_err(|error| value(error.to_string())),
-        None if shares => {
-            Err(value("servers that share an etcd each need a name of their own: say which".to_owned()))
-        }
+        None if shares => Err(value("it is missing: servers that share an etcd each need a name".to_owned())),
         None => ServerName::parse(DEFAULT_NAME).map_err(|error| value(error.to_string())),
     }
 }
@@ -172,12 +170,12 @@ fn own_name(name: Option<String>, shares: bool) -> Result<ServerName, ConfigErro
 fn address(text: String) -> Result<String, ConfigError> {
     let refuse = |reason: String| ConfigError::Value { key: "address", reason };
     let uri: http::Uri =
-        text.parse().map_err(|error| refuse(format!("{text:?} is no https://HOST:PORT: {error}")))?;
+        text.parse().map_err(|error| refuse(format!("{text:?} is not https://HOST:PORT: {error}")))?;
     let whole = uri.scheme_str() == Some("https") && uri.host().is_some() && matches!(uri.path(), "" | "/");
     if whole {
         Ok(text.trim_end_matches('/').to_owned())
     } else {
-        Err(refuse(format!("{text:?} is no https://HOST:PORT")))
+        Err(refuse(format!("{text:?} is not https://HOST:PORT")))
     }
 }
 
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_a_whole_configuration() {
+    fn an_empty_file_is_a_complete_configuration() {
         with("", |config| assert_eq!(config.unwrap().listen.to_string(), DEFAULT_LISTEN));
     }
 

@@ -77,11 +77,11 @@ impl HookCaller {
 
     async fn lead(&mut self, term: Term, level: &Tasks, stop: &CancellationToken) {
         let mut worlds = self.transactor.follow();
-        let mut ledger = CallTable::default();
+        let mut table = CallTable::default();
         let mut calls = Calls::new();
         while self.leadership.is_in(term) {
             let world = worlds.borrow_and_update().clone();
-            let sleep = self.ask(&world, level, &mut ledger, &mut calls);
+            let sleep = self.ask(&world, level, &mut table, &mut calls);
             let sleep = sleep.map(|at| at.since(self.transactor.now()).to_duration().max(SHORTEST_NAP));
             // All arms only wait; a call that completes later stays in `calls`.
             let done = tokio::select! {
@@ -97,13 +97,13 @@ impl HookCaller {
                 Ok(failed) => failed,
                 Err(CommitError::LostTerm | CommitError::Closed) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "could not remember what a hook answered");
+                    tracing::warn!(%error, "cannot record the answer of a hook");
                     true
                 }
             };
-            let result = if failed { "trouble" } else { "answered" };
-            self.metrics.hook_calls.get_or_create(&HookCall::of(done.asking.place.asked, result)).inc();
-            ledger.answered(&done.asking.place, failed, self.transactor.now());
+            let result = if failed { "failed" } else { "answered" };
+            self.metrics.hook_calls.get_or_create(&HookCall::of(done.spec.key.asked, result)).inc();
+            table.answered(&done.spec.key, failed, self.transactor.now());
         }
     }
 
@@ -112,36 +112,36 @@ impl HookCaller {
         &self,
         world: &World,
         level: &Tasks,
-        ledger: &mut CallTable,
+        table: &mut CallTable,
         calls: &mut Calls,
     ) -> Option<Timestamp> {
         let now = self.transactor.now();
         let look = look(world, now);
         let mut wake = look.wake;
-        let mut under_way = ledger.under_way();
-        for (asking, known) in look.questions {
-            match ledger.due(&asking, &known, now) {
+        let mut in_flight = table.in_flight();
+        for (spec, known) in look.questions {
+            match table.due(&spec, &known, now) {
                 CallDue::At(at) if at > now => wake = [wake, Some(at)].into_iter().flatten().min(),
-                CallDue::At(_) if calls.len() < AT_ONCE && under_way.take(&asking.hook.url) => {
-                    calls.push(self.call(level, asking.clone()));
-                    ledger.asking(asking);
+                CallDue::At(_) if calls.len() < AT_ONCE && in_flight.take(&spec.hook.url) => {
+                    calls.push(self.call(level, spec.clone()));
+                    table.started(spec);
                 }
                 // Considered again when a call ends.
                 CallDue::At(_) | CallDue::InFlight => {}
             }
         }
-        ledger.keep_only(&look.live);
+        table.keep_only(&look.live);
         wake
     }
 
-    fn call(&self, level: &Tasks, asking: HookCallSpec) -> Calling {
+    fn call(&self, level: &Tasks, spec: HookCallSpec) -> Calling {
         let (settings, stop, transactor) = (self.settings.clone(), level.token(), self.transactor.clone());
         level.spawn("hook", async move {
-            let answer = call::answer(&transactor, &asking, &settings);
+            let answer = call::answer(&transactor, &spec, &settings);
             // Both arms only wait; a cancelled call has changed nothing here.
             tokio::select! {
                 () = stop.cancelled() => None,
-                answer = answer => Some(FinishedCall { answer, asking }),
+                answer = answer => Some(FinishedCall { answer, spec }),
             }
         })
     }

@@ -19,6 +19,7 @@ mod listen;
 mod logs;
 mod nodes;
 mod overview;
+mod page;
 mod pauses;
 mod plan;
 mod probes;
@@ -29,6 +30,7 @@ mod rollouts;
 mod routes;
 mod servers;
 mod services;
+mod set_response;
 mod slots;
 mod state;
 mod sync;
@@ -59,13 +61,13 @@ const BODY_DEADLINE: Duration = Duration::from_secs(30);
 pub fn router(app: &AppState) -> Router {
     let table = table::all(app.clone()).finish();
     let counting = app.clone();
-    let document = serde_json::to_string_pretty(&table.api).unwrap_or_default();
+    let document = table.api.to_pretty_json().unwrap_or_default();
     table
         .router
         .merge(table::document(document))
-        .fallback(problem::nowhere.layer(from_fn(fleet_lock::error::as_fleet_lock_error)))
+        .fallback(problem::unknown_path.layer(from_fn(fleet_lock::error::as_fleet_lock_error)))
         .method_not_allowed_fallback(
-            problem::no_such_method.layer(from_fn(fleet_lock::error::as_fleet_lock_error)),
+            problem::unknown_method.layer(from_fn(fleet_lock::error::as_fleet_lock_error)),
         )
         .layer((
             MapResponseLayer::new(move |response| probes::count(&counting.metrics, response)),

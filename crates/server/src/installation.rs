@@ -37,18 +37,16 @@ pub enum InstallationError {
     #[error("{0}")]
     Store(#[from] StoreError),
     /// The store has no installation.
-    #[error("find an installation in the store: make one with `bellwether server init`")]
+    #[error("find an installation in the store; initialise one with `bellwether server init`")]
     Missing,
     /// The store has an installation already.
-    #[error("make an installation in the store: it holds installation {id} already, and is left as it is")]
+    #[error("initialise the store: it has installation {id} already")]
     Present {
         /// Its id.
         id: String,
     },
     /// The store has keys of another program.
-    #[error(
-        "make an installation in the store: under our keys there is {key}, which no installation wrote; use another prefix"
-    )]
+    #[error("initialise the store: it has the key {key}, which no installation wrote; use another prefix")]
     Foreign {
         /// The first such key.
         key: String,
@@ -68,7 +66,7 @@ pub enum InstallationError {
     },
     /// The records were moved to another store.
     #[error(
-        "use the store: the records of installation {id} have gone to {place}; start the server with that store"
+        "use the store: the records of installation {id} were moved to {place}; start the server with that store"
     )]
     Moved {
         /// Id of the installation.
@@ -78,14 +76,14 @@ pub enum InstallationError {
     },
     /// A newer release wrote the store.
     #[error(
-        "use the store: it has format {found}, and this release knows formats up to {FORMAT}; install a newer release"
+        "use the store: its format is {found}, and this release reads formats up to {FORMAT}; install a newer release"
     )]
     Newer {
         /// The format found.
         found: u32,
     },
     /// The record of the installation does not parse.
-    #[error("read what the store belongs to: {reason}; restore a backup")]
+    #[error("read the record of the installation: {reason}; restore a backup")]
     Unreadable {
         /// The parser's message.
         reason: String,
@@ -125,7 +123,7 @@ impl Installation {
         match store.commit(txn).await? {
             CommitOutcome::Committed(_) => Ok(()),
             CommitOutcome::Conflict { .. } => {
-                Err(InstallationError::Present { id: "made just now".to_owned() })
+                Err(InstallationError::Present { id: "(created concurrently)".to_owned() })
             }
         }
     }

@@ -60,18 +60,18 @@ pub(crate) async fn start(
     sessions: &Sessions,
     tasks: &Tasks,
 ) -> Result<(), ServeError> {
-    let bell = sessions.catalogue(&names.namespace);
+    let notify = sessions.catalogue(&names.namespace);
     let sender = watch::Sender::new(Arc::new(zone(&names, &worlds.borrow())));
     let serving = serve(names.inner.config.clone(), sender.subscribe(), tasks).await?;
     tracing::info!(addresses = ?serving.addresses(), namespace = %names.namespace, "answering DNS");
-    tasks.spawn("names", follow(names, worlds, bell, sender, tasks.token()));
+    tasks.spawn("names", follow(names, worlds, notify, sender, tasks.token()));
     Ok(())
 }
 
 async fn follow(
     names: ServerDns,
     worlds: watch::Receiver<Arc<World>>,
-    mut bell: watch::Receiver<u64>,
+    mut notify: watch::Receiver<u64>,
     sender: watch::Sender<Arc<Zone>>,
     stop: CancellationToken,
 ) {
@@ -79,7 +79,7 @@ async fn follow(
         // Both arms only wait; the world is read below.
         tokio::select! {
             () = stop.cancelled() => return,
-            rung = bell.changed() => if rung.is_err() { return },
+            woken = notify.changed() => if woken.is_err() { return },
         }
         let zone = zone(&names, &worlds.borrow());
         sender.send_replace(Arc::new(zone));

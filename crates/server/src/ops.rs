@@ -26,10 +26,10 @@ use crate::records::commit::CommitError;
 #[derive(Debug, thiserror::Error)]
 pub enum OpError {
     /// The object does not exist.
-    #[error("find {0}")]
+    #[error("cannot find {0}")]
     NotFound(String),
     /// The object exists already.
-    #[error("make {what}: {reason}")]
+    #[error("cannot create {what}: {reason}")]
     Exists {
         /// The object.
         what: String,
@@ -37,7 +37,7 @@ pub enum OpError {
         reason: String,
     },
     /// The operation is not possible in the present state.
-    #[error("{reason}")]
+    #[error("cannot {reason}")]
     Refused {
         /// What was refused, and why: fits after "cannot ".
         reason: String,
@@ -45,7 +45,7 @@ pub enum OpError {
         hint: Option<String>,
     },
     /// The object is not at the expected revision.
-    #[error("{reason}")]
+    #[error("cannot {reason}")]
     Moved {
         /// What was refused, and the revision found: fits after "cannot ".
         reason: String,
@@ -53,16 +53,16 @@ pub enum OpError {
         hint: String,
     },
     /// A value is not valid.
-    #[error("{0}")]
+    #[error("cannot {0}")]
     Invalid(#[from] ShapeError),
     /// The join token is not valid.
-    #[error("join: {0}")]
+    #[error("cannot join: {0}")]
     JoinToken(&'static str),
     /// Keys or certificates failed.
-    #[error("{0}")]
+    #[error("cannot {0}")]
     Pki(#[from] crate::pki::PkiError),
     /// The random source failed.
-    #[error("{0}")]
+    #[error("cannot {0}")]
     Random(#[from] crate::secret::RandomError),
     /// The commit failed.
     #[error("{0}")]
@@ -76,5 +76,5 @@ fn event(kind: &'static str, subject: String, cause: impl Into<String>) -> Event
 
 /// The cause of an event, from the reason that a person gave.
 fn cause(why: &str) -> String {
-    if why.is_empty() { "no reason was given".to_owned() } else { why.to_owned() }
+    if why.is_empty() { "no reason given".to_owned() } else { why.to_owned() }
 }

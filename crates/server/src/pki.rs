@@ -123,7 +123,7 @@ impl Pki {
             .map_err(|error| refuse("the server's certificate", error))?;
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         // Sessions are resumed by tickets that only this server can decrypt: it keeps no state per client.
-        tls.ticketer = Ticketer::new().map_err(|error| refuse("a key for tickets", error))?;
+        tls.ticketer = Ticketer::new().map_err(|error| refuse("a key for session tickets", error))?;
         tls.send_tls13_tickets = 1;
         Ok(tls)
     }
@@ -168,7 +168,7 @@ pub fn bearer(der: &CertificateDer<'_>) -> Result<CertificateIdentity, PkiError>
     let namespace = subject.iter_organization().next().and_then(|part| part.as_str().ok());
     let node = subject.iter_common_name().next().and_then(|part| part.as_str().ok());
     let (Some(namespace), Some(node)) = (namespace, node) else {
-        return Err(refuse(what, "it names no namespace and node"));
+        return Err(refuse(what, "it names no node"));
     };
     Ok(CertificateIdentity {
         namespace: Namespace::parse(namespace).map_err(|error| refuse(what, error))?,
@@ -224,7 +224,7 @@ fn validity(params: &mut CertificateParams, now: Timestamp, until: Timestamp) ->
 
 fn date(at: Timestamp) -> Result<time::OffsetDateTime, PkiError> {
     let secs = i64::try_from(at.as_millis() / 1_000).unwrap_or(i64::MAX);
-    time::OffsetDateTime::from_unix_timestamp(secs).map_err(|error| refuse("the host's clock", error))
+    time::OffsetDateTime::from_unix_timestamp(secs).map_err(|error| refuse("the system clock", error))
 }
 
 fn refuse(what: &str, reason: impl std::fmt::Display) -> PkiError {

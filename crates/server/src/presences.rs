@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use bellwether_core::decide::liveness::{self, LivenessContext, PresenceLimits};
+use bellwether_core::decide::liveness;
+use bellwether_core::decide::liveness::context::{LivenessContext, PresenceLimits};
 use bellwether_core::records::key::Key;
 use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, ServerName};
@@ -73,7 +74,7 @@ impl Presences {
                 Err(CommitError::Closed) => return,
                 Err(CommitError::Conflict | CommitError::LostTerm) => Some(LOOK_AGAIN),
                 Err(error) => {
-                    tracing::warn!(%error, "could not write down who is there");
+                    tracing::warn!(%error, "cannot commit presences");
                     Some(LOOK_AGAIN)
                 }
             };
@@ -103,7 +104,7 @@ impl Presences {
             let Some(verdict) = self.look(&world, namespace, term.is_some()) else { continue };
             wake = [wake, verdict.wake].into_iter().flatten().min();
             if !verdict.changesets.is_empty() {
-                let by = CommitContext { term, seen: Some(own_key.clone()), ..CommitContext::decider() };
+                let by = CommitContext { term, seen: vec![own_key.clone()], ..CommitContext::decider() };
                 self.transactor.commit_in_line(&world, namespace, by, slices(verdict.changesets)).await?;
             }
         }

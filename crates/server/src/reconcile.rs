@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::decide::{external, liveness, order, retention, rollout, silence, slots, wait_cycles};
+use bellwether_core::decide::{external, order, retention, rollout, silence, slots, wait_cycles};
 use bellwether_core::records::key::Key;
-use bellwether_core::verdict::{Changeset, Verdict, of_rollout};
+use bellwether_core::verdict::{Changeset, Verdict};
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
@@ -52,7 +52,7 @@ impl Reconciler {
             fail::pass(FailPoint::SeatWon);
             // A new leader decides only once its world contains everything that was committed before. It asks the store, since a
             // watch may have missed something.
-            if self.relist.make_sure(&stop).await {
+            if self.relist.bring_up_to_date(&stop).await {
                 self.lead(term, &stop).await;
             }
             self.leadership.lost(term, &stop).await;
@@ -73,7 +73,7 @@ impl Reconciler {
                 Err(CommitError::LostTerm | CommitError::Closed) => return,
                 Err(CommitError::Conflict) => Some(LOOK_AGAIN),
                 Err(error) => {
-                    tracing::warn!(%error, "could not commit a verdict");
+                    tracing::warn!(%error, "cannot commit a verdict");
                     Some(LOOK_AGAIN)
                 }
             };
@@ -162,9 +162,9 @@ impl Reconciler {
         let world = self.transactor.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
         for (name, board) in &fleet.boards {
-            let verdict = of_rollout(name, rollout::decide(board, &world.environment(namespace, name), now));
+            let verdict = rollout::decide(board, &world.environment(namespace, name), now).into_verdict(name);
             // A person who pauses, aborts or deletes the entity stops the remaining slices of a verdict.
-            let by = CommitContext { seen: Some(Key::Entity(name.clone())), ..decider(term) };
+            let by = CommitContext { seen: vec![Key::Entity(name.clone())], ..decider(term) };
             let points = [FailPoint::VerdictReached, FailPoint::VerdictCommitted];
             pass.add(self.commit_between(points, &world, namespace, (by, verdict)).await?);
         }

@@ -112,11 +112,11 @@ impl Server {
             }
         };
         let router = http::router(&app);
-        let speech = http::Transport { tls: Some(acceptor), clock: app.clock.clone() };
-        tasks.spawn("https", http::serve(listener, speech.clone(), router.clone(), tasks.child()));
+        let transport = http::Transport { tls: Some(acceptor), clock: app.clock.clone() };
+        tasks.spawn("https", http::serve(listener, transport.clone(), router.clone(), tasks.child()));
         if let Some(plain) = plain {
-            let speech = http::Transport { tls: None, ..speech };
-            tasks.spawn("http", http::serve(plain, speech, router, tasks.child()));
+            let transport = http::Transport { tls: None, ..transport };
+            tasks.spawn("http", http::serve(plain, transport, router, tasks.child()));
         }
         Ok(Self { address, plain_address, ca_pem, app, tasks, store, inner_tasks, store_tasks })
     }
@@ -136,8 +136,8 @@ impl Server {
         let asked = SocketAddr::new(self.address.ip(), 0);
         let listener = listen(asked)?;
         let address = local(&listener, asked);
-        let speech = http::Transport { tls: Some(acceptor), clock: self.app.clock.clone() };
-        tasks.spawn("beside", http::serve(listener, speech, router, tasks.child()));
+        let transport = http::Transport { tls: Some(acceptor), clock: self.app.clock.clone() };
+        tasks.spawn("beside", http::serve(listener, transport, router, tasks.child()));
         Ok(address)
     }
 

@@ -12,7 +12,7 @@ const JOIN_PREFIX: &str = "bwj_";
 
 /// The system's random source failed.
 #[derive(Debug, thiserror::Error)]
-#[error("draw random bytes from the host: {0}")]
+#[error("read random bytes from the system: {0}")]
 pub struct RandomError(getrandom::Error);
 
 /// A new API token: a prefix and 256 random bits in hex.
@@ -49,7 +49,8 @@ fn random_hex() -> Result<String, RandomError> {
     Ok(hex(&bytes))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

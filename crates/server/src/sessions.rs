@@ -20,7 +20,7 @@ struct Shared {
     // A std mutex: held for a map update, never across an await.
     contacts: Mutex<BTreeMap<Namespace, Contacts>>,
     // Waiters for a node's order: a new order wakes the sessions of that node only.
-    bells: Mutex<BTreeMap<(Namespace, NodeName), Arc<NodeNotify>>>,
+    notifies: Mutex<BTreeMap<(Namespace, NodeName), Arc<NodeNotify>>>,
     // Waiters for a change of a namespace's catalogue.
     catalogues: Mutex<BTreeMap<Namespace, watch::Sender<u64>>>,
     changes: watch::Sender<u64>,
@@ -29,14 +29,14 @@ struct Shared {
 /// Notifies the sessions of one node. There is one per agent: a watch channel would be five times as large.
 #[derive(Debug, Default)]
 struct NodeNotify {
-    rings: AtomicU64,
-    rung: Notify,
+    wakes: AtomicU64,
+    woken: Notify,
 }
 
 /// An open session; dropping it closes it.
 #[derive(Debug)]
 pub struct Session {
-    bell: Arc<NodeNotify>,
+    notify: Arc<NodeNotify>,
     /// Number of notifications received.
     heard: u64,
     sessions: Sessions,
@@ -52,7 +52,7 @@ impl Sessions {
         Self(Arc::new(Shared {
             clock,
             contacts: Mutex::default(),
-            bells: Mutex::default(),
+            notifies: Mutex::default(),
             catalogues: Mutex::default(),
             changes,
         }))
@@ -64,42 +64,42 @@ impl Sessions {
         if self.with(namespace, |contacts| contacts.opened(node)) {
             self.0.changes.send_modify(|count| *count = count.wrapping_add(1));
         }
-        let mut bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
-        let bell = bells.entry((namespace.clone(), node.clone())).or_default().clone();
-        let heard = bell.rings.load(Ordering::Acquire);
-        Session { bell, heard, sessions: self.clone(), namespace: namespace.clone(), node: node.clone() }
+        let mut notifies = self.0.notifies.lock().unwrap_or_else(PoisonError::into_inner);
+        let notify = notifies.entry((namespace.clone(), node.clone())).or_default().clone();
+        let heard = notify.wakes.load(Ordering::Acquire);
+        Session { notify, heard, sessions: self.clone(), namespace: namespace.clone(), node: node.clone() }
     }
 
     /// Wakes the sessions of this node.
-    pub fn ring(&self, namespace: &Namespace, node: &NodeName) {
-        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bell) = bells.get(&(namespace.clone(), node.clone())) {
-            bell.ring();
+    pub fn wake(&self, namespace: &Namespace, node: &NodeName) {
+        let notifies = self.0.notifies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(notify) = notifies.get(&(namespace.clone(), node.clone())) {
+            notify.wake();
         }
     }
 
     /// Changes whenever the namespace's catalogue does.
     #[must_use]
     pub fn catalogue(&self, namespace: &Namespace) -> watch::Receiver<u64> {
-        let mut bells = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
-        bells.entry(namespace.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+        let mut notifies = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
+        notifies.entry(namespace.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
     }
 
     /// Wakes all waiters for this namespace's catalogue.
-    pub fn ring_catalogue(&self, namespace: &Namespace) {
-        let bells = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bell) = bells.get(namespace) {
-            bell.send_modify(|count| *count = count.wrapping_add(1));
+    pub fn wake_catalogue(&self, namespace: &Namespace) {
+        let notifies = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(notify) = notifies.get(namespace) {
+            notify.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 
     /// Wakes all waiters: after a gap in the watch, any order may be new.
-    pub fn ring_all(&self) {
-        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn wake_all(&self) {
+        let notifies = self.0.notifies.lock().unwrap_or_else(PoisonError::into_inner);
         let catalogues = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
-        bells.values().for_each(|bell| bell.ring());
-        for bell in catalogues.values() {
-            bell.send_modify(|count| *count = count.wrapping_add(1));
+        notifies.values().for_each(|notify| notify.wake());
+        for notify in catalogues.values() {
+            notify.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 
@@ -133,25 +133,25 @@ impl Sessions {
 }
 
 impl NodeNotify {
-    fn ring(&self) {
-        self.rings.fetch_add(1, Ordering::Release);
-        self.rung.notify_waiters();
+    fn wake(&self) {
+        self.wakes.fetch_add(1, Ordering::Release);
+        self.woken.notify_waiters();
     }
 }
 
 impl Session {
     /// Waits until the node's order may be new: until a notification since the session was opened, or since this last
     /// returned. Cancel safe: a notification that was not returned stays pending.
-    pub async fn rung(&mut self) {
+    pub async fn woken(&mut self) {
         loop {
             // Created before the notifications are counted, so that none in between is missed.
-            let rung = self.bell.rung.notified();
-            let rings = self.bell.rings.load(Ordering::Acquire);
-            if rings != self.heard {
-                self.heard = rings;
+            let woken = self.notify.woken.notified();
+            let wakes = self.notify.wakes.load(Ordering::Acquire);
+            if wakes != self.heard {
+                self.heard = wakes;
                 return;
             }
-            rung.await;
+            woken.await;
         }
     }
 }
@@ -160,13 +160,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         let now = self.sessions.0.clock.now();
         if self.sessions.with(&self.namespace, |contacts| contacts.closed(&self.node, now)) {
-            let mut bells = self.sessions.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut notifies = self.sessions.0.notifies.lock().unwrap_or_else(PoisonError::into_inner);
             let key = (self.namespace.clone(), self.node.clone());
             // Two references are the map's and this session's; a third is another session's.
-            if bells.get(&key).is_some_and(|bell| Arc::strong_count(bell) <= 2) {
-                bells.remove(&key);
+            if notifies.get(&key).is_some_and(|notify| Arc::strong_count(notify) <= 2) {
+                notifies.remove(&key);
             }
-            drop(bells);
+            drop(notifies);
             self.sessions.0.changes.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
@@ -180,28 +180,28 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_ring_is_heard_once_by_each_session_of_the_node_whether_it_waits_by_then_or_not() {
+    async fn a_notification_wakes_each_session_of_the_node_once_whether_it_waits_already_or_not() {
         let sessions = Sessions::new(Clock::of_runtime(Timestamp::EPOCH));
         let (namespace, [web, db]) =
             ("default".parse().unwrap(), ["web-1", "db-1"].map(|n| n.parse().unwrap()));
         let mut first = sessions.open(&namespace, &web);
         let mut second = sessions.open(&namespace, &web);
         let mut other = sessions.open(&namespace, &db);
-        assert!(first.rung().now_or_never().is_none());
-        sessions.ring(&namespace, &web);
-        first.rung().await;
-        assert!(first.rung().now_or_never().is_none(), "it heard that one");
-        let mut waits = Box::pin(first.rung());
+        assert!(first.woken().now_or_never().is_none());
+        sessions.wake(&namespace, &web);
+        first.woken().await;
+        assert!(first.woken().now_or_never().is_none(), "it heard that one");
+        let mut waits = Box::pin(first.woken());
         assert!(waits.as_mut().now_or_never().is_none());
-        sessions.ring(&namespace, &web);
+        sessions.wake(&namespace, &web);
         waits.await;
-        second.rung().await;
-        assert!(second.rung().now_or_never().is_none(), "two rings before it listened are one");
-        assert!(other.rung().now_or_never().is_none(), "it was not for that node");
-        sessions.ring_all();
-        other.rung().await;
+        second.woken().await;
+        assert!(second.woken().now_or_never().is_none(), "two rings before it listened are one");
+        assert!(other.woken().now_or_never().is_none(), "it was not for that node");
+        sessions.wake_all();
+        other.woken().await;
         drop(first);
-        sessions.ring(&namespace, &web);
-        second.rung().await;
+        sessions.wake(&namespace, &web);
+        second.woken().await;
     }
 }

@@ -34,7 +34,7 @@ pub async fn agreed(store: &Store, me: &ServerName, clock: Clock, ca_pem: &str) 
     if middle.unsigned_abs() >= WORTH_TELLING.as_millis() {
         tracing::warn!(
             behind_ms = middle,
-            "this machine's clock differs from the control plane's time, which is used; set the machine's clock"
+            "the system clock differs from the control plane's time, which is used instead; correct the system clock"
         );
     }
     Ok(clock.set_to(by(clock.now(), middle)))
@@ -48,7 +48,7 @@ pub fn not_behind(world: &World, clock: Clock) -> Clock {
     match newest.filter(|time| *time > clock.now()) {
         Some(time) => {
             let ahead = time.since(clock.now());
-            tracing::warn!(%ahead, "this machine's clock is behind what was written last; going on from there");
+            tracing::warn!(%ahead, "the system clock is behind the newest event; continuing from the time of that event");
             clock.set_to(time)
         }
         None => clock,

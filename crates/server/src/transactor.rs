@@ -1,5 +1,7 @@
 //! Optimistic transactions: read the world, decide, commit, retry on conflict.
 
+mod draft;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use bellwether_core::world::fleet::Fleet;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 
+pub use self::draft::Draft;
 use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal};
 use crate::world_view::PublishedWorld;
 
@@ -34,6 +37,8 @@ pub struct Transactor {
     published: PublishedWorld,
     committer: Committer,
     clock: Clock,
+    /// Where changes are collected instead of being committed; none in a transactor that commits.
+    draft: Option<Draft>,
 }
 
 /// Who commits, and what must still hold.
@@ -43,22 +48,22 @@ pub struct CommitContext {
     pub actor: Actor,
     /// The term that a decider decided in.
     pub term: Option<Term>,
-    /// A record that was read and must be unchanged, besides those that are written.
-    pub seen: Option<Key>,
+    /// Records that were read and must be unchanged, besides those that are written.
+    pub seen: Vec<Key>,
 }
 
 impl CommitContext {
     /// The context of a person, a program or a node.
     #[must_use]
     pub const fn person(actor: Actor) -> Self {
-        Self { actor, term: None, seen: None }
+        Self { actor, term: None, seen: Vec::new() }
     }
 
     /// The context of a decider, without a term.
     #[must_use]
     pub fn decider() -> Self {
         let actor = Actor::parse("bellwether").expect("plain letters are an actor");
-        Self { actor, term: None, seen: None }
+        Self { actor, term: None, seen: Vec::new() }
     }
 
     fn propose(self, world: &World, namespace: &Namespace, changesets: Vec<Changeset>) -> Proposal {
@@ -90,13 +95,21 @@ impl Transactor {
     /// A transactor on the published worlds and a committer.
     #[must_use]
     pub fn new(published: PublishedWorld, committer: Committer, clock: Clock) -> Self {
-        Self { published, committer, clock }
+        Self { published, committer, clock, draft: None }
     }
 
     /// The newest world.
     #[must_use]
     pub fn world(&self) -> Arc<World> {
-        self.published.world()
+        self.draft.as_ref().map_or_else(|| self.published.world(), Draft::world)
+    }
+
+    /// A transactor for the same operations that commits nothing: their changes are collected in the draft, and each
+    /// operation sees what those before it changed. Entities, freezes, pauses, profiles and slots can be drafted.
+    #[must_use]
+    pub fn draft(&self) -> (Self, Draft) {
+        let draft = Draft::new(self.world());
+        (Self { draft: Some(draft.clone()), ..self.clone() }, draft)
     }
 
     /// The current time.
@@ -115,8 +128,8 @@ impl Transactor {
     pub async fn shown(&self, revision: Revision) {
         match tokio::time::timeout(SHOW_WITHIN, self.shows(revision)).await {
             Ok(true) => {}
-            Ok(false) => tracing::debug!("the world is closing"),
-            Err(_) => tracing::warn!(%revision, "the world is behind the store"),
+            Ok(false) => tracing::debug!("the world is no longer published"),
+            Err(_) => tracing::warn!(%revision, "the world lags behind the store"),
         }
     }
 
@@ -154,26 +167,26 @@ impl Transactor {
         slices: Vec<Vec<Changeset>>,
     ) -> Result<(), CommitError> {
         let line = CommitPipeline::default();
-        let mut on_their_way = VecDeque::new();
-        let mut sum = Ok(Revision::ZERO);
+        let mut in_flight = VecDeque::new();
+        let mut result = Ok(Revision::ZERO);
         for slice in slices {
             let proposal =
                 Proposal { line: Some(line.clone()), ..by.clone().propose(world, namespace, slice) };
             match self.committer.propose(proposal).await {
-                Ok(pending) => on_their_way.push_back(pending),
-                Err(error) => sum = sum.and(Err(error)),
+                Ok(pending) => in_flight.push_back(pending),
+                Err(error) => result = result.and(Err(error)),
             }
-            if on_their_way.len() >= IN_LINE {
-                sum = settled(on_their_way.pop_front(), sum).await;
+            if in_flight.len() >= IN_LINE {
+                result = settle(in_flight.pop_front(), result).await;
             }
-            if sum.is_err() {
+            if result.is_err() {
                 break;
             }
         }
-        while !on_their_way.is_empty() {
-            sum = settled(on_their_way.pop_front(), sum).await;
+        while !in_flight.is_empty() {
+            result = settle(in_flight.pop_front(), result).await;
         }
-        self.shown(sum?).await;
+        self.shown(result?).await;
         Ok(())
     }
 
@@ -195,6 +208,10 @@ impl Transactor {
             let fleet = world.fleets.get(namespace).unwrap_or(&empty);
             let (changeset, answer) = decide(&world, fleet, self.now())?;
             let Some(changeset) = changeset else { return Ok(answer) };
+            if let Some(draft) = &self.draft {
+                draft.collect(namespace, changeset);
+                return Ok(answer);
+            }
             tries += 1;
             match self.commit(&world, namespace, CommitContext::person(actor.clone()), vec![changeset]).await
             {
@@ -209,12 +226,12 @@ impl Transactor {
 }
 
 /// Combines a pending commit with the result so far: the newest revision, or the first error.
-async fn settled(
+async fn settle(
     pending: Option<PendingCommit>,
-    sum: Result<Revision, CommitError>,
+    result: Result<Revision, CommitError>,
 ) -> Result<Revision, CommitError> {
-    let Some(pending) = pending else { return sum };
+    let Some(pending) = pending else { return result };
     let done = pending.done().await;
-    let before = sum?;
+    let before = result?;
     Ok(before.max(done?))
 }

@@ -22,7 +22,7 @@ const PAGE: usize = 500;
 /// Bytes of a transaction that are reserved for the overhead of the store.
 const SPARE_BYTES: usize = 64 << 10;
 
-/// Why records could not be moved. The message fits after "cannot ".
+/// Why records cannot be moved. The message fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     /// A store failed.
@@ -32,20 +32,16 @@ pub enum TransferError {
     #[error("{0}")]
     Installation(#[from] InstallationError),
     /// Servers use the store.
-    #[error(
-        "take the records of a store that servers use: {servers} have their place in it; stop them first"
-    )]
+    #[error("move or restore the records of a store in use by {servers}; stop them first")]
     InUse {
         /// Their names.
         servers: String,
     },
     /// Another process wrote to the store at the same time.
-    #[error(
-        "carry the records over: somebody else writes to that store meanwhile; stop whoever does and try again"
-    )]
+    #[error("move the records: another process writes to the store; stop it and try again")]
     Disturbed,
     /// The records in the destination differ from those of the source.
-    #[error("carry the records over: {sent} were read and {found} are there")]
+    #[error("move the records: {sent} were read, and {found} are in the destination")]
     Lost {
         /// Number of records read.
         sent: u64,
@@ -67,7 +63,7 @@ pub enum TransferError {
     Damaged(String),
     /// A newer release wrote the backup.
     #[error(
-        "read the backup: it has format {found}, and this release reads formats up to {known}; install a newer release"
+        "read the backup: its format is {found}, and this release reads formats up to {known}; install a newer release"
     )]
     Newer {
         /// The format found.
@@ -79,7 +75,7 @@ pub enum TransferError {
     #[error("{0}")]
     Open(#[from] RunError),
     /// A record cannot be encoded.
-    #[error("write it: could not {0}")]
+    #[error("encode a record: {0}")]
     Shape(#[from] ShapeError),
 }
 

@@ -58,7 +58,7 @@ impl RelistHandle {
 
     /// Waits until the published world contains everything that was committed before this call. False on
     /// `stop`.
-    pub async fn make_sure(&self, stop: &CancellationToken) -> bool {
+    pub async fn bring_up_to_date(&self, stop: &CancellationToken) -> bool {
         let (done, listed) = oneshot::channel();
         let listed = async { self.0.send(done).await.is_ok() && listed.await.is_ok() };
         // Both arms only wait.
@@ -105,14 +105,14 @@ impl WorldFollower {
 
     async fn follow(self, mut world: World) {
         let Self { store, publisher, sessions, mut asked, rules, lists } = self;
-        let shown = ShownWorld { publisher, sessions, rules };
+        let updater = ShownWorld { publisher, sessions, rules };
         let mut watch = open(&store, &world).await;
         loop {
             let mut waiting = Vec::new();
             if let Some(open) = &mut watch {
                 // ShownWorld::follow and recv are cancel safe; the last arm only waits.
                 tokio::select! {
-                    error = shown.follow(open, &mut world) => {
+                    error = updater.follow(open, &mut world) => {
                         tracing::warn!(%error, "listing everything again");
                         watch = None;
                     }
@@ -121,15 +121,15 @@ impl WorldFollower {
                 }
             }
             waiting.extend(std::iter::from_fn(|| asked.try_recv().ok()));
-            if watch.is_some() && shown.is_sure(&store, &mut world, &mut watch).await {
-                told(&mut waiting);
+            if watch.is_some() && updater.is_up_to_date(&store, &mut world, &mut watch).await {
+                answer_all(&mut waiting);
                 continue;
             }
             if watch.is_none() {
                 tokio::time::sleep(RETRY).await;
             }
             lists.inc();
-            watch = shown.list(&store, &mut asked, (&mut world, watch), waiting).await;
+            watch = updater.list(&store, &mut asked, (&mut world, watch), waiting).await;
         }
     }
 }
@@ -139,7 +139,7 @@ impl ShownWorld {
     async fn follow(&self, watch: &mut Watch, world: &mut World) -> WatchError {
         loop {
             let batch = watch.next().await;
-            if let Some(error) = self.take_in(batch, watch, world) {
+            if let Some(error) = self.apply(batch, watch, world) {
                 return error;
             }
         }
@@ -154,7 +154,7 @@ impl ShownWorld {
     ) -> Option<WatchError> {
         while world.revision < revision {
             let batch = watch.next().await;
-            if let Some(error) = self.take_in(batch, watch, world) {
+            if let Some(error) = self.apply(batch, watch, world) {
                 return Some(error);
             }
         }
@@ -198,7 +198,7 @@ impl ShownWorld {
             if fresh.revision < before && !went_back {
                 // An older revision once: a member of the store that is behind. Twice: a store restored from a backup.
                 let (was, is) = (before.get(), fresh.revision.get());
-                tracing::error!(was, is, "the store went back; listing everything again");
+                tracing::error!(was, is, "the store is at an earlier revision; listing everything again");
                 went_back = true;
                 continue;
             }
@@ -209,8 +209,8 @@ impl ShownWorld {
             };
             *world = fresh;
             self.publisher.publish(world.clone());
-            self.sessions.ring_all();
-            told(&mut waiting);
+            self.sessions.wake_all();
+            answer_all(&mut waiting);
             return next;
         }
     }
@@ -222,7 +222,7 @@ impl ShownWorld {
             match load(store, &known).await {
                 Ok(fresh) => Some(fresh),
                 Err(error) => {
-                    tracing::error!(%error, "could not read the world");
+                    tracing::error!(%error, "cannot read the records");
                     tokio::time::sleep(RETRY).await;
                     None
                 }
@@ -264,7 +264,7 @@ impl ShownWorld {
     }
 
     /// Folds a batch and those that are pending, publishes the result and wakes sessions. Returns the error if the watch failed.
-    fn take_in(
+    fn apply(
         &self,
         batch: Result<Batch, WatchError>,
         watch: &mut Watch,
@@ -289,19 +289,19 @@ impl ShownWorld {
         }
         self.publisher.publish(world.clone());
         for (namespace, _) in catalogues(world).into_iter().filter(|now| !before.contains(now)) {
-            self.sessions.ring_catalogue(&namespace);
+            self.sessions.wake_catalogue(&namespace);
         }
         for (namespace, node) in ordered {
-            self.sessions.ring(&namespace, &node);
+            self.sessions.wake(&namespace, &node);
         }
         ended
     }
 }
 
 /// Answers the requests; some of the callers may be gone.
-fn told(waiting: &mut Vec<oneshot::Sender<()>>) {
+fn answer_all(waiting: &mut Vec<oneshot::Sender<()>>) {
     let gone = waiting.drain(..).filter_map(|done| done.send(()).err()).count();
-    tracing::debug!(gone, "what is shown is what the store holds");
+    tracing::debug!(gone, "the world is up to date");
 }
 
 /// Opens a watch from the world's revision on; none if the store fails.
@@ -310,7 +310,7 @@ async fn open(store: &Store, world: &World) -> Option<Watch> {
     match store.watch(Range::prefix(key_text::ROOT), after).await {
         Ok(watch) => Some(watch),
         Err(error) => {
-            tracing::warn!(%error, "could not watch the store; listing everything again");
+            tracing::warn!(%error, "cannot watch the store; listing everything again");
             None
         }
     }

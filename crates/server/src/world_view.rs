@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_sees_their_revision_or_a_later_one() {
+    async fn a_waiter_sees_its_revision_or_a_later_one() {
         let (publisher, published) = WorldPublisher::new(Arc::new(at(1)));
         assert!(published.shows(Revision::new(1)).await, "it is shown already");
         let waiters =
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_a_publisher_that_is_gone() {
+    async fn waiters_are_released_when_the_publisher_is_gone() {
         let (publisher, published) = WorldPublisher::new(Arc::new(at(1)));
         let mut before = Box::pin(published.shows(Revision::new(2)));
         assert!(futures_util::poll!(&mut before).is_pending());

@@ -1,4 +1,4 @@
-//! Reading a page, now or at an earlier revision. Owns the merge of today's entries with what was undone.
+//! Reading a page, now or at an earlier revision. Owns the merge of today's entries with what was reverted.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
@@ -12,7 +12,7 @@ use crate::history::Commit;
 use crate::limits::{MAX_PAGE, MAX_PAGE_BYTES};
 use crate::range::Range;
 
-/// Refuses a revision outside of what is kept.
+/// Refuses a revision that is not kept.
 pub(crate) fn check_kept(asked: Revision, oldest: Revision, current: Revision) -> Result<(), StoreError> {
     if asked < oldest {
         Err(StoreError::Compacted { oldest })
@@ -28,7 +28,7 @@ pub(crate) fn check_kept(asked: Revision, oldest: Revision, current: Revision) -
 pub(crate) struct RevertedKeys(BTreeMap<Bytes, Option<Entry>>);
 
 impl RevertedKeys {
-    /// Takes back one more commit. Commits are given oldest first: the first one to touch a key knows best.
+    /// Reverts one more commit. Commits are given oldest first: the first one to touch a key wins.
     pub(crate) fn undo(&mut self, range: &Range, commit: &Commit) {
         for edit in commit.edits.iter().filter(|edit| range.contains(&edit.key)) {
             self.0.entry(edit.key.clone()).or_insert_with(|| edit.before.clone());
@@ -36,7 +36,7 @@ impl RevertedKeys {
     }
 }
 
-/// The first entries of a range as of `revision`: today's, given in key order, with `undone` in their place.
+/// The first entries of a range as of `revision`: today's, given in key order, with `undone` applied over them.
 pub(crate) fn page<E>(
     today: impl Iterator<Item = Result<Entry, E>>,
     undone: RevertedKeys,

@@ -60,7 +60,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Nothing yet, of a store that is at `floor`.
+    /// No commits yet, of a store that is at `floor`.
     pub(crate) fn new(floor: Revision, most_commits: usize, most_bytes: u64) -> Self {
         Self { floor, commits: VecDeque::new(), bytes: 0, most_commits, most_bytes }
     }
@@ -70,7 +70,7 @@ impl History {
         self.floor
     }
 
-    /// Adds the commit that follows the newest; the oldest make room. The newest is always kept.
+    /// Adds the commit that follows the newest; the oldest are dropped. The newest is always kept.
     pub(crate) fn push(&mut self, commit: Arc<Commit>) {
         self.bytes = self.bytes.saturating_add(commit.size());
         self.commits.push_back(commit);

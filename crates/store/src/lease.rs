@@ -13,10 +13,10 @@ use crate::entry::LeaseId;
 use crate::error::{Refusal, StoreError};
 use crate::limits::{MAX_TTL, MIN_TTL};
 
-/// How long to wait before ending a lease again when the store would not take it (a full disk).
+/// How long to wait before ending a lease again when the store did not accept it (a full disk).
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Refuses what is no lease time.
+/// Refuses an invalid lease time.
 pub(crate) fn check_ttl(ttl: Duration) -> Result<(), StoreError> {
     if (MIN_TTL..=MAX_TTL).contains(&ttl) { Ok(()) } else { Err(Refusal::Ttl { ttl }.into()) }
 }
@@ -27,7 +27,7 @@ struct HeldLease {
     deadline: Instant,
 }
 
-/// The leases that have not ended, and when each does unless it is kept alive.
+/// The leases that have not ended, and their deadlines.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     held: Mutex<BTreeMap<LeaseId, HeldLease>>,
@@ -35,13 +35,13 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// Starts `lease` with its whole time.
+    /// Starts `lease` with its full time.
     pub(crate) fn start(&self, lease: LeaseId, ttl: Duration) {
         self.held().insert(lease, HeldLease { ttl, deadline: Instant::now() + ttl });
         self.sooner.notify_one();
     }
 
-    /// Gives `lease` its whole time again, unless it has run out.
+    /// Extends `lease` by its full time, unless it has run out.
     pub(crate) fn keep_alive(&self, lease: LeaseId) -> Result<(), StoreError> {
         let now = Instant::now();
         match self.held().get_mut(&lease) {
@@ -94,7 +94,7 @@ pub(crate) async fn keep_time(
             match end(lease).await {
                 Ok(()) | Err(StoreError::LeaseGone) => leases.end(lease),
                 Err(error) => {
-                    tracing::warn!(%lease, "could not {error}; will try to end the lease again");
+                    tracing::warn!(%lease, "cannot {error}; will try to end the lease again");
                     next = Some(Instant::now() + RETRY);
                 }
             }

@@ -28,7 +28,7 @@ pub struct Batch {
     pub changes: Vec<Change>,
 }
 
-/// Why a watch ended. The message fits after "could not …".
+/// Why a watch ended. The message fits after "cannot …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
     /// The watcher fell behind what is kept; list again and watch from that page's revision.
@@ -37,19 +37,19 @@ pub enum WatchError {
         /// The oldest revision that can be watched from.
         oldest: Revision,
     },
-    /// The store is at an earlier revision than it has told before: it was put back. List again.
+    /// The store is at an earlier revision than it has reported before: it was restored. List again.
     #[error("watch on: the store went back from revision {seen} to {found}")]
     WentBack {
-        /// The newest revision that it told.
+        /// The newest revision it reported.
         seen: Revision,
-        /// The newest that it tells now.
+        /// The newest it reports now.
         found: Revision,
     },
     /// The store was closed; every earlier commit was delivered.
     #[error("watch on: the store is closed")]
     Closed,
     /// The store could not read its own history. Watching again from the last revision seen may work.
-    #[error("watch on: could not {0}")]
+    #[error("watch on: cannot {0}")]
     Failed(StoreError),
 }
 

@@ -46,7 +46,7 @@ impl AgentNode {
     }
 }
 
-/// Whom a node's certificate names.
+/// The identity in a node's certificate.
 #[must_use]
 pub fn bearer(node: &NodeName) -> CertificateIdentity {
     CertificateIdentity {

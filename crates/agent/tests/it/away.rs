@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_agent::config::Config;
-use bellwether_core::decide::liveness::PresenceLimits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_server::http::{ConcurrencyLimit, ConcurrencyLimits};
 use tokio::io::AsyncWriteExt;
 
@@ -79,7 +79,7 @@ async fn an_agent_that_refuses_its_order_says_why_and_stays_in_touch() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_a_full_server_sends_away_comes_back_when_it_was_told_to() {
-    let machines = ConcurrencyLimit { served: 1, waiting: 0, again_ms: 300 };
+    let machines = ConcurrencyLimit { served: 1, waiting: 0, retry_after_ms: 300 };
     let bench = Bench::with_lanes(ConcurrencyLimits { machines, ..ConcurrencyLimits::default() }).await;
     bench.join().await.unwrap();
     // Somebody begins to join, and takes up the one place that machines have.

@@ -19,11 +19,11 @@ use bellwether_api::v1::node::NodeView;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_api::v1::target::TargetView;
-use bellwether_core::decide::liveness::PresenceLimits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
-use bellwether_server::http::ConcurrencyLimits;
 use bellwether_server::config::deciders::DeciderSettings;
+use bellwether_server::http::ConcurrencyLimits;
 use bellwether_server::run::{Server, init};
 use tokio::task::JoinHandle;
 

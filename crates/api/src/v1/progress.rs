@@ -44,7 +44,7 @@ pub struct Progress {
 
 /// What is going on with an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "course", rename_all = "snake_case")]
+#[serde(tag = "activity", rename_all = "snake_case")]
 pub enum RolloutActivity {
     /// No rollout; members belong on last known good.
     #[default]

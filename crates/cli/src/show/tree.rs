@@ -76,7 +76,7 @@ fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
 /// A state's word and tone. Partial success is never shown green.
 pub(crate) const fn state(state: &RolloutState) -> (&'static str, Tone) {
     match state {
-        RolloutState::InProgress => ("running", Tone::Busy),
+        RolloutState::InProgress => ("in progress", Tone::Busy),
         RolloutState::Waiting { .. }
         | RolloutState::WaitingNoDomain { .. }
         | RolloutState::WaitingFrozen { .. }

@@ -21,7 +21,7 @@
 //! expect in flight: web-1                 exactly these have no verdict yet
 //! expect number web-1: 2                  it was told something twice
 //! expect succeeded | failed | unreachable: web-1
-//! expect state running                    of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
+//! expect state in progress                of the newest rollout, as text; "expect rollout 1 superseded by rollout 2"
 //! expect good v1 | bad v2 | target v2 | rolling v2        or "none"
 //! expect refused: text | why: text | why web-1: text      contained in the answer
 //! expect event rollout.started | no event target.failed   since the last "when"
@@ -46,8 +46,9 @@ use std::collections::BTreeMap;
 
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::records::progress::Progress;
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::target::{AssignmentOutcome, TargetState};
-use bellwether_core::rollout::observation::{Observation, PresenceState, TargetActivity, TargetHealth};
+use bellwether_core::rollout::observation::{Observation, PresenceState};
 use bellwether_core::rollout::operations;
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};

@@ -1,6 +1,6 @@
 //! Settings of the deciders.
 
-use bellwether_core::decide::liveness::PresenceLimits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 
 /// Settings of the deciders.
 #[derive(Debug, Clone, Copy)]

@@ -58,7 +58,7 @@ impl Table {
     pub(super) fn check(self) -> Result<Etcd, ConfigError> {
         let value = |key, reason: String| ConfigError::Value { key, reason };
         if self.endpoints.is_empty() {
-            return Err(value("etcd.endpoints", "it is empty: name at least one member".to_owned()));
+            return Err(value("etcd.endpoints", "it is empty; name at least one member".to_owned()));
         }
         for endpoint in &self.endpoints {
             let uri = endpoint.parse::<http::Uri>().ok();
@@ -66,7 +66,7 @@ impl Table {
                 matches!(uri.scheme_str(), Some("http" | "https")) && uri.port_u16().is_some()
             });
             if !known {
-                return Err(value("etcd.endpoints", format!("{endpoint:?} is no https://HOST:PORT")));
+                return Err(value("etcd.endpoints", format!("{endpoint:?} is not https://HOST:PORT")));
             }
         }
         let prefix = self.prefix.unwrap_or_else(|| PREFIX.to_owned());
@@ -76,8 +76,8 @@ impl Table {
         let identity = match (self.cert_file, self.key_file) {
             (Some(cert), Some(key)) => Some((cert, key)),
             (None, None) => None,
-            (Some(_), None) => return Err(value("etcd.key_file", "a certificate needs its key".to_owned())),
-            (None, Some(_)) => return Err(value("etcd.cert_file", "a key needs its certificate".to_owned())),
+            (Some(_), None) => return Err(value("etcd.key_file", "cert_file requires key_file".to_owned())),
+            (None, Some(_)) => return Err(value("etcd.cert_file", "key_file requires cert_file".to_owned())),
         };
         let call_timeout = span("etcd.call_timeout", self.call_timeout)?.map(|span| span.to_duration());
         Ok(Etcd { endpoints: self.endpoints, prefix, ca_file: self.ca_file, identity, call_timeout })

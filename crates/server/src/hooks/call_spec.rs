@@ -19,9 +19,9 @@ pub(super) struct HookCallKey {
 /// A question to a hook.
 #[derive(Debug, Clone)]
 pub(super) struct HookCallSpec {
-    pub(super) place: HookCallKey,
+    pub(super) key: HookCallKey,
     pub(super) rollout: RolloutNumber,
-    pub(super) about: RolloutSubject,
+    pub(super) versions: RolloutSubject,
     pub(super) hook: Hook,
     /// Where the answer comes from: the hook itself, or a Prometheus query.
     pub(super) source: MonitorSource,
@@ -38,6 +38,6 @@ pub(super) struct RolloutSubject {
 /// A question with its answer.
 #[derive(Debug)]
 pub(super) struct FinishedCall {
-    pub(super) asking: HookCallSpec,
+    pub(super) spec: HookCallSpec,
     pub(super) answer: HookAnswer,
 }

@@ -23,8 +23,8 @@ pub(super) struct CallTable(BTreeMap<HookCallKey, CallEntry>);
 
 #[derive(Debug)]
 struct CallEntry {
-    asking: HookCallSpec,
-    came: CallState,
+    spec: HookCallSpec,
+    state: CallState,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,17 +61,17 @@ pub(super) enum CallDue {
 
 impl CallTable {
     /// When this question is due, given the recorded answers.
-    pub(super) fn due(&self, asking: &HookCallSpec, known: &HookAnswers, now: Timestamp) -> CallDue {
-        let every = asking.hook.every;
-        let Some(line) = self.0.get(&asking.place) else {
-            let heard = (known.rollout == asking.rollout).then(|| heard(known, &asking.question));
+    pub(super) fn due(&self, spec: &HookCallSpec, known: &HookAnswers, now: Timestamp) -> CallDue {
+        let every = spec.hook.every;
+        let Some(line) = self.0.get(&spec.key) else {
+            let heard = (known.rollout == spec.rollout).then(|| heard(known, &spec.question));
             return CallDue::At(heard.flatten().map_or(now, |at| at.plus(every)));
         };
-        let last = &line.asking;
-        let same = last.rollout == asking.rollout && last.hook == asking.hook && last.source == asking.source;
-        match line.came {
+        let last = &line.spec;
+        let same = last.rollout == spec.rollout && last.hook == spec.hook && last.source == spec.source;
+        match line.state {
             CallState::InFlight => CallDue::InFlight,
-            CallState::Answer(at) if same && !differs(&last.question, &asking.question) => {
+            CallState::Answer(at) if same && !differs(&last.question, &spec.question) => {
                 CallDue::At(at.plus(every))
             }
             CallState::Failed { until } if same => CallDue::At(until),
@@ -81,25 +81,25 @@ impl CallTable {
     }
 
     /// Counts the calls in flight.
-    pub(super) fn under_way(&self) -> CallsInFlight {
-        let mut under_way = CallsInFlight::default();
-        for line in self.0.values().filter(|line| matches!(line.came, CallState::InFlight)) {
-            under_way.take(&line.asking.hook.url);
+    pub(super) fn in_flight(&self) -> CallsInFlight {
+        let mut in_flight = CallsInFlight::default();
+        for line in self.0.values().filter(|line| matches!(line.state, CallState::InFlight)) {
+            in_flight.take(&line.spec.hook.url);
         }
-        under_way
+        in_flight
     }
 
     /// Records that a call started.
-    pub(super) fn asking(&mut self, asking: HookCallSpec) {
-        self.0.insert(asking.place.clone(), CallEntry { asking, came: CallState::InFlight });
+    pub(super) fn started(&mut self, spec: HookCallSpec) {
+        self.0.insert(spec.key.clone(), CallEntry { spec, state: CallState::InFlight });
     }
 
     /// Records that a call ended.
-    pub(super) fn answered(&mut self, place: &HookCallKey, failed: bool, now: Timestamp) {
-        let Some(line) = self.0.get_mut(place) else { return };
-        line.came = if failed {
-            let every = line.asking.hook.every;
-            CallState::Failed { until: now.plus(every).plus(jitter(place, every, now)) }
+    pub(super) fn answered(&mut self, key: &HookCallKey, failed: bool, now: Timestamp) {
+        let Some(line) = self.0.get_mut(key) else { return };
+        line.state = if failed {
+            let every = line.spec.hook.every;
+            CallState::Failed { until: now.plus(every).plus(jitter(key, every, now)) }
         } else {
             CallState::Answer(now)
         };
@@ -107,9 +107,9 @@ impl CallTable {
 
     /// Forgets entities without pending questions, unless a call is in flight.
     pub(super) fn keep_only(&mut self, live: &BTreeSet<(Namespace, EntityName)>) {
-        self.0.retain(|place, line| {
-            matches!(line.came, CallState::InFlight)
-                || live.contains(&(place.namespace.clone(), place.entity.clone()))
+        self.0.retain(|key, line| {
+            matches!(line.state, CallState::InFlight)
+                || live.contains(&(key.namespace.clone(), key.entity.clone()))
         });
     }
 }
@@ -149,10 +149,9 @@ fn differs(last: &HookQuestion, question: &HookQuestion) -> bool {
 
 /// Up to a tenth of the interval, different for each hook and time: hooks that failed together are not called together
 /// again.
-fn jitter(place: &HookCallKey, every: Span, now: Timestamp) -> Span {
+fn jitter(key: &HookCallKey, every: Span, now: Timestamp) -> Span {
     let mut hasher = DefaultHasher::new();
-    (place.namespace.as_str(), place.entity.as_str(), place.asked.as_str(), now.as_millis())
-        .hash(&mut hasher);
+    (key.namespace.as_str(), key.entity.as_str(), key.asked.as_str(), now.as_millis()).hash(&mut hasher);
     Span::from_millis(hasher.finish() % (every.as_millis() / 10).max(1))
 }
 

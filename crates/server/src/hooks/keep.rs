@@ -28,31 +28,31 @@ pub(super) async fn remember(
 ) -> Result<bool, CommitError> {
     let mut tries = 0;
     loop {
-        let HookCallKey { namespace, entity, asked } = &done.asking.place;
+        let HookCallKey { namespace, entity, asked } = &done.spec.key;
         let world = transactor.world();
         let fleet = world.fleets.get(namespace);
         let board = fleet.and_then(|fleet| fleet.boards.get(entity));
-        let about = |number| number == done.asking.rollout;
-        let board = board.filter(|board| board.rollout().is_some_and(|rollout| about(rollout.number)));
+        let is_current = |number| number == done.spec.rollout;
+        let board = board.filter(|board| board.rollout().is_some_and(|rollout| is_current(rollout.number)));
         let (Some(fleet), Some(board)) = (fleet, board) else { return Ok(false) };
         let kept = fleet.answers.get(entity).map(|kept| &*kept.value).cloned().unwrap_or_default();
-        let answers = absorb(board, &kept, &done.asking.question, done.answer.clone(), transactor.now());
+        let answers = absorb(board, &kept, &done.spec.question, done.answer.clone(), transactor.now());
         let answers = settled(&kept, answers);
         let failed = answers.troubles.contains_key(asked);
         let left = if failed { Vec::new() } else { left(fleet, entity, &done.answer) };
         if answers == kept && left.is_empty() {
             return Ok(failed);
         }
-        let before = kept.troubles.get(asked).filter(|_| about(kept.rollout));
-        let mut events = told(&done.asking.place, before, answers.troubles.get(asked));
+        let before = kept.troubles.get(asked).filter(|_| is_current(kept.rollout));
+        let mut events = told(&done.spec.key, before, answers.troubles.get(asked));
         let mut writes = vec![Write::put(Record::HookAnswers(entity.clone(), answers))];
         for target in left {
             let subject = format!("target/{entity}/{target}");
-            let cause = "the removal hook took it away".to_owned();
+            let cause = "removed by the removal hook".to_owned();
             events.push(EventDraft { kind: "target.gone", subject, before: None, after: None, cause });
             writes.push(Write::Delete(Key::ExternalTarget(entity.clone(), target)));
         }
-        let by = CommitContext { seen: Some(Key::Entity(entity.clone())), ..decider(term) };
+        let by = CommitContext { seen: vec![Key::Entity(entity.clone())], ..decider(term) };
         tries += 1;
         match transactor.commit(&world, namespace, by, vec![Changeset { writes, events }]).await {
             Ok(_) => return Ok(failed),
@@ -91,8 +91,8 @@ fn settled(kept: &HookAnswers, mut answers: HookAnswers) -> HookAnswers {
 }
 
 /// The event for a hook that starts or stops failing.
-fn told(place: &HookCallKey, before: Option<&HookError>, after: Option<&HookError>) -> Vec<EventDraft> {
-    let HookCallKey { entity, asked, .. } = place;
+fn told(key: &HookCallKey, before: Option<&HookError>, after: Option<&HookError>) -> Vec<EventDraft> {
+    let HookCallKey { entity, asked, .. } = key;
     let draft = |kind, cause| EventDraft {
         kind,
         subject: format!("entity/{entity}"),
@@ -101,10 +101,10 @@ fn told(place: &HookCallKey, before: Option<&HookError>, after: Option<&HookErro
         cause,
     };
     match (before, after) {
-        (None, Some(trouble)) => vec![draft("hook.trouble", cause(*asked, &trouble.reason))],
+        (None, Some(trouble)) => vec![draft("hook.failed", cause(*asked, &trouble.reason))],
         (Some(trouble), None) => {
-            let was = format!("it answers again; it was: {}", trouble.reason);
-            vec![draft("hook.answered", cause(*asked, &was))]
+            let was = format!("recovered; the error was: {}", trouble.reason);
+            vec![draft("hook.recovered", cause(*asked, &was))]
         }
         (None, None) | (Some(_), Some(_)) => Vec::new(),
     }

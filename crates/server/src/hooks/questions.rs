@@ -58,11 +58,11 @@ impl PendingQuestions {
         for question in verdict.questions {
             let asked = question.asked();
             let Some((hook, source)) = hook_of(&board.entity().policy, asked) else { continue };
-            let place = HookCallKey { namespace: namespace.clone(), entity: entity.clone(), asked };
-            let about = RolloutSubject { version: rollout.version.clone(), from: rollout.from.clone() };
+            let key = HookCallKey { namespace: namespace.clone(), entity: entity.clone(), asked };
+            let versions = RolloutSubject { version: rollout.version.clone(), from: rollout.from.clone() };
             let (hook, number) = (hook.clone(), rollout.number);
-            let asking = HookCallSpec { place, rollout: number, about, hook, source, question };
-            self.questions.push((asking, environment.answers.clone()));
+            let spec = HookCallSpec { key, rollout: number, versions, hook, source, question };
+            self.questions.push((spec, environment.answers.clone()));
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct Admission {
 
 #[derive(Debug, Clone)]
 struct ClassQueue {
-    width: ConcurrencyLimit,
+    limit: ConcurrencyLimit,
     /// Permits of requests that run or wait.
     room: Arc<Semaphore>,
     served: Arc<Semaphore>,
@@ -61,12 +61,12 @@ pub(crate) struct AdmissionPermit {
 impl Admission {
     /// Admission with these limits, which counts refused requests in `refused`.
     #[must_use]
-    pub fn new(widths: ConcurrencyLimits, refused: Family<RefusedRequests, Counter>) -> Self {
+    pub fn new(limits: ConcurrencyLimits, refused: Family<RefusedRequests, Counter>) -> Self {
         Self {
-            people: ClassQueue::new(widths.people),
-            watchers: ClassQueue::new(widths.watchers),
-            machines: ClassQueue::new(widths.machines),
-            syncs: ClassQueue::new(widths.syncs),
+            people: ClassQueue::new(limits.people),
+            watchers: ClassQueue::new(limits.watchers),
+            machines: ClassQueue::new(limits.machines),
+            syncs: ClassQueue::new(limits.syncs),
             refused,
         }
     }
@@ -76,29 +76,31 @@ impl Admission {
     /// # Errors
     /// When to retry, if too many wait.
     pub(super) async fn enter(&self, class: RequestClass) -> Result<AdmissionPermit, Failure> {
-        let gate = match class {
+        let queue = match class {
             RequestClass::People => &self.people,
             RequestClass::Watchers => &self.watchers,
             RequestClass::Machines => &self.machines,
             RequestClass::Syncs => &self.syncs,
         };
-        if let Some(place) = gate.enter().await {
+        if let Some(place) = queue.enter().await {
             return Ok(place);
         }
         self.refused.get_or_create(&RefusedRequests { class: class.as_str() }).inc();
-        let ConcurrencyLimit { served, waiting, again_ms } = gate.width;
+        let ConcurrencyLimit { served, waiting, retry_after_ms } = queue.limit;
         let detail = format!(
-            "could not take one more request {}: {served} are under way here and {waiting} wait",
+            "cannot accept another request {}: {served} are in flight and {waiting} wait",
             class.describe()
         );
-        Err(Failure::new(Code::Busy, detail).hint("nothing was changed; try again").retry_after_ms(again_ms))
+        Err(Failure::new(Code::Busy, detail)
+            .hint("nothing was changed; retry")
+            .retry_after_ms(retry_after_ms))
     }
 }
 
 impl ClassQueue {
-    fn new(width: ConcurrencyLimit) -> Self {
-        let room = Arc::new(Semaphore::new(width.served.saturating_add(width.waiting)));
-        Self { width, room, served: Arc::new(Semaphore::new(width.served)) }
+    fn new(limit: ConcurrencyLimit) -> Self {
+        let room = Arc::new(Semaphore::new(limit.served.saturating_add(limit.waiting)));
+        Self { limit, room, served: Arc::new(Semaphore::new(limit.served)) }
     }
 
     async fn enter(&self) -> Option<AdmissionPermit> {
@@ -142,9 +144,9 @@ impl RequestClass {
     const fn describe(self) -> &'static str {
         match self {
             Self::People => "of people",
-            Self::Watchers => "that waits for a change",
-            Self::Machines => "of machines",
-            Self::Syncs => "of an agent that waits for its order",
+            Self::Watchers => "that waits for changes",
+            Self::Machines => "of nodes",
+            Self::Syncs => "that polls for an order",
         }
     }
 }
@@ -159,13 +161,13 @@ mod tests {
     use crate::pki::CertificateIdentity;
 
     fn narrow() -> Admission {
-        let width = ConcurrencyLimit { served: 1, waiting: 1, again_ms: 1_500 };
-        let widths = ConcurrencyLimits { people: width, watchers: width, machines: width, syncs: width };
-        Admission::new(widths, Family::default())
+        let limit = ConcurrencyLimit { served: 1, waiting: 1, retry_after_ms: 1_500 };
+        let limits = ConcurrencyLimits { people: limit, watchers: limit, machines: limit, syncs: limit };
+        Admission::new(limits, Family::default())
     }
 
     #[tokio::test]
-    async fn one_is_served_one_waits_and_the_third_is_told_when_to_come_again() {
+    async fn one_request_runs_one_waits_and_the_third_is_refused_with_a_retry_time() {
         let admission = narrow();
         let first = admission.enter(RequestClass::Machines).await.unwrap();
         let mut second = Box::pin(admission.enter(RequestClass::Machines));
@@ -173,7 +175,7 @@ mod tests {
         let third = admission.enter(RequestClass::Machines).await.unwrap_err().into_response();
         assert_eq!(third.status(), 429);
         assert_eq!(third.headers()[http::header::RETRY_AFTER], "2", "whole seconds, rounded up");
-        assert!(admission.enter(RequestClass::People).await.is_ok(), "another lane has room");
+        assert!(admission.enter(RequestClass::People).await.is_ok(), "another class has room");
         drop(first);
         drop(second.await.unwrap());
         assert!(admission.enter(RequestClass::Machines).await.is_ok());
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waited_too_long_is_told_to_come_again() {
+    async fn a_request_that_waits_too_long_is_refused() {
         let admission = narrow();
         let first = admission.enter(RequestClass::People).await.unwrap();
         assert!(admission.enter(RequestClass::People).await.is_err());
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_hangs_up_while_they_wait_gives_their_place_back() {
+    async fn a_client_that_hangs_up_while_it_waits_releases_its_permit() {
         let admission = narrow();
         let first = admission.enter(RequestClass::People).await.unwrap();
         let mut second = Box::pin(admission.enter(RequestClass::People));
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn each_request_has_its_lane() {
+    fn each_request_has_its_class() {
         let bearer = |is_machine: bool| {
             is_machine.then(|| CertificateIdentity {
                 namespace: "default".parse().unwrap(),

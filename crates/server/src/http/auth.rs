@@ -35,7 +35,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
         // The guard inserts it; a handler without it was not registered through `Routes`.
         let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Failure::new(Code::Internal, "could not tell who is asking"))
+        caller.ok_or_else(|| Failure::new(Code::Internal, "the caller was not authenticated"))
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn guard(
         };
         let shown = match consistency::asked(&request) {
             Ok(Consistency::Local) => Ok(()),
-            Ok(Consistency::Linearizable) => Box::pin(consistency::reach(&app)).await,
+            Ok(Consistency::Linearizable) => Box::pin(consistency::wait_until_current(&app)).await,
             Err(neither) => Err(neither),
         };
         if let Err(failure) = shown {

@@ -47,26 +47,26 @@ pub(super) fn asked(request: &Request) -> Result<Consistency, Failure> {
 ///
 /// # Errors
 /// Why it does not: the store or this server is the reason.
-pub(super) async fn reach(app: &AppState) -> Result<(), Failure> {
+pub(super) async fn wait_until_current(app: &AppState) -> Result<(), Failure> {
     let reached = tokio::time::timeout(WITHIN, reached(app)).await;
-    reached.unwrap_or_else(|_| Err(refused("the store did not answer in time")))
+    reached.unwrap_or_else(|_| Err(refused("the store does not answer in time")))
 }
 
 async fn reached(app: &AppState) -> Result<(), Failure> {
-    let now = app.store.now().await.map_err(|error| refused(format!("could not {error}")))?;
+    let now = app.store.now().await.map_err(|error| refused(format!("cannot {error}")))?;
     let now = Revision::new(now.0);
     if tokio::time::timeout(UNDER_WAY, app.transactor.shows(now)).await == Ok(true) {
         return Ok(());
     }
     // Either the watch is delayed, or the newer commits are of other programs in a shared etcd, which this watch never
     // delivers: the world is compared with the store, and listed again if it differs. Then it is known to be up to date.
-    if !app.relist.make_sure(&app.stop).await {
+    if !app.relist.bring_up_to_date(&app.stop).await {
         return Err(refused("this server is stopping"));
     }
-    if app.world().revision >= now { Ok(()) } else { Err(refused("the store went back")) }
+    if app.world().revision >= now { Ok(()) } else { Err(refused("the store is at an earlier revision")) }
 }
 
 fn refused(why: impl std::fmt::Display) -> Failure {
-    let hint = "ask another server, or without consistency for what this one knows, which may be old";
-    Failure::new(Code::Store, format!("could not make sure that this is the present: {why}")).hint(hint)
+    let hint = "ask another server, or read without consistency, which may return older data";
+    Failure::new(Code::Store, format!("cannot read the newest state: {why}")).hint(hint)
 }

@@ -57,6 +57,6 @@ pub(crate) async fn delete(
 
 /// The error for an entity that does not exist.
 pub(crate) fn missing(name: &bellwether_core::words::name::EntityName) -> Failure {
-    Failure::new(Code::NotFound, format!("could not find entity {name}"))
-        .hint(format!("make it: bellwether entity set {name} --selector all"))
+    Failure::new(Code::NotFound, format!("cannot find entity {name}"))
+        .hint(format!("create it: bellwether entity set {name} --selector all"))
 }

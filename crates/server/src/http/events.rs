@@ -75,10 +75,14 @@ pub(crate) async fn stream(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-type Place = (AppState, Namespace, Sequence);
+/// Where a stream is: the last event that was sent.
+type StreamPosition = (AppState, Namespace, Sequence);
 
 /// The next events after a sequence number. Ends when the server stops or the store fails; the client then resumes.
-async fn next_page((app, namespace, after): Place, end: Timestamp) -> Option<(Vec<Event>, Place)> {
+async fn next_page(
+    (app, namespace, after): StreamPosition,
+    end: Timestamp,
+) -> Option<(Vec<Event>, StreamPosition)> {
     loop {
         let left = end.since(app.clock.now());
         if app.stop.is_cancelled() || left == Span::ZERO {
@@ -124,7 +128,7 @@ async fn read(
         return Ok(newer.map(|(_, event)| (&**event).into()).collect());
     }
     let page = app.store.list(key_text::events_after(namespace, after), None, limit).await;
-    let page = page.map_err(|error| Failure::new(Code::Store, format!("could not {error}")))?;
+    let page = page.map_err(|error| Failure::new(Code::Store, format!("cannot {error}")))?;
     let mut events = Vec::with_capacity(page.entries.len());
     for entry in page.entries {
         let Some(key_text::KeyLocation::Record(_, key)) = key_text::read(&entry.key) else { continue };

@@ -1,5 +1,5 @@
-//! The FleetLock protocol, revision 1, over slots: machines take turns to reboot. See
-//! <https://coreos.github.io/zincati/development/fleetlock/protocol>.
+//! The FleetLock protocol, revision 1, over slots: machines take turns to reboot. Its text is in
+//! the documentation of Zincati, its client on CoreOS.
 //!
 //! Group `default` uses the slot in the path, any other group the slot `SLOT-GROUP`.
 
@@ -108,7 +108,7 @@ fn defaults() -> Result<(Namespace, SlotName), Failure> {
 
 fn read_client(headers: &HeaderMap, slot: &SlotName, body: FleetLock) -> Result<FleetLockClient, Failure> {
     if headers.get(HEADER.0).is_none_or(|value| value.as_bytes() != HEADER.1) {
-        let detail = format!("could not answer: the header {} is not there, or not \"true\"", HEADER.0);
+        let detail = format!("cannot answer: the header {} is missing, or is not \"true\"", HEADER.0);
         return Err(Failure::new(Code::Invalid, detail));
     }
     let params = body.client_params;
@@ -120,7 +120,7 @@ fn read_client(headers: &HeaderMap, slot: &SlotName, body: FleetLock) -> Result<
     }
     let own = if group == DEFAULT_GROUP { slot.to_string() } else { format!("{slot}-{group}") };
     let slot = own.parse().map_err(|_| {
-        let reason = format!("its turns are those of slot {own}, which is no slot's name: lower-case letters, digits and '-', at most 63");
+        let reason = format!("its slot would be {own}, which is not a valid name: lower-case letters, digits and '-', at most 63");
         Failure::from(ShapeError::at("client_params.group", reason))
     })?;
     Ok(FleetLockClient { slot, holder: read("client_params.id", &params.id)?, group })

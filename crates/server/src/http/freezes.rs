@@ -10,8 +10,9 @@ use bellwether_core::world::World;
 
 use super::auth::Authenticated;
 use super::input::{Freeze, JsonAnswer, JsonBody, NamespacePath, QueryParams};
-use super::problem::{Failure, SetResponse};
+use super::problem::Failure;
 use super::routes::Empty;
+use super::set_response::SetResponse;
 use super::state::AppState;
 use crate::ops;
 use crate::ops::freeze::FreezeNamespace;
@@ -60,8 +61,7 @@ fn one(
     };
     let missing = || {
         let what = ops::freeze::missing(&world, place, name);
-        Failure::new(Code::NotFound, format!("could not find {what}"))
-            .hint("see which there are: bellwether freeze list")
+        Failure::new(Code::NotFound, format!("cannot find {what}")).hint("list them: bellwether freeze list")
     };
     found.map(|kept| JsonAnswer(FreezeView::at(&kept.value, global, app.clock.now()))).ok_or_else(missing)
 }

@@ -42,14 +42,14 @@ impl HandshakeLimiter {
     ///
     /// # Errors
     /// The peer's protocol error, or a timeout.
-    pub(super) async fn shake_hands(
+    pub(super) async fn handshake(
         &self,
         tls: &TlsAcceptor,
         stream: TcpStream,
     ) -> io::Result<(TlsStream<TcpStream>, ArrivalKind)> {
         match tokio::time::timeout(DEADLINE, self.in_turn(tls, stream)).await {
-            Ok(shaken) => shaken,
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long")),
+            Ok(tls_stream) => tls_stream,
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the handshake timed out")),
         }
     }
 
@@ -66,8 +66,8 @@ impl HandshakeLimiter {
             ArrivalKind::Machine => self.0.acquire().await.ok(),
             ArrivalKind::Person => None,
         };
-        let shaken = arrived.into_stream(tls.config().clone()).await;
+        let tls_stream = arrived.into_stream(tls.config().clone()).await;
         drop(turn);
-        Ok((shaken?, caller))
+        Ok((tls_stream?, caller))
     }
 }

@@ -13,11 +13,12 @@ use bellwether_core::words::name::{
 };
 use bytes::Bytes;
 use http::request::Parts;
+use http::{StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::limits::MAX_WAIT;
-use super::problem::{Failure, unread};
+use super::problem::{Failure, unreadable_body};
 use super::state::AppState;
 
 /// A JSON body.
@@ -26,7 +27,7 @@ pub(crate) struct JsonBody<T>(pub(crate) T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|error| unread(&error))?;
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error))?;
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         let mut reader = serde_json::Deserializer::from_slice(bytes);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
@@ -44,7 +45,18 @@ pub(crate) struct JsonAnswer<T>(pub(crate) T);
 
 impl<T: Serialize> IntoResponse for JsonAnswer<T> {
     fn into_response(self) -> Response {
-        axum::Json(self.0).into_response()
+        json(StatusCode::OK, serde_json::to_vec(&self.0))
+    }
+}
+
+/// An answer of this JSON. It is written to a `Vec`, as everything else is: for another kind of buffer the writing of every
+/// shape would be compiled once more.
+pub(crate) fn json(status: StatusCode, written: serde_json::Result<Vec<u8>>) -> Response {
+    match written {
+        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Err(error) => {
+            Failure::new(Code::Internal, format!("cannot write the answer: {error}")).into_response()
+        }
     }
 }
 
@@ -62,8 +74,8 @@ impl FromRequestParts<AppState> for NamespacePath {
         known.push("default".to_owned());
         known.sort();
         known.dedup();
-        let hint = format!("there are: {}", known.join(", "));
-        Err(Failure::new(Code::NotFound, format!("could not find namespace {namespace}")).hint(hint))
+        let hint = format!("known namespaces: {}", known.join(", "));
+        Err(Failure::new(Code::NotFound, format!("cannot find namespace {namespace}")).hint(hint))
     }
 }
 
@@ -104,7 +116,7 @@ where
 {
     let all = RawPathParams::from_request_parts(parts, app)
         .await
-        .map_err(|error| Failure::new(Code::Invalid, format!("could not read the path: {error}")))?;
+        .map_err(|error| Failure::new(Code::Invalid, format!("cannot read the path: {error}")))?;
     let text = all.iter().find(|(name, _)| *name == key).map(|(_, text)| text.to_owned());
     Ok(read(key, &text.unwrap_or_default())?)
 }
@@ -130,7 +142,7 @@ impl QueryParams {
         let unknown = self.0.iter().find(|(name, _)| !known.contains(&name.as_str()));
         unknown.map_or(Ok(()), |(name, _)| {
             let list = known.join(", ");
-            Err(ShapeError::at(name, format!("there is no such parameter here; there are: {list}")).into())
+            Err(ShapeError::at(name, format!("it is not a parameter of this route; known: {list}")).into())
         })
     }
 
@@ -176,6 +188,6 @@ impl QueryParams {
         if (1..=1_000).contains(&limit) {
             return Ok(limit);
         }
-        Err(ShapeError::at("limit", "it is not from 1 to 1000").into())
+        Err(ShapeError::at("limit", "it is not between 1 and 1000").into())
     }
 }

@@ -16,7 +16,7 @@ pub struct ConcurrencyLimit {
     /// Most requests that wait.
     pub waiting: usize,
     /// When a refused client may retry, in milliseconds.
-    pub again_ms: u64,
+    pub retry_after_ms: u64,
 }
 
 /// The limits of all classes.
@@ -38,10 +38,10 @@ impl Default for ConcurrencyLimits {
     /// waits for another: they are limited by the number of connections.
     fn default() -> Self {
         Self {
-            people: ConcurrencyLimit { served: 256, waiting: 1_024, again_ms: 1_000 },
-            watchers: ConcurrencyLimit { served: 4_096, waiting: 0, again_ms: 5_000 },
-            machines: ConcurrencyLimit { served: 1_024, waiting: 15_360, again_ms: 4_000 },
-            syncs: ConcurrencyLimit { served: 16_384, waiting: 0, again_ms: 4_000 },
+            people: ConcurrencyLimit { served: 256, waiting: 1_024, retry_after_ms: 1_000 },
+            watchers: ConcurrencyLimit { served: 4_096, waiting: 0, retry_after_ms: 5_000 },
+            machines: ConcurrencyLimit { served: 1_024, waiting: 15_360, retry_after_ms: 4_000 },
+            syncs: ConcurrencyLimit { served: 16_384, waiting: 0, retry_after_ms: 4_000 },
         }
     }
 }

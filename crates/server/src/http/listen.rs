@@ -58,13 +58,13 @@ pub(crate) struct Transport {
 }
 
 /// Serves `router` on `listener` until `tasks` stops, then lets requests in flight finish.
-pub(crate) async fn serve(listener: TcpListener, speech: Transport, router: Router, tasks: Tasks) {
-    let doorway = Acceptor { name: "connection", room: MAX_CONNECTIONS };
+pub(crate) async fn serve(listener: TcpListener, transport: Transport, router: Router, tasks: Tasks) {
+    let acceptor = Acceptor { name: "connection", room: MAX_CONNECTIONS };
     let classes = HandshakeLimiter::default();
     let serve = |(stream, address)| {
-        connection(stream, address, (speech.clone(), classes.clone()), router.clone(), tasks.clone())
+        connection(stream, address, (transport.clone(), classes.clone()), router.clone(), tasks.clone())
     };
-    doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
+    acceptor.attend(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
 /// An HTTP connection, until it ends.
@@ -73,34 +73,34 @@ type ConnectionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 async fn connection(
     stream: TcpStream,
     address: SocketAddr,
-    (speech, classes): (Transport, HandshakeLimiter),
+    (transport, classes): (Transport, HandshakeLimiter),
     router: Router,
     tasks: Tasks,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "could not set nodelay");
+        tracing::debug!(%error, "cannot disable Nagle's algorithm");
     }
-    let Some(tls) = speech.tls else {
-        return speak((stream, None), Peer { bearer: None }, router, tasks).await;
+    let Some(tls) = transport.tls else {
+        return serve_http((stream, None), Peer { bearer: None }, router, tasks).await;
     };
     // Boxed, so that a connection does not keep the space of its handshake.
-    let greeting = Box::pin(async {
-        let shaken = classes.shake_hands(&tls, stream).await;
-        shaken.map(|shaken| speak_secretly(shaken, address, speech.clock, (router, tasks.clone())))
+    let handshaking = Box::pin(async {
+        let tls_stream = classes.handshake(&tls, stream).await;
+        tls_stream.map(|tls_stream| serve_tls(tls_stream, address, transport.clock, (router, tasks.clone())))
     });
     // Both arms only wait; a client whose handshake is cut short connects elsewhere.
-    let speaking = tokio::select! {
-        speaking = greeting => speaking,
+    let served = tokio::select! {
+        served = handshaking => served,
         () = tasks.cancelled() => return,
     };
-    match speaking {
-        Ok(speaking) => speaking.await,
+    match served {
+        Ok(served) => served.await,
         Err(error) => tracing::debug!(%address, %error, "handshake failed"),
     }
 }
 
 /// Serves HTTP on a TLS connection.
-fn speak_secretly(
+fn serve_tls(
     (stream, caller): (TlsStream<TcpStream>, ArrivalKind),
     address: SocketAddr,
     clock: Clock,
@@ -116,17 +116,17 @@ fn speak_secretly(
     });
     let peer = Peer { bearer };
     match caller {
-        ArrivalKind::Person => speak((stream, None), peer, router, tasks),
+        ArrivalKind::Person => serve_http((stream, None), peer, router, tasks),
         ArrivalKind::Machine => {
             let heard = LastActivity::new(clock);
-            speak((ActivityStream { stream, heard: heard.clone() }, Some(heard)), peer, router, tasks)
+            serve_http((ActivityStream { stream, heard: heard.clone() }, Some(heard)), peer, router, tasks)
         }
     }
 }
 
 /// Serves HTTP on a connection; one with `heard` is an agent's and is closed when silent. Everything is moved into place
 /// before the first await, since a future reserves space for everything it ever holds.
-fn speak(
+fn serve_http(
     (stream, heard): (impl AsyncRead + AsyncWrite + Unpin + Send + 'static, Option<LastActivity>),
     peer: Peer,
     router: Router,
@@ -156,7 +156,7 @@ fn speak(
         // Both arms only wait: a silent peer receives nothing more.
         let ended = tokio::select! {
             ended = lives => ended,
-            () = silence(heard) => return tracing::debug!("connection fell silent"),
+            () = silence(heard) => return tracing::debug!("connection closed after silence"),
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended");

@@ -37,8 +37,8 @@ pub(crate) async fn list(
     let world = app.world();
     let fleet = world.fleets.get(&namespace);
     if fleet.is_none_or(|fleet| fleet.nodes.get(&node).is_none()) {
-        return Err(Failure::new(Code::NotFound, format!("could not find node {node}"))
-            .hint("see which there are: bellwether node list"));
+        return Err(Failure::new(Code::NotFound, format!("cannot find node {node}"))
+            .hint("list them: bellwether node list"));
     }
     let logs = fleet.into_iter().flat_map(|fleet| fleet.logs_of(&node));
     let items = logs.map(|kept| (&*kept.value).into()).collect();
@@ -55,17 +55,16 @@ pub(crate) async fn get(
         Entity,
     ),
 ) -> Result<JsonAnswer<NodeLog>, Failure> {
-    let missing = format!("could not find a log of {entity} failing to {category} on {node}");
+    let missing = format!("cannot find a log of {category} of {entity} on {node}");
     let key = Key::Log(node, category, entity);
     let page = app.store.list(Range::one(key_text::of(&namespace, &key)), None, 1).await;
-    let page = page.map_err(|error| Failure::new(Code::Store, format!("could not {error}")))?;
+    let page = page.map_err(|error| Failure::new(Code::Store, format!("cannot {error}")))?;
     let mut found = None;
     for entry in page.entries {
         if let Record::Log(log) = encoding::read(&key, &entry.value)? {
             found = Some(NodeLog::from(&log));
         }
     }
-    let missing =
-        || Failure::new(Code::NotFound, missing).hint("see which there are: bellwether node logs NODE");
+    let missing = || Failure::new(Code::NotFound, missing).hint("list them: bellwether node logs NODE");
     Ok(JsonAnswer(found.ok_or_else(missing)?))
 }

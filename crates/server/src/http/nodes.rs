@@ -59,8 +59,8 @@ pub(crate) async fn get(
     let world = app.world();
     let found = world.fleets.get(&namespace).and_then(|fleet| view(fleet, &name));
     let missing = || {
-        Failure::new(Code::NotFound, format!("could not find node {name}"))
-            .hint("see which there are: bellwether node list")
+        Failure::new(Code::NotFound, format!("cannot find node {name}"))
+            .hint("list them: bellwether node list")
     };
     Ok(JsonAnswer(found.ok_or_else(missing)?))
 }

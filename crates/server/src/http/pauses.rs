@@ -10,8 +10,9 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Pause, QueryParams};
-use super::problem::{Failure, SetResponse};
+use super::problem::Failure;
 use super::routes::Empty;
+use super::set_response::SetResponse;
 use super::state::AppState;
 use crate::ops;
 
@@ -26,8 +27,8 @@ fn one(app: &AppState, namespace: &Namespace, name: &PauseName) -> Result<PauseV
     let fleet = world.fleets.get(namespace);
     let found = fleet.and_then(|fleet| Some(view(fleet, &fleet.pauses.get(name)?.value)));
     found.ok_or_else(|| {
-        Failure::new(Code::NotFound, format!("could not find pause {name}"))
-            .hint("see which there are: bellwether pause list")
+        Failure::new(Code::NotFound, format!("cannot find pause {name}"))
+            .hint("list them: bellwether pause list")
     })
 }
 

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::plan::{NewPlan, Plan};
-use bellwether_core::rollout::plan;
+use bellwether_core::trial::plan;
 use tokio::sync::Semaphore;
 
 use super::auth::Authenticated;
@@ -34,6 +34,6 @@ pub(crate) async fn plan(
         plan
     };
     let plan = tokio::task::spawn_blocking(work).await;
-    let lost = |_| Failure::new(Code::Internal, "could not finish the rehearsal".to_owned());
+    let lost = |_| Failure::new(Code::Internal, "the simulation did not finish".to_owned());
     Ok(JsonAnswer(Plan::of(version.as_str(), &plan.map_err(lost)?)))
 }

@@ -19,7 +19,7 @@ pub(crate) async fn healthz() -> &'static str {
 pub(crate) async fn readyz(State(app): State<AppState>) -> Result<&'static str, Failure> {
     match app.store.list(Range::one(key_text::META), None, 1).await {
         Ok(_) => Ok("ready\n"),
-        Err(error) => Err(Failure::new(Code::Store, format!("could not {error}"))),
+        Err(error) => Err(Failure::new(Code::Store, format!("cannot {error}"))),
     }
 }
 

@@ -40,19 +40,6 @@ impl Failure {
     }
 }
 
-/// The response of a PUT: 201 for a new object, 200 for a changed one.
-pub(crate) struct SetResponse<T> {
-    pub(crate) is_new: bool,
-    pub(crate) value: T,
-}
-
-impl<T: serde::Serialize> IntoResponse for SetResponse<T> {
-    fn into_response(self) -> Response {
-        let status = if self.is_new { StatusCode::CREATED } else { StatusCode::OK };
-        (status, axum::Json(self.value)).into_response()
-    }
-}
-
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self.0).unwrap_or_default();
@@ -70,17 +57,20 @@ impl IntoResponse for Failure {
 
 impl From<ShapeError> for Failure {
     fn from(error: ShapeError) -> Self {
-        Self::new(Code::Invalid, format!("could not {error}"))
+        Self::new(Code::Invalid, format!("cannot {error}"))
     }
 }
 
 impl From<Denied> for Failure {
     fn from(denied: Denied) -> Self {
-        let code = match &denied {
-            Denied::Unknown => Code::Unauthenticated,
-            Denied::Forbidden { .. } => Code::Forbidden,
-        };
-        Self::new(code, format!("could not {denied}"))
+        match denied {
+            Denied::Unknown => {
+                Self::new(Code::Unauthenticated, "authentication failed: no valid token or node certificate")
+            }
+            Denied::Forbidden { who, needed } => {
+                Self::new(Code::Forbidden, format!("forbidden: {who} needs {needed}"))
+            }
+        }
     }
 }
 
@@ -91,13 +81,13 @@ impl From<CommitError> for Failure {
             CommitError::LostTerm | CommitError::Store(_) | CommitError::Closed => Code::Store,
             CommitError::Shape(_) | CommitError::TooLarge => Code::Internal,
         };
-        let failure = Self::new(code, format!("could not {error}"));
+        let failure = Self::new(code, &error);
         if code == Code::Conflict {
-            failure.hint("look at it again, then repeat the change if you still want it")
+            failure.hint("read it again, then repeat the change if it still applies")
         } else if error.may_be_made() {
-            failure.hint("it may have been done all the same: look before repeating it").retry_after_ms(1_000)
+            failure.hint("it may have been made: check before repeating it").retry_after_ms(1_000)
         } else if code == Code::Store {
-            failure.hint("nothing was changed; try again").retry_after_ms(1_000)
+            failure.hint("nothing was changed; retry").retry_after_ms(1_000)
         } else {
             failure
         }
@@ -106,7 +96,7 @@ impl From<CommitError> for Failure {
 
 impl From<OpError> for Failure {
     fn from(error: OpError) -> Self {
-        let detail = format!("could not {error}");
+        let detail = error.to_string();
         match error {
             OpError::NotFound(_) => Self::new(Code::NotFound, detail),
             OpError::Exists { .. } => Self::new(Code::Exists, detail),
@@ -117,7 +107,7 @@ impl From<OpError> for Failure {
             OpError::Moved { hint, .. } => Self::new(Code::Conflict, detail).hint(hint),
             OpError::Invalid(error) => error.into(),
             OpError::JoinToken(_) => {
-                Self::new(Code::JoinToken, detail).hint("make a new one: bellwether join-token create")
+                Self::new(Code::JoinToken, detail).hint("create a new one: bellwether join-token create")
             }
             OpError::Pki(_) | OpError::Random(_) => Self::new(Code::Internal, detail),
             OpError::Commit(error) => error.into(),
@@ -126,23 +116,23 @@ impl From<OpError> for Failure {
 }
 
 /// The error for a body that cannot be read: too large, or incomplete.
-pub(crate) fn unread(error: &BytesRejection) -> Failure {
+pub(crate) fn unreadable_body(error: &BytesRejection) -> Failure {
     if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let detail = format!("could not read the body: it is larger than {MAX_BODY_BYTES} bytes");
+        let detail = format!("cannot read the body: it is larger than {MAX_BODY_BYTES} bytes");
         return Failure::new(Code::TooLarge, detail);
     }
-    Failure::new(Code::Timeout, "could not read the body: it did not arrive")
+    Failure::new(Code::Timeout, "cannot read the body: it did not arrive")
 }
 
 /// The error for an unknown path.
-pub(crate) async fn nowhere(uri: http::Uri) -> Failure {
-    let hint = format!("the API describes itself at {}", bellwether_api::paths::OPENAPI);
-    Failure::new(Code::NotFound, format!("could not find {}", uri.path())).hint(hint)
+pub(crate) async fn unknown_path(uri: http::Uri) -> Failure {
+    let hint = format!("the API is described at {}", bellwether_api::paths::OPENAPI);
+    Failure::new(Code::NotFound, format!("cannot find {}", uri.path())).hint(hint)
 }
 
 /// The error for an unknown method of a path.
-pub(crate) async fn no_such_method(method: http::Method, uri: http::Uri) -> Failure {
-    Failure::new(Code::NotFound, format!("could not find {method} {}", uri.path()))
+pub(crate) async fn unknown_method(method: http::Method, uri: http::Uri) -> Failure {
+    Failure::new(Code::NotFound, format!("cannot find {method} {}", uri.path()))
 }
 
 #[cfg(test)]
@@ -152,18 +142,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_made_is_told_from_what_was_replaced() {
-        let status = |is_new| SetResponse { is_new, value: () }.into_response().status();
-        assert_eq!((status(true), status(false)), (StatusCode::CREATED, StatusCode::OK));
-    }
-
-    #[test]
-    fn a_full_disk_is_said_as_such_with_its_place_and_is_never_a_no() {
+    fn a_full_disk_is_reported_with_its_path_and_as_unavailable() {
         let full = StoreError::DiskFull { place: "/var/lib/bellwether".to_owned() };
         let Failure(problem) = OpError::from(CommitError::Store(full)).into();
         assert_eq!((problem.status, problem.code), (503, Code::Store));
         assert!(problem.detail.contains("/var/lib/bellwether: no space is left"), "{}", problem.detail);
-        assert_eq!(problem.hint.as_deref(), Some("nothing was changed; try again"));
+        assert_eq!(problem.hint.as_deref(), Some("nothing was changed; retry"));
         assert!(problem.retry_after_ms.is_some());
     }
 
@@ -182,7 +166,7 @@ mod tests {
             StoreError::Broken { reason: "a sync failed".to_owned() },
         ] {
             let Failure(problem) = CommitError::Store(error).into();
-            assert!(problem.hint.as_deref().is_some_and(|hint| hint.contains("look before repeating it")));
+            assert!(problem.hint.as_deref().is_some_and(|hint| hint.contains("check before repeating it")));
         }
     }
 }

@@ -73,8 +73,8 @@ pub(crate) async fn profile_revision(
     let found = fleet
         .and_then(|fleet| fleet.profile_revisions.get(&(name.clone(), ProfileRevisionNumber::new(number))));
     let missing = || {
-        Failure::new(Code::NotFound, format!("could not find revision {number} of profile {name}"))
-            .hint(format!("see which there are: bellwether profile history {name}"))
+        Failure::new(Code::NotFound, format!("cannot find revision {number} of profile {name}"))
+            .hint(format!("list them: bellwether profile history {name}"))
     };
     Ok(JsonAnswer(Shape::try_from(&*found.ok_or_else(missing)?.value)?))
 }
@@ -121,6 +121,6 @@ pub(crate) async fn delete(
 
 /// The error for a profile that does not exist.
 fn missing(name: &ProfileName) -> Failure {
-    Failure::new(Code::NotFound, format!("could not find profile {name}"))
-        .hint(format!("make it: bellwether profile set {name} KEY=VALUE"))
+    Failure::new(Code::NotFound, format!("cannot find profile {name}"))
+        .hint(format!("create it: bellwether profile set {name} KEY=VALUE"))
 }

@@ -20,6 +20,7 @@ use bellwether_core::world::World;
 use super::auth::Authenticated;
 use super::entities::missing;
 use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath, Number, QueryParams, Word};
+use super::page::page;
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -60,7 +61,7 @@ pub(crate) async fn act(
         "undo" => RolloutVerb::Undo,
         "retry" => RolloutVerb::Retry(read_some("version", version.as_deref())?),
         other => {
-            let detail = format!("could not find the operation {other:?} of rollouts");
+            let detail = format!("cannot find the rollout operation {other:?}");
             return Err(
                 Failure::new(Code::NotFound, detail).hint("pause, resume, approve, abort, undo, retry")
             );
@@ -94,10 +95,7 @@ pub(crate) async fn list(
     let all = fleet.rollouts.range(first..(name, below)).map(|(_, kept)| Rollout::from(&*kept.value));
     let mut items: Vec<Rollout> = all.collect();
     items.reverse();
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|last| last.number.to_string());
-    Ok(JsonAnswer(Page { items, next, revision: world.revision.get() }))
+    Ok(JsonAnswer(page(items, limit, world.revision, |last| last.number.to_string())))
 }
 
 pub(crate) async fn get(
@@ -108,8 +106,8 @@ pub(crate) async fn get(
     let fleet = world.fleets.get(&namespace);
     let found = fleet.and_then(|fleet| fleet.rollouts.get(&(name.clone(), RolloutNumber::new(number))));
     let missing = || {
-        Failure::new(Code::NotFound, format!("could not find rollout {number} of entity {name}"))
-            .hint(format!("see which there are: bellwether rollout history {name}"))
+        Failure::new(Code::NotFound, format!("cannot find rollout {number} of entity {name}"))
+            .hint(format!("list them: bellwether rollout history {name}"))
     };
     found.map(|kept| JsonAnswer((&*kept.value).into())).ok_or_else(missing)
 }
@@ -188,12 +186,8 @@ pub(crate) async fn targets(
     let wanted = board.targets().filter(|target| target.observation.is_some());
     let wanted = wanted.filter(|target| group.as_ref().is_none_or(|wanted| *wanted == group_of(target.name)));
     let wanted = wanted.filter(|target| after.as_ref().is_none_or(|after| target.name > after));
-    let mut items: Vec<TargetView> =
-        wanted.take(limit + 1).map(|target| target_view(board, target, now)).collect();
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|last| last.name.clone());
-    Ok(JsonAnswer(Page { items, next, revision: world.revision.get() }))
+    let items = wanted.take(limit + 1).map(|target| target_view(board, target, now)).collect();
+    Ok(JsonAnswer(page(items, limit, world.revision, |last: &TargetView| last.name.clone())))
 }
 
 fn target_view(board: &Board, target: BoardTarget<'_>, now: Timestamp) -> TargetView {

@@ -14,6 +14,7 @@ use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, QueryParams, Service};
+use super::page::page;
 use super::problem::Failure;
 use super::routes::Empty;
 use super::state::AppState;
@@ -42,12 +43,9 @@ pub(crate) async fn list(
     let world = app.world();
     let services = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.catalogue.services());
     let services = services.filter(|(name, _)| after.as_ref().is_none_or(|after| *name > after));
-    let mut items: Vec<ServiceSummary> =
-        services.take(limit + 1).map(|(name, service)| ServiceSummary::of(name, service)).collect();
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|last| last.name.clone());
-    Ok(JsonAnswer(Page { items, next, revision: last(&world, &namespace).get() }))
+    let items = services.take(limit + 1).map(|(name, service)| ServiceSummary::of(name, service)).collect();
+    let revision = last(&world, &namespace);
+    Ok(JsonAnswer(page(items, limit, revision, |last: &ServiceSummary| last.name.clone())))
 }
 
 /// One service; with `wait`, once the catalogue changed after `index`. An unknown name is not found, unless the request
@@ -63,7 +61,7 @@ pub(crate) async fn get(
     let fleet = world.fleets.get(&namespace);
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
     let revision = last(&world, &namespace).get();
-    let Some(service) = service else { return Err(unheard(fleet, &name)) };
+    let Some(service) = service else { return Err(unknown_service(fleet, &name)) };
     Ok(JsonAnswer(ServiceView {
         name: name.to_string(),
         addressable: service.addressable(),
@@ -82,22 +80,22 @@ pub(crate) async fn targets(
 ) -> Result<JsonAnswer<Vec<TargetGroup>>, Failure> {
     query.only(&["service", "tag"])?;
     let name: Option<ServiceName> = query.get("service")?;
-    let name = name.ok_or_else(|| ShapeError::at("service", "say which, like ?service=web"))?;
+    let name = name.ok_or_else(|| ShapeError::at("service", "it is required, like ?service=web"))?;
     let (tags, world) = (query.all("tag")?, app.world());
     let fleet = world.fleets.get(&namespace);
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
-    let service = service.ok_or_else(|| unheard(fleet, &name))?;
+    let service = service.ok_or_else(|| unknown_service(fleet, &name))?;
     std::future::ready(Ok(JsonAnswer(http_sd::groups(&namespace, (&name, service), &tags)))).await
 }
 
 /// The error for a service that was never registered, with the nearest known name.
-pub(super) fn unheard(fleet: Option<&Fleet>, name: &ServiceName) -> Failure {
+pub(super) fn unknown_service(fleet: Option<&Fleet>, name: &ServiceName) -> Failure {
     let known = fleet.into_iter().flat_map(|fleet| fleet.catalogue.services()).map(|(name, _)| name.as_str());
     let failure =
-        Failure::new(Code::NotFound, format!("could not find service {name}: nobody ever offered it"));
+        Failure::new(Code::NotFound, format!("cannot find service {name}: it was never registered"));
     match nearest(name.as_str(), known) {
-        Some(near) => failure.hint(format!("did you mean {near}? bellwether service list shows all")),
-        None => failure.hint("bellwether service list shows all there are"),
+        Some(near) => failure.hint(format!("did you mean {near}? list services: bellwether service list")),
+        None => failure.hint("list services: bellwether service list"),
     }
 }
 
@@ -107,10 +105,10 @@ async fn changed(app: &AppState, namespace: &Namespace, query: &QueryParams) -> 
     if wait.is_zero() {
         return Ok(());
     }
-    let mut bell = app.sessions.catalogue(namespace);
+    let mut notify = app.sessions.catalogue(namespace);
     let news = async {
         while last(&app.world(), namespace) <= index {
-            if bell.changed().await.is_err() {
+            if notify.changed().await.is_err() {
                 return;
             }
         }

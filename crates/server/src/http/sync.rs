@@ -24,7 +24,7 @@ const PLACE_WITHIN: Duration = Duration::from_secs(5);
 
 /// The error of a server without membership.
 const NO_PLACE: &str =
-    "keep its place among the servers, as the store does not answer in time; call another server";
+    "this server has no membership, since the store does not answer in time; call another server";
 
 /// Longest wait of a poll while the node has no report: it is asked for one soon, but not in a tight loop.
 const UNREPORTED_WAIT: Duration = Duration::from_secs(1);
@@ -62,8 +62,8 @@ pub(crate) async fn sync(
             }
             // Both arms only wait; polls without a catalogue are not woken for it.
             tokio::select! {
-                () = session.rung() => {}
-                rung = catalogue.changed(), if seen.is_some() => if rung.is_err() { return },
+                () = session.woken() => {}
+                woken = catalogue.changed(), if seen.is_some() => if woken.is_err() { return },
             }
         }
     };

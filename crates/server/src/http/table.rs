@@ -32,7 +32,7 @@ use bellwether_api::v1::why::Why;
 use bellwether_core::access::RequiredAccess;
 use http::header;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Post, Put};
 
 use super::routes::{Empty, Routes, route};
 use super::state::AppState;

@@ -60,7 +60,7 @@ pub async fn unexpect(
                 return Err(OpError::NotFound(format!("an expected node {name}")));
             }
             let writes = vec![Write::Delete(Key::Expected(name.clone()))];
-            let event = event("node.unexpected", format!("node/{name}"), "it is expected no longer");
+            let event = event("node.unexpected", format!("node/{name}"), "no longer expected");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await

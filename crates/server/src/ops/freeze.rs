@@ -6,6 +6,7 @@ use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
@@ -43,7 +44,7 @@ impl FreezeNamespace {
     const fn suffix(&self) -> &'static str {
         match self {
             Self::In(_) => "",
-            Self::Everywhere => ", in every namespace",
+            Self::Everywhere => ", in all namespaces",
         }
     }
 }
@@ -71,6 +72,7 @@ pub async fn put(
                 why: why.clone(),
                 at: now,
                 until: lasts.map(|lasts| now.plus(lasts)),
+                labels: Labels::default(),
             };
             let old = place.find(world, fleet, name);
             let global = *place == FreezeNamespace::Everywhere;
@@ -111,7 +113,7 @@ pub async fn delete(
                 FreezeNamespace::Everywhere => Key::GlobalFreeze(name.clone()),
             };
             let before = Some(words(old, now) + place.suffix());
-            let ended = format!("it was ended; it was set by {}: {}", old.by, cause(&old.why));
+            let ended = format!("ended; it was set by {}: {}", old.by, cause(&old.why));
             let event = EventDraft { before, ..event("freeze.off", format!("freeze/{name}"), ended) };
             Ok((Some(Changeset { writes: vec![Write::Delete(key)], events: vec![event] }), ()))
         })
@@ -122,10 +124,10 @@ pub async fn delete(
 pub(crate) fn missing(world: &World, place: &FreezeNamespace, name: &FreezeName) -> String {
     match place {
         FreezeNamespace::In(namespace) if world.freezes.contains_key(name) => {
-            format!("freeze {name} of namespace {namespace}: the one of that name holds in every namespace")
+            format!("freeze {name} of namespace {namespace}: the freeze of that name is of all namespaces")
         }
         FreezeNamespace::In(_) => format!("freeze {name}"),
-        FreezeNamespace::Everywhere => format!("freeze {name} of every namespace"),
+        FreezeNamespace::Everywhere => format!("freeze {name} of all namespaces"),
     }
 }
 
@@ -145,8 +147,8 @@ pub(super) fn no_stop(
         freeze.strength == FreezeKind::Stop && freeze.is_in_force(now) && freeze.covers(name)
     });
     let Some((stop, flag)) = stop else { return Ok(()) };
-    let reason = format!("resume: stop {} by {} is in force: {}", stop.name, stop.by, cause(&stop.why));
-    let hint = format!("end it, and what it stopped goes on: bellwether freeze off {}{flag}", stop.name);
+    let reason = format!("resume: freeze {} by {} stops it: {}", stop.name, stop.by, cause(&stop.why));
+    let hint = format!("end it, and the rollout continues: bellwether freeze off {}{flag}", stop.name);
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
 
@@ -154,10 +156,10 @@ pub(super) fn no_stop(
 fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
     match (&freeze.scope, fleet) {
         (FreezeScope::Entity(entity), Some(fleet)) if !fleet.entities.contains_key(entity) => {
-            Some(format!("there is no entity {entity} yet, so nothing is covered"))
+            Some(format!("entity {entity} does not exist, so the freeze has no effect yet"))
         }
         _ if freeze.strength == FreezeKind::Stop && freeze.why.is_empty() => {
-            Some("say why, for whoever waits: --why".to_owned())
+            Some("add a reason for others: --why".to_owned())
         }
         (FreezeScope::Everything | FreezeScope::Entity(_) | FreezeScope::Targets(_), _) => None,
     }

@@ -6,12 +6,13 @@ use bellwether_api::v1::node::labels_in;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::{Cordon, Marked, Node};
+use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::Label;
 use bellwether_core::words::name::{Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
-use bellwether_core::world::{Versioned, World};
 
 use super::scope::NodeScope;
 use super::{OpError, cause, event, reason};
@@ -66,7 +67,7 @@ pub async fn join(
             let mut writes = vec![Write::put(Record::JoinToken(used)), Write::put(Record::Node(node))];
             writes.extend(predecessor(fleet, &name));
             writes.extend(fleet.expected.get(&name).map(|_| Write::Delete(Key::Expected(name.clone()))));
-            let event = event("node.joined", format!("node/{name}"), "it showed a join token");
+            let event = event("node.joined", format!("node/{name}"), "joined with a join token");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await?;
@@ -92,7 +93,7 @@ fn usable(
         world.join_tokens.get(hash).ok_or(OpError::JoinToken("the join token is unknown or was revoked"))?;
     let token = &*token.value;
     if token.used.is_some() {
-        return Err(OpError::JoinToken("the join token has been used; each lets one machine in, once"));
+        return Err(OpError::JoinToken("the join token was used already; each is for one node"));
     }
     if token.expires_at <= now {
         return Err(OpError::JoinToken("the join token has expired"));
@@ -148,7 +149,9 @@ pub fn renew(
     if secret::same(&issued.key_fingerprint, &node.value.key_fingerprint) {
         return Ok(issued);
     }
-    let reason = "renew for another key than the one it joined with".to_owned();
+    let reason =
+        "renew the certificate: the request is for another key than the one that the node joined with"
+            .to_owned();
     Err(OpError::Refused { reason, hint: Some("decommission the node and join it again".to_owned()) })
 }
 
@@ -184,7 +187,7 @@ pub async fn label(
                 subject: format!("node/{name}"),
                 before: Some(text(&before)),
                 after: Some(text(&node.labels)),
-                cause: "labels were changed".to_owned(),
+                cause: "labels changed".to_owned(),
             };
             Ok((Some(put(node, event)), ()))
         })
@@ -221,7 +224,7 @@ pub async fn resume(transactor: &Transactor, scope: NodeScope<'_>) -> Result<v1:
             if node.pause.take().is_none() {
                 return Ok((None, resumed));
             }
-            let event = event("node.resumed", format!("node/{name}"), "the pause was ended");
+            let event = event("node.resumed", format!("node/{name}"), "pause ended");
             Ok((Some(put(node, event)), resumed))
         })
         .await

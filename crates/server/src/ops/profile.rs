@@ -5,12 +5,13 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::profile::{Profile, ProfileRevision};
-use bellwether_core::rollout::version_resolution::MAX_EDITIONS;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::ProfileRevisionNumber;
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, ProfileName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::version_resolution::MAX_EDITIONS;
 
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
@@ -30,7 +31,7 @@ pub async fn patch(
 ) -> Result<ProfileRevision, OpError> {
     let intent = ProfileChange { actor, why: reason(&patch.why)?, reference: patch.reference };
     if let Some(key) = patch.remove.iter().find(|key| patch.set.contains_key(*key)) {
-        return Err(ShapeError::at("remove", format!("{key:?} is also to be set")).into());
+        return Err(ShapeError::at("remove", format!("{key:?} is also in the params to set")).into());
     }
     transactor
         .change(namespace, actor, |_, fleet, now| {
@@ -84,14 +85,21 @@ pub async fn delete(
                 let hint = format!("bellwether entity delete {}", entity.name);
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
-            let gone =
-                Profile { deleted: true, by: actor.clone(), at: now, why: String::new(), ..head.clone() };
+            let gone = Profile {
+                deleted: true,
+                by: actor.clone(),
+                at: now,
+                why: String::new(),
+                labels: Labels::default(),
+                ..head.clone()
+            };
             let profile_revisions = fleet.editions_of(name).map(|profile_revision| profile_revision.number);
             let mut writes = vec![Write::put(Record::Profile(gone))];
             writes.extend(
                 profile_revisions.map(|number| Write::Delete(Key::ProfileRevision(name.clone(), number))),
             );
-            let event = event("profile.deleted", format!("profile/{name}"), "files stay as they are");
+            let event =
+                event("profile.deleted", format!("profile/{name}"), "files on the nodes are unchanged");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await
@@ -143,6 +151,7 @@ fn write(
         by,
         at: now,
         why: profile_revision.why.clone(),
+        labels: head.map(|head| head.labels.clone()).unwrap_or_default(),
     };
     let forgotten = forgotten(fleet, name)?;
     let mut writes = vec![
@@ -165,8 +174,8 @@ fn forgotten(fleet: &Fleet, name: &ProfileName) -> Result<Vec<ProfileRevisionNum
     if kept < MAX_EDITIONS {
         return Ok(forgotten);
     }
-    let reason = format!("change profile {name}: {kept} of its revisions are still in use");
-    let hint = "bring its entities' targets to a newer one: bellwether status".to_owned();
+    let reason = format!("change profile {name}: {kept} of its revisions are in use");
+    let hint = "update its entities' targets to a newer one: bellwether status".to_owned();
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
 
@@ -183,7 +192,7 @@ fn moved(name: &ProfileName, wanted: u64, head: Option<&Profile>) -> OpError {
             OpError::Moved { reason, hint: format!("bellwether profile get {name}") }
         }
         None => OpError::Moved {
-            reason: format!("{what}: there is no such profile; nothing was changed"),
+            reason: format!("{what}: it does not exist; nothing was changed"),
             hint: format!("bellwether profile set {name} KEY=VALUE --ref 0"),
         },
     }

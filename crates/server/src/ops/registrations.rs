@@ -22,7 +22,7 @@ pub async fn absorb_offers(
     shape: v1::registrations::ServiceRegistrations,
 ) -> Result<(), OpError> {
     if shape.node != node.as_str() {
-        let reason = format!("{:?} is not {node}: a node offers what is its own", shape.node);
+        let reason = format!("{:?} is not {node}: a node registers its own services only", shape.node);
         return Err(ShapeError::at("node", reason).into());
     }
     let registrations = ServiceRegistrations::try_from(shape)?;

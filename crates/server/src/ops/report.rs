@@ -23,7 +23,7 @@ pub async fn absorb_report(
     shape: v1::report::Report,
 ) -> Result<(), OpError> {
     if shape.node != node.as_str() {
-        let reason = format!("{:?} is not {node}: a node reports for itself alone", shape.node);
+        let reason = format!("{:?} is not {node}: a node reports about itself only", shape.node);
         return Err(ShapeError::at("node", reason).into());
     }
     let report = dated(shape, transactor.now())?;
@@ -50,8 +50,7 @@ pub async fn set_status(
     let NodeScope { namespace, node, actor } = scope;
     let category = Category::parse(category).map_err(|error| ShapeError::at("category", error))?;
     if is_built_in(&category) {
-        let reason =
-            format!("set {category}: the node's own agent says how it stands, of what it does itself");
+        let reason = format!("set {category}: only the node's agent sets it");
         let hint = "use a category of your own; see: bellwether node get NODE".to_owned();
         return Err(OpError::Refused { reason, hint: Some(hint) });
     }
@@ -72,7 +71,11 @@ pub async fn set_status(
             });
             let known = report.statuses.contains_key(&category);
             if !known && report.statuses.len() >= MAX_CATEGORIES {
-                return Err(ShapeError::at("category", "the node has 64 already; use one of them").into());
+                return Err(ShapeError::at(
+                    "category",
+                    "the node has 64 categories already; use one of them",
+                )
+                .into());
             }
             // The update counter is kept, so that the next report of the node does not count as a change.
             let update = report.statuses.get(&category).map_or(0, |before| before.update);

@@ -11,14 +11,15 @@ use bellwether_core::records::policy::Policy;
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::records::progress::Progress;
 use bellwether_core::rollout::operations::{self, Intent, OperationRefusal};
-use bellwether_core::rollout::plan::{PlanInput, fingerprint};
-use bellwether_core::rollout::version_resolution::{self, UnresolvedVersion};
+use bellwether_core::trial::plan::{PlanInput, fingerprint};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::version_resolution;
+use bellwether_core::world::version_resolution::UnresolvedVersion;
 
 use super::scope::EntityScope;
 use super::{OpError, cause, reason};
@@ -78,7 +79,10 @@ pub async fn start(
                 still_as_planned(world, namespace, name, &entity, token)?;
             }
             let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
-            Ok((Some(asked(fleet, entity, "rollout.asked", &format!("{version}: {}", cause(&why)))?), wanted))
+            Ok((
+                Some(asked(fleet, entity, "rollout.requested", &format!("{version}: {}", cause(&why)))?),
+                wanted,
+            ))
         })
         .await
 }
@@ -99,7 +103,8 @@ fn still_as_planned(
     if v1::plan::token(fingerprint(&case)) == token {
         return Ok(());
     }
-    let reason = format!("start a rollout of {name} by {token}: the world has moved since it was planned");
+    let reason =
+        format!("start a rollout of {name} by plan {token}: the state has changed since it was planned");
     Err(OpError::Refused { reason, hint: Some(format!("plan it again: bellwether rollout plan {name}")) })
 }
 
@@ -120,23 +125,30 @@ pub async fn act(
             let (entity, progress) = find(fleet, name)?;
             let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
             let (entity, kind) = match &verb {
-                RolloutVerb::Pause => (operations::pause(&entity, &progress, intent)?, "rollout.pause_asked"),
+                RolloutVerb::Pause => {
+                    (operations::pause(&entity, &progress, intent)?, "rollout.pause_requested")
+                }
                 RolloutVerb::Resume => {
                     super::freeze::no_stop(world, fleet, name, now)?;
-                    (operations::resume(&entity, &progress)?, "rollout.resume_asked")
+                    (operations::resume(&entity, &progress)?, "rollout.resume_requested")
                 }
                 RolloutVerb::Approve(stage) => {
                     let rollout = fleet.rollouts.get(&(name.clone(), progress.last)).map(|kept| &*kept.value);
-                    (operations::approve(&entity, rollout, *stage, intent)?, "rollout.approve_asked")
+                    (operations::approve(&entity, rollout, *stage, intent)?, "rollout.approve_requested")
                 }
-                RolloutVerb::Abort => (operations::abort(&entity, &progress, intent)?, "rollout.abort_asked"),
+                RolloutVerb::Abort => {
+                    (operations::abort(&entity, &progress, intent)?, "rollout.abort_requested")
+                }
                 RolloutVerb::Undo | RolloutVerb::Retry(_) if matches!(entity.kind, EntityKind::Action(_)) => {
                     return Err(ran(&entity, &verb));
                 }
-                RolloutVerb::Undo => (operations::undo(&entity, &progress, intent)?, "rollout.undo_asked"),
-                RolloutVerb::Retry(version) => {
-                    (operations::retry(&entity, &progress, version.clone(), intent)?, "rollout.retry_asked")
+                RolloutVerb::Undo => {
+                    (operations::undo(&entity, &progress, intent)?, "rollout.undo_requested")
                 }
+                RolloutVerb::Retry(version) => (
+                    operations::retry(&entity, &progress, version.clone(), intent)?,
+                    "rollout.retry_requested",
+                ),
             };
             Ok((Some(asked(fleet, entity, kind, &cause(&why))?), ()))
         })
@@ -165,9 +177,9 @@ fn ran(entity: &Entity, verb: &RolloutVerb) -> OpError {
     let (verb, Entity { kind, name, .. }) =
         (if *verb == RolloutVerb::Undo { "undo" } else { "retry" }, entity);
     let reason =
-        format!("{verb}: entity {name} runs {kind}, and what ran once neither goes back nor runs again");
+        format!("{verb}: entity {name} runs {kind}, and runs of an action are neither undone nor retried");
     let hint =
-        format!("another run of it: bellwether rollout start {name}   (or: rollout resume, rollout abort)");
+        format!("start another run: bellwether rollout start {name}   (or: rollout resume, rollout abort)");
     OpError::Refused { reason, hint: Some(hint) }
 }
 
@@ -181,7 +193,7 @@ fn asked(fleet: &Fleet, entity: Entity, kind: &'static str, cause: &str) -> Resu
         let number = ProfileRevision::number_in(profile, &wanted.version).unwrap_or_default();
         let found =
             fleet.profile_revisions.get(&(profile.clone(), number)).ok_or_else(|| OpError::Refused {
-                reason: format!("go to {}: profile {profile} no longer has that revision", wanted.version),
+                reason: format!("start {}: profile {profile} no longer has that revision", wanted.version),
                 hint: Some(format!("bellwether profile history {profile}")),
             })?;
         writes.push(Write::put(Record::ProfileRevision(ProfileRevision::clone(&found.value))));

@@ -30,14 +30,14 @@ pub async fn acquire(
             has_room(fleet, name)?;
             let (changeset, grant) =
                 slots::acquire(fleet, name, wish.clone(), now).map_err(|not_now| OpError::Refused {
-                    reason: format!("lend slot {name} to {}: {not_now}", wish.holder),
+                    reason: format!("give slot {name} to {}: {not_now}", wish.holder),
                     hint: Some(match not_now {
                         SlotRefusal::Full { .. } => {
-                            "ask again; bellwether slot list shows who has it and until when".to_owned()
+                            "retry; bellwether slot list shows its holders".to_owned()
                         }
                         SlotRefusal::Disagreed { wanted, .. } => {
                             format!(
-                                "whoever takes it must agree: bellwether slot set {name} --capacity {wanted}"
+                                "all clients must use the same capacity: bellwether slot set {name} --capacity {wanted}"
                             )
                         }
                     }),
@@ -53,7 +53,7 @@ pub async fn acquire(
 /// [`ShapeError`] naming the field.
 pub fn wish(actor: &Actor, acquire: &AcquireSlot) -> Result<SlotRequest, ShapeError> {
     if acquire.capacity.is_some_and(|capacity| !(1..=MAX_CAPACITY).contains(&capacity)) {
-        return Err(ShapeError::at("capacity", format!("it is not from 1 to {MAX_CAPACITY}")));
+        return Err(ShapeError::at("capacity", format!("it is not between 1 and {MAX_CAPACITY}")));
     }
     Ok(SlotRequest {
         holder: read("holder", &acquire.holder)?,
@@ -80,8 +80,8 @@ pub async fn renew(
         .change(scope.namespace, scope.actor, |_, fleet, now| {
             let renewed = slots::renew(fleet, name, (&holder, fence), lease, now);
             let (changeset, grant) = renewed.map_err(|over| OpError::Refused {
-                reason: format!("let {holder} hold slot {name} longer: {over}"),
-                hint: Some(format!("see what became of it: bellwether describe slot/{name}")),
+                reason: format!("renew slot {name} for {holder}: {over}"),
+                hint: Some(format!("show its state: bellwether describe slot/{name}")),
             })?;
             Ok((Some(changeset), grant))
         })
@@ -118,7 +118,7 @@ pub async fn delete(transactor: &Transactor, scope: SlotScope<'_>) -> Result<(),
                 (Some(changeset), _) => Ok((Some(changeset), ())),
                 (None, None) => Err(OpError::NotFound(format!("slot {name}"))),
                 (None, Some(_)) => Err(OpError::Refused {
-                    reason: format!("delete slot {name}: somebody holds it"),
+                    reason: format!("delete slot {name}: it is held"),
                     hint: Some(format!("bellwether describe slot/{name}")),
                 }),
             }
@@ -139,7 +139,7 @@ pub async fn force(
     let holder: HolderName = read("holder", &force.holder)?;
     let why = reason(&force.why)?;
     if why.is_empty() {
-        return Err(ShapeError::at("why", "say why: it is what others read who ask who took it").into());
+        return Err(ShapeError::at("why", "a reason is required, which its former holder can read").into());
     }
     transactor
         .change(scope.namespace, scope.actor, |_, fleet, _| match slots::force(fleet, name, &holder, &why) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// What went wrong with keys or certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
-    /// A file could not be read or written.
+    /// A file cannot be read or written.
     #[error("{action} {path}: {source}")]
     File {
         /// What was tried: "read" or "write".
@@ -15,7 +15,7 @@ pub enum PkiError {
         /// Why not.
         source: std::io::Error,
     },
-    /// A certificate or key could not be made or understood.
+    /// A certificate or key cannot be made or understood.
     #[error("use {what}: {reason}")]
     Certificate {
         /// Which one.

@@ -26,8 +26,8 @@ pub enum RunError {
     /// The random source failed.
     #[error("{0}")]
     Random(#[from] secret::RandomError),
-    /// The first admin token could not be written.
-    #[error("{0}")]
+    /// The first admin token cannot be written.
+    #[error("write the first admin token: {0}")]
     Commit(#[from] CommitError),
     /// An address cannot be bound.
     #[error("listen on {address}: {source}")]
@@ -37,16 +37,16 @@ pub enum RunError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// DNS could not be started.
+    /// DNS cannot be started.
     #[error("{0}")]
     Dns(#[from] bellwether_dns::serve::ServeError),
     /// A listener without TLS was configured on an address that is not loopback.
-    #[error("listen on {address} without TLS: only loopback addresses may be plain")]
+    #[error("listen on {address} without TLS: only loopback addresses are allowed")]
     Plain {
         /// The address.
         address: SocketAddr,
     },
-    /// A file could not be written.
+    /// A file cannot be written.
     #[error("write {path}: {source}")]
     File {
         /// The file.
@@ -55,7 +55,7 @@ pub enum RunError {
         source: std::io::Error,
     },
     /// `init` was not run.
-    #[error("find an installation in {dir}: make one with `bellwether server init`")]
+    #[error("find an installation in {dir}; initialise one with `bellwether server init`")]
     NotInitialised {
         /// The data directory.
         dir: PathBuf,

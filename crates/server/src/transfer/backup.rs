@@ -19,6 +19,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use super::{RecordReader, TransferError, begin, clear, finish_in, goes_on, unused, write};
 use crate::installation::{Installation, InstallationError};
 use crate::records::key_text;
+use crate::secret;
 
 /// The backup format that this release writes.
 const FORMAT: u32 = 1;
@@ -174,7 +175,7 @@ async fn read(
     while let Some(line) = line(&mut lines).await? {
         if let Ok(tail) = serde_json::from_slice::<BackupTrailer>(&line) {
             if tail.records != count || tail.sha256 != hex(sum) {
-                return Err(damaged("what it holds is not what was written"));
+                return Err(damaged("count or checksum do not match"));
             }
             take(chunk).await?;
             return Ok((head, count));
@@ -187,7 +188,7 @@ async fn read(
             take(std::mem::take(&mut chunk)).await?;
         }
     }
-    Err(damaged("it has no end"))
+    Err(damaged("it has no trailer"))
 }
 
 #[derive(Deserialize)]
@@ -203,12 +204,12 @@ async fn line(lines: &mut (impl AsyncBufReadExt + Unpin)) -> Result<Option<Vec<u
     match line.last() {
         None => Ok(None),
         Some(b'\n') => Ok(Some(line)),
-        Some(_) => Err(damaged("its last line is cut off")),
+        Some(_) => Err(damaged("its last line is incomplete")),
     }
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(line: &[u8]) -> Result<T, TransferError> {
-    serde_json::from_slice(line).map_err(|error| damaged(&format!("a line is not one of a backup: {error}")))
+    serde_json::from_slice(line).map_err(|error| damaged(&format!("a line is not valid: {error}")))
 }
 
 async fn put(
@@ -231,11 +232,11 @@ fn damaged(reason: &str) -> TransferError {
 }
 
 fn text(bytes: &[u8]) -> Result<String, TransferError> {
-    String::from_utf8(bytes.to_vec()).map_err(|error| damaged(&format!("a record is no text: {error}")))
+    String::from_utf8(bytes.to_vec()).map_err(|error| damaged(&format!("a record is not UTF-8: {error}")))
 }
 
 fn hex(sum: Sha256) -> String {
-    sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    secret::hex(&sum.finalize())
 }
 
 /// `default node` of `/bw/ns/default/node/web-1`, `token` of `/bw/token/…`.

@@ -24,7 +24,12 @@ const COMPARED: usize = 3;
 impl ShownWorld {
     /// Whether the world equals the store, including everything that was committed before this call. Follows `watch`
     /// meanwhile.
-    pub(super) async fn is_sure(&self, store: &Store, world: &mut World, watch: &mut Option<Watch>) -> bool {
+    pub(super) async fn is_up_to_date(
+        &self,
+        store: &Store,
+        world: &mut World,
+        watch: &mut Option<Watch>,
+    ) -> bool {
         for _ in 0..COMPARED {
             let before = world.revision;
             match self.compare(store, world, watch).await {
@@ -33,14 +38,14 @@ impl ShownWorld {
                 Ok(false) if world.revision > before => {}
                 Ok(false) => break,
                 Err(error) => {
-                    tracing::warn!(%error, "could not compare what is shown with the store; listing everything again");
+                    tracing::warn!(%error, "cannot compare the world with the store; listing everything again");
                     return false;
                 }
             }
         }
         if watch.is_some() {
             let at = world.revision.get();
-            tracing::warn!(at, "the store holds something else than is shown; listing everything again");
+            tracing::warn!(at, "the world differs from the store; listing everything again");
         }
         false
     }
@@ -55,8 +60,8 @@ impl ShownWorld {
         let now = Revision::new(self.meanwhile(store.now(), world, watch).await?.0);
         let Some(open) = watch else { return Ok(false) };
         // Waits only in Watch::next, which is cancel safe. The watch does not deliver commits of other programs in a shared etcd.
-        let told = tokio::time::timeout(UNDER_WAY, self.follow_to(now, open, world));
-        if let Ok(Some(error)) = told.await {
+        let answer_all = tokio::time::timeout(UNDER_WAY, self.follow_to(now, open, world));
+        if let Ok(Some(error)) = answer_all.await {
             tracing::warn!(%error, "the watch ended; listing everything again");
             *watch = None;
             return Ok(false);
@@ -154,9 +159,9 @@ mod tests {
         ("marked", "expected.v1", "ns/default/expected/web-9"),
         ("report", "report.v1", "ns/default/report/web-1"),
         ("order", "order.v1", "ns/default/order/web-1"),
-        ("offers", "offers.v1", "ns/default/offers/web-1"),
+        ("registrations", "offers.v1", "ns/default/offers/web-1"),
         ("known_service", "service.v1", "ns/default/service/web"),
-        ("circles", "circles.v1", "ns/default/waits/circles"),
+        ("wait_cycles", "circles.v1", "ns/default/waits/circles"),
         ("node_log", "node-log.v1", "ns/default/node-log/web-1/configure/web"),
         ("entity", "entity.v1", "ns/default/entity/web"),
         ("progress", "progress.v1", "ns/default/progress/web"),
@@ -165,7 +170,7 @@ mod tests {
         ("external", "external.v1", "ns/default/external/web/web-1"),
         ("controllers", "controllers.v1", "ns/default/controllers/web"),
         ("profile", "profile.v1", "ns/default/profile/web"),
-        ("edition", "profile-revision.v1", "ns/default/profile-revision/web/00000000000000000007"),
+        ("profile_revision", "profile-revision.v1", "ns/default/profile-revision/web/00000000000000000007"),
         ("answers", "answers.v1", "ns/default/answers/web"),
         ("freeze", "freeze.v1", "ns/default/freeze/winter"),
         ("pause", "pause.v1", "ns/default/pause/disks"),

@@ -24,14 +24,14 @@ pub(super) const AT_ONCE: usize = 4;
 /// A record with its namespace and revision.
 type LoadedRecord = (Option<Namespace>, Record, Revision);
 
-/// Why the world could not be read. The message fits after "cannot ".
+/// Why the world cannot be read. The message fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
     /// The store failed.
     #[error("{0}")]
     Store(#[from] StoreError),
     /// A record does not parse.
-    #[error("read the record {key}: could not {source}; restore a backup, or use the release that wrote it")]
+    #[error("read the record {key}: {source}; restore a backup, or use the release that wrote it")]
     Record {
         /// Its key.
         key: String,

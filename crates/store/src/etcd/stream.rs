@@ -13,12 +13,12 @@ use super::shared::{EtcdClient, led};
 use crate::entry::Revision;
 use crate::range::Range;
 
-/// The largest answer: etcd cuts commits into pieces of some 2 MiB, but never a single value.
+/// The largest message accepted: etcd splits commits into parts of some 2 MiB, but never a single value.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// An open stream.
 pub(super) struct WatchStream {
-    /// The place of the member it comes from.
+    /// Index of its member.
     pub(super) place: usize,
     pub(super) requests: mpsc::Sender<WatchRequest>,
     pub(super) answers: Streaming<WatchResponse>,
@@ -31,8 +31,8 @@ pub(super) async fn open(
     after: Revision,
 ) -> Result<WatchStream, CallFault> {
     let (key, range_end) = shared.keys.range(range);
-    // From the revision itself, which is passed over: etcd's compaction at a revision also takes deletes of that
-    // revision, and only so does it say "compacted".
+    // From the revision itself, which is skipped: etcd's compaction at a revision also removes deletes of that
+    // revision, and only so does it answer "compacted".
     let create = WatchCreateRequest {
         key,
         range_end,
@@ -59,7 +59,7 @@ pub(super) async fn open(
     Err(fault.at(&member.address))
 }
 
-/// The oldest revision that is kept, which etcd tells only those who watch from before it.
+/// The oldest revision that is kept, which etcd reports only to those who watch from before it.
 pub(super) async fn oldest(shared: &EtcdClient) -> Result<Revision, CallFault> {
     let mut stream = open(shared, &Range::one(Bytes::new()), Revision(0)).await?;
     let told = async {

@@ -65,7 +65,7 @@ async fn a_catalogue_of_a_newer_server_is_not_taken_in_and_not_asked_for_over_an
     let mut sync = sync(dir.path(), contact.clone());
     let answer = |text: &str| -> v1::order::OrderPoll { serde_json::from_str(text).unwrap() };
     let known = r#"{"wants_report": false, "catalogue": {"index": 7, "whole": true, "changes":
-        [{"change": "heard", "service": "db"}]}}"#;
+        [{"change": "service_known", "service": "db"}]}}"#;
     assert_eq!(sync.heed(answer(known)).await, None);
     // A change that there will be one day, and a level that there will be.
     let conflict = [

@@ -150,7 +150,7 @@ pub enum RolloutState {
 
 /// Which way a rollout goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "heading", rename_all = "snake_case")]
+#[serde(tag = "direction", rename_all = "snake_case")]
 pub enum Direction {
     /// To its version.
     Forward,
@@ -253,7 +253,7 @@ impl TryFrom<Direction> for core::Direction {
             Direction::Forward => Self::Forward,
             Direction::RollbackFromBad => Self::RollbackFromBad,
             Direction::RollbackByUndo { by, why } => {
-                Self::RollbackByUndo { by: read("heading.by", &by)?, why }
+                Self::RollbackByUndo { by: read("direction.by", &by)?, why }
             }
         })
     }

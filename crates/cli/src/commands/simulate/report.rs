@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::v1::policy::Policy as PolicyShape;
 use bellwether_core::records::rollout::RolloutState;
-use bellwether_core::rollout::simulation::timeline::{
-    SimulatedBatch, SimulationEnd, Timeline, TimelineSample,
-};
+use bellwether_core::trial::simulation::timeline::{SimulatedBatch, SimulationEnd, Timeline, TimelineSample};
 use serde::Serialize;
 
 use super::trial::{Trials, took};
@@ -236,7 +234,7 @@ impl Range {
 pub(super) const fn label(end: &SimulationEnd) -> &'static str {
     match end {
         SimulationEnd::Over(RolloutState::Succeeded) => "succeeded",
-        SimulationEnd::Over(RolloutState::PartiallySucceeded { .. }) => "succeeded partly",
+        SimulationEnd::Over(RolloutState::PartiallySucceeded { .. }) => "partially succeeded",
         SimulationEnd::Over(RolloutState::RolledBack) => "rolled back",
         SimulationEnd::Over(RolloutState::RollbackFailed { .. }) => "rollback failed",
         SimulationEnd::Over(RolloutState::Aborted { .. }) => "aborted",

@@ -8,12 +8,12 @@ use crate::words::time::Timestamp;
 impl Display for RolloutState {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InProgress => f.write_str("running"),
+            Self::InProgress => f.write_str("in progress"),
             Self::Waiting(wait) => write!(f, "waiting: {wait}"),
             Self::Paused(pause) => write!(f, "paused {pause}"),
             Self::RollingBack => f.write_str("rolling back"),
             Self::Succeeded => f.write_str("succeeded"),
-            Self::PartiallySucceeded { failed } => write!(f, "succeeded partly: {failed} failed"),
+            Self::PartiallySucceeded { failed } => write!(f, "partially succeeded: {failed} failed"),
             Self::RolledBack => f.write_str("rolled back"),
             Self::RollbackFailed { failed } => write!(f, "rollback failed: {failed} failed on the way back"),
             Self::Aborted { by, why } => {

@@ -23,9 +23,7 @@ pub(crate) async fn as_fleet_lock_error(request: Request, next: Next) -> Respons
     let (parts, body) = request.into_parts();
     let mut response = match axum::body::to_bytes(body, MAX_BODY_BYTES).await {
         Ok(bytes) => next.run(Request::from_parts(parts, bytes.into())).await,
-        Err(error) => {
-            Failure::new(Code::Invalid, format!("could not read the body: {error}")).into_response()
-        }
+        Err(error) => Failure::new(Code::Invalid, format!("cannot read the body: {error}")).into_response(),
     };
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
     // On these paths the only refusal is that the slot is full.

@@ -53,22 +53,22 @@ impl CommitPipeline {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CommitError {
     /// A record that it was decided on has changed.
-    #[error("change it: somebody else changed it first")]
+    #[error("the record was changed concurrently")]
     Conflict,
     /// The term that it was decided in is over.
-    #[error("decide on: another server leads now")]
+    #[error("another server is the leader now")]
     LostTerm,
     /// It exceeds the limits of a transaction.
-    #[error("commit so many changes at once")]
+    #[error("cannot commit so many changes in one transaction")]
     TooLarge,
     /// A record cannot be encoded.
-    #[error("write a record: could not {0}")]
+    #[error("cannot encode a record: {0}")]
     Shape(ShapeError),
     /// The store failed.
-    #[error("{0}")]
+    #[error("cannot {0}")]
     Store(StoreError),
     /// The server is stopping.
-    #[error("commit it: the server is stopping")]
+    #[error("the server is stopping")]
     Closed,
 }
 

@@ -220,7 +220,7 @@ impl CommitWriter {
 
 fn answer(reply: Reply, result: Result<Revision, CommitError>) {
     if reply.send(result).is_err() {
-        tracing::debug!("nobody waits for a commit's answer any more");
+        tracing::debug!("the caller of a commit is gone");
     }
 }
 

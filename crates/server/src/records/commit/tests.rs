@@ -105,7 +105,7 @@ async fn a_decider_that_lost_its_term_writes_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_decided_on_a_record_that_changed_since_is_not_handed_out() {
+async fn a_proposal_on_a_changed_record_conflicts() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
     let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
@@ -197,7 +197,7 @@ fn a_group_behind_another_of_its_line_goes_through_only_after_it() {
 }
 
 #[tokio::test]
-async fn deciders_and_people_go_before_a_fleet_that_tells_all_at_once_and_it_is_not_kept_waiting_for_good() {
+async fn deciders_and_people_take_precedence_over_reports_of_a_fleet_which_are_not_starved() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
     let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
