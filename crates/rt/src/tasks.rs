@@ -15,6 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
+/// A boxed future, which the entry points of a crate return: the body of an `async fn` is compiled in each crate that awaits
+/// it, that of a boxed future once, in its own.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// A level of tasks that live and die together.
 #[derive(Debug, Clone)]
 pub struct Tasks {
@@ -96,7 +100,7 @@ impl Tasks {
     fn spawn_boxed<T: Send + 'static>(
         &self,
         name: &str,
-        work: Pin<Box<dyn Future<Output = T> + Send>>,
+        work: BoxFuture<'static, T>,
     ) -> JoinHandle<Option<T>> {
         let span = tracing::info_span!("task", name);
         let guarded = guard(name.to_owned(), self.token.clone(), self.broken.clone(), work);

@@ -67,7 +67,7 @@ impl HookCaller {
     pub async fn run(mut self, stop: CancellationToken) {
         while let Some(term) = self.leadership.won(&stop).await {
             // Questions that an earlier leader recorded answers to are not asked again.
-            self.transactor.shown(Revision::new(term.get())).await;
+            self.transactor.wait_for_revision(Revision::new(term.get())).await;
             let level = self.tasks.child();
             self.lead(term, &level, &stop).await;
             level.cancel();

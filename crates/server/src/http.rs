@@ -30,7 +30,6 @@ mod rollouts;
 mod routes;
 mod servers;
 mod services;
-mod set_response;
 mod slots;
 mod state;
 mod sync;

@@ -11,7 +11,7 @@ use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::tasks::Tasks;
+use bellwether_rt::tasks::{BoxFuture, Tasks};
 use bellwether_store::Store;
 use prometheus_client::metrics::counter::Counter;
 
@@ -46,7 +46,11 @@ pub struct InitialisedInstallation {
 ///
 /// # Errors
 /// [`RunError`]; an existing installation is not changed.
-pub async fn init(config: &Config) -> Result<InitialisedInstallation, RunError> {
+pub fn init(config: &Config) -> BoxFuture<'_, Result<InitialisedInstallation, RunError>> {
+    Box::pin(initialise(config))
+}
+
+async fn initialise(config: &Config) -> Result<InitialisedInstallation, RunError> {
     private_dir(&config.data_dir)?;
     let tasks = Tasks::new();
     let store = open_store(config, &tasks).await?;
@@ -58,7 +62,7 @@ pub async fn init(config: &Config) -> Result<InitialisedInstallation, RunError> 
 
 async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<InitialisedInstallation, RunError> {
     let (dir, clock) = (config.data_dir.clone(), Clock::system());
-    Installation::room_for_one(store).await?;
+    Installation::check_uninitialised(store).await?;
     let authority = Pki::open(&dir.join("pki"), &config.names, clock.now())?;
     // Tokens in a store without an installation are left by an interrupted `init`: nobody has seen their secrets.
     let world = world::load(store, &World::default()).await?;

@@ -141,7 +141,7 @@ impl Installation {
     ///
     /// # Errors
     /// [`InstallationError::Present`] and [`InstallationError::Foreign`].
-    pub async fn room_for_one(store: &Store) -> Result<(), InstallationError> {
+    pub async fn check_uninitialised(store: &Store) -> Result<(), InstallationError> {
         if let Some(there) = Self::read(store).await? {
             return Err(InstallationError::Present { id: there.id });
         }

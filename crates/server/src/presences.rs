@@ -53,7 +53,7 @@ impl Presences {
                 },
             };
             let Some(held) = held else { continue };
-            self.transactor.shown(held).await;
+            self.transactor.wait_for_revision(held).await;
             self.sessions.begin(&self.transactor.world(), &self.name);
             self.watch(held, &stop).await;
             if stop.is_cancelled() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::tasks::{StopError, Tasks};
+use bellwether_rt::tasks::{BoxFuture, StopError, Tasks};
 use bellwether_store::Store;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
@@ -65,7 +65,11 @@ impl Server {
     ///
     /// # Errors
     /// [`RunError`] naming what prevents the start.
-    pub async fn start(config: &Config, clock: Clock) -> Result<Self, RunError> {
+    pub fn start(config: &Config, clock: Clock) -> BoxFuture<'_, Result<Self, RunError>> {
+        Box::pin(Self::open(config, clock))
+    }
+
+    async fn open(config: &Config, clock: Clock) -> Result<Self, RunError> {
         if !config.data_dir.join("pki/ca.pem").exists() {
             let dir = config.data_dir.clone();
             return Err(if config.etcd.is_some() {
@@ -154,13 +158,15 @@ impl Server {
     ///
     /// # Errors
     /// [`StopError`] when a task did not end in time or had panicked.
-    pub async fn stop(self) -> Result<(), StopError> {
-        self.app.leadership.hand_over(self.app.transactor.follow()).await;
-        let stopped = self.tasks.stop(GRACE).await;
-        let settled = self.inner_tasks.stop(GRACE).await;
-        self.store.close().await;
-        let closed = self.store_tasks.stop(GRACE).await;
-        stopped.and(settled).and(closed)
+    pub fn stop(self) -> BoxFuture<'static, Result<(), StopError>> {
+        Box::pin(async move {
+            self.app.leadership.hand_over(self.app.transactor.follow()).await;
+            let stopped = self.tasks.stop(GRACE).await;
+            let settled = self.inner_tasks.stop(GRACE).await;
+            self.store.close().await;
+            let closed = self.store_tasks.stop(GRACE).await;
+            stopped.and(settled).and(closed)
+        })
     }
 }
 

@@ -125,8 +125,8 @@ impl Transactor {
     }
 
     /// Waits until the world contains `revision`, for a limited time.
-    pub async fn shown(&self, revision: Revision) {
-        match tokio::time::timeout(SHOW_WITHIN, self.shows(revision)).await {
+    pub async fn wait_for_revision(&self, revision: Revision) {
+        match tokio::time::timeout(SHOW_WITHIN, self.reaches(revision)).await {
             Ok(true) => {}
             Ok(false) => tracing::debug!("the world is no longer published"),
             Err(_) => tracing::warn!(%revision, "the world lags behind the store"),
@@ -134,8 +134,8 @@ impl Transactor {
     }
 
     /// Waits until the world contains `revision`, without a limit. False when the server stops first.
-    pub async fn shows(&self, revision: Revision) -> bool {
-        self.published.shows(revision).await
+    pub async fn reaches(&self, revision: Revision) -> bool {
+        self.published.reaches(revision).await
     }
 
     /// Commits changesets decided on `world` in one transaction, and waits until the world contains them.
@@ -150,7 +150,7 @@ impl Transactor {
         changesets: Vec<Changeset>,
     ) -> Result<Revision, CommitError> {
         let revision = self.committer.commit(by.propose(world, namespace, changesets)).await?;
-        self.shown(revision).await;
+        self.wait_for_revision(revision).await;
         Ok(revision)
     }
 
@@ -186,7 +186,7 @@ impl Transactor {
         while !in_flight.is_empty() {
             result = settle(in_flight.pop_front(), result).await;
         }
-        self.shown(result?).await;
+        self.wait_for_revision(result?).await;
         Ok(())
     }
 
@@ -217,7 +217,7 @@ impl Transactor {
             {
                 Ok(_) => return Ok(answer),
                 Err(CommitError::Conflict) if tries < TRIES => {
-                    self.shown(world.revision.next()).await;
+                    self.wait_for_revision(world.revision.next()).await;
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -126,7 +126,7 @@ impl<'a> RecordReader<'a> {
             self.more = page.more;
             let Some(last) = page.entries.last() else { return Ok(None) };
             self.range = self.range.after(&last.key);
-            let kept = page.entries.into_iter().filter(|entry| is_carried(&entry.key));
+            let kept = page.entries.into_iter().filter(|entry| is_moved(&entry.key));
             let records: Vec<(Bytes, Bytes)> = kept.map(|entry| (entry.key, entry.value)).collect();
             if !records.is_empty() {
                 return Ok(Some(records));
@@ -137,7 +137,7 @@ impl<'a> RecordReader<'a> {
 }
 
 /// Whether a key is moved.
-fn is_carried(key: &[u8]) -> bool {
+fn is_moved(key: &[u8]) -> bool {
     let aside = [key_text::META, key_text::LEADER, key_text::MOVING];
     !aside.iter().any(|one| one.as_bytes() == key) && !key.starts_with(key_text::SERVERS.as_bytes())
 }
@@ -236,7 +236,7 @@ pub(crate) async fn unused(store: &Store) -> Result<(), TransferError> {
 }
 
 /// The installation's record in another store: its terms are greater than all terms so far.
-pub(crate) fn goes_on(installation: &Installation, at: Revision) -> Installation {
+pub(crate) fn in_another_store(installation: &Installation, at: Revision) -> Installation {
     let term_base = installation.term_base.saturating_add(at.0);
     Installation { term_base, moved_to: None, ..installation.clone() }
 }

@@ -75,7 +75,7 @@ impl PublishedWorld {
     }
 
     /// Waits until a world that contains `revision` is published. False when none will be.
-    pub async fn shows(&self, revision: Revision) -> bool {
+    pub async fn reaches(&self, revision: Revision) -> bool {
         let shown = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             // Under the lock: a world published from here on finds this waiter.
@@ -104,14 +104,13 @@ mod tests {
     #[tokio::test]
     async fn a_waiter_sees_its_revision_or_a_later_one() {
         let (publisher, published) = WorldPublisher::new(Arc::new(at(1)));
-        assert!(published.shows(Revision::new(1)).await, "it is shown already");
-        let waiters =
-            [2, 3, 5].map(|revision| {
-                let published = published.clone();
-                async move {
-                    published.shows(Revision::new(revision)).await.then(|| published.world().revision.get())
-                }
-            });
+        assert!(published.reaches(Revision::new(1)).await, "it is shown already");
+        let waiters = [2, 3, 5].map(|revision| {
+            let published = published.clone();
+            async move {
+                published.reaches(Revision::new(revision)).await.then(|| published.world().revision.get())
+            }
+        });
         let [two, three, five] = waiters;
         let (mut two, mut three, mut five) = (Box::pin(two), Box::pin(three), Box::pin(five));
         assert!(futures_util::poll!(&mut two).is_pending());
@@ -127,11 +126,11 @@ mod tests {
     #[tokio::test]
     async fn waiters_are_released_when_the_publisher_is_gone() {
         let (publisher, published) = WorldPublisher::new(Arc::new(at(1)));
-        let mut before = Box::pin(published.shows(Revision::new(2)));
+        let mut before = Box::pin(published.reaches(Revision::new(2)));
         assert!(futures_util::poll!(&mut before).is_pending());
         drop(publisher);
         assert!(!before.await);
-        assert!(!published.shows(Revision::new(2)).await);
-        assert!(published.shows(Revision::new(1)).await, "the last world is still there");
+        assert!(!published.reaches(Revision::new(2)).await);
+        assert!(published.reaches(Revision::new(1)).await, "the last world is still there");
     }
 }

@@ -27,7 +27,7 @@ pub(super) async fn answer(
     };
     match (&spec.question, answer) {
         (HookQuestion::Removal { targets }, HookAnswer::Removed(gone)) => {
-            left(transactor, spec, targets, gone)
+            removed_targets(transactor, spec, targets, gone)
         }
         (_, answer) => answer,
     }
@@ -66,7 +66,7 @@ async fn bearer(spec: &HookCallSpec, settings: &HookSettings) -> Result<Option<S
 }
 
 /// The targets that a hook removed and that still exist: an answer does not remove nodes.
-fn left(
+fn removed_targets(
     transactor: &Transactor,
     spec: &HookCallSpec,
     targets: &[TargetName],

@@ -37,16 +37,16 @@ pub(super) async fn remember(
         let (Some(fleet), Some(board)) = (fleet, board) else { return Ok(false) };
         let kept = fleet.answers.get(entity).map(|kept| &*kept.value).cloned().unwrap_or_default();
         let answers = absorb(board, &kept, &done.spec.question, done.answer.clone(), transactor.now());
-        let answers = settled(&kept, answers);
+        let answers = keep_earlier_times(&kept, answers);
         let failed = answers.troubles.contains_key(asked);
-        let left = if failed { Vec::new() } else { left(fleet, entity, &done.answer) };
-        if answers == kept && left.is_empty() {
+        let removed_targets = if failed { Vec::new() } else { removed_targets(fleet, entity, &done.answer) };
+        if answers == kept && removed_targets.is_empty() {
             return Ok(failed);
         }
         let before = kept.troubles.get(asked).filter(|_| is_current(kept.rollout));
-        let mut events = told(&done.spec.key, before, answers.troubles.get(asked));
+        let mut events = failure_events(&done.spec.key, before, answers.troubles.get(asked));
         let mut writes = vec![Write::put(Record::HookAnswers(entity.clone(), answers))];
-        for target in left {
+        for target in removed_targets {
             let subject = format!("target/{entity}/{target}");
             let cause = "removed by the removal hook".to_owned();
             events.push(EventDraft { kind: "target.gone", subject, before: None, after: None, cause });
@@ -57,7 +57,7 @@ pub(super) async fn remember(
         match transactor.commit(&world, namespace, by, vec![Changeset { writes, events }]).await {
             Ok(_) => return Ok(failed),
             Err(CommitError::Conflict) if tries < TRIES => {
-                transactor.shown(world.revision.next()).await;
+                transactor.wait_for_revision(world.revision.next()).await;
             }
             Err(error) => return Err(error),
         }
@@ -66,7 +66,7 @@ pub(super) async fn remember(
 
 /// The removed external targets that still exist, as many as fit one commit. The hook is called again about the
 /// others.
-fn left(fleet: &Fleet, entity: &EntityName, answer: &HookAnswer) -> Vec<TargetName> {
+fn removed_targets(fleet: &Fleet, entity: &EntityName, answer: &HookAnswer) -> Vec<TargetName> {
     let HookAnswer::Removed(gone) = answer else { return Vec::new() };
     let there = |target: &&TargetName| fleet.externals.contains_key(&(entity.clone(), (*target).clone()));
     gone.iter().filter(there).take(PER_COMMIT).cloned().collect()
@@ -74,7 +74,7 @@ fn left(fleet: &Fleet, entity: &EntityName, answer: &HookAnswer) -> Vec<TargetNa
 
 /// Keeps the earlier time of an unchanged answer, so that nothing is written for it. The monitor's time is kept current,
 /// since its silence is measured.
-fn settled(kept: &HookAnswers, mut answers: HookAnswers) -> HookAnswers {
+fn keep_earlier_times(kept: &HookAnswers, mut answers: HookAnswers) -> HookAnswers {
     if let (Some(old), Some(new)) = (&kept.selection, &mut answers.selection)
         && old.turned == new.turned
         && old.targets == new.targets
@@ -91,7 +91,11 @@ fn settled(kept: &HookAnswers, mut answers: HookAnswers) -> HookAnswers {
 }
 
 /// The event for a hook that starts or stops failing.
-fn told(key: &HookCallKey, before: Option<&HookError>, after: Option<&HookError>) -> Vec<EventDraft> {
+fn failure_events(
+    key: &HookCallKey,
+    before: Option<&HookError>,
+    after: Option<&HookError>,
+) -> Vec<EventDraft> {
     let HookCallKey { entity, asked, .. } = key;
     let draft = |kind, cause| EventDraft {
         kind,

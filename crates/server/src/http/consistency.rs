@@ -55,7 +55,7 @@ pub(super) async fn wait_until_current(app: &AppState) -> Result<(), Failure> {
 async fn reached(app: &AppState) -> Result<(), Failure> {
     let now = app.store.now().await.map_err(|error| refused(format!("cannot {error}")))?;
     let now = Revision::new(now.0);
-    if tokio::time::timeout(UNDER_WAY, app.transactor.shows(now)).await == Ok(true) {
+    if tokio::time::timeout(UNDER_WAY, app.transactor.reaches(now)).await == Ok(true) {
         return Ok(());
     }
     // Either the watch is delayed, or the newer commits are of other programs in a shared etcd, which this watch never

@@ -85,9 +85,9 @@ async fn lock(
     client: FleetLockClient,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let why = format!("group {}", client.group);
-    let wish = SlotRequest { holder: client.holder, by: caller.actor(), why, lease: None, capacity: None };
-    let scope = SlotScope { namespace, slot: &client.slot, actor: &wish.by };
-    ops::slot::acquire(&app.transactor, scope, &wish).await?;
+    let request = SlotRequest { holder: client.holder, by: caller.actor(), why, lease: None, capacity: None };
+    let scope = SlotScope { namespace, slot: &client.slot, actor: &request.by };
+    ops::slot::acquire(&app.transactor, scope, &request).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

@@ -10,9 +10,8 @@ use bellwether_core::world::World;
 
 use super::auth::Authenticated;
 use super::input::{Freeze, JsonAnswer, JsonBody, NamespacePath, QueryParams};
-use super::problem::Failure;
+use super::problem::{Failure, SetResponse};
 use super::routes::Empty;
-use super::set_response::SetResponse;
 use super::state::AppState;
 use crate::ops;
 use crate::ops::freeze::FreezeNamespace;

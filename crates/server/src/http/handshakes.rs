@@ -47,13 +47,13 @@ impl HandshakeLimiter {
         tls: &TlsAcceptor,
         stream: TcpStream,
     ) -> io::Result<(TlsStream<TcpStream>, ArrivalKind)> {
-        match tokio::time::timeout(DEADLINE, self.in_turn(tls, stream)).await {
+        match tokio::time::timeout(DEADLINE, self.limited(tls, stream)).await {
             Ok(tls_stream) => tls_stream,
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the handshake timed out")),
         }
     }
 
-    async fn in_turn(
+    async fn limited(
         &self,
         tls: &TlsAcceptor,
         stream: TcpStream,

@@ -13,12 +13,11 @@ use bellwether_core::words::name::{
 };
 use bytes::Bytes;
 use http::request::Parts;
-use http::{StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::limits::MAX_WAIT;
-use super::problem::{Failure, unreadable_body};
+use super::problem::{Failure, json_response, unreadable_body};
 use super::state::AppState;
 
 /// A JSON body.
@@ -45,18 +44,7 @@ pub(crate) struct JsonAnswer<T>(pub(crate) T);
 
 impl<T: Serialize> IntoResponse for JsonAnswer<T> {
     fn into_response(self) -> Response {
-        json(StatusCode::OK, serde_json::to_vec(&self.0))
-    }
-}
-
-/// An answer of this JSON. It is written to a `Vec`, as everything else is: for another kind of buffer the writing of every
-/// shape would be compiled once more.
-pub(crate) fn json(status: StatusCode, written: serde_json::Result<Vec<u8>>) -> Response {
-    match written {
-        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
-        Err(error) => {
-            Failure::new(Code::Internal, format!("cannot write the answer: {error}")).into_response()
-        }
+        json_response(serde_json::to_vec(&self.0))
     }
 }
 

@@ -156,7 +156,7 @@ fn serve_http(
         // Both arms only wait: a silent peer receives nothing more.
         let ended = tokio::select! {
             ended = lives => ended,
-            () = silence(heard) => return tracing::debug!("connection closed after silence"),
+            () = wait_for_silence(heard) => return tracing::debug!("connection closed after silence"),
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended");
@@ -165,7 +165,7 @@ fn serve_http(
 }
 
 /// Waits until an agent is silent for too long; never returns for other peers.
-async fn silence(heard: Option<LastActivity>) {
+async fn wait_for_silence(heard: Option<LastActivity>) {
     match heard {
         Some(heard) => heard.falls_silent().await,
         None => std::future::pending().await,

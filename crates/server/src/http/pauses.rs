@@ -10,9 +10,8 @@ use bellwether_core::world::fleet::Fleet;
 
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Pause, QueryParams};
-use super::problem::Failure;
+use super::problem::{Failure, SetResponse};
 use super::routes::Empty;
-use super::set_response::SetResponse;
 use super::state::AppState;
 use crate::ops;
 

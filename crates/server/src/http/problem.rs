@@ -6,6 +6,7 @@ use bellwether_api::problem::{Code, MEDIA_TYPE, Problem};
 use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Denied;
 use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
 
 use super::limits::MAX_BODY_BYTES;
 use crate::ops::OpError;
@@ -37,6 +38,35 @@ impl Failure {
     pub(crate) fn retry_after_ms(mut self, millis: u64) -> Self {
         self.0.retry_after_ms = Some(millis);
         self
+    }
+}
+
+/// The response of a PUT: 201 for a new object, 200 for a changed one.
+pub(crate) struct SetResponse<T> {
+    pub(crate) is_new: bool,
+    pub(crate) value: T,
+}
+
+impl<T: Serialize> IntoResponse for SetResponse<T> {
+    fn into_response(self) -> Response {
+        let status = if self.is_new { StatusCode::CREATED } else { StatusCode::OK };
+        json(status, serde_json::to_vec(&self.value))
+    }
+}
+
+/// A response of status 200 with this JSON.
+pub(crate) fn json_response(encoded: serde_json::Result<Vec<u8>>) -> Response {
+    json(StatusCode::OK, encoded)
+}
+
+/// A response with this JSON. It is encoded to a `Vec`, as everywhere else: for another kind of buffer the encoding of every
+/// shape would be compiled once more.
+fn json(status: StatusCode, written: serde_json::Result<Vec<u8>>) -> Response {
+    match written {
+        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Err(error) => {
+            Failure::new(Code::Internal, format!("cannot encode the response: {error}")).into_response()
+        }
     }
 }
 
@@ -140,6 +170,12 @@ mod tests {
     use bellwether_store::StoreError;
 
     use super::*;
+
+    #[test]
+    fn created_and_replaced_objects_have_different_statuses() {
+        let status = |is_new| SetResponse { is_new, value: () }.into_response().status();
+        assert_eq!((status(true), status(false)), (StatusCode::CREATED, StatusCode::OK));
+    }
 
     #[test]
     fn a_full_disk_is_reported_with_its_path_and_as_unavailable() {

@@ -67,7 +67,7 @@ pub(crate) async fn profile_revision(
     let world = app.world();
     let fleet = world.fleets.get(&namespace);
     let fleet = fleet.filter(|fleet| match &identity {
-        Identity::Node(node) => is_told(fleet, node, &name),
+        Identity::Node(node) => is_assigned(fleet, node, &name),
         Identity::Token { .. } | Identity::Anonymous => true,
     });
     let found = fleet
@@ -80,7 +80,7 @@ pub(crate) async fn profile_revision(
 }
 
 /// Whether a version of this profile is assigned to the node.
-fn is_told(fleet: &Fleet, node: &NodeName, profile: &ProfileName) -> bool {
+fn is_assigned(fleet: &Fleet, node: &NodeName, profile: &ProfileName) -> bool {
     let told = fleet.contents.get(node).into_iter().flat_map(|content| content.entities.values());
     told.into_iter().any(|told| ProfileRevision::number_in(profile, &told.version).is_some())
 }

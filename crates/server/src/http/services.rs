@@ -26,7 +26,7 @@ pub(crate) async fn registration(
     Node(name): Node,
     JsonBody(registrations): JsonBody<ServiceRegistrations>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::registrations::absorb_offers(&app.transactor, &namespace, &name, registrations).await?;
+    ops::registrations::absorb_registrations(&app.transactor, &namespace, &name, registrations).await?;
     Ok(JsonAnswer(Empty {}))
 }
 

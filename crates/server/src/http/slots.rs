@@ -64,8 +64,9 @@ pub(crate) async fn acquire(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(acquire): JsonBody<AcquireSlot>,
 ) -> Result<JsonAnswer<SlotGrant>, Failure> {
-    let wish = ops::slot::wish(&caller.actor(), &acquire)?;
-    let grant = ops::slot::acquire(&app.transactor, scope(&namespace, &name, &caller.actor()), &wish).await?;
+    let request = ops::slot::request(&caller.actor(), &acquire)?;
+    let grant =
+        ops::slot::acquire(&app.transactor, scope(&namespace, &name, &caller.actor()), &request).await?;
     Ok(JsonAnswer((&grant).into()))
 }
 

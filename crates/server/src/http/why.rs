@@ -121,13 +121,13 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
         ));
     }
     let services = fleet.waits.on(name).filter(|wait| matches!(wait.who, Waiter::Service(_)));
-    lines.extend(services.flat_map(|wait| circles_of(fleet, wait)));
+    lines.extend(services.flat_map(|wait| wait_cycles_of(fleet, wait)));
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
     for (entity, board) in fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some()) {
         lines.push(format!("{entity}: {}", why_target(board, &target, now)));
         let own = fleet.waits.on(name).filter(|wait| matches!(&wait.who, Waiter::Entity(of) if of == entity));
-        lines.extend(own.flat_map(|wait| circles_of(fleet, wait)));
+        lines.extend(own.flat_map(|wait| wait_cycles_of(fleet, wait)));
     }
     if lines.is_empty() {
         lines.push("it is up, and no version is assigned to it".to_owned());
@@ -168,7 +168,7 @@ fn wait_cycles(fleet: &Fleet, who: &Waiter) -> Vec<String> {
 }
 
 /// The wait cycles that waits of one node are part of.
-fn circles_of(fleet: &Fleet, wait: &WaitEntry) -> Vec<String> {
+fn wait_cycles_of(fleet: &Fleet, wait: &WaitEntry) -> Vec<String> {
     named(fleet, |member| member.who == wait.who && wait.lacks.contains(&member.waits_for))
 }
 

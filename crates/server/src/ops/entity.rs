@@ -60,7 +60,7 @@ pub async fn set(
             let event = event(word, format!("entity/{name}"), format!("its targets are {source}"));
             let mut writes = vec![Write::put(Record::Entity(new.clone()))];
             if let (EntityKind::Profile(profile), None) = (&new.kind, &old) {
-                writes.push(held(fleet, profile)?);
+                writes.push(profile_in_use(fleet, profile)?);
             }
             Ok((Some(Changeset { writes, events: vec![event] }), old.is_none()))
         })
@@ -125,7 +125,7 @@ pub fn policy(kind: &EntityKind, asked: &v1::policy::Policy) -> Result<Policy, S
 }
 
 /// Writes the profile unchanged, in the transaction that begins to use it, so that it cannot be deleted concurrently.
-fn held(fleet: &Fleet, profile: &ProfileName) -> Result<Write, OpError> {
+fn profile_in_use(fleet: &Fleet, profile: &ProfileName) -> Result<Write, OpError> {
     let found = fleet.profile(profile).ok_or_else(|| OpError::Refused {
         reason: format!("use profile {profile}: it does not exist"),
         hint: Some(format!("bellwether profile set {profile} KEY=VALUE")),

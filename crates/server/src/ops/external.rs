@@ -257,7 +257,7 @@ pub async fn expected(
         let answered = transactor
             .change(scope.namespace, scope.actor, |_, fleet, _| {
                 limits(fleet, scope.entity)?;
-                Ok::<_, OpError>(tell(fleet, scope, slice))
+                Ok::<_, OpError>(assign_expected(fleet, scope, slice))
             })
             .await?;
         told.extend(answered);
@@ -294,7 +294,7 @@ fn is_decided(world: &World, scope: EntityScope<'_>, now: Timestamp) -> bool {
 type AssignedVersions = BTreeMap<TargetName, (String, u64)>;
 
 /// The expected versions of these targets, and the writes that record that the controller has them.
-fn tell(
+fn assign_expected(
     fleet: &Fleet,
     scope: EntityScope<'_>,
     names: &[TargetName],

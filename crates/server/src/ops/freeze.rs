@@ -135,7 +135,7 @@ pub(crate) fn missing(world: &World, place: &FreezeNamespace, name: &FreezeName)
 ///
 /// # Errors
 /// [`OpError::Refused`] naming the freeze and how to end it.
-pub(super) fn no_stop(
+pub(super) fn refuse_if_stopped(
     world: &World,
     fleet: &Fleet,
     name: &EntityName,

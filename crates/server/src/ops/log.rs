@@ -43,7 +43,7 @@ pub async fn keep(
             let (node, category, entity) = place;
             let (run, text) = (run.clone(), text.clone());
             let log = NodeLog { node, category, entity, run, at, bytes: text.len(), text };
-            let mut writes: Vec<Write> = beyond(fleet, &log).map(Write::Delete).into_iter().collect();
+            let mut writes: Vec<Write> = log_to_delete(fleet, &log).map(Write::Delete).into_iter().collect();
             writes.push(Write::put(Record::Log(log)));
             // No event: the status that refers to this log has one.
             Ok((Some(Changeset { writes, events: Vec::new() }), ()))
@@ -52,7 +52,7 @@ pub async fn keep(
 }
 
 /// The log to delete for a new one.
-fn beyond(fleet: &Fleet, new: &NodeLog) -> Option<Key> {
+fn log_to_delete(fleet: &Fleet, new: &NodeLog) -> Option<Key> {
     let others = fleet.logs_of(&new.node).map(|kept| &kept.value);
     let mut others: Vec<&NodeLog> = others
         .map(|log| &**log)

@@ -40,7 +40,7 @@ pub async fn join(
     let actor = bellwether_core::access::Identity::Node(name.clone()).actor();
     transactor
         .change(&namespace, &actor, |world, fleet, now| {
-            if again(world, fleet, &hash, &name, &issued.key_fingerprint) {
+            if has_joined_already(world, fleet, &hash, &name, &issued.key_fingerprint) {
                 return Ok((None, ()));
             }
             let token = usable(world, &hash, &namespace, &name, now)?;
@@ -75,7 +75,7 @@ pub async fn join(
 }
 
 /// Whether this machine has already joined with this token, and only the response was lost.
-fn again(world: &World, fleet: &Fleet, hash: &str, name: &NodeName, fingerprint: &str) -> bool {
+fn has_joined_already(world: &World, fleet: &Fleet, hash: &str, name: &NodeName, fingerprint: &str) -> bool {
     let used = world.join_tokens.get(hash).and_then(|token| token.value.used.as_ref());
     let same =
         fleet.active_node(name).is_some_and(|node| secret::same(&node.value.key_fingerprint, fingerprint));

@@ -15,7 +15,7 @@ use crate::transactor::Transactor;
 /// # Errors
 /// [`OpError::Invalid`] when they are of another node or a field is not valid; [`OpError::NotFound`] for a node that
 /// does not exist.
-pub async fn absorb_offers(
+pub async fn absorb_registrations(
     transactor: &Transactor,
     namespace: &Namespace,
     node: &NodeName,

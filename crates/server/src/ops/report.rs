@@ -26,7 +26,7 @@ pub async fn absorb_report(
         let reason = format!("{:?} is not {node}: a node reports about itself only", shape.node);
         return Err(ShapeError::at("node", reason).into());
     }
-    let report = dated(shape, transactor.now())?;
+    let report = with_times(shape, transactor.now())?;
     let actor = actor(node);
     transactor
         .change(namespace, &actor, |_, fleet, now| {
@@ -86,7 +86,7 @@ pub async fn set_status(
 }
 
 /// The report with the server's times in place of the node's ages.
-fn dated(shape: v1::report::Report, now: Timestamp) -> Result<Report, ShapeError> {
+fn with_times(shape: v1::report::Report, now: Timestamp) -> Result<Report, ShapeError> {
     let mut shape = shape;
     let statuses = shape.statuses.into_iter();
     shape.statuses = statuses.map(|(category, status)| (category, said(status, now))).collect();

@@ -76,7 +76,7 @@ pub async fn start(
             let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
             let entity = operations::start(&entity, &progress, version.clone(), intent)?;
             if let Some(token) = &request.plan {
-                still_as_planned(world, namespace, name, &entity, token)?;
+                check_plan(world, namespace, name, &entity, token)?;
             }
             let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
             Ok((
@@ -88,7 +88,7 @@ pub async fn start(
 }
 
 /// Refuses a plan that was made of an earlier state.
-fn still_as_planned(
+fn check_plan(
     world: &World,
     namespace: &Namespace,
     name: &EntityName,
@@ -129,7 +129,7 @@ pub async fn act(
                     (operations::pause(&entity, &progress, intent)?, "rollout.pause_requested")
                 }
                 RolloutVerb::Resume => {
-                    super::freeze::no_stop(world, fleet, name, now)?;
+                    super::freeze::refuse_if_stopped(world, fleet, name, now)?;
                     (operations::resume(&entity, &progress)?, "rollout.resume_requested")
                 }
                 RolloutVerb::Approve(stage) => {

@@ -22,15 +22,15 @@ const MAX_SLOTS: usize = 10_000;
 pub async fn acquire(
     transactor: &Transactor,
     scope: SlotScope<'_>,
-    wish: &SlotRequest,
+    request: &SlotRequest,
 ) -> Result<SlotGrant, OpError> {
     let name = scope.slot;
     transactor
         .change(scope.namespace, scope.actor, |_, fleet, now| {
             has_room(fleet, name)?;
             let (changeset, grant) =
-                slots::acquire(fleet, name, wish.clone(), now).map_err(|not_now| OpError::Refused {
-                    reason: format!("give slot {name} to {}: {not_now}", wish.holder),
+                slots::acquire(fleet, name, request.clone(), now).map_err(|not_now| OpError::Refused {
+                    reason: format!("give slot {name} to {}: {not_now}", request.holder),
                     hint: Some(match not_now {
                         SlotRefusal::Full { .. } => {
                             "retry; bellwether slot list shows its holders".to_owned()
@@ -51,7 +51,7 @@ pub async fn acquire(
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.
-pub fn wish(actor: &Actor, acquire: &AcquireSlot) -> Result<SlotRequest, ShapeError> {
+pub fn request(actor: &Actor, acquire: &AcquireSlot) -> Result<SlotRequest, ShapeError> {
     if acquire.capacity.is_some_and(|capacity| !(1..=MAX_CAPACITY).contains(&capacity)) {
         return Err(ShapeError::at("capacity", format!("it is not between 1 and {MAX_CAPACITY}")));
     }

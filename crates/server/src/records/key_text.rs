@@ -132,7 +132,7 @@ const MANY: [&str; 8] = ["event", "node-log", "node", "offers", "order", "presen
 /// All keys as consecutive ranges, so that several can be read at once: split where, in `namespaces` and `default`, the
 /// kinds with many records begin. The events of each namespace are a range of their own.
 #[must_use]
-pub fn stretches<'a>(namespaces: impl Iterator<Item = &'a Namespace>) -> Vec<Range> {
+pub fn ranges<'a>(namespaces: impl Iterator<Item = &'a Namespace>) -> Vec<Range> {
     let all = Range::prefix(ROOT);
     let spaces: BTreeSet<Namespace> = namespaces.cloned().chain(Namespace::parse("default").ok()).collect();
     let many = |namespace: &Namespace| MANY.map(|kind| format!("/bw/ns/{namespace}/{kind}/").into());
@@ -263,17 +263,17 @@ mod tests {
     #[test]
     fn stretches_hold_every_key_once_whatever_namespaces_are_known() {
         let [known, default, unknown] = ["a", "default", "z"].map(|name| Namespace::parse(name).unwrap());
-        let stretches = stretches([&known].into_iter());
+        let ranges = ranges([&known].into_iter());
         let node = Key::Node("web-1".parse().unwrap());
         let keys = [of(&known, &node), of(&default, &node), of(&unknown, &node), META.into()];
         let all = Range::prefix(ROOT);
         for key in keys.into_iter().chain([all.start, sequence(&unknown), server(&"s".parse().unwrap())]) {
-            assert_eq!(stretches.iter().filter(|stretch| stretch.contains(&key)).count(), 1, "{key:?}");
+            assert_eq!(ranges.iter().filter(|range| range.contains(&key)).count(), 1, "{key:?}");
         }
-        let ends = stretches.iter().map(|stretch| &stretch.end);
-        assert!(ends.zip(stretches.iter().skip(1)).all(|(end, next)| *end == next.start), "nothing between");
-        assert!(stretches.iter().all(|stretch| !stretch.is_empty()), "in the order of keys");
-        assert!(stretches.contains(&events(&known)) && stretches.contains(&events(&default)));
+        let ends = ranges.iter().map(|range| &range.end);
+        assert!(ends.zip(ranges.iter().skip(1)).all(|(end, next)| *end == next.start), "nothing between");
+        assert!(ranges.iter().all(|range| !range.is_empty()), "in the order of keys");
+        assert!(ranges.contains(&events(&known)) && ranges.contains(&events(&default)));
     }
 
     #[test]

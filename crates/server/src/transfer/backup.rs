@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::{RecordReader, TransferError, begin, clear, finish_in, goes_on, unused, write};
+use super::{RecordReader, TransferError, begin, clear, finish_in, in_another_store, unused, write};
 use crate::installation::{Installation, InstallationError};
 use crate::records::key_text;
 use crate::secret;
@@ -141,7 +141,7 @@ pub async fn restore(store: &Store, file: &Path) -> Result<BackupContents, Trans
     }
     read(open(file).await?, async |records| write(store, records).await).await?;
     // Written last: its presence marks the installation as complete.
-    let meta = goes_on(&head.installation, Revision(head.revision)).to_bytes()?;
+    let meta = in_another_store(&head.installation, Revision(head.revision)).to_bytes()?;
     finish_in(store, meta).await?;
     Ok(contents)
 }

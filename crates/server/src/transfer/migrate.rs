@@ -2,7 +2,7 @@
 
 use bellwether_store::{Compare, Op, Store, Txn};
 
-use super::{RecordReader, TransferError, begin, commit, finish_in, goes_on, tally, unused, write};
+use super::{RecordReader, TransferError, begin, commit, finish_in, in_another_store, tally, unused, write};
 use crate::installation::{Installation, InstallationError};
 use crate::records::key_text;
 
@@ -70,6 +70,6 @@ async fn finish(
     let put = Op::Put { key: key_text::META.into(), value: gone.to_bytes()?, lease: None };
     let say = Txn { compares: vec![compare], ops: vec![put] };
     commit(from, say).await?;
-    let meta = goes_on(installation, at).to_bytes()?;
+    let meta = in_another_store(installation, at).to_bytes()?;
     finish_in(to, meta).await
 }

@@ -89,9 +89,9 @@ async fn agrees(store: &Store, world: &World, at: Revision) -> Result<bool, Stor
         }
     }
     let events: Vec<Range> = world.fleets.keys().map(key_text::events).collect();
-    let stretches = key_text::stretches(world.fleets.keys());
-    let stretches = stretches.into_iter().filter(|stretch| !events.contains(stretch));
-    let counting = stretches.map(|stretch| count(store, stretch, world, at));
+    let ranges = key_text::ranges(world.fleets.keys());
+    let ranges = ranges.into_iter().filter(|range| !events.contains(range));
+    let counting = ranges.map(|range| count(store, range, world, at));
     let counts: Vec<Option<usize>> =
         futures_util::stream::iter(counting).buffered(AT_ONCE).try_collect().await?;
     let found = counts.into_iter().sum::<Option<usize>>();
@@ -101,13 +101,13 @@ async fn agrees(store: &Store, world: &World, at: Revision) -> Result<bool, Stor
 /// Number of records in a range of keys; none if the world differs in one of them.
 async fn count(
     store: &Store,
-    mut stretch: Range,
+    mut range: Range,
     world: &World,
     at: bellwether_store::Revision,
 ) -> Result<Option<usize>, StoreError> {
     let mut count = 0;
     loop {
-        let page = store.keys(stretch.clone(), Some(at), MAX_PAGE).await?;
+        let page = store.keys(range.clone(), Some(at), MAX_PAGE).await?;
         for (key, put) in &page.keys {
             if let Some(KeyLocation::Record(namespace, key)) = key_text::read(key) {
                 if world.written(namespace.as_ref(), &key) != Revision::new(put.0) {
@@ -117,7 +117,7 @@ async fn count(
             }
         }
         match page.keys.last().filter(|_| page.more) {
-            Some((last, _)) => stretch = stretch.after(last),
+            Some((last, _)) => range = range.after(last),
             None => return Ok(Some(count)),
         }
     }

@@ -46,8 +46,8 @@ pub enum WorldError {
 /// [`WorldError`]; a record that does not parse is never skipped, since decisions without it would be wrong.
 pub async fn load(store: &Store, known: &World) -> Result<World, WorldError> {
     let revision = store.now().await?;
-    let stretches = key_text::stretches(known.fleets.keys());
-    let reading = stretches.into_iter().map(|stretch| read(store.clone(), stretch, revision));
+    let ranges = key_text::ranges(known.fleets.keys());
+    let reading = ranges.into_iter().map(|range| read(store.clone(), range, revision));
     let records: Vec<Vec<LoadedRecord>> =
         futures_util::stream::iter(reading).buffered(AT_ONCE).try_collect().await?;
     Ok(World::load(records.into_iter().flatten(), Revision::new(revision.0)))
@@ -56,10 +56,10 @@ pub async fn load(store: &Store, known: &World) -> Result<World, WorldError> {
 /// Reads one range of keys.
 async fn read(
     store: Store,
-    stretch: Range,
+    range: Range,
     revision: bellwether_store::Revision,
 ) -> Result<Vec<LoadedRecord>, WorldError> {
-    let mut page = store.list(stretch.clone(), Some(revision), PAGE).await?;
+    let mut page = store.list(range.clone(), Some(revision), PAGE).await?;
     let mut records = Vec::new();
     let mut skipped = BTreeSet::new();
     loop {
@@ -77,7 +77,7 @@ async fn read(
         }
         let read_all = last.as_ref() == page.entries.last().map(|entry| &entry.key);
         match last.filter(|_| page.more || !read_all) {
-            Some(last) => page = store.list(stretch.after(&last), Some(revision), PAGE).await?,
+            Some(last) => page = store.list(range.after(&last), Some(revision), PAGE).await?,
             None => return Ok(records),
         }
     }

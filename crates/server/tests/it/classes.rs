@@ -66,7 +66,7 @@ async fn occupant(installation: &Installation, request: &str) -> TcpStream {
 /// Number of refused requests of that class.
 async fn refused(client: &Client, class: &str) -> u64 {
     let page = client.text("/metrics", SOON).await.unwrap();
-    let counted = format!("bellwether_requests_refused_total{{lane=\"{class}\"}} ");
+    let counted = format!("bellwether_requests_refused_total{{class=\"{class}\"}} ");
     page.lines().find_map(|line| line.strip_prefix(&counted)).map_or(0, |count| count.parse().unwrap())
 }
 

@@ -40,7 +40,7 @@ impl CommitPipeline {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(super) fn break_off(&self) {
+    pub(super) fn abort(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 

@@ -227,7 +227,7 @@ fn answer(reply: Reply, result: Result<Revision, CommitError>) {
 /// Later proposals of its pipeline fail as well.
 fn refuse(proposal: &Proposal, reply: Reply, error: CommitError) {
     if let Some(line) = &proposal.line {
-        line.break_off();
+        line.abort();
     }
     answer(reply, Err(error));
 }
