@@ -113,7 +113,7 @@ mod tests {
 
     fn profile_revision(revision: u64) -> ProfileRevision {
         let (profile, by) = ("web".to_owned(), "kim".to_owned());
-        ProfileRevision { profile, revision, params: Params::new(), by, at_ms: 0, why: String::new() }
+        ProfileRevision { profile, revision, params: Params::new(), by, at_ms: 0, reason: String::new() }
     }
 
     #[test]

@@ -78,10 +78,10 @@ where
 /// A person's reason, checked and without blanks around it; it may be empty.
 ///
 /// # Errors
-/// [`ShapeError`] at `why`.
-pub fn reason(why: &str) -> Result<String, ShapeError> {
-    if why.len() > 512 || why.chars().any(char::is_control) {
-        return Err(ShapeError::at("why", "write one line of at most 512 bytes"));
+/// [`ShapeError`] at `reason`.
+pub fn reason(reason: &str) -> Result<String, ShapeError> {
+    if reason.len() > 512 || reason.chars().any(char::is_control) {
+        return Err(ShapeError::at("reason", "write one line of at most 512 bytes"));
     }
-    Ok(why.trim().to_owned())
+    Ok(reason.trim().to_owned())
 }

@@ -1,6 +1,7 @@
 //! Shapes v1. A shape never changes its meaning; what breaks comes as `v2` beside it.
 
 pub mod access;
+pub mod annotation;
 pub mod entity;
 pub mod event;
 pub mod evidence;

@@ -39,7 +39,7 @@ round_trip! {
     "node_drained": v1::node::Node => bellwether_core::records::node::Node;
     "presence": v1::node::Presence => bellwether_core::records::node::Presence;
     "report_of_every_status": v1::report::Report => bellwether_core::records::report::Report;
-    "marked": v1::node::Marked => bellwether_core::records::node::Marked;
+    "annotation": v1::annotation::Annotation => bellwether_core::records::annotation::Annotation;
     "node_log": v1::log::NodeLog => bellwether_core::records::log::NodeLog;
     "report": v1::report::Report => bellwether_core::records::report::Report;
     "order": v1::order::Order => bellwether_core::records::order::Order;
@@ -147,7 +147,7 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
     let states = [
         r#"{"state":"in_progress"}"#,
         r#"{"reason":"only_quiet","state":"waiting"}"#,
-        r#"{"by":"kim","state":"paused_by_person","why":"lunch"}"#,
+        r#"{"by":"kim","reason":"lunch","state":"paused_by_person"}"#,
         r#"{"failed":2,"state":"paused_too_many_failed","tolerated":1}"#,
         r#"{"failed":2,"state":"paused_nothing_to_roll_back_to","tolerated":1}"#,
         r#"{"state":"paused_too_many_unreachable","tolerated":1,"unreachable":2}"#,
@@ -156,7 +156,7 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
         r#"{"failed":1,"state":"partially_succeeded"}"#,
         r#"{"state":"rolled_back"}"#,
         r#"{"failed":1,"state":"rollback_failed"}"#,
-        r#"{"by":"kim","state":"aborted","why":""}"#,
+        r#"{"by":"kim","reason":"","state":"aborted"}"#,
         r#"{"rollout":7,"state":"superseded"}"#,
     ];
     for text in states {

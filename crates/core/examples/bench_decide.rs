@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::decide::rollout::verdict::RolloutVerdict;
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::entity::Entity;
 use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::records::progress::Progress;
@@ -18,7 +19,7 @@ use bellwether_core::records::rollout::Rollout;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::environment::RolloutEnvironment;
 use bellwether_core::rollout::observation::{Observation, PresenceState};
-use bellwether_core::rollout::operations::{self, Intent};
+use bellwether_core::rollout::operations;
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
@@ -102,7 +103,7 @@ fn one_report(world: &mut World, names: &[TargetName]) -> Duration {
 
 impl World {
     fn start(&mut self, version: &str) -> RolloutVerdict {
-        let intent = Intent::of("bench".parse().unwrap(), self.now);
+        let intent = Annotation::of("bench".parse().unwrap(), self.now);
         let version: Version = version.parse().unwrap();
         self.entity = operations::start(&self.entity, &self.progress, version, intent).unwrap();
         self.board.fold_entity(Arc::new(self.entity.clone()));

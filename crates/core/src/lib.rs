@@ -6,27 +6,27 @@
 //!
 //! # The rollout engine as a library
 //!
-//! No server is needed to roll something out: [`trial::engine::Engine`] keeps a fleet in memory.
+//! No server is needed to roll something out: [`trial::engine::RolloutEngine`] keeps a fleet in memory.
 //!
 //! ```
-//! use bellwether_core::records::policy::{Draft, Policy};
-//! use bellwether_core::trial::engine::{Engine, Report};
-//! use bellwether_core::rollout::operate::Intent;
+//! use bellwether_core::records::policy::{Policy, PolicyDraft};
+//! use bellwether_core::trial::engine::{RolloutEngine, TargetReport};
+//! use bellwether_core::records::annotation::Annotation;
 //! use bellwether_core::words::time::{Span, Timestamp};
 //!
-//! let (mut engine, namespace, entity) = (Engine::new(), "production".parse()?, "app-service".parse()?);
+//! let (mut engine, namespace, entity) = (RolloutEngine::new(), "production".parse()?, "app-service".parse()?);
 //! let minute = |n| Timestamp::EPOCH.plus(Span::from_secs(60 * n));
-//! let alice = |n| Intent::of("alice".parse().unwrap(), minute(n));
+//! let alice = |n| Annotation::of("alice".parse().unwrap(), minute(n));
 //!
 //! // Two at a time; healthy for a minute counts as success.
-//! let policy = Draft { batch: "2".parse().ok(), soak: "60s".parse().ok(), ..Draft::default() };
+//! let policy = PolicyDraft { batch: "2".parse().ok(), soak: "60s".parse().ok(), ..PolicyDraft::default() };
 //! engine.set_policy(&namespace, &entity, Policy::new(policy)?, minute(0));
 //!
 //! // A controller reports what its targets run, is told what each is to run, and sees to it. v3 is broken.
-//! let mut fleet: Vec<Report> = (1..=4)
-//!     .map(|n| Report { target: format!("host-{n}").parse().unwrap(), running: "v1".parse().ok(), error: None })
+//! let mut fleet: Vec<TargetReport> = (1..=4)
+//!     .map(|n| TargetReport { target: format!("host-{n}").parse().unwrap(), running: "v1".parse().ok(), error: None })
 //!     .collect();
-//! let mut orchestrate = |engine: &mut Engine, minutes: core::ops::Range<u64>| {
+//! let mut orchestrate = |engine: &mut RolloutEngine, minutes: core::ops::Range<u64>| {
 //!     for n in minutes {
 //!         let expected = engine.orchestrate(&namespace, &entity, &fleet, minute(n));
 //!         for (report, (_, version)) in fleet.iter_mut().zip(expected) {

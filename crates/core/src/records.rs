@@ -1,5 +1,6 @@
 //! What is remembered, one record per file. Each record has one writer, named in its file's header.
 
+pub mod annotation;
 pub mod entity;
 pub mod event;
 pub mod evidence;

@@ -75,6 +75,6 @@ fn event(kind: &'static str, subject: String, cause: impl Into<String>) -> Event
 }
 
 /// The cause of an event, from the reason that a person gave.
-fn cause(why: &str) -> String {
-    if why.is_empty() { "no reason given".to_owned() } else { why.to_owned() }
+fn cause(reason: &str) -> String {
+    if reason.is_empty() { "no reason given".to_owned() } else { reason.to_owned() }
 }

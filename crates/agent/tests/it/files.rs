@@ -34,7 +34,7 @@ impl Bench {
         self.client.set_entity(NS, "web", &spec).await.unwrap();
         let new = NewRollout {
             version: Some(version.into()),
-            why: String::new(),
+            reason: String::new(),
             policy: Policy::default(),
             plan: None,
         };

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::v1::annotation::Annotation;
+use bellwether_core::records::annotation::Annotation as CoreAnnotation;
 use bellwether_core::records::entity as core;
 use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
@@ -62,7 +64,7 @@ pub struct Entity {
     pub wanted: Option<VersionRequest>,
     /// A person's pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold: Option<Hold>,
+    pub hold: Option<Annotation>,
     /// How often a person said resume.
     #[serde(default)]
     pub resumes: u64,
@@ -90,19 +92,7 @@ pub struct VersionRequest {
     pub by: String,
     /// Why.
     #[serde(default)]
-    pub why: String,
-    /// When.
-    pub at_ms: u64,
-}
-
-/// A person's pause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Hold {
-    /// Who.
-    pub by: String,
-    /// Why.
-    #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// When.
     pub at_ms: u64,
 }
@@ -116,7 +106,7 @@ pub struct Abort {
     pub by: String,
     /// Why.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// When.
     pub at_ms: u64,
 }
@@ -132,7 +122,7 @@ pub struct Approval {
     pub by: String,
     /// Why.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// When.
     pub at_ms: u64,
 }
@@ -159,24 +149,20 @@ impl From<&core::Entity> for Entity {
             action,
             policy: (&from.policy).into(),
             wanted: from.wanted.as_ref().map(VersionRequest::from),
-            hold: from.hold.as_ref().map(|hold| Hold {
-                by: hold.by.to_string(),
-                why: hold.why.clone(),
-                at_ms: hold.at.as_millis(),
-            }),
+            hold: from.hold.as_ref().map(Annotation::from),
             resumes: from.resumes,
             abort: from.abort.as_ref().map(|abort| Abort {
                 request: abort.request.get(),
-                by: abort.by.to_string(),
-                why: abort.why.clone(),
-                at_ms: abort.at.as_millis(),
+                by: abort.annotation.by.to_string(),
+                reason: abort.annotation.reason.clone(),
+                at_ms: abort.annotation.at.as_millis(),
             }),
             approval: from.approval.as_ref().map(|approval| Approval {
                 rollout: approval.rollout.get(),
                 stage: approval.stage,
-                by: approval.by.to_string(),
-                why: approval.why.clone(),
-                at_ms: approval.at.as_millis(),
+                by: approval.annotation.by.to_string(),
+                reason: approval.annotation.reason.clone(),
+                at_ms: approval.annotation.at.as_millis(),
             }),
             labels: labels_out(&from.labels),
         }
@@ -268,9 +254,9 @@ impl From<&core::VersionRequest> for VersionRequest {
             request: from.request.get(),
             version: from.version.to_string(),
             how: from.how.to_string(),
-            by: from.by.to_string(),
-            why: from.why.clone(),
-            at_ms: from.at.as_millis(),
+            by: from.annotation.by.to_string(),
+            reason: from.annotation.reason.clone(),
+            at_ms: from.annotation.at.as_millis(),
         }
     }
 }
@@ -282,17 +268,8 @@ impl TryFrom<VersionRequest> for core::VersionRequest {
             request: RequestNumber::new(from.request),
             version: read("version", &from.version)?,
             how: how(&from.how)?,
-            by: read("by", &from.by)?,
-            why: from.why,
-            at: Timestamp::from_millis(from.at_ms),
+            annotation: annotation(&from.by, from.reason, from.at_ms)?,
         })
-    }
-}
-
-impl TryFrom<Hold> for core::Hold {
-    type Error = ShapeError;
-    fn try_from(from: Hold) -> Result<Self, ShapeError> {
-        Ok(Self { by: read("by", &from.by)?, why: from.why, at: Timestamp::from_millis(from.at_ms) })
     }
 }
 
@@ -302,9 +279,7 @@ impl TryFrom<Approval> for core::Approval {
         Ok(Self {
             rollout: RolloutNumber::new(from.rollout),
             stage: from.stage,
-            by: read("by", &from.by)?,
-            why: from.why,
-            at: Timestamp::from_millis(from.at_ms),
+            annotation: annotation(&from.by, from.reason, from.at_ms)?,
         })
     }
 }
@@ -314,9 +289,11 @@ impl TryFrom<Abort> for core::Abort {
     fn try_from(from: Abort) -> Result<Self, ShapeError> {
         Ok(Self {
             request: RequestNumber::new(from.request),
-            by: read("by", &from.by)?,
-            why: from.why,
-            at: Timestamp::from_millis(from.at_ms),
+            annotation: annotation(&from.by, from.reason, from.at_ms)?,
         })
     }
+}
+
+fn annotation(by: &str, reason: String, at_ms: u64) -> Result<CoreAnnotation, ShapeError> {
+    Ok(CoreAnnotation { by: read("by", by)?, reason, at: Timestamp::from_millis(at_ms) })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::freeze as core;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,7 @@ pub struct FreezeSpec {
     /// Why, for whoever waits.
     #[schema(example = "the shop is on television")]
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// How long it lasts, like `4h`, at most a year; until a person ends it if absent.
     #[schema(example = "4h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +56,7 @@ pub struct Freeze {
     pub by: String,
     /// Why.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// Since when.
     pub at_ms: u64,
     /// When it ends by itself.
@@ -152,9 +153,9 @@ impl From<&core::Freeze> for Freeze {
             entity,
             targets,
             strength: strength.to_owned(),
-            by: from.by.to_string(),
-            why: from.why.clone(),
-            at_ms: from.at.as_millis(),
+            by: from.annotation.by.to_string(),
+            reason: from.annotation.reason.clone(),
+            at_ms: from.annotation.at.as_millis(),
             until_ms: from.until.map(Timestamp::as_millis),
             labels: labels_out(&from.labels),
         }
@@ -168,9 +169,11 @@ impl TryFrom<Freeze> for core::Freeze {
             name: read("name", &from.name)?,
             scope: scope(from.entity.as_deref(), from.targets.as_deref())?,
             strength: strength(&from.strength)?,
-            by: read("by", &from.by)?,
-            why: from.why,
-            at: Timestamp::from_millis(from.at_ms),
+            annotation: Annotation {
+                by: read("by", &from.by)?,
+                reason: from.reason,
+                at: Timestamp::from_millis(from.at_ms),
+            },
             until: from.until_ms.map(Timestamp::from_millis),
             labels: labels_in(&from.labels)?,
         })

@@ -1,5 +1,6 @@
 //! Nodes, as they travel and are kept.
 
+use crate::v1::annotation::Annotation;
 use std::collections::BTreeMap;
 
 use bellwether_core::records::node as core;
@@ -24,31 +25,20 @@ pub struct Node {
     pub key_fingerprint: String,
     /// Who paused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pause: Option<Marked>,
+    pub pause: Option<Annotation>,
     /// Who cordoned or drained it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cordon: Option<Cordon>,
     /// Who decommissioned it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decommissioned: Option<Marked>,
-}
-
-/// A person's mark: who, when, why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Marked {
-    /// Who.
-    pub by: String,
-    /// When, in milliseconds since the Unix epoch.
-    pub at_ms: u64,
-    /// The reason given.
-    pub why: String,
+    pub decommissioned: Option<Annotation>,
 }
 
 /// A person's word that a node is to be told nothing new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Cordon {
     /// Who, when and why.
-    pub mark: Marked,
+    pub annotation: Annotation,
     /// Whether what it offers is not to serve others any more.
     #[serde(default)]
     pub drained: bool,
@@ -60,7 +50,7 @@ pub struct Cordon {
 pub struct Reason {
     /// One line for whoever asks why; at most 512 bytes.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 /// Asks to change labels.
@@ -122,7 +112,7 @@ pub struct SilentNode {
     pub since_ms: u64,
     /// Who expects it, of one that has not joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expected: Option<Marked>,
+    pub expected: Option<Annotation>,
 }
 
 /// Turns labels into their shape.
@@ -144,19 +134,6 @@ pub fn labels_in(from: &BTreeMap<String, String>) -> Result<Labels, ShapeError> 
     Ok(labels)
 }
 
-impl From<&core::Marked> for Marked {
-    fn from(from: &core::Marked) -> Self {
-        Self { by: from.by.to_string(), at_ms: from.at.as_millis(), why: from.why.clone() }
-    }
-}
-
-impl TryFrom<Marked> for core::Marked {
-    type Error = ShapeError;
-    fn try_from(from: Marked) -> Result<Self, ShapeError> {
-        Ok(Self { by: read("by", &from.by)?, at: Timestamp::from_millis(from.at_ms), why: from.why })
-    }
-}
-
 impl From<&core::Node> for Node {
     fn from(from: &core::Node) -> Self {
         Self {
@@ -164,12 +141,12 @@ impl From<&core::Node> for Node {
             labels: labels_out(&from.labels),
             joined_at_ms: from.joined_at.as_millis(),
             key_fingerprint: from.key_fingerprint.clone(),
-            pause: from.pause.as_ref().map(Marked::from),
-            cordon: from
-                .cordon
-                .as_ref()
-                .map(|cordon| Cordon { mark: Marked::from(&cordon.mark), drained: cordon.drained }),
-            decommissioned: from.decommissioned.as_ref().map(Marked::from),
+            pause: from.pause.as_ref().map(Annotation::from),
+            cordon: from.cordon.as_ref().map(|cordon| Cordon {
+                annotation: Annotation::from(&cordon.annotation),
+                drained: cordon.drained,
+            }),
+            decommissioned: from.decommissioned.as_ref().map(Annotation::from),
         }
     }
 }
@@ -192,7 +169,7 @@ impl TryFrom<Node> for core::Node {
 impl TryFrom<Cordon> for core::Cordon {
     type Error = ShapeError;
     fn try_from(from: Cordon) -> Result<Self, ShapeError> {
-        Ok(Self { mark: from.mark.try_into()?, drained: from.drained })
+        Ok(Self { annotation: from.annotation.try_into()?, drained: from.drained })
     }
 }
 

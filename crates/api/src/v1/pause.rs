@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_core::records::node::Marked as Mark;
+use bellwether_core::records::annotation::Annotation as CoreAnnotation;
 use bellwether_core::records::pause as core;
 use bellwether_core::words::selector::Selector;
 use serde::{Deserialize, Serialize};
 
-use super::node::{Marked, labels_in, labels_out};
+use super::node::{labels_in, labels_out};
 use crate::shape::{ShapeError, read, reason};
+use crate::v1::annotation::Annotation;
 
 /// Asks for a pause of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -20,7 +21,7 @@ pub struct PauseSpec {
     /// Why, for whoever waits; at most 512 bytes.
     #[schema(example = "the disks are being replaced")]
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 impl PauseSpec {
@@ -29,7 +30,7 @@ impl PauseSpec {
     /// # Errors
     /// [`ShapeError`] naming the field.
     pub fn read(&self) -> Result<(Selector, String), ShapeError> {
-        Ok((read("nodes", &self.nodes)?, reason(&self.why)?))
+        Ok((read("nodes", &self.nodes)?, reason(&self.reason)?))
     }
 }
 
@@ -41,7 +42,7 @@ pub struct Pause {
     /// Which nodes, now and later.
     pub nodes: String,
     /// Whose it is, since when and why.
-    pub mark: Marked,
+    pub annotation: Annotation,
     /// Labels given to it by `apply`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -69,7 +70,7 @@ impl From<&core::NodePause> for Pause {
         Self {
             name: from.name.to_string(),
             nodes: from.nodes.to_string(),
-            mark: (&from.mark).into(),
+            annotation: (&from.annotation).into(),
             labels: labels_out(&from.labels),
         }
     }
@@ -78,8 +79,8 @@ impl From<&core::NodePause> for Pause {
 impl TryFrom<Pause> for core::NodePause {
     type Error = ShapeError;
     fn try_from(from: Pause) -> Result<Self, ShapeError> {
-        let mark: Mark = from.mark.try_into()?;
+        let annotation: CoreAnnotation = from.annotation.try_into()?;
         let labels = labels_in(&from.labels)?;
-        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, mark, labels })
+        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, annotation, labels })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::profile as core;
 use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::time::Timestamp;
@@ -36,7 +37,7 @@ pub struct Profile {
     pub at_ms: u64,
     /// Why.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// Labels given to it by `apply`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -58,7 +59,7 @@ pub struct ProfileRevision {
     pub at_ms: u64,
     /// Why.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 /// Changes single params of a profile; makes the profile if there is none.
@@ -77,7 +78,7 @@ pub struct ProfilePatch {
     pub reference: Option<u64>,
     /// Why, for whoever reads the history.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 /// Sets all params of a profile; makes the profile if there is none.
@@ -92,7 +93,7 @@ pub struct ProfileSpec {
     pub reference: Option<u64>,
     /// Why, for whoever reads the history.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 /// Reads params kept as text.
@@ -144,9 +145,9 @@ impl From<&core::Profile> for Profile {
             name: from.name.to_string(),
             revision: from.newest.get(),
             deleted: from.deleted,
-            by: from.by.to_string(),
-            at_ms: from.at.as_millis(),
-            why: from.why.clone(),
+            by: from.annotation.by.to_string(),
+            at_ms: from.annotation.at.as_millis(),
+            reason: from.annotation.reason.clone(),
             labels: labels_out(&from.labels),
         }
     }
@@ -159,9 +160,11 @@ impl TryFrom<Profile> for core::Profile {
             name: read("name", &from.name)?,
             newest: ProfileRevisionNumber::new(from.revision),
             deleted: from.deleted,
-            by: read("by", &from.by)?,
-            at: Timestamp::from_millis(from.at_ms),
-            why: from.why,
+            annotation: Annotation {
+                by: read("by", &from.by)?,
+                at: Timestamp::from_millis(from.at_ms),
+                reason: from.reason,
+            },
             labels: labels_in(&from.labels)?,
         })
     }
@@ -174,9 +177,9 @@ impl TryFrom<&core::ProfileRevision> for ProfileRevision {
             profile: from.profile.to_string(),
             revision: from.number.get(),
             params: params(&from.params)?,
-            by: from.by.to_string(),
-            at_ms: from.at.as_millis(),
-            why: from.why.clone(),
+            by: from.annotation.by.to_string(),
+            at_ms: from.annotation.at.as_millis(),
+            reason: from.annotation.reason.clone(),
         })
     }
 }
@@ -188,9 +191,11 @@ impl TryFrom<ProfileRevision> for core::ProfileRevision {
             profile: read("profile", &from.profile)?,
             number: ProfileRevisionNumber::new(from.revision),
             params: canonical(&from.params)?,
-            by: read("by", &from.by)?,
-            at: Timestamp::from_millis(from.at_ms),
-            why: from.why,
+            annotation: Annotation {
+                by: read("by", &from.by)?,
+                at: Timestamp::from_millis(from.at_ms),
+                reason: from.reason,
+            },
         })
     }
 }

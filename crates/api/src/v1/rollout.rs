@@ -26,7 +26,7 @@ pub struct NewRollout {
     pub version: Option<String>,
     /// Why, for whoever reads the history.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// Policy fields to change with it; they stay changed.
     #[serde(default)]
     pub policy: Policy,
@@ -56,7 +56,7 @@ pub struct RolloutOperation {
     pub stage: Option<u32>,
     /// Why, for whoever reads the history.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
 }
 
 /// One move of an entity's targets to a version.
@@ -77,7 +77,7 @@ pub struct Rollout {
     pub by: String,
     /// Why.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// The policy at its start.
     pub policy: Policy,
     /// When it started.
@@ -218,7 +218,7 @@ impl From<&core::Rollout> for Rollout {
             from: from.from.as_ref().map(ToString::to_string),
             how: from.how.to_string(),
             by: from.by.to_string(),
-            why: from.why.clone(),
+            reason: from.reason.clone(),
             policy: (&from.policy).into(),
             started_ms: from.started.as_millis(),
             ended_ms: from.ended.map(Timestamp::as_millis),
@@ -247,7 +247,7 @@ impl TryFrom<Rollout> for core::Rollout {
             from: read_some("from", from.from.as_deref())?,
             how: how(&from.how)?,
             by: read("by", &from.by)?,
-            why: from.why,
+            reason: from.reason,
             policy: (&from.policy).try_into().map_err(|error: ShapeError| error.within("policy"))?,
             started: Timestamp::from_millis(from.started_ms),
             ended: from.ended_ms.map(Timestamp::from_millis),

@@ -48,7 +48,7 @@ pub struct Holder {
     pub by: String,
     /// What for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub why: String,
+    pub reason: String,
 }
 
 /// Sets how many may hold a slot, and for how long; what is left out stays as it is.
@@ -83,7 +83,7 @@ pub struct AcquireSlot {
     pub holder: String,
     /// What for; at most 512 bytes.
     #[serde(default)]
-    pub why: String,
+    pub reason: String,
     /// For how long, like `30s`, at most 30 days; as the slot has it if absent.
     #[schema(example = "30s")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +137,7 @@ pub struct ForceRelease {
     pub holder: String,
     /// Why; it stands in the event.
     #[schema(example = "the machine was scrapped")]
-    pub why: String,
+    pub reason: String,
 }
 
 /// What a client of the FleetLock protocol says of itself. Fields of later revisions of the protocol are passed over.
@@ -225,7 +225,7 @@ impl From<&core::Holder> for Holder {
             since_ms: from.since.as_millis(),
             ends_ms: from.ends.as_millis(),
             by: from.by.to_string(),
-            why: from.why.clone(),
+            reason: from.reason.clone(),
         }
     }
 }
@@ -239,7 +239,7 @@ impl TryFrom<Slot> for core::Slot {
                 since: Timestamp::from_millis(holder.since_ms),
                 ends: Timestamp::from_millis(holder.ends_ms),
                 by: read("by", &holder.by)?,
-                why: holder.why,
+                reason: holder.reason,
             };
             Ok((read("holders", &name)?, kept))
         });

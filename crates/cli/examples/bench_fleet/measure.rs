@@ -185,7 +185,7 @@ impl Fleet {
         let (person, told, begun) = (self.person()?, &self.crowd.told, now());
         let new = NewRollout {
             version: Some(version.to_owned()),
-            why: "measured".to_owned(),
+            reason: "measured".to_owned(),
             policy: Policy::default(),
             plan: None,
         };
@@ -267,7 +267,7 @@ impl Fleet {
         }
         let new = NewRollout {
             version: Some(version.to_owned()),
-            why: "measured".to_owned(),
+            reason: "measured".to_owned(),
             policy: Policy::default(),
             plan: None,
         };

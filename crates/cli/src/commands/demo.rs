@@ -121,7 +121,8 @@ async fn roll(
     let context = fleet.context()?;
     let before = context.client.current_rollout("default", ENTITY, None, Duration::ZERO).await?.progress.last;
     let why = format!("demo: {version}");
-    let new = NewRollout { version: Some(version.to_owned()), why, policy: Policy::default(), plan: None };
+    let new =
+        NewRollout { version: Some(version.to_owned()), reason: why, policy: Policy::default(), plan: None };
     context.client.start_rollout("default", ENTITY, &new).await?;
     let mut victim = victim;
     let watched = async {

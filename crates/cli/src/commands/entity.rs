@@ -113,7 +113,7 @@ fn sheet(entity: &Entity) -> String {
     if let Some(wanted) = &entity.wanted {
         lines.push(format!(
             "version      {} ({} by {}) {}",
-            wanted.version, wanted.how, wanted.by, wanted.why
+            wanted.version, wanted.how, wanted.by, wanted.reason
         ));
     }
     let fail_fast = policy.fail_fast.map(|on| on.to_string());

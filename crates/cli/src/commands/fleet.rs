@@ -64,7 +64,7 @@ async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandRes
     }
     let new = NewRollout {
         version: Some(trigger.version),
-        why: trigger.why,
+        reason: trigger.why,
         policy: Policy::default(),
         plan: None,
     };

@@ -43,7 +43,7 @@ fn place(context: &Context, all: bool) -> Option<&str> {
 
 fn spec(what: FreezeScopeFlags) -> FreezeSpec {
     let FreezeScopeFlags { entity, targets, why, all_namespaces: _ } = what;
-    FreezeSpec { entity, targets, why, ..FreezeSpec::default() }
+    FreezeSpec { entity, targets, reason: why, ..FreezeSpec::default() }
 }
 
 fn say(set: &FreezeView) {
@@ -79,7 +79,15 @@ async fn list(context: &Context) -> Result<(), Failure> {
             };
             let freeze = &view.freeze;
             let (strength, by) = (freeze.strength.clone(), freeze.by.clone());
-            vec![freeze.name.clone(), scope(view), strength, by, date(freeze.at_ms), ends, freeze.why.clone()]
+            vec![
+                freeze.name.clone(),
+                scope(view),
+                strength,
+                by,
+                date(freeze.at_ms),
+                ends,
+                freeze.reason.clone(),
+            ]
         });
         table(&["name", "scope", "strength", "by", "since", "ends", "why"], rows)
     })?;

@@ -24,7 +24,7 @@ pub(super) async fn run(context: &Context, verb: LockVerb) -> CommandResult {
         LockVerb::List { all } => super::slot::list(context, all).await.map(|()| Exit::Yes),
         LockVerb::Describe { name } => super::describe::run(context, &format!("slot/{name}")).await,
         LockVerb::Release { name, holder, force: _, reason } => {
-            let force = ForceRelease { holder, why: reason };
+            let force = ForceRelease { holder, reason };
             super::slot::take_from(context, &name, force).await.map(|()| Exit::Yes)
         }
     }

@@ -115,7 +115,7 @@ async fn unaccounted(context: &Context) -> CommandResult {
     context.show.data(&nodes, names, |_| {
         let rows = nodes.iter().map(|each| {
             let mark = each.expected.as_ref();
-            let why = mark.map_or(String::new(), |mark| format!("by {}: {}", mark.by, mark.why));
+            let why = mark.map_or(String::new(), |mark| format!("by {}: {}", mark.by, mark.reason));
             vec![each.node.clone(), each.state.clone(), date(each.since_ms), why]
         });
         if nodes.is_empty() { String::new() } else { table(&["name", "state", "since", "expected"], rows) }
@@ -152,16 +152,16 @@ fn sheet(view: &NodeView) -> String {
     ];
     for (word, mark) in [("paused", &view.node.pause), ("ended", &view.node.decommissioned)] {
         if let Some(mark) = mark {
-            lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.why));
+            lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.reason));
         }
     }
-    for Pause { name, nodes, mark, .. } in &view.pauses {
+    for Pause { name, nodes, annotation: mark, .. } in &view.pauses {
         let at = date(mark.at_ms);
-        lines.push(format!("paused    by {} at {at}, pause {name} of {nodes}: {}", mark.by, mark.why));
+        lines.push(format!("paused    by {} at {at}, pause {name} of {nodes}: {}", mark.by, mark.reason));
     }
     if let Some(cordon) = &view.node.cordon {
-        let (word, mark) = (if cordon.drained { "drained" } else { "cordoned" }, &cordon.mark);
-        lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.why));
+        let (word, mark) = (if cordon.drained { "drained" } else { "cordoned" }, &cordon.annotation);
+        lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.reason));
     }
     for (category, status) in &view.statuses {
         let since = date(status.since_ms);
@@ -195,8 +195,8 @@ fn labels(changes: &[String]) -> Result<LabelChange, Failure> {
 fn say_resumed(resumed: &[(String, Vec<Pause>)]) {
     for (name, still) in resumed {
         for pause in still {
-            let (mark, nodes) = (&pause.mark, &pause.nodes);
-            let why = if mark.why.is_empty() { String::new() } else { format!(": {}", mark.why) };
+            let (mark, nodes) = (&pause.annotation, &pause.nodes);
+            let why = if mark.reason.is_empty() { String::new() } else { format!(": {}", mark.reason) };
             tell(&format!(
                 "{name} is still paused: pause {} of {nodes} by {} holds it{why}; end it for all with: bellwether \
                  pause off {}",

@@ -12,7 +12,7 @@ pub(super) async fn run(context: &Context, verb: PauseVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
         PauseVerb::On { name, nodes, why } => {
-            let set = client.set_pause(namespace, &name, &PauseSpec { nodes, why }).await?;
+            let set = client.set_pause(namespace, &name, &PauseSpec { nodes, reason: why }).await?;
             tell(&format!(
                 "{name} holds {} node(s) now, and whichever {} picks later",
                 set.held, set.pause.nodes
@@ -33,9 +33,9 @@ async fn list(context: &Context) -> Result<(), Failure> {
             return String::new();
         }
         let rows = page.items.iter().map(|view| {
-            let (pause, mark) = (&view.pause, &view.pause.mark);
+            let (pause, mark) = (&view.pause, &view.pause.annotation);
             let (since, held) = (date(mark.at_ms), view.held.to_string());
-            vec![pause.name.clone(), pause.nodes.clone(), held, mark.by.clone(), since, mark.why.clone()]
+            vec![pause.name.clone(), pause.nodes.clone(), held, mark.by.clone(), since, mark.reason.clone()]
         });
         table(&["name", "nodes", "held", "by", "since", "why"], rows)
     })?;

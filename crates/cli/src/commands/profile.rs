@@ -26,7 +26,7 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
             let names = || page.items.iter().map(|profile| profile.name.clone()).collect();
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|profile| {
-                    let (by, why) = (profile.by.clone(), profile.why.clone());
+                    let (by, why) = (profile.by.clone(), profile.reason.clone());
                     vec![profile.name.clone(), profile.revision.to_string(), date(profile.at_ms), by, why]
                 });
                 table(&["name", "revision", "changed", "by", "why"], rows)
@@ -35,19 +35,19 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
         ProfileVerb::Get { name, revision, key } => get(context, &name, (revision, key)).await?,
         ProfileVerb::Set { name, params, change } => {
             let (reference, why) = (change.reference, change.why.clone());
-            let patch = ProfilePatch { set: pairs(&params)?, remove: Vec::new(), reference, why };
+            let patch = ProfilePatch { set: pairs(&params)?, remove: Vec::new(), reference, reason: why };
             let profile_revision = client.patch_profile(namespace, &name, &patch).await?;
             changed(context, &profile_revision, &change).await?;
         }
         ProfileVerb::Remove { name, keys, change } => {
             let (reference, why) = (change.reference, change.why.clone());
-            let patch = ProfilePatch { set: Params::new(), remove: keys, reference, why };
+            let patch = ProfilePatch { set: Params::new(), remove: keys, reference, reason: why };
             let profile_revision = client.patch_profile(namespace, &name, &patch).await?;
             changed(context, &profile_revision, &change).await?;
         }
         ProfileVerb::Replace { name, file, change } => {
             let (reference, why) = (change.reference, change.why.clone());
-            let spec = ProfileSpec { params: from_file(&file)?, reference, why };
+            let spec = ProfileSpec { params: from_file(&file)?, reference, reason: why };
             let profile_revision = client.set_profile(namespace, &name, &spec).await?;
             changed(context, &profile_revision, &change).await?;
         }
@@ -83,7 +83,7 @@ async fn get(
         let names = || profile_revision.params.keys().cloned().collect();
         return context.show.data(&profile_revision, names, |_| {
             let ProfileRevision { profile, revision, by, at_ms, .. } = &profile_revision;
-            let head = format!("{profile}@{revision}, {} by {by} {}", date(*at_ms), profile_revision.why);
+            let head = format!("{profile}@{revision}, {} by {by} {}", date(*at_ms), profile_revision.reason);
             let rows =
                 profile_revision.params.iter().map(|(key, value)| vec![key.clone(), value.to_string()]);
             format!("{}\n\n{}", head.trim_end(), table(&["key", "value"], rows))
@@ -118,7 +118,7 @@ async fn changed(
         if change.rollout {
             let new = NewRollout {
                 version: Some(version.clone()),
-                why: change.why.clone(),
+                reason: change.why.clone(),
                 policy: Default::default(),
                 plan: None,
             };
@@ -140,8 +140,8 @@ async fn history(context: &Context, name: &str) -> Result<(), Failure> {
         let rows = page.items.iter().enumerate().map(|(index, profile_revision)| {
             let before = page.items.get(index + 1).map(|before| &before.params);
             let what = before.map_or_else(String::new, |before| summary(before, &profile_revision.params));
-            let ProfileRevision { revision, by, at_ms, why, .. } = profile_revision;
-            vec![revision.to_string(), date(*at_ms), by.clone(), what, why.clone()]
+            let ProfileRevision { revision, by, at_ms, reason, .. } = profile_revision;
+            vec![revision.to_string(), date(*at_ms), by.clone(), what, reason.clone()]
         });
         table(&["revision", "changed", "by", "params", "why"], rows)
     })

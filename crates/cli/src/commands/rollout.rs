@@ -35,7 +35,7 @@ pub(super) async fn run(context: &Context, verb: RolloutVerb) -> CommandResult {
 
 async fn begin(context: &Context, start: StartRollout) -> CommandResult {
     let StartRollout { version, why, policy, plan, .. } = start.clone();
-    let new = NewRollout { version, why, policy: policy.into(), plan };
+    let new = NewRollout { version, reason: why, policy: policy.into(), plan };
     let started = context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
     if start.wait.watch {
         return follow::follow(context, &start.entity, start.wait.timeout, started.request).await;
@@ -51,7 +51,7 @@ async fn act(
     what: OperationFlags,
     (version, stage): (Option<String>, Option<u32>),
 ) -> Result<(), Failure> {
-    let act = ActShape { version, stage, why: what.why };
+    let act = ActShape { version, stage, reason: what.why };
     Ok(context.client.act_on_rollout(&context.namespace, &what.entity, verb, &act).await?)
 }
 
@@ -133,7 +133,7 @@ async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
                 rollout.by.clone(),
                 date(rollout.started_ms),
                 took,
-                rollout.why.clone(),
+                rollout.reason.clone(),
             ]
         });
         let header = ["no", "from", "to", "state", "succeeded", "how", "by", "started", "took", "why"];

@@ -19,7 +19,7 @@ pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
             tell(&format!("{name}: {may} may hold it at once; {held} held now"));
         }
         SlotVerb::Release { name, holder, why } => {
-            take_from(context, &name, ForceRelease { holder, why }).await?
+            take_from(context, &name, ForceRelease { holder, reason: why }).await?
         }
     }
     Ok(Exit::Yes)
@@ -44,7 +44,7 @@ pub(super) async fn list(context: &Context, all: bool) -> Result<(), Failure> {
             let mut rows: Vec<Vec<String>> = Vec::new();
             for (name, holder) in &slot.holders {
                 let (since, ends) = (date(holder.since_ms), date(holder.ends_ms));
-                let (by, why) = (holder.by.clone(), holder.why.clone());
+                let (by, why) = (holder.by.clone(), holder.reason.clone());
                 let fence = holder.fence.to_string();
                 rows.push(vec![slot.name.clone(), held.clone(), fence, name.clone(), since, ends, by, why]);
             }

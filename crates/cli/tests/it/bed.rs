@@ -131,7 +131,7 @@ impl Bed {
         self.wait_for("somebody takes a rollout", async || {
             let new = NewRollout {
                 version: Some(version.to_owned()),
-                why: String::new(),
+                reason: String::new(),
                 policy: Policy::default(),
                 plan: None,
             };

@@ -217,7 +217,7 @@ async fn pauses_in_a_file_hold_one_node_a_role_and_everybody_and_are_whose_token
     let held = |name: &str| {
         let views = list.as_array().unwrap();
         let view = views.iter().find(|view| view["pause"]["name"] == name).unwrap();
-        (view["held"].as_u64().unwrap(), view["pause"]["mark"]["by"].as_str().unwrap().to_owned())
+        (view["held"].as_u64().unwrap(), view["pause"]["annotation"]["by"].as_str().unwrap().to_owned())
     };
     let owner = held("disks").1;
     assert!(!owner.is_empty());
@@ -261,13 +261,13 @@ async fn a_file_with_a_mistake_anywhere_changes_nothing() {
         ("kind: entity\nname: x\nselector: role=\n", &["entity/x", "selector"]),
         ("kind: entity\nname: x\nselector: all\npolicy:\n  batch: lots\n", &["entity/x", "policy.batch"]),
         ("kind: freeze\nname: x\nlasts: 0s\n", &["freeze/x", "lasts"]),
-        ("kind: freeze\nname: x\nwhy: \"two\\nlines\"\n", &["freeze/x", "why", "one line"]),
+        ("kind: freeze\nname: x\nreason: \"two\\nlines\"\n", &["freeze/x", "reason", "one line"]),
         ("kind: pause\nname: x\nnodse: all\n", &["document 2", "line 7", "did you mean nodes?"]),
         ("kind: pause\nname: x\n", &["document 2", "missing field `nodes`"]),
         ("kind: pause\nname: x\nnodes: role=\n", &["pause/x", "nodes"]),
         ("kind: pause\nname: X\nnodes: all\n", &["pause/X", "name"]),
         ("kind: pause\nname: x\nnodes: all\nall_namespaces: true\n", &["unknown field `all_namespaces`"]),
-        ("kind: pause\nname: x\nnodes: all\nwhy: \"two\\nlines\"\n", &["pause/x", "why", "one line"]),
+        ("kind: pause\nname: x\nnodes: all\nreason: \"two\\nlines\"\n", &["pause/x", "reason", "one line"]),
         ("kind: entity\nname: web\nselector: all\n", &["entity/web is there twice"]),
     ];
     for (second, says) in cases {

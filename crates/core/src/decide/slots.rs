@@ -25,7 +25,7 @@ pub struct SlotRequest {
     /// Whose token was shown.
     pub by: Actor,
     /// What for.
-    pub why: String,
+    pub reason: String,
     /// For how long; as the slot has it if none is said.
     pub lease: Option<Span>,
     /// How many they take it may hold it: all who take it must agree. Whatever may if none is said.
@@ -128,8 +128,8 @@ pub fn acquire(
     }
     let before = words(&slot);
     slot.fence = slot.fence.next();
-    let cause = format!("{} takes it, number {}: {}", wish.holder, slot.fence, wish.why);
-    let holder = Holder { fence: slot.fence, since: now, ends, by: wish.by, why: wish.why };
+    let cause = format!("{} takes it, number {}: {}", wish.holder, slot.fence, wish.reason);
+    let holder = Holder { fence: slot.fence, since: now, ends, by: wish.by, reason: wish.reason };
     let grant = grant(&holder);
     slot.holders.insert(wish.holder, holder);
     events.push(told("slot.acquired", &slot, before, cause));
@@ -208,8 +208,8 @@ pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Changeset> {
 
 /// Takes a slot from whoever holds it, because a person says so; nothing to do when it is not held, or no longer.
 #[must_use]
-pub fn force(fleet: &Fleet, name: &SlotName, holder: &HolderName, why: &str) -> Option<Changeset> {
-    let cause = format!("it was taken from {holder}: {why}");
+pub fn force(fleet: &Fleet, name: &SlotName, holder: &HolderName, reason: &str) -> Option<Changeset> {
+    let cause = format!("it was taken from {holder}: {reason}");
     take_from(fleet, name, holder, ("slot.forced", cause))
 }
 

@@ -1,15 +1,13 @@
 //! An entity: something that changes on many targets, and what people asked of it. Written only by people's operations
 //! (`rollout::operate`); what came of it is in [`super::progress`].
 
-use alloc::string::String;
-
 use super::external::StalenessLimits;
 use super::policy::Policy;
+use crate::records::annotation::Annotation;
 use crate::words::counter::{RequestNumber, RolloutNumber};
 use crate::words::label::Labels;
-use crate::words::name::{ActionName, Actor, EntityName, NodeName, ProfileName};
+use crate::words::name::{ActionName, EntityName, NodeName, ProfileName};
 use crate::words::selector::Selector;
-use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
 /// Something that changes on many targets.
@@ -26,7 +24,7 @@ pub struct Entity {
     /// The last version asked for; `None` before the first.
     pub wanted: Option<VersionRequest>,
     /// A person's pause, while it lasts.
-    pub hold: Option<Hold>,
+    pub hold: Option<Annotation>,
     /// How often a person said `resume`; each releases a pause that the engine made.
     pub resumes: u64,
     /// The last abort; older requests than it names are over.
@@ -67,12 +65,8 @@ pub struct VersionRequest {
     pub version: Version,
     /// In which way it was asked for.
     pub how: RequestKind,
-    /// Who asked.
-    pub by: Actor,
-    /// Why, in their words; may be empty.
-    pub why: String,
-    /// When.
-    pub at: Timestamp,
+    /// Who asked, why and when.
+    pub annotation: Annotation,
 }
 
 /// In which way a version was asked for.
@@ -86,28 +80,13 @@ pub enum RequestKind {
     Retry,
 }
 
-/// A person's pause.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hold {
-    /// Who paused.
-    pub by: Actor,
-    /// Why, in their words; may be empty.
-    pub why: String,
-    /// When.
-    pub at: Timestamp,
-}
-
 /// A person's abort: the rollout of this request, or of an older one, hands out no more and leaves things as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
     /// The newest request it ends.
     pub request: RequestNumber,
-    /// Who aborted.
-    pub by: Actor,
-    /// Why, in their words; may be empty.
-    pub why: String,
-    /// When.
-    pub at: Timestamp,
+    /// Who asked, why and when.
+    pub annotation: Annotation,
 }
 
 /// A person's approval of a stage of a rollout, and of those before it.
@@ -117,12 +96,8 @@ pub struct Approval {
     pub rollout: RolloutNumber,
     /// Which stage, from 1.
     pub stage: u32,
-    /// Who approved.
-    pub by: Actor,
-    /// Why, in their words; may be empty.
-    pub why: String,
-    /// When.
-    pub at: Timestamp,
+    /// Who asked, why and when.
+    pub annotation: Annotation,
 }
 
 impl Entity {

@@ -1,9 +1,8 @@
 //! Freezes: while one is in force, nothing new is handed out within its scope. Written only by people's operations.
 
-use alloc::string::String;
-
+use super::annotation::Annotation;
 use crate::words::label::Labels;
-use crate::words::name::{Actor, EntityName, FreezeName, TargetName};
+use crate::words::name::{EntityName, FreezeName, TargetName};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 
@@ -16,12 +15,8 @@ pub struct Freeze {
     pub scope: FreezeScope,
     /// How strictly.
     pub strength: FreezeKind,
-    /// Whose it is.
-    pub by: Actor,
-    /// Why, in their words.
-    pub why: String,
-    /// Since when.
-    pub at: Timestamp,
+    /// Who set it, why and when.
+    pub annotation: Annotation,
     /// When it ends by itself; `None` when only a person ends it.
     pub until: Option<Timestamp>,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.

@@ -1,12 +1,14 @@
 //! Which record: the typed key, and the record with it. How a key reads as text is the store's business elsewhere.
 
+use alloc::string::String;
+
 use super::entity::Entity;
 use super::event::Event;
 use super::external::{Controllers, ExternalTarget};
 use super::freeze::Freeze;
 use super::hook_answers::HookAnswers;
 use super::log::NodeLog;
-use super::node::{Marked, Node, Presence};
+use super::node::{Node, Presence};
 use super::order::Order;
 use super::pause::NodePause;
 use super::profile::{Profile, ProfileRevision};
@@ -19,13 +21,12 @@ use super::slot::Slot;
 use super::target::TargetState;
 use super::token::{JoinToken, Token};
 use super::wait_cycle::WaitCycles;
+use crate::records::annotation::Annotation;
 use crate::words::counter::{ProfileRevisionNumber, RolloutNumber, Sequence};
 use crate::words::name::{
     Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
     TargetName,
 };
-
-use alloc::string::String;
 
 /// Which record, within its namespace (tokens, servers and their leader live outside of any).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +95,7 @@ pub enum Record {
     /// A node's presence.
     Presence(NodeName, Presence),
     /// A node that is expected to join: who said so, when and why.
-    Expected(NodeName, Marked),
+    Expected(NodeName, Annotation),
     /// A node's report.
     Report(Report),
     /// What a node offers.

@@ -4,8 +4,9 @@
 
 use alloc::string::String;
 
+use crate::records::annotation::Annotation;
 use crate::words::label::Labels;
-use crate::words::name::{Actor, NodeName, ServerName};
+use crate::words::name::{NodeName, ServerName};
 use crate::words::time::Timestamp;
 
 /// A machine that runs an agent, as people and its join describe it.
@@ -20,42 +21,18 @@ pub struct Node {
     /// SHA-256 of its current client certificate's public key, lower-case hex. Only its bearer is this node.
     pub key_fingerprint: String,
     /// Who paused it, since when and why. Rollouts never touch this.
-    pub pause: Option<Marked>,
+    pub pause: Option<Annotation>,
     /// Who cordoned or drained it.
     pub cordon: Option<Cordon>,
     /// Who decommissioned it, when and why. Such a node counts nowhere and may not connect.
-    pub decommissioned: Option<Marked>,
-}
-
-/// A person's mark on something: who, when, why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marked {
-    /// Who did it.
-    pub by: Actor,
-    /// When, by the server's clock.
-    pub at: Timestamp,
-    /// The reason given; may be empty.
-    pub why: String,
-}
-
-impl Marked {
-    /// Who paused something and why, for a person.
-    #[must_use]
-    pub fn paused(&self) -> String {
-        let Self { by, why, .. } = self;
-        if why.is_empty() {
-            alloc::format!("paused by {by}")
-        } else {
-            alloc::format!("paused by {by}: {why}")
-        }
-    }
+    pub decommissioned: Option<Annotation>,
 }
 
 /// A person's word that a node is to be told nothing new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cordon {
     /// Who, when and why.
-    pub mark: Marked,
+    pub annotation: Annotation,
     /// Whether what it offers is not to serve others any more.
     pub drained: bool,
 }
@@ -64,13 +41,7 @@ impl Cordon {
     /// The word and who said it, for a person.
     #[must_use]
     pub fn line(&self) -> String {
-        let word = if self.drained { "drained" } else { "cordoned" };
-        let Marked { by, why, .. } = &self.mark;
-        if why.is_empty() {
-            alloc::format!("{word} by {by}")
-        } else {
-            alloc::format!("{word} by {by}: {why}")
-        }
+        self.annotation.describe(if self.drained { "drained" } else { "cordoned" })
     }
 }
 

@@ -4,7 +4,8 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::node::{Marked, Node};
+use super::node::Node;
+use crate::records::annotation::Annotation;
 use crate::words::label::Labels;
 use crate::words::name::PauseName;
 use crate::words::selector::Selector;
@@ -17,8 +18,8 @@ pub struct NodePause {
     /// Which nodes, now and later.
     pub nodes: Selector,
     /// Whose it is, since when and why.
-    pub mark: Marked,
-    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub annotation: Annotation,
+    /// Labels given to it by `apply`, for pruning; empty if it was not applied.
     pub labels: Labels,
 }
 
@@ -32,8 +33,9 @@ impl NodePause {
     /// What it is and who said it, for a person.
     #[must_use]
     pub fn line(&self) -> String {
-        let Self { name, nodes, mark, .. } = self;
-        let why = if mark.why.is_empty() { String::new() } else { format!(": {}", mark.why) };
-        format!("paused by {} (pause {name} of {nodes}){why}", mark.by)
+        let Self { name, nodes, annotation, .. } = self;
+        let reason =
+            if annotation.reason.is_empty() { String::new() } else { format!(": {}", annotation.reason) };
+        format!("paused by {} (pause {name} of {nodes}){reason}", annotation.by)
     }
 }

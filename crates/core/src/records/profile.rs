@@ -3,10 +3,10 @@
 
 use alloc::string::String;
 
+use crate::records::annotation::Annotation;
 use crate::words::counter::ProfileRevisionNumber;
 use crate::words::label::Labels;
-use crate::words::name::{Actor, ProfileName};
-use crate::words::time::Timestamp;
+use crate::words::name::ProfileName;
 use crate::words::version::Version;
 
 /// Longest params of a profile, as canonical JSON, in bytes: a node keeps several, and each change writes them whole.
@@ -22,13 +22,9 @@ pub struct Profile {
     /// Whether people deleted it. It is remembered, so that one of the same name goes on counting: a node may still keep
     /// files of a revision by its number.
     pub deleted: bool,
-    /// Who changed it last.
-    pub by: Actor,
-    /// When.
-    pub at: Timestamp,
-    /// Why, in their words; may be empty.
-    pub why: String,
-    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    /// Who wrote it, why and when.
+    pub annotation: Annotation,
+    /// Labels given to it by `apply`, for pruning; empty if it was not applied.
     pub labels: Labels,
 }
 
@@ -41,12 +37,8 @@ pub struct ProfileRevision {
     pub number: ProfileRevisionNumber,
     /// The params: a JSON object as text, keys in order, without spaces. At most [`MAX_PARAMS_BYTES`].
     pub params: String,
-    /// Who wrote it.
-    pub by: Actor,
-    /// When.
-    pub at: Timestamp,
-    /// Why, in their words; may be empty.
-    pub why: String,
+    /// Who wrote it, why and when.
+    pub annotation: Annotation,
 }
 
 impl Profile {

@@ -39,7 +39,7 @@ pub struct Rollout {
     /// Who asked.
     pub by: Actor,
     /// Why, in their words; may be empty.
-    pub why: String,
+    pub reason: String,
     /// The policy as it was at the start; later changes apply from the next pass but are not kept here.
     pub policy: Policy,
     /// When it started.
@@ -96,7 +96,7 @@ pub enum RolloutState {
         /// Who.
         by: Actor,
         /// Why, in their words.
-        why: String,
+        reason: String,
     },
     /// A newer rollout took its place.
     Superseded {
@@ -130,7 +130,7 @@ pub enum RolloutWait {
         /// Whose it is.
         by: Actor,
         /// Why, in their words.
-        why: String,
+        reason: String,
         /// When it ends by itself.
         until: Option<Timestamp>,
     },
@@ -176,7 +176,7 @@ pub enum RolloutPause {
         /// Who.
         by: Actor,
         /// Why, in their words.
-        why: String,
+        reason: String,
     },
     /// The version is bad for another reason than its failures, and the policy says to pause or there is nothing to go
     /// back to; a `resume` lets that pass.
@@ -205,7 +205,7 @@ pub enum RolloutPause {
         /// Whose it is.
         by: Actor,
         /// Why, in their words.
-        why: String,
+        reason: String,
     },
     /// What judges the rollout as a whole does not answer; ends by itself when it does.
     MonitorSilent {
@@ -233,7 +233,7 @@ pub enum Direction {
         /// Who.
         by: Actor,
         /// Why, in their words.
-        why: String,
+        reason: String,
     },
 }
 

@@ -49,7 +49,7 @@ pub struct Holder {
     /// Whose token was shown.
     pub by: Actor,
     /// What for, in their words.
-    pub why: String,
+    pub reason: String,
 }
 
 impl Slot {

@@ -3,24 +3,12 @@
 
 use alloc::string::String;
 
-use crate::records::entity::{Abort, Approval, Entity, Hold, RequestKind, VersionRequest};
+use crate::records::annotation::Annotation;
+use crate::records::entity::{Abort, Approval, Entity, RequestKind, VersionRequest};
 use crate::records::policy::Supersede;
 use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
-use crate::words::name::Actor;
-use crate::words::time::Timestamp;
 use crate::words::version::Version;
-
-/// Who wants something, why and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Intent {
-    /// Who.
-    pub by: Actor,
-    /// Why, in their words; may be empty.
-    pub why: String,
-    /// When.
-    pub at: Timestamp,
-}
 
 /// Why an operation is refused, and what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -105,7 +93,7 @@ pub fn start(
     entity: &Entity,
     progress: &Progress,
     version: Version,
-    intent: Intent,
+    annotation: Annotation,
 ) -> Result<Entity, OperationRefusal> {
     if let Some(bad) = progress.bad(&version) {
         return Err(OperationRefusal::KnownBad { version, reason: bad.reason.clone() });
@@ -121,7 +109,7 @@ pub fn start(
     {
         return Err(OperationRefusal::Busy { version, rolling: rolling.clone() });
     }
-    Ok(want(entity, version, RequestKind::Start, intent))
+    Ok(want(entity, version, RequestKind::Start, annotation))
 }
 
 /// Starts a known bad version again, on purpose; the last one when none is named.
@@ -132,14 +120,14 @@ pub fn retry(
     entity: &Entity,
     progress: &Progress,
     version: Option<Version>,
-    intent: Intent,
+    annotation: Annotation,
 ) -> Result<Entity, OperationRefusal> {
     let bad = match &version {
         Some(version) => progress.bad(version),
         None => progress.last_known_bad(),
     };
     match (bad, version) {
-        (Some(bad), _) => Ok(want(entity, bad.version.clone(), RequestKind::Retry, intent)),
+        (Some(bad), _) => Ok(want(entity, bad.version.clone(), RequestKind::Retry, annotation)),
         (None, Some(version)) => Err(OperationRefusal::NotKnownBad { version }),
         (None, None) => Err(OperationRefusal::NothingToRetry),
     }
@@ -149,7 +137,11 @@ pub fn retry(
 ///
 /// # Errors
 /// [`OperationRefusal`] when there is no last known good or nothing was moved away from it.
-pub fn undo(entity: &Entity, progress: &Progress, intent: Intent) -> Result<Entity, OperationRefusal> {
+pub fn undo(
+    entity: &Entity,
+    progress: &Progress,
+    annotation: Annotation,
+) -> Result<Entity, OperationRefusal> {
     let Some(good) = progress.last_known_good.clone() else { return Err(OperationRefusal::NoKnownGood) };
     let pending = is_pending(entity, progress);
     let moved = match progress.activity {
@@ -160,7 +152,7 @@ pub fn undo(entity: &Entity, progress: &Progress, intent: Intent) -> Result<Enti
     if !moved && !pending {
         return Err(OperationRefusal::NothingToUndo { version: good });
     }
-    let mut entity = want(entity, good, RequestKind::Undo, intent);
+    let mut entity = want(entity, good, RequestKind::Undo, annotation);
     entity.hold = None;
     Ok(entity)
 }
@@ -169,12 +161,15 @@ pub fn undo(entity: &Entity, progress: &Progress, intent: Intent) -> Result<Enti
 ///
 /// # Errors
 /// [`OperationRefusal`] when none is under way.
-pub fn abort(entity: &Entity, progress: &Progress, intent: Intent) -> Result<Entity, OperationRefusal> {
+pub fn abort(
+    entity: &Entity,
+    progress: &Progress,
+    annotation: Annotation,
+) -> Result<Entity, OperationRefusal> {
     if !is_under_way(entity, progress) {
         return Err(OperationRefusal::NothingUnderWay { operation: "abort" });
     }
-    let Intent { by, why, at } = intent;
-    let abort = Some(Abort { request: entity.last_request(), by, why, at });
+    let abort = Some(Abort { request: entity.last_request(), annotation });
     Ok(Entity { abort, hold: None, ..entity.clone() })
 }
 
@@ -182,15 +177,18 @@ pub fn abort(entity: &Entity, progress: &Progress, intent: Intent) -> Result<Ent
 ///
 /// # Errors
 /// [`OperationRefusal`] when no rollout is under way or it is paused already.
-pub fn pause(entity: &Entity, progress: &Progress, intent: Intent) -> Result<Entity, OperationRefusal> {
+pub fn pause(
+    entity: &Entity,
+    progress: &Progress,
+    annotation: Annotation,
+) -> Result<Entity, OperationRefusal> {
     if !is_under_way(entity, progress) {
         return Err(OperationRefusal::NothingUnderWay { operation: "pause" });
     }
     if entity.hold.is_some() || progress.clock.since.is_some() {
         return Err(OperationRefusal::AlreadyPaused);
     }
-    let Intent { by, why, at } = intent;
-    Ok(Entity { hold: Some(Hold { by, why, at }), ..entity.clone() })
+    Ok(Entity { hold: Some(annotation), ..entity.clone() })
 }
 
 /// Goes on after a pause, a person's or the engine's own; what the engine paused for is let pass.
@@ -213,7 +211,7 @@ pub fn approve(
     entity: &Entity,
     rollout: Option<&Rollout>,
     stage: Option<u32>,
-    intent: Intent,
+    annotation: Annotation,
 ) -> Result<Entity, OperationRefusal> {
     let Some(Rollout {
         number, state: RolloutState::Waiting(RolloutWait::Approval { stage: waits }), ..
@@ -225,13 +223,11 @@ pub fn approve(
     if let Some(asked) = stage.filter(|asked| *asked != waits) {
         return Err(OperationRefusal::OtherStage { asked, stage: waits });
     }
-    let Intent { by, why, at } = intent;
-    Ok(Entity { approval: Some(Approval { rollout: number, stage: waits, by, why, at }), ..entity.clone() })
+    Ok(Entity { approval: Some(Approval { rollout: number, stage: waits, annotation }), ..entity.clone() })
 }
 
-fn want(entity: &Entity, version: Version, how: RequestKind, intent: Intent) -> Entity {
-    let Intent { by, why, at } = intent;
-    let wanted = VersionRequest { request: entity.last_request().next(), version, how, by, why, at };
+fn want(entity: &Entity, version: Version, how: RequestKind, annotation: Annotation) -> Entity {
+    let wanted = VersionRequest { request: entity.last_request().next(), version, how, annotation };
     Entity { wanted: Some(wanted), ..entity.clone() }
 }
 

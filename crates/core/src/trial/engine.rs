@@ -55,12 +55,12 @@
 //! ```
 
 use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::decide::rollout::decide;
 use crate::decide::rollout::verdict::RolloutVerdict;
+use crate::records::annotation::Annotation;
 use crate::records::entity::Entity;
 use crate::records::event::EventDraft;
 use crate::records::external::ExternalTarget;
@@ -74,11 +74,11 @@ pub use crate::rollout::external::TargetReport;
 use crate::rollout::hook_answer::{HookAnswer, absorb};
 use crate::rollout::hook_question::HookQuestion;
 use crate::rollout::observation::Observation;
-use crate::rollout::operations::{Intent, OperationRefusal};
+use crate::rollout::operations::OperationRefusal;
 use crate::rollout::{external, operations};
 use crate::words::counter::RolloutNumber;
 use crate::words::label::Labels;
-use crate::words::name::{Actor, EntityName, Namespace, TargetName};
+use crate::words::name::{EntityName, Namespace, TargetName};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -123,7 +123,7 @@ impl Engine {
         namespace: &Namespace,
         entity: &EntityName,
         version: Version,
-        intent: Intent,
+        intent: Annotation,
     ) -> Result<(), OperationRefusal> {
         let (world, now) = (self.world(namespace, entity), intent.at);
         let entity = operations::start(world.board.entity(), world.board.progress(), version, intent)?;
@@ -274,14 +274,6 @@ impl Engine {
     fn world(&mut self, namespace: &Namespace, entity: &EntityName) -> &mut World {
         let key = (namespace.clone(), entity.clone());
         self.entities.entry(key).or_insert_with(|| World::new(entity.clone()))
-    }
-}
-
-impl Intent {
-    /// An intent without a word of explanation.
-    #[must_use]
-    pub const fn of(by: Actor, at: Timestamp) -> Self {
-        Self { by, why: String::new(), at }
     }
 }
 

@@ -2,7 +2,7 @@
 //! decider's, and what targets do is the caller's.
 //!
 //! ```
-//! # use bellwether_core::rollout::rehearsal::{Keep, Rehearsal, Scene, behaviour::Everybody};
+//! # use bellwether_core::trial::simulation::{Simulation, SimulationSetup, behaviour::UniformBehaviour};
 //! # use bellwether_core::words::time::{Span, Timestamp};
 //! # fn board() -> bellwether_core::rollout::board::Board {
 //! #     use bellwether_core::{records::{entity::Entity, policy::Policy}, words::selector::Selector};
@@ -10,8 +10,8 @@
 //! #     bellwether_core::rollout::board::Board::new(entity.into(), Default::default(), None)
 //! # }
 //! // A board whose entity asks for a version, real or made up.
-//! let scene = Scene { start: Timestamp::EPOCH, ..Scene::of(board()) };
-//! let timeline = Rehearsal::run(scene, &Everybody::succeeds(Span::from_secs(30)));
+//! let setup = SimulationSetup { start: Timestamp::EPOCH, ..SimulationSetup::of(board()) };
+//! let timeline = Simulation::run(setup, &UniformBehaviour::succeeds(Span::from_secs(30)));
 //! assert_eq!(timeline.batches_opened, 0);
 //! ```
 

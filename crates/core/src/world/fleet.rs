@@ -7,13 +7,14 @@ use super::tally::NodeTally;
 use super::waits::WaitIndex;
 use crate::catalogue::Catalogue;
 use crate::catalogue::log::CatalogueLog;
+use crate::records::annotation::Annotation;
 use crate::records::entity::Entity;
 use crate::records::event::Event;
 use crate::records::external::{Controllers, ExternalTarget};
 use crate::records::freeze::Freeze;
 use crate::records::hook_answers::HookAnswers;
 use crate::records::log::NodeLog;
-use crate::records::node::{Marked, Node, Presence};
+use crate::records::node::{Node, Presence};
 use crate::records::order::{Order, OrderContent};
 use crate::records::pause::NodePause;
 use crate::records::profile::{Profile, ProfileRevision};
@@ -44,7 +45,7 @@ pub struct Fleet {
     /// Their connections.
     pub presences: Map<NodeName, Versioned<Presence>>,
     /// Machines that are expected to join, and who said so.
-    pub expected: Map<NodeName, Versioned<Marked>>,
+    pub expected: Map<NodeName, Versioned<Annotation>>,
     /// What they last said.
     pub reports: Map<NodeName, Versioned<Report>>,
     /// What they offer.
@@ -137,7 +138,7 @@ impl Fleet {
     /// Why a node starts nothing new; none when it may. Its own pause comes first, then others by name.
     #[must_use]
     pub fn paused(&self, node: &Node) -> Option<String> {
-        let own = node.pause.as_ref().map(Marked::paused);
+        let own = node.pause.as_ref().map(|pause| pause.describe("paused"));
         own.or_else(|| self.pauses_of(node).next().map(NodePause::line))
     }
 

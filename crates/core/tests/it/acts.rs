@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::entity::Entity;
 use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::policy::ordering::PolicyStage;
@@ -281,8 +282,14 @@ impl World {
         let strength = if stop { FreezeKind::Stop } else { FreezeKind::Freeze };
         let (name, by) = ("quiet".parse().unwrap(), "alice".parse().unwrap());
         let until = Some(self.now.plus(Span::from_secs(120)));
-        let labels = Labels::default();
-        let freeze = Freeze { name, scope, strength, by, why: String::new(), at: self.now, until, labels };
+        let freeze = Freeze {
+            name,
+            scope,
+            strength,
+            annotation: Annotation { by, reason: String::new(), at: self.now },
+            until,
+            labels: Labels::default(),
+        };
         self.environment.freezes = vec![Arc::new(freeze)];
     }
 

@@ -1,8 +1,9 @@
 //! The engine as a library: one thread through it as a controller would use it.
 
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::records::rollout::RolloutState;
-use bellwether_core::rollout::operations::{self, Intent};
+use bellwether_core::rollout::operations;
 use bellwether_core::trial::engine::{Engine, TargetReport};
 use bellwether_core::words::name::{EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
@@ -25,7 +26,7 @@ impl Controller {
     }
 
     fn start(&mut self, version: &str) {
-        let intent = Intent::of("alice".parse().unwrap(), self.now);
+        let intent = Annotation::of("alice".parse().unwrap(), self.now);
         let version = version.parse().unwrap();
         self.engine.set_target_version(&self.namespace, &self.entity, version, intent).unwrap();
     }
@@ -112,7 +113,7 @@ fn a_pause_holds_and_a_removed_target_is_no_target() {
     let mut web = Controller::new("production", one_at_a_time());
     web.start("v1");
     assert_eq!(web.report("a=v0 b=v0"), "a=v1 b=-");
-    let (now, intent) = (web.now, Intent::of("alice".parse().unwrap(), web.now));
+    let (now, intent) = (web.now, Annotation::of("alice".parse().unwrap(), web.now));
     let (namespace, entity) = (web.namespace.clone(), web.entity.clone());
     web.engine
         .operate(&namespace, &entity, now, |entity, progress| operations::pause(entity, progress, intent))

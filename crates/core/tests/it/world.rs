@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::decide::rollout::verdict::RolloutVerdict;
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::entity::Entity;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::evidence::Evidence;
@@ -19,7 +20,7 @@ use bellwether_core::rollout::environment::RolloutEnvironment;
 use bellwether_core::rollout::hook_answer::{HookAnswer, absorb};
 use bellwether_core::rollout::hook_question::HookQuestion;
 use bellwether_core::rollout::observation::{Observation, PresenceState};
-use bellwether_core::rollout::operations::{Intent, OperationRefusal};
+use bellwether_core::rollout::operations::OperationRefusal;
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
@@ -60,8 +61,8 @@ impl World {
         }
     }
 
-    pub(crate) fn intent(&self, why: &str) -> Intent {
-        Intent { by: "alice".parse().unwrap(), why: why.into(), at: self.now }
+    pub(crate) fn intent(&self, reason: &str) -> Annotation {
+        Annotation { by: "alice".parse().unwrap(), reason: reason.into(), at: self.now }
     }
 
     pub(crate) fn pass_time(&mut self, span: Span) {

@@ -1,7 +1,8 @@
 //! Expected nodes, and nodes that are not up, over HTTP.
 
 use axum::extract::State;
-use bellwether_api::v1::node::{Marked, Reason, SilentNode};
+use bellwether_api::v1::annotation::Annotation;
+use bellwether_api::v1::node::{Reason, SilentNode};
 use bellwether_api::v1::page::Page;
 use bellwether_core::records::node::{Presence, PresenceState};
 use bellwether_core::world::fleet::Fleet;
@@ -19,7 +20,7 @@ pub(crate) async fn put(
     (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::expect::expect(&app.transactor, &namespace, &caller.actor(), &name, &because.why).await?;
+    ops::expect::expect(&app.transactor, &namespace, &caller.actor(), &name, &because.reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -47,7 +48,7 @@ fn silent(fleet: &Fleet) -> Vec<SilentNode> {
         node: name.to_string(),
         state: "expected".to_owned(),
         since_ms: kept.value.at.as_millis(),
-        expected: Some(Marked::from(&*kept.value)),
+        expected: Some(Annotation::from(&*kept.value)),
     });
     let joined = fleet.nodes.iter().filter(|(_, kept)| kept.value.decommissioned.is_none());
     let quiet = joined.filter_map(|(name, kept)| {

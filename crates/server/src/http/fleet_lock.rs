@@ -84,8 +84,9 @@ async fn lock(
     namespace: &Namespace,
     client: FleetLockClient,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    let why = format!("group {}", client.group);
-    let request = SlotRequest { holder: client.holder, by: caller.actor(), why, lease: None, capacity: None };
+    let reason = format!("group {}", client.group);
+    let request =
+        SlotRequest { holder: client.holder, by: caller.actor(), reason, lease: None, capacity: None };
     let scope = SlotScope { namespace, slot: &client.slot, actor: &request.by };
     ops::slot::acquire(&app.transactor, scope, &request).await?;
     Ok(JsonAnswer(Empty {}))

@@ -106,7 +106,7 @@ pub(crate) async fn pause(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::pause(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.why).await?;
+    ops::node::pause(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -126,7 +126,7 @@ pub(crate) async fn cordon(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.why, false)
+    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, false)
         .await?;
     Ok(JsonAnswer(Empty {}))
 }
@@ -138,7 +138,8 @@ pub(crate) async fn drain(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.why, true).await?;
+    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, true)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -159,7 +160,8 @@ pub(crate) async fn decommission(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::decommission(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.why).await?;
+    ops::node::decommission(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 

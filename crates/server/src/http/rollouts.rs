@@ -51,7 +51,7 @@ pub(crate) async fn act(
     State(app): State<AppState>,
     caller: Authenticated,
     (NamespacePath(namespace), Entity(name), Word(verb)): (NamespacePath, Entity, Word),
-    JsonBody(RolloutOperation { version, stage, why: reason }): JsonBody<RolloutOperation>,
+    JsonBody(RolloutOperation { version, stage, reason }): JsonBody<RolloutOperation>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let verb = match verb.as_str() {
         "pause" => RolloutVerb::Pause,

@@ -91,10 +91,10 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     let node = &kept.ok_or_else(|| Failure::new(Code::NotFound, format!("cannot find node {name}")))?.value;
     let mut lines = Vec::new();
     if let Some(mark) = &node.decommissioned {
-        lines.push(format!("decommissioned by {}: {}", mark.by, or_none(&mark.why)));
+        lines.push(format!("decommissioned by {}: {}", mark.by, or_none(&mark.reason)));
     }
     if let Some(mark) = &node.pause {
-        lines.push(format!("paused by {}: {}", mark.by, or_none(&mark.why)));
+        lines.push(format!("paused by {}: {}", mark.by, or_none(&mark.reason)));
     }
     let pauses = fleet.pauses_of(node);
     lines.extend(pauses.map(|pause| format!("it is {}; bellwether pause off {}", pause.line(), pause.name)));
@@ -156,8 +156,8 @@ fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
     };
     let holders = slot.holders.iter().map(|(holder, held)| {
         let (for_long, left) = (now.since(held.since), held.ends.since(now));
-        let (by, why) = (&held.by, or_none(&held.why));
-        format!("{holder} holds it with fencing number {} since {for_long}, for another {left} unless renewed (by {by}): {why}", held.fence)
+        let (by, reason) = (&held.by, or_none(&held.reason));
+        format!("{holder} holds it with fencing number {} since {for_long}, for another {left} unless renewed (by {by}): {reason}", held.fence)
     });
     (held >= may, std::iter::once(first).chain(holders).collect())
 }

@@ -1,7 +1,7 @@
 //! Operations on expected nodes: nodes declared before they join, so that one that never joins is noticed.
 
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::node::Marked;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 
@@ -20,9 +20,9 @@ pub async fn expect(
     namespace: &Namespace,
     actor: &Actor,
     name: &NodeName,
-    why: &str,
+    text: &str,
 ) -> Result<(), OpError> {
-    let why = reason(why)?;
+    let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, at| {
             if fleet.active_node(name).is_some() {
@@ -36,9 +36,9 @@ pub async fn expect(
                 let reason = format!("expect {name}: {MAX_EXPECTED} nodes are expected already");
                 return Err(OpError::Refused { reason, hint: None });
             }
-            let by = Marked { by: actor.clone(), at, why: why.clone() };
+            let by = Annotation { by: actor.clone(), at, reason: reason.clone() };
             let write = Write::put(Record::Expected(name.clone(), by));
-            let event = event("node.expected", format!("node/{name}"), cause(&why));
+            let event = event("node.expected", format!("node/{name}"), cause(&reason));
             Ok((Some(Changeset { writes: vec![write], events: vec![event] }), ()))
         })
         .await

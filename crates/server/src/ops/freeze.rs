@@ -2,6 +2,7 @@
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::key::{Key, Record};
@@ -61,16 +62,14 @@ pub async fn put(
     spec: &FreezeSpec,
 ) -> Result<(FreezeView, bool), OpError> {
     let (scope, strength, lasts) = spec.read()?;
-    let why = reason(&spec.why)?;
+    let reason = reason(&spec.reason)?;
     transactor
         .change(&place.home()?, actor, |world, fleet, now| {
             let freeze = Freeze {
                 name: name.clone(),
                 scope: scope.clone(),
                 strength,
-                by: actor.clone(),
-                why: why.clone(),
-                at: now,
+                annotation: Annotation { by: actor.clone(), reason: reason.clone(), at: now },
                 until: lasts.map(|lasts| now.plus(lasts)),
                 labels: Labels::default(),
             };
@@ -81,7 +80,7 @@ pub async fn put(
             let event = EventDraft {
                 before: old.map(|old| words(old, now)),
                 after: Some(words(&freeze, now) + place.suffix()),
-                ..event("freeze.on", format!("freeze/{name}"), cause(&why))
+                ..event("freeze.on", format!("freeze/{name}"), cause(&reason))
             };
             let is_new = old.is_none();
             let record = match place {
@@ -113,7 +112,8 @@ pub async fn delete(
                 FreezeNamespace::Everywhere => Key::GlobalFreeze(name.clone()),
             };
             let before = Some(words(old, now) + place.suffix());
-            let ended = format!("ended; it was set by {}: {}", old.by, cause(&old.why));
+            let ended =
+                format!("ended; it was set by {}: {}", old.annotation.by, cause(&old.annotation.reason));
             let event = EventDraft { before, ..event("freeze.off", format!("freeze/{name}"), ended) };
             Ok((Some(Changeset { writes: vec![Write::Delete(key)], events: vec![event] }), ()))
         })
@@ -147,7 +147,12 @@ pub(super) fn refuse_if_stopped(
         freeze.strength == FreezeKind::Stop && freeze.is_in_force(now) && freeze.covers(name)
     });
     let Some((stop, flag)) = stop else { return Ok(()) };
-    let reason = format!("resume: freeze {} by {} stops it: {}", stop.name, stop.by, cause(&stop.why));
+    let reason = format!(
+        "resume: freeze {} by {} stops it: {}",
+        stop.name,
+        stop.annotation.by,
+        cause(&stop.annotation.reason)
+    );
     let hint = format!("end it, and the rollout continues: bellwether freeze off {}{flag}", stop.name);
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
@@ -158,8 +163,8 @@ fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
         (FreezeScope::Entity(entity), Some(fleet)) if !fleet.entities.contains_key(entity) => {
             Some(format!("entity {entity} does not exist, so the freeze has no effect yet"))
         }
-        _ if freeze.strength == FreezeKind::Stop && freeze.why.is_empty() => {
-            Some("add a reason for others: --why".to_owned())
+        _ if freeze.strength == FreezeKind::Stop && freeze.annotation.reason.is_empty() => {
+            Some("add a reason for others: --reason".to_owned())
         }
         (FreezeScope::Everything | FreezeScope::Entity(_) | FreezeScope::Targets(_), _) => None,
     }

@@ -3,9 +3,10 @@
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::node::labels_in;
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::node::{Cordon, Marked, Node};
+use bellwether_core::records::node::{Cordon, Node};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::Label;
@@ -198,14 +199,14 @@ pub async fn label(
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
-pub async fn pause(transactor: &Transactor, scope: NodeScope<'_>, why: &str) -> Result<(), OpError> {
+pub async fn pause(transactor: &Transactor, scope: NodeScope<'_>, text: &str) -> Result<(), OpError> {
     let NodeScope { namespace, node: name, actor } = scope;
-    let why = reason(why)?;
+    let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
-            node.pause = Some(Marked { by: actor.clone(), at: now, why: why.clone() });
-            Ok((Some(put(node, event("node.paused", format!("node/{name}"), cause(&why)))), ()))
+            node.pause = Some(Annotation { by: actor.clone(), at: now, reason: reason.clone() });
+            Ok((Some(put(node, event("node.paused", format!("node/{name}"), cause(&reason)))), ()))
         })
         .await
 }
@@ -238,18 +239,18 @@ pub async fn resume(transactor: &Transactor, scope: NodeScope<'_>) -> Result<v1:
 pub async fn cordon(
     transactor: &Transactor,
     scope: NodeScope<'_>,
-    why: &str,
+    text: &str,
     drained: bool,
 ) -> Result<(), OpError> {
     let NodeScope { namespace, node: name, actor } = scope;
-    let why = reason(why)?;
+    let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
-            let mark = Marked { by: actor.clone(), at: now, why: why.clone() };
-            node.cordon = Some(Cordon { mark, drained });
+            let annotation = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
+            node.cordon = Some(Cordon { annotation, drained });
             let kind = if drained { "node.drained" } else { "node.cordoned" };
-            Ok((Some(put(node, event(kind, format!("node/{name}"), cause(&why)))), ()))
+            Ok((Some(put(node, event(kind, format!("node/{name}"), cause(&reason)))), ()))
         })
         .await
 }
@@ -274,14 +275,14 @@ pub async fn uncordon(transactor: &Transactor, scope: NodeScope<'_>) -> Result<(
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
-pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, why: &str) -> Result<(), OpError> {
+pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &str) -> Result<(), OpError> {
     let NodeScope { namespace, node: name, actor } = scope;
-    let why = reason(why)?;
+    let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mut node = active(fleet, name)?;
-            node.decommissioned = Some(Marked { by: actor.clone(), at: now, why: why.clone() });
-            Ok((Some(put(node, event("node.decommissioned", format!("node/{name}"), cause(&why)))), ()))
+            node.decommissioned = Some(Annotation { by: actor.clone(), at: now, reason: reason.clone() });
+            Ok((Some(put(node, event("node.decommissioned", format!("node/{name}"), cause(&reason)))), ()))
         })
         .await
 }

@@ -1,9 +1,9 @@
 //! Operations on pauses of nodes by selector: set, delete. Agents apply them.
 
 use bellwether_api::v1::pause::PauseSpec;
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
-use bellwether_core::records::node::Marked;
 use bellwether_core::records::pause::NodePause;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::Labels;
@@ -23,17 +23,17 @@ pub async fn put(
     name: &PauseName,
     spec: &PauseSpec,
 ) -> Result<bool, OpError> {
-    let (nodes, why) = spec.read()?;
+    let (nodes, reason) = spec.read()?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
-            let mark = Marked { by: actor.clone(), at: now, why: why.clone() };
-            let pause =
-                NodePause { name: name.clone(), nodes: nodes.clone(), mark, labels: Labels::default() };
+            let annotation = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
+            let labels = Labels::default();
+            let pause = NodePause { name: name.clone(), nodes: nodes.clone(), annotation, labels };
             let old = fleet.pauses.get(name);
             let event = EventDraft {
                 before: old.map(|kept| words(&kept.value)),
                 after: Some(words(&pause)),
-                ..event("pause.on", format!("pause/{name}"), cause(&why))
+                ..event("pause.on", format!("pause/{name}"), cause(&reason))
             };
             let changeset = Changeset { writes: vec![Write::put(Record::Pause(pause))], events: vec![event] };
             Ok((Some(changeset), old.is_none()))
@@ -54,8 +54,8 @@ pub async fn delete(
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let old = fleet.pauses.get(name).ok_or_else(|| OpError::NotFound(format!("pause {name}")))?;
-            let mark = &old.value.mark;
-            let ended = format!("ended; it was set by {}: {}", mark.by, cause(&mark.why));
+            let annotation = &old.value.annotation;
+            let ended = format!("ended; it was set by {}: {}", annotation.by, cause(&annotation.reason));
             let before = Some(words(&old.value));
             let event = EventDraft { before, ..event("pause.off", format!("pause/{name}"), ended) };
             Ok((

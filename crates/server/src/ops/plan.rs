@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bellwether_api::shape::read_some;
 use bellwether_api::v1;
-use bellwether_core::rollout::operations::{self, Intent};
+use bellwether_core::records::annotation::Annotation;
+use bellwether_core::rollout::operations;
 use bellwether_core::trial::plan::PlanInput;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
@@ -36,7 +37,7 @@ pub fn case(
     let (mut entity, progress) = find(fleet, name)?;
     entity.policy = policy(&entity, &request.policy)?;
     let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
-    let intent = Intent { by: actor.clone(), why: String::new(), at: now };
+    let intent = Annotation { by: actor.clone(), reason: String::new(), at: now };
     let asked = Arc::new(operations::start(&entity, &progress, version.clone(), intent)?);
     let board = fleet.boards.get(name).cloned().ok_or_else(missing)?;
     let environment = world.environment(namespace, name);

@@ -3,6 +3,7 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::profile::{Profile, ProfileRevision};
 use bellwether_core::verdict::{Changeset, Write};
@@ -29,7 +30,7 @@ pub async fn patch(
     name: &ProfileName,
     patch: ProfilePatch,
 ) -> Result<ProfileRevision, OpError> {
-    let intent = ProfileChange { actor, why: reason(&patch.why)?, reference: patch.reference };
+    let intent = ProfileChange { actor, reason: reason(&patch.reason)?, reference: patch.reference };
     if let Some(key) = patch.remove.iter().find(|key| patch.set.contains_key(*key)) {
         return Err(ShapeError::at("remove", format!("{key:?} is also in the params to set")).into());
     }
@@ -59,7 +60,7 @@ pub async fn set(
     name: &ProfileName,
     spec: ProfileSpec,
 ) -> Result<ProfileRevision, OpError> {
-    let intent = ProfileChange { actor, why: reason(&spec.why)?, reference: spec.reference };
+    let intent = ProfileChange { actor, reason: reason(&spec.reason)?, reference: spec.reference };
     transactor
         .change(namespace, actor, |_, fleet, now| {
             write(fleet, name, &intent, now, |_| Ok(spec.params.clone()))
@@ -87,9 +88,7 @@ pub async fn delete(
             }
             let gone = Profile {
                 deleted: true,
-                by: actor.clone(),
-                at: now,
-                why: String::new(),
+                annotation: Annotation::of(actor.clone(), now),
                 labels: Labels::default(),
                 ..head.clone()
             };
@@ -108,7 +107,7 @@ pub async fn delete(
 /// A change of a profile: who, why, and the expected revision.
 struct ProfileChange<'a> {
     actor: &'a Actor,
-    why: String,
+    reason: String,
     reference: Option<u64>,
 }
 
@@ -134,25 +133,16 @@ fn write(
     }
     // The numbers of a deleted profile continue: nodes may have params cached under them.
     let last = fleet.profiles.get(name).map_or(ProfileRevisionNumber::ZERO, |kept| kept.value.newest);
-    let (by, why) = (intent.actor.clone(), intent.why.clone());
+    let annotation = Annotation { by: intent.actor.clone(), reason: intent.reason.clone(), at: now };
     let profile_revision = ProfileRevision {
         profile: name.clone(),
         number: last.next(),
         params: text,
-        by,
-        at: now,
-        why: why.clone(),
+        annotation: annotation.clone(),
     };
-    let by = intent.actor.clone();
-    let head = Profile {
-        name: name.clone(),
-        newest: profile_revision.number,
-        deleted: false,
-        by,
-        at: now,
-        why: profile_revision.why.clone(),
-        labels: head.map(|head| head.labels.clone()).unwrap_or_default(),
-    };
+    let labels = head.map(|head| head.labels.clone()).unwrap_or_default();
+    let head =
+        Profile { name: name.clone(), newest: profile_revision.number, deleted: false, annotation, labels };
     let forgotten = forgotten(fleet, name)?;
     let mut writes = vec![
         Write::put(Record::Profile(head)),
@@ -161,7 +151,7 @@ fn write(
     writes.extend(
         forgotten.into_iter().map(|number| Write::Delete(Key::ProfileRevision(name.clone(), number))),
     );
-    let mut event = event("profile.changed", format!("profile/{name}"), cause(&why));
+    let mut event = event("profile.changed", format!("profile/{name}"), cause(&intent.reason));
     event.before = before.map(|before| before.number.to_string());
     event.after = Some(profile_revision.number.to_string());
     Ok((Some(Changeset { writes, events: vec![event] }), profile_revision))
@@ -187,7 +177,7 @@ fn moved(name: &ProfileName, wanted: u64, head: Option<&Profile>) -> OpError {
     };
     match head {
         Some(head) => {
-            let Profile { newest, by, .. } = head;
+            let Profile { newest, annotation: Annotation { by, .. }, .. } = head;
             let reason = format!("{what}: it is at revision {newest}, by {by}; nothing was changed");
             OpError::Moved { reason, hint: format!("bellwether profile get {name}") }
         }

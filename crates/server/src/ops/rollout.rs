@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::entity::{Entity, EntityKind, VersionRequest};
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::Record;
 use bellwether_core::records::policy::Policy;
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::records::progress::Progress;
-use bellwether_core::rollout::operations::{self, Intent, OperationRefusal};
+use bellwether_core::rollout::operations;
+use bellwether_core::rollout::operations::OperationRefusal;
 use bellwether_core::trial::plan::{PlanInput, fingerprint};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
@@ -67,20 +69,20 @@ pub async fn start(
     request: v1::rollout::NewRollout,
 ) -> Result<VersionRequest, OpError> {
     let version: Option<Version> = read_some("version", request.version.as_deref())?;
-    let why = reason(&request.why)?;
+    let reason = reason(&request.reason)?;
     transactor
         .change(namespace, actor, |world, fleet, now| {
             let (mut entity, progress) = find(fleet, name)?;
             entity.policy = policy(&entity, &request.policy)?;
             let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
-            let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
+            let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
             let entity = operations::start(&entity, &progress, version.clone(), intent)?;
             if let Some(token) = &request.plan {
                 check_plan(world, namespace, name, &entity, token)?;
             }
             let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
             Ok((
-                Some(asked(fleet, entity, "rollout.requested", &format!("{version}: {}", cause(&why)))?),
+                Some(asked(fleet, entity, "rollout.requested", &format!("{version}: {}", cause(&reason)))?),
                 wanted,
             ))
         })
@@ -97,7 +99,7 @@ fn check_plan(
 ) -> Result<(), OpError> {
     let board = world.fleets.get(namespace).and_then(|fleet| fleet.boards.get(name)).cloned();
     let board = board.ok_or_else(|| OpError::NotFound(format!("entity {name}")))?;
-    let now = asked.wanted.as_ref().map_or(Timestamp::EPOCH, |wanted| wanted.at);
+    let now = asked.wanted.as_ref().map_or(Timestamp::EPOCH, |wanted| wanted.annotation.at);
     let (environment, asked) = (world.environment(namespace, name), Arc::new(asked.clone()));
     let case = PlanInput { board, environment, asked, now, apply: Span::ZERO };
     if v1::plan::token(fingerprint(&case)) == token {
@@ -116,14 +118,14 @@ pub async fn act(
     transactor: &Transactor,
     scope: EntityScope<'_>,
     verb: RolloutVerb,
-    why: &str,
+    text: &str,
 ) -> Result<(), OpError> {
     let EntityScope { namespace, entity: name, actor } = scope;
-    let why = reason(why)?;
+    let reason = reason(text)?;
     transactor
         .change(namespace, actor, |world, fleet, now| {
             let (entity, progress) = find(fleet, name)?;
-            let intent = Intent { by: actor.clone(), why: why.clone(), at: now };
+            let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
             let (entity, kind) = match &verb {
                 RolloutVerb::Pause => {
                     (operations::pause(&entity, &progress, intent)?, "rollout.pause_requested")
@@ -150,7 +152,7 @@ pub async fn act(
                     "rollout.retry_requested",
                 ),
             };
-            Ok((Some(asked(fleet, entity, kind, &cause(&why))?), ()))
+            Ok((Some(asked(fleet, entity, kind, &cause(&reason))?), ()))
         })
         .await
 }

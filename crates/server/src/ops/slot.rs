@@ -58,7 +58,7 @@ pub fn request(actor: &Actor, acquire: &AcquireSlot) -> Result<SlotRequest, Shap
     Ok(SlotRequest {
         holder: read("holder", &acquire.holder)?,
         by: actor.clone(),
-        why: reason(&acquire.why)?,
+        reason: reason(&acquire.reason)?,
         lease: lease(acquire.lease.as_deref())?,
         capacity: acquire.capacity,
     })
@@ -137,14 +137,16 @@ pub async fn force(
 ) -> Result<(), OpError> {
     let name = scope.slot;
     let holder: HolderName = read("holder", &force.holder)?;
-    let why = reason(&force.why)?;
-    if why.is_empty() {
-        return Err(ShapeError::at("why", "a reason is required, which its former holder can read").into());
+    let reason = reason(&force.reason)?;
+    if reason.is_empty() {
+        return Err(ShapeError::at("reason", "a reason is required, which its former holder can read").into());
     }
     transactor
-        .change(scope.namespace, scope.actor, |_, fleet, _| match slots::force(fleet, name, &holder, &why) {
-            Some(changeset) => Ok((Some(changeset), ())),
-            None => Err(OpError::NotFound(format!("{holder} among the holders of slot {name}"))),
+        .change(scope.namespace, scope.actor, |_, fleet, _| {
+            match slots::force(fleet, name, &holder, &reason) {
+                Some(changeset) => Ok((Some(changeset), ())),
+                None => Err(OpError::NotFound(format!("{holder} among the holders of slot {name}"))),
+            }
         })
         .await
 }

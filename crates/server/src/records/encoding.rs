@@ -33,7 +33,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
     match record {
         Record::Node(node) => put(schema, v1::node::Node::from(node)),
         Record::Presence(_, presence) => put(schema, v1::node::Presence::from(presence)),
-        Record::Expected(_, by) => put(schema, v1::node::Marked::from(by)),
+        Record::Expected(_, by) => put(schema, bellwether_api::v1::annotation::Annotation::from(by)),
         Record::Report(report) => put(schema, v1::report::Report::from(report)),
         Record::Registrations(registrations) => {
             put(schema, v1::registrations::ServiceRegistrations::from(registrations))
@@ -77,9 +77,10 @@ pub fn read(key: &Key, bytes: &[u8]) -> Result<Record, ShapeError> {
         Key::Presence(name) => {
             Record::Presence(name.clone(), get::<v1::node::Presence>(schema, bytes)?.try_into()?)
         }
-        Key::Expected(name) => {
-            Record::Expected(name.clone(), get::<v1::node::Marked>(schema, bytes)?.try_into()?)
-        }
+        Key::Expected(name) => Record::Expected(
+            name.clone(),
+            get::<bellwether_api::v1::annotation::Annotation>(schema, bytes)?.try_into()?,
+        ),
         Key::Report(_) => Record::Report(get::<v1::report::Report>(schema, bytes)?.try_into()?),
         Key::Registrations(_) => {
             Record::Registrations(get::<v1::registrations::ServiceRegistrations>(schema, bytes)?.try_into()?)

@@ -165,7 +165,7 @@ async fn a_node_is_expected_until_it_joins_and_missed_while_it_is_silent() {
     let missing = admin.unaccounted("default").await.unwrap().items;
     let names: Vec<&str> = missing.iter().map(|each| each.node.as_str()).collect();
     assert_eq!(names, ["web-8", "web-9"]);
-    assert_eq!(missing[1].expected.as_ref().unwrap().why, "ordered yesterday");
+    assert_eq!(missing[1].expected.as_ref().unwrap().reason, "ordered yesterday");
     admin.unexpect_node("default", "web-8").await.unwrap();
     assert_eq!(problem(admin.unexpect_node("default", "web-8").await).0, Code::NotFound);
     let node = installation.node("web-9").await;

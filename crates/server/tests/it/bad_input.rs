@@ -152,7 +152,7 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
         ("acquire", json!({"holder": "a", "lease": "0s"}), "cannot read lease"),
         ("acquire", json!({"holder": "a", "lease": "31d"}), "at most 30 days"),
         ("acquire", json!({"holder": "a", "capacity": 0}), "it is not between 1 and 1000"),
-        ("acquire", json!({"holder": "a", "why": "two\nlines"}), "cannot read why"),
+        ("acquire", json!({"holder": "a", "reason": "two\nlines"}), "cannot read reason"),
         ("renew", json!({"holder": "a"}), "missing field `fence`"),
         ("give-back", json!({"holder": "a", "fence": -1}), "cannot read fence"),
     ] {

@@ -85,7 +85,7 @@ impl Seen {
 /// A server that knows a freeze, and what deletes it for all others.
 async fn frozen() -> (Seen, Txn) {
     let seen = Seen::new().await;
-    let (status, why) = seen.ask("PUT", "freezes/winter", r#"{"why": "snow"}"#).await;
+    let (status, why) = seen.ask("PUT", "freezes/winter", r#"{"reason": "snow"}"#).await;
     assert!(status.is_success(), "{why}");
     assert_eq!(seen.reads("consistency=linearizable").await.0, StatusCode::OK);
     let all = seen.store.list(Range::all(), None, 1_000).await.unwrap().entries;
@@ -126,7 +126,7 @@ async fn while_everything_is_listed_what_happens_is_shown_and_stays_so() {
     seen.line.hold_lists(true);
     let mut present = Box::pin(seen.reads("consistency=linearizable"));
     assert!(tokio::time::timeout(SOON / 10, &mut present).await.is_err(), "it waits for a list");
-    let (status, why) = seen.ask("PUT", "freezes/summer", r#"{"why": "heat"}"#).await;
+    let (status, why) = seen.ask("PUT", "freezes/summer", r#"{"reason": "heat"}"#).await;
     assert!(status.is_success(), "{why}");
     let summer = || seen.ask("GET", "freezes/summer", "");
     assert_eq!(summer().await.0, StatusCode::OK, "shown before the list is there");
@@ -135,7 +135,7 @@ async fn while_everything_is_listed_what_happens_is_shown_and_stays_so() {
     let (status, why) = present.await;
     assert_eq!(status, StatusCode::NOT_FOUND, "{why}");
     assert_eq!(summer().await.0, StatusCode::OK);
-    let (status, why) = seen.ask("PUT", "freezes/autumn", r#"{"why": "storms"}"#).await;
+    let (status, why) = seen.ask("PUT", "freezes/autumn", r#"{"reason": "storms"}"#).await;
     assert!(status.is_success(), "{why}");
     assert_eq!(seen.ask("GET", "freezes/autumn", "").await.0, StatusCode::OK, "and it goes on");
 }
@@ -149,7 +149,7 @@ async fn commits_of_other_programs_in_a_shared_store_cause_no_relist() {
     assert_eq!(seen.lists().await, 0, "nothing of ours is missing");
     seen.line.next(StoreFault::LostCommits, 1);
     seen.store.commit(thaw).await.unwrap();
-    let (status, why) = seen.ask("PUT", "freezes/summer", r#"{"why": "heat"}"#).await;
+    let (status, why) = seen.ask("PUT", "freezes/summer", r#"{"reason": "heat"}"#).await;
     assert!(status.is_success(), "{why}");
     assert_eq!(seen.reads("").await.0, StatusCode::OK, "it was not told, and goes on");
     let theirs = Op::Put { key: "/theirs".into(), value: "2".into(), lease: None };

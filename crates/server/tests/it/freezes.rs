@@ -15,7 +15,7 @@ use crate::harness::{Installation, Node, policy, problem, set_entity, until, ver
 const PASSES: Duration = Duration::from_millis(500);
 
 fn stop(why: &str) -> FreezeSpec {
-    FreezeSpec { strength: Some("stop".to_owned()), why: why.to_owned(), ..FreezeSpec::default() }
+    FreezeSpec { strength: Some("stop".to_owned()), reason: why.to_owned(), ..FreezeSpec::default() }
 }
 
 fn act() -> RolloutOperation {
@@ -114,7 +114,7 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
     tokio::time::sleep(PASSES).await;
     assert_eq!(told(&installation, "v1").await, before, "the way back went on under a stop");
 
-    let mere = FreezeSpec { why: "holidays".to_owned(), ..FreezeSpec::default() };
+    let mere = FreezeSpec { reason: "holidays".to_owned(), ..FreezeSpec::default() };
     admin.set_freeze(None, "halt", &mere).await.unwrap();
     // Targets with the order to roll back do so; the engine decides the sequence.
     let mut left = nodes;
@@ -140,7 +140,7 @@ async fn freezes_are_set_replaced_listed_and_ended_with_their_events() {
     let admin = installation.admin();
     let lasting = |lasts: &str| FreezeSpec {
         lasts: Some(lasts.to_owned()),
-        why: "sale".to_owned(),
+        reason: "sale".to_owned(),
         ..FreezeSpec::default()
     };
     admin.set_freeze(Some("default"), "sale", &lasting("4h")).await.unwrap();

@@ -217,7 +217,7 @@ pub(crate) async fn set_entity(client: &Client, policy: Policy) {
 pub(crate) fn version(version: &str) -> NewRollout {
     NewRollout {
         version: Some(version.to_owned()),
-        why: String::new(),
+        reason: String::new(),
         policy: Policy::default(),
         plan: None,
     }

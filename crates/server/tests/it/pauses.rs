@@ -11,7 +11,7 @@ use bellwether_api::v1::report::TargetHealth;
 use crate::harness::{Installation, Node, SOON, policy, problem, set_entity, until, version};
 
 fn spec(nodes: &str, why: &str) -> PauseSpec {
-    PauseSpec { nodes: nodes.to_owned(), why: why.to_owned() }
+    PauseSpec { nodes: nodes.to_owned(), reason: why.to_owned() }
 }
 
 /// Waits until the node's order is paused for this reason, or not paused.
@@ -99,7 +99,7 @@ async fn resume_ends_a_nodes_own_pause_and_returns_the_pauses_that_still_hold_it
     for _ in 0..2 {
         let resumed = admin.resume_node("default", "web-1").await.unwrap();
         let held = resumed.held_by.first().unwrap();
-        assert_eq!((held.name.as_str(), held.mark.why.as_str()), ("everybody", "an audit"));
+        assert_eq!((held.name.as_str(), held.annotation.reason.as_str()), ("everybody", "an audit"));
     }
     told_to_rest(&node, Some("paused by admin (pause everybody of all): an audit")).await;
 

@@ -82,8 +82,8 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn pause_node(&self, namespace: &str, name: &str, why: &str) -> Result<(), CallError> {
-        self.because(&fill(paths::NODE_PAUSE, &[namespace, name]), why).await
+    pub async fn pause_node(&self, namespace: &str, name: &str, reason: &str) -> Result<(), CallError> {
+        self.because(&fill(paths::NODE_PAUSE, &[namespace, name]), reason).await
     }
 
     /// Ends a node's own pause; answers what still holds it.
@@ -103,11 +103,11 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        why: &str,
+        reason: &str,
         drain: bool,
     ) -> Result<(), CallError> {
         let path = if drain { paths::NODE_DRAIN } else { paths::NODE_CORDON };
-        self.because(&fill(path, &[namespace, name]), why).await
+        self.because(&fill(path, &[namespace, name]), reason).await
     }
 
     /// Ends a cordon or a draining.
@@ -122,17 +122,22 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn decommission_node(&self, namespace: &str, name: &str, why: &str) -> Result<(), CallError> {
-        self.because(&fill(paths::NODE_DECOMMISSION, &[namespace, name]), why).await
+    pub async fn decommission_node(
+        &self,
+        namespace: &str,
+        name: &str,
+        reason: &str,
+    ) -> Result<(), CallError> {
+        self.because(&fill(paths::NODE_DECOMMISSION, &[namespace, name]), reason).await
     }
 
     /// Expects a node to join.
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn expect_node(&self, namespace: &str, name: &str, why: &str) -> Result<(), CallError> {
-        let (path, why) = (fill(paths::NODE_EXPECTED, &[namespace, name]), why.to_owned());
-        self.send::<_, Nothing>(Method::PUT, &path, &Reason { why }, DEFAULT_DEADLINE).await.map(|_| ())
+    pub async fn expect_node(&self, namespace: &str, name: &str, reason: &str) -> Result<(), CallError> {
+        let (path, reason) = (fill(paths::NODE_EXPECTED, &[namespace, name]), reason.to_owned());
+        self.send::<_, Nothing>(Method::PUT, &path, &Reason { reason }, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
     /// Expects a node no longer.
@@ -152,8 +157,8 @@ impl Client {
         self.get(&fill(paths::UNACCOUNTED, &[namespace]), DEFAULT_DEADLINE).await
     }
 
-    async fn because(&self, path: &str, why: &str) -> Result<(), CallError> {
-        let because = Reason { why: why.to_owned() };
+    async fn because(&self, path: &str, reason: &str) -> Result<(), CallError> {
+        let because = Reason { reason: reason.to_owned() };
         self.send::<_, Nothing>(Method::POST, path, &because, DEFAULT_DEADLINE).await.map(|_| ())
     }
 

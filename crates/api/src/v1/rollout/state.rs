@@ -32,7 +32,7 @@ pub enum RolloutState {
         /// Whose it is.
         by: String,
         /// Why.
-        why: String,
+        reason: String,
         /// When it ends by itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
@@ -78,7 +78,7 @@ pub enum RolloutState {
         /// Whose it is.
         by: String,
         /// Why.
-        why: String,
+        reason: String,
     },
     /// The monitor does not answer.
     PausedMonitorSilent {
@@ -95,7 +95,7 @@ pub enum RolloutState {
         /// Who.
         by: String,
         /// Why.
-        why: String,
+        reason: String,
     },
     /// Too many failed, and the policy says to pause.
     PausedTooManyFailed {
@@ -139,7 +139,7 @@ pub enum RolloutState {
         /// Who.
         by: String,
         /// Why.
-        why: String,
+        reason: String,
     },
     /// A newer one took its place.
     Superseded {
@@ -161,7 +161,7 @@ pub enum Direction {
         /// Who.
         by: String,
         /// Why.
-        why: String,
+        reason: String,
     },
 }
 
@@ -196,7 +196,9 @@ impl From<&core::RolloutState> for RolloutState {
             core::RolloutState::PartiallySucceeded { failed } => Self::PartiallySucceeded { failed: *failed },
             core::RolloutState::RolledBack => Self::RolledBack,
             core::RolloutState::RollbackFailed { failed } => Self::RollbackFailed { failed: *failed },
-            core::RolloutState::Aborted { by, why } => Self::Aborted { by: by.to_string(), why: why.clone() },
+            core::RolloutState::Aborted { by, reason } => {
+                Self::Aborted { by: by.to_string(), reason: reason.clone() }
+            }
             core::RolloutState::Superseded { by } => Self::Superseded { rollout: by.get() },
         }
     }
@@ -228,7 +230,7 @@ impl TryFrom<RolloutState> for core::RolloutState {
             RolloutState::PartiallySucceeded { failed } => Self::PartiallySucceeded { failed },
             RolloutState::RolledBack => Self::RolledBack,
             RolloutState::RollbackFailed { failed } => Self::RollbackFailed { failed },
-            RolloutState::Aborted { by, why } => Self::Aborted { by: read("state.by", &by)?, why },
+            RolloutState::Aborted { by, reason } => Self::Aborted { by: read("state.by", &by)?, reason },
             RolloutState::Superseded { rollout } => Self::Superseded { by: RolloutNumber::new(rollout) },
         })
     }
@@ -239,8 +241,8 @@ impl From<&core::Direction> for Direction {
         match from {
             core::Direction::Forward => Self::Forward,
             core::Direction::RollbackFromBad => Self::RollbackFromBad,
-            core::Direction::RollbackByUndo { by, why } => {
-                Self::RollbackByUndo { by: by.to_string(), why: why.clone() }
+            core::Direction::RollbackByUndo { by, reason } => {
+                Self::RollbackByUndo { by: by.to_string(), reason: reason.clone() }
             }
         }
     }
@@ -252,8 +254,8 @@ impl TryFrom<Direction> for core::Direction {
         Ok(match from {
             Direction::Forward => Self::Forward,
             Direction::RollbackFromBad => Self::RollbackFromBad,
-            Direction::RollbackByUndo { by, why } => {
-                Self::RollbackByUndo { by: read("direction.by", &by)?, why }
+            Direction::RollbackByUndo { by, reason } => {
+                Self::RollbackByUndo { by: read("direction.by", &by)?, reason }
             }
         })
     }

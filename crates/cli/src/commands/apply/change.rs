@@ -99,7 +99,7 @@ fn of_entity(source: &TargetSource, kind: &EntityKind, policy: &Policy) -> Field
 /// What changes of a freeze. One that ended is set again.
 pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<Field>, ShapeError> {
     let (scope, _, lasts) = spec.read()?;
-    let why = reason(&spec.why)?;
+    let reason = reason(&spec.reason)?;
     let strength = spec.strength.clone().unwrap_or_else(|| "freeze".to_owned());
     let (entity, targets) = match scope {
         FreezeScope::Everything => (None, None),
@@ -110,7 +110,7 @@ pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<
         ("entity", entity),
         ("targets", targets),
         ("strength", Some(strength)),
-        ("why", Some(why)),
+        ("reason", Some(reason)),
         ("lasts", lasts.map(|lasts| lasts.to_string())),
         ("in force", Some("yes".to_owned())),
     ]);
@@ -122,7 +122,7 @@ pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<
             ("entity", old.entity.clone()),
             ("targets", old.targets.clone()),
             ("strength", Some(old.strength.clone())),
-            ("why", Some(old.why.clone())),
+            ("reason", Some(old.reason.clone())),
             ("lasts", lasts),
             ("in force", Some(in_force.to_owned())),
         ])
@@ -132,13 +132,14 @@ pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<
 
 /// What changes of a pause. Whose it is and since when is not what a file says: it is whoever sets it.
 pub(super) fn pause(old: Option<&PauseView>, spec: &PauseSpec) -> Result<Vec<Field>, ShapeError> {
-    let (nodes, why) = spec.read()?;
-    let fields = |nodes: &Selector, why: &str| {
-        said([("nodes", Some(nodes.to_string())), ("why", Some(why.to_owned()))])
+    let (nodes, reason) = spec.read()?;
+    let fields = |nodes: &Selector, reason: &str| {
+        said([("nodes", Some(nodes.to_string())), ("reason", Some(reason.to_owned()))])
     };
-    let old =
-        old.map(|view| Ok::<_, ShapeError>(fields(&read("nodes", &view.pause.nodes)?, &view.pause.mark.why)));
-    Ok(changes(&old.transpose()?.unwrap_or_default(), &fields(&nodes, &why)))
+    let old = old.map(|view| {
+        Ok::<_, ShapeError>(fields(&read("nodes", &view.pause.nodes)?, &view.pause.annotation.reason))
+    });
+    Ok(changes(&old.transpose()?.unwrap_or_default(), &fields(&nodes, &reason)))
 }
 
 /// Those fields that say anything.

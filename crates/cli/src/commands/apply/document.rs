@@ -121,7 +121,7 @@ struct FreezeDocument {
     targets: Option<String>,
     strength: Option<String>,
     #[serde(default)]
-    why: String,
+    reason: String,
     lasts: Option<String>,
 }
 
@@ -134,7 +134,7 @@ struct PauseDocument {
     namespace: Option<String>,
     nodes: String,
     #[serde(default)]
-    why: String,
+    reason: String,
 }
 
 /// Reads one document: its head, then the rest.
@@ -221,7 +221,7 @@ fn object(source: &impl Source, namespace: &str) -> Result<Object, String> {
                 entity,
                 targets,
                 strength,
-                why,
+                reason,
                 lasts,
             } = source.read()?;
             if all_namespaces && namespace.is_some() {
@@ -233,12 +233,12 @@ fn object(source: &impl Source, namespace: &str) -> Result<Object, String> {
                 name,
                 namespace,
                 all_namespaces,
-                Spec::Freeze(FreezeSpec { entity, targets, strength, why, lasts }),
+                Spec::Freeze(FreezeSpec { entity, targets, strength, reason, lasts }),
             )
         }
         Kind::Pause => {
-            let PauseDocument { _kind, name, namespace, nodes, why } = source.read()?;
-            (name, namespace, false, Spec::Pause(PauseSpec { nodes, why }))
+            let PauseDocument { _kind, name, namespace, nodes, reason } = source.read()?;
+            (name, namespace, false, Spec::Pause(PauseSpec { nodes, reason }))
         }
     };
     Ok(Object { name, global, namespace: own.unwrap_or_else(|| namespace.to_owned()), spec })

@@ -73,7 +73,7 @@ async fn ask(wanted: &Wanted<'_>) -> Result<SlotGrant, CallError> {
     let (context, run) = (wanted.context, wanted.run);
     let acquire = AcquireSlot {
         holder: wanted.holder.clone(),
-        why: run.reason.clone(),
+        reason: run.reason.clone(),
         lease: Some(run.lease.to_string()),
         capacity: run.slots,
     };
@@ -113,7 +113,7 @@ fn holders(slot: &Slot) -> String {
         return "nobody may hold it: its capacity is 0".to_owned();
     }
     let each = slot.holders.iter().map(|(name, holder)| {
-        let why = if holder.why.is_empty() { String::new() } else { format!(": {}", holder.why) };
+        let why = if holder.reason.is_empty() { String::new() } else { format!(": {}", holder.reason) };
         format!("held by {name} since {}{why}", date(holder.since_ms))
     });
     let each: Vec<String> = each.collect();

@@ -33,7 +33,7 @@ fn view() -> RolloutView {
         from: Some("v1".to_owned()),
         how: "start".to_owned(),
         by: "kim".to_owned(),
-        why: String::new(),
+        reason: String::new(),
         policy: serde_json::from_value(json!({})).unwrap(),
         started_ms: 1_000,
         ended_ms: None,

@@ -1,9 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::records::annotation::Annotation;
 use crate::records::entity::{Entity, EntityKind};
 use crate::records::key::Key;
-use crate::records::node::{Marked, Node};
+use crate::records::node::Node;
 use crate::records::order::ApplyMethod;
 use crate::records::pause::NodePause;
 use crate::records::policy::Policy;
@@ -21,7 +22,7 @@ fn namespace() -> Namespace {
 }
 
 fn node(name: &str, paused: bool, gone: bool) -> Record {
-    let mark = Marked { by: Actor::parse("kim").unwrap(), at: Timestamp::EPOCH, why: "disk".into() };
+    let mark = Annotation { by: Actor::parse("kim").unwrap(), at: Timestamp::EPOCH, reason: "disk".into() };
     Record::Node(Node {
         name: NodeName::parse(name).unwrap(),
         labels: Labels::default(),
@@ -94,9 +95,13 @@ fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own
     let (mut world, mut at) = (World::default(), 0);
     let paused = |world: &World, name: &str| order(world, name).and_then(|order| order.content.paused);
     let pause = |name: &str, selector: &str| {
-        let mark = Marked { by: Actor::parse("ann").unwrap(), at: Timestamp::EPOCH, why: "".into() };
-        let (name, nodes) = (name.parse().unwrap(), selector.parse().unwrap());
-        Record::Pause(NodePause { name, nodes, mark, labels: Labels::default() })
+        let mark = Annotation { by: Actor::parse("ann").unwrap(), at: Timestamp::EPOCH, reason: "".into() };
+        Record::Pause(NodePause {
+            name: name.parse().unwrap(),
+            nodes: selector.parse().unwrap(),
+            annotation: mark,
+            labels: Labels::default(),
+        })
     };
     step(&mut world, Ok(node("web-1", false, false)), &mut at);
     step(&mut world, Ok(node("db-1", false, false)), &mut at);

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::catalogue::Catalogue;
 use crate::catalogue::instance::InstanceState;
-use crate::records::node::{Marked, Node, Presence, PresenceState};
+use crate::records::annotation::Annotation;
+use crate::records::node::{Node, Presence, PresenceState};
 use crate::records::registrations::CheckStatus;
 use crate::words::addresses::Addresses;
 use crate::words::counter::Revision;
@@ -24,7 +25,7 @@ fn at(seconds: u64) -> Timestamp {
 }
 
 fn node(name: &str, decommissioned: bool) -> Record {
-    let mark = Marked { by: "kim".parse().unwrap(), at: at(0), why: String::new() };
+    let mark = Annotation { by: "kim".parse().unwrap(), at: at(0), reason: String::new() };
     Record::Node(Node {
         name: name.parse().unwrap(),
         labels: Labels::default(),

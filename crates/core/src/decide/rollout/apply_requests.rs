@@ -3,7 +3,6 @@
 use alloc::format;
 
 use super::draft::RolloutDraft;
-use super::event_text::said;
 use super::pass::Pass;
 use crate::records::entity::{Entity, RequestKind, VersionRequest};
 use crate::records::freeze::Freeze;
@@ -29,8 +28,11 @@ pub(super) fn apply_requests(pass: &mut Pass<'_>) -> bool {
 fn heed_abort(draft: &mut RolloutDraft, entity: &Entity) {
     let Some(abort) = &entity.abort else { return };
     if draft.rollout.as_ref().is_some_and(|rollout| rollout.request <= abort.request) {
-        let state = RolloutState::Aborted { by: abort.by.clone(), why: abort.why.clone() };
-        draft.turn_to(state, said("aborted", &abort.by, &abort.why));
+        let state = RolloutState::Aborted {
+            by: abort.annotation.by.clone(),
+            reason: abort.annotation.reason.clone(),
+        };
+        draft.turn_to(state, abort.annotation.describe("aborted"));
     }
     if let Some(wanted) = entity.wanted.as_ref().filter(|wanted| wanted.request <= abort.request) {
         draft.change_progress(|progress| {
@@ -55,13 +57,16 @@ fn heed_request(draft: &mut RolloutDraft, entity: &Entity) {
         RequestOutcome::Deferred => {}
         RequestOutcome::RollBack => {
             done(draft, wanted);
-            let direction = Direction::RollbackByUndo { by: wanted.by.clone(), why: wanted.why.clone() };
+            let direction = Direction::RollbackByUndo {
+                by: wanted.annotation.by.clone(),
+                reason: wanted.annotation.reason.clone(),
+            };
             draft.change_rollout(|rollout| rollout.direction = direction);
-            draft.turn_to(RolloutState::RollingBack, said("undone", &wanted.by, &wanted.why));
+            draft.turn_to(RolloutState::RollingBack, wanted.annotation.describe("undone"));
         }
         RequestOutcome::Replace => {
             let by = draft.progress.last.next();
-            let cause = said(&format!("{} asked for", wanted.version), &wanted.by, &wanted.why);
+            let cause = wanted.annotation.describe(&format!("{} asked for", wanted.version));
             draft.turn_to(RolloutState::Superseded { by }, cause);
             begin(draft, wanted, entity);
         }
@@ -165,7 +170,7 @@ fn heed_approval(draft: &mut RolloutDraft, entity: &Entity) {
         .is_some_and(|rollout| rollout.number == approval.rollout && rollout.stage.approved < approval.stage);
     if lacks {
         let what = format!("stage {} approved", approval.stage);
-        draft.tell("rollout.approved", said(&what, &approval.by, &approval.why));
+        draft.tell("rollout.approved", approval.annotation.describe(&what));
         draft.change_rollout(|rollout| rollout.stage.approved = approval.stage);
     }
 }
@@ -173,15 +178,19 @@ fn heed_approval(draft: &mut RolloutDraft, entity: &Entity) {
 /// A stop stands above a person's pause; both end with what made them.
 fn heed_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>) {
     let Some(rollout) = draft.rollout.clone() else { return };
-    if let Some(Freeze { name, by, why, .. }) = stop {
-        let pause = RolloutPause::Stopped { freeze: name.clone(), by: by.clone(), why: why.clone() };
-        draft.turn_to(RolloutState::Paused(pause), said(&format!("stopped by {name},"), by, why));
+    if let Some(Freeze { name, annotation, .. }) = stop {
+        let pause = RolloutPause::Stopped {
+            freeze: name.clone(),
+            by: annotation.by.clone(),
+            reason: annotation.reason.clone(),
+        };
+        draft.turn_to(RolloutState::Paused(pause), annotation.describe(&format!("stopped by {name},")));
         return;
     }
     match (&entity.hold, &rollout.state) {
         (Some(hold), _) => {
-            let pause = RolloutPause::Person { by: hold.by.clone(), why: hold.why.clone() };
-            draft.turn_to(RolloutState::Paused(pause), said("paused", &hold.by, &hold.why));
+            let pause = RolloutPause::Person { by: hold.by.clone(), reason: hold.reason.clone() };
+            draft.turn_to(RolloutState::Paused(pause), hold.describe("paused"));
         }
         (
             None,

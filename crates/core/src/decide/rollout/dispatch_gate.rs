@@ -17,9 +17,11 @@ pub(super) fn shut(pass: &Pass<'_>) -> Option<DispatchBlock> {
 }
 
 fn frozen(pass: &Pass<'_>) -> Option<DispatchBlock> {
-    let Freeze { name, by, why, until, .. } = pass.environment.freeze(&pass.board.entity().name, pass.now)?;
-    let (freeze, by, why, until) = (name.clone(), by.clone(), why.clone(), *until);
-    Some(DispatchBlock { wait: RolloutWait::Frozen { freeze, by, why, until }, until })
+    let Freeze { name, annotation, until, .. } =
+        pass.environment.freeze(&pass.board.entity().name, pass.now)?;
+    let (freeze, by, reason, until) =
+        (name.clone(), annotation.by.clone(), annotation.reason.clone(), *until);
+    Some(DispatchBlock { wait: RolloutWait::Frozen { freeze, by, reason, until }, until })
 }
 
 fn outside_windows(pass: &Pass<'_>) -> Option<DispatchBlock> {

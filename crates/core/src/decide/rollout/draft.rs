@@ -123,19 +123,25 @@ impl RolloutDraft {
         let known_good = self.progress.last_known_good.clone();
         let is_good = known_good.as_ref() == Some(&wanted.version);
         let undo = wanted.how == RequestKind::Undo && is_good;
-        let cause = match (wanted.how, wanted.why.is_empty()) {
-            (how, true) => format!("{how} of {} by {}", wanted.version, wanted.by),
-            (how, false) => format!("{how} of {} by {}: {}", wanted.version, wanted.by, wanted.why),
+        let cause = match (wanted.how, wanted.annotation.reason.is_empty()) {
+            (how, true) => format!("{how} of {} by {}", wanted.version, wanted.annotation.by),
+            (how, false) => format!(
+                "{how} of {} by {}: {}",
+                wanted.version, wanted.annotation.by, wanted.annotation.reason
+            ),
         };
-        let direction = Direction::RollbackByUndo { by: wanted.by.clone(), why: wanted.why.clone() };
+        let direction = Direction::RollbackByUndo {
+            by: wanted.annotation.by.clone(),
+            reason: wanted.annotation.reason.clone(),
+        };
         let rollout = Rollout {
             number,
             request: wanted.request,
             version: wanted.version.clone(),
             from: known_good,
             how: wanted.how,
-            by: wanted.by.clone(),
-            why: wanted.why.clone(),
+            by: wanted.annotation.by.clone(),
+            reason: wanted.annotation.reason.clone(),
             policy,
             started: self.now,
             ended: None,

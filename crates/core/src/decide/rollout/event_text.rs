@@ -47,8 +47,3 @@ pub(super) const fn kind_of_turn(before: &RolloutState, after: &RolloutState) ->
         (_, RolloutState::Superseded { .. }) => Some("rollout.superseded"),
     }
 }
-
-/// Who said something and, if they did, why.
-pub(super) fn said(what: &str, by: &impl core::fmt::Display, why: &str) -> String {
-    if why.is_empty() { format!("{what} by {by}") } else { format!("{what} by {by}: {why}") }
-}

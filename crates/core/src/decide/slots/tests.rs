@@ -29,8 +29,8 @@ fn machine(index: u8) -> HolderName {
 }
 
 fn wish(index: u8) -> SlotRequest {
-    let (by, why) = ("fleet".parse().unwrap(), "group default".to_string());
-    SlotRequest { holder: machine(index), by, why, lease: None, capacity: None }
+    let (by, reason) = ("fleet".parse().unwrap(), "group default".to_string());
+    SlotRequest { holder: machine(index), by, reason, lease: None, capacity: None }
 }
 
 impl Place {

@@ -3,6 +3,7 @@
 use core::fmt::{self, Display, Formatter};
 
 use super::{Direction, RolloutPause, RolloutState, RolloutWait};
+use crate::records::annotation::attribution;
 use crate::words::time::Timestamp;
 
 impl Display for RolloutState {
@@ -16,9 +17,9 @@ impl Display for RolloutState {
             Self::PartiallySucceeded { failed } => write!(f, "partially succeeded: {failed} failed"),
             Self::RolledBack => f.write_str("rolled back"),
             Self::RollbackFailed { failed } => write!(f, "rollback failed: {failed} failed on the way back"),
-            Self::Aborted { by, why } => {
+            Self::Aborted { by, reason } => {
                 f.write_str("aborted ")?;
-                said(f, by.as_str(), why)
+                f.write_str(&attribution(by, reason))
             }
             Self::Superseded { by } => write!(f, "superseded by rollout {by}"),
         }
@@ -34,13 +35,13 @@ impl Display for RolloutWait {
             Self::OnlyQuiet => f.write_str("the targets that are left have just become quiet"),
             Self::OnlyUnreachable => f.write_str("no target can be reached"),
             Self::NoDomain { key } => write!(f, "no target carries the label {key}, the policy's domain"),
-            Self::Frozen { freeze, by, why, until } => {
+            Self::Frozen { freeze, by, reason, until } => {
                 write!(f, "frozen by {freeze}")?;
                 match until {
                     Some(until) => write!(f, " until {}, ", CivilTime(*until))?,
                     None => f.write_str(", ")?,
                 }
-                said(f, by.as_str(), why)
+                f.write_str(&attribution(by, reason))
             }
             Self::Window { opens } => write!(f, "no window is open before {}", CivilTime(*opens)),
             Self::Shut { .. } => f.write_str("the targets that are left are frozen or outside their window"),
@@ -61,10 +62,10 @@ impl Display for RolloutWait {
 impl Display for RolloutPause {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Person { by, why } => said(f, by.as_str(), why),
-            Self::Stopped { freeze, by, why } => {
+            Self::Person { by, reason } => f.write_str(&attribution(by, reason)),
+            Self::Stopped { freeze, by, reason } => {
                 write!(f, "by the stop {freeze}, ")?;
-                said(f, by.as_str(), why)
+                f.write_str(&attribution(by, reason))
             }
             Self::MonitorSilent { reason } => {
                 write!(f, "by the engine: the monitor does not answer: {reason}")
@@ -89,9 +90,9 @@ impl Display for Direction {
         match self {
             Self::Forward => f.write_str("forward"),
             Self::RollbackFromBad => f.write_str("back, the version is bad"),
-            Self::RollbackByUndo { by, why } => {
+            Self::RollbackByUndo { by, reason } => {
                 f.write_str("back, undone ")?;
-                said(f, by.as_str(), why)
+                f.write_str(&attribution(by, reason))
             }
         }
     }
@@ -108,9 +109,4 @@ impl Display for CivilTime {
             Err(_) => f.write_str("the end of time"),
         }
     }
-}
-
-/// Writes who said something and, if they did, why.
-fn said(f: &mut Formatter<'_>, by: &str, why: &str) -> fmt::Result {
-    if why.is_empty() { write!(f, "by {by}") } else { write!(f, "by {by}: {why}") }
 }

@@ -1,9 +1,9 @@
 //! A made-up fleet: targets that all run a good version and are asked for a new one. Owns what such a board looks like;
 //! nothing of it is ever stored.
 
-use alloc::string::String;
 use alloc::sync::Arc;
 
+use crate::records::annotation::Annotation;
 use crate::records::entity::{Entity, RequestKind, VersionRequest};
 use crate::records::policy::Policy;
 use crate::records::progress::Progress;
@@ -73,9 +73,7 @@ impl SimulatedFleet {
             request: RequestNumber::new(2),
             version: self.wanted.clone(),
             how: RequestKind::Start,
-            by: self.by.clone(),
-            why: String::new(),
-            at: self.at,
+            annotation: Annotation::of(self.by.clone(), self.at),
         };
         let entity = Entity::new(self.entity.clone(), Selector::all(), policy.clone());
         Entity { wanted: Some(wanted), ..entity }

@@ -34,8 +34,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::records::annotation::Annotation;
     use crate::records::key::{Key, Record};
-    use crate::records::node::{Marked, Node, Presence};
+    use crate::records::node::{Node, Presence};
     use crate::records::pause::NodePause;
     use crate::records::report::Report;
     use crate::records::status::StatusState;
@@ -56,8 +57,8 @@ mod tests {
         NodeName::parse(NODES[which]).unwrap()
     }
 
-    fn mark() -> Marked {
-        Marked { by: Actor::parse("kim").unwrap(), at: Timestamp::EPOCH, why: "disk".into() }
+    fn mark() -> Annotation {
+        Annotation { by: Actor::parse("kim").unwrap(), at: Timestamp::EPOCH, reason: "disk".into() }
     }
 
     /// A change of one kind; `how` says which of its forms.
@@ -103,7 +104,8 @@ mod tests {
             _ => {
                 let name = PauseName::parse(["all", "some"][which % 2]).unwrap();
                 let nodes = Selector::parse(["all", "name in (web-1,web-2)"][which % 2]).unwrap();
-                let pause = NodePause { name: name.clone(), nodes, mark: mark(), labels: Labels::default() };
+                let pause =
+                    NodePause { name: name.clone(), nodes, annotation: mark(), labels: Labels::default() };
                 if is(2) { put(Record::Pause(pause)) } else { (Key::Pause(name), None) }
             }
         }

@@ -108,7 +108,7 @@ impl Fleet {
             (Some(presence), _) => (InstanceState::Unreachable, presence.since.max(registration.since)),
             (None, Some(cordon)) => (
                 InstanceState::Failing { reason: cordon.line().into() },
-                cordon.mark.at.max(registration.since),
+                cordon.annotation.at.max(registration.since),
             ),
             (None, None) => (InstanceState::from(&registration.serving), registration.since),
         };

@@ -1,3 +1,4 @@
+use crate::records::annotation::Annotation;
 use crate::records::key::Record;
 use crate::records::policy::Policy;
 use crate::records::profile::Profile;
@@ -21,7 +22,7 @@ fn entity(kind: EntityKind) -> Entity {
 /// A world with profile `web` at revisions `first` to `last`, and one entity of it.
 fn world(first: u64, last: u64) -> World {
     let (profile, by): (ProfileName, Actor) = (name("web"), name("kim"));
-    let (at, why) = (Timestamp::EPOCH, String::new());
+    let annotation = Annotation::of(by, Timestamp::EPOCH);
     let mut world = World::default();
     let namespace: Namespace = name("default");
     let mut put = |record| world.put(Some(&namespace), record, Revision::new(1));
@@ -30,14 +31,12 @@ fn world(first: u64, last: u64) -> World {
         name: profile.clone(),
         newest,
         deleted: false,
-        by: by.clone(),
-        at,
-        why: why.clone(),
+        annotation: annotation.clone(),
         labels: Labels::default(),
     }));
     for number in (first..=last).map(ProfileRevisionNumber::new) {
-        let (profile, by, why) = (profile.clone(), by.clone(), why.clone());
-        put(Record::ProfileRevision(ProfileRevision { profile, number, params: "{}".into(), by, at, why }));
+        let (profile, annotation) = (profile.clone(), annotation.clone());
+        put(Record::ProfileRevision(ProfileRevision { profile, number, params: "{}".into(), annotation }));
     }
     put(Record::Entity(entity(EntityKind::Profile(profile))));
     world
@@ -59,9 +58,9 @@ fn a_profiles_version_is_the_one_asked_for_or_the_newest() {
     assert_eq!(ask(Some("web")), Ok("web@7".into()));
     assert_eq!(ask(Some("web@3")), Ok("web@3".into()));
     for unknown in ["web@2", "web@8"] {
-        let why = ask(Some(unknown)).unwrap_err().to_string();
+        let reason = ask(Some(unknown)).unwrap_err().to_string();
         assert_eq!(
-            why,
+            reason,
             alloc::format!("start {unknown}: profile web has revisions 3 to 7, and not that one")
         );
     }

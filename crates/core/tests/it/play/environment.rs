@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::rollout::hook_answer::{HookAnswer, TargetJudgement};
@@ -46,7 +47,7 @@ pub(super) fn happen(world: &mut World, line: &str) -> Option<Step> {
     })
 }
 
-fn begin(world: &mut World, strength: &str, name: &str, scope: &[&str], why: &str) -> Step {
+fn begin(world: &mut World, strength: &str, name: &str, scope: &[&str], reason: &str) -> Step {
     let (scope, until) = match scope {
         [scope @ .., "for", span] if span.parse::<Span>().is_ok() => (scope, Some(span.parse().unwrap())),
         scope => (scope, None),
@@ -61,15 +62,13 @@ fn begin(world: &mut World, strength: &str, name: &str, scope: &[&str], why: &st
         _ => return Err("of everything, web, db, or targets SELECTOR".into()),
     };
     let strength = if strength == "stop" { FreezeKind::Stop } else { FreezeKind::Freeze };
-    let (name, by, why) = (name.parse().unwrap(), "alice".parse().unwrap(), why.into());
+    let (name, by, reason) = (name.parse().unwrap(), "alice".parse().unwrap(), reason.into());
     let (at, until) = (world.now, until.map(|span| world.now.plus(span)));
     world.environment.freezes.push(Arc::new(Freeze {
         name,
         scope,
         strength,
-        by,
-        why,
-        at,
+        annotation: Annotation { by, reason, at },
         until,
         labels: Labels::default(),
     }));

@@ -27,10 +27,10 @@ pub(super) fn waiting(wait: &RolloutWait) -> RolloutState {
             RolloutState::Waiting { reason: word.to_owned() }
         }
         RolloutWait::NoDomain { key } => RolloutState::WaitingNoDomain { key: key.to_string() },
-        RolloutWait::Frozen { freeze, by, why, until } => RolloutState::WaitingFrozen {
+        RolloutWait::Frozen { freeze, by, reason, until } => RolloutState::WaitingFrozen {
             freeze: freeze.to_string(),
             by: by.to_string(),
-            why: why.clone(),
+            reason: reason.clone(),
             until_ms: until.map(Timestamp::as_millis),
         },
         RolloutWait::Window { opens } => RolloutState::WaitingWindow { opens_ms: opens.as_millis() },
@@ -53,10 +53,10 @@ pub(super) fn waiting(wait: &RolloutWait) -> RolloutState {
 pub(super) fn wait(from: RolloutState) -> Result<RolloutWait, ShapeError> {
     Ok(match from {
         RolloutState::WaitingNoDomain { key } => RolloutWait::NoDomain { key: key.into() },
-        RolloutState::WaitingFrozen { freeze, by, why, until_ms } => RolloutWait::Frozen {
+        RolloutState::WaitingFrozen { freeze, by, reason, until_ms } => RolloutWait::Frozen {
             freeze: read("state.freeze", &freeze)?,
             by: read("state.by", &by)?,
-            why,
+            reason,
             until: until_ms.map(Timestamp::from_millis),
         },
         RolloutState::WaitingWindow { opens_ms } => {
@@ -90,12 +90,14 @@ fn asked(place: &str, text: &str) -> Result<HookPurpose, ShapeError> {
 /// The shape of a pause.
 pub(super) fn paused(pause: &RolloutPause) -> RolloutState {
     match pause {
-        RolloutPause::Person { by, why } => {
-            RolloutState::PausedByPerson { by: by.to_string(), why: why.clone() }
+        RolloutPause::Person { by, reason } => {
+            RolloutState::PausedByPerson { by: by.to_string(), reason: reason.clone() }
         }
-        RolloutPause::Stopped { freeze, by, why } => {
-            RolloutState::PausedStopped { freeze: freeze.to_string(), by: by.to_string(), why: why.clone() }
-        }
+        RolloutPause::Stopped { freeze, by, reason } => RolloutState::PausedStopped {
+            freeze: freeze.to_string(),
+            by: by.to_string(),
+            reason: reason.clone(),
+        },
         RolloutPause::MonitorSilent { reason } => {
             RolloutState::PausedMonitorSilent { reason: reason.clone() }
         }
@@ -116,10 +118,14 @@ pub(super) fn paused(pause: &RolloutPause) -> RolloutState {
 #[expect(clippy::wildcard_enum_match_arm, reason = "asked only for pauses; any other is an error")]
 pub(super) fn pause(from: RolloutState) -> Result<RolloutPause, ShapeError> {
     Ok(match from {
-        RolloutState::PausedByPerson { by, why } => RolloutPause::Person { by: read("state.by", &by)?, why },
-        RolloutState::PausedStopped { freeze, by, why } => {
-            RolloutPause::Stopped { freeze: read("state.freeze", &freeze)?, by: read("state.by", &by)?, why }
+        RolloutState::PausedByPerson { by, reason } => {
+            RolloutPause::Person { by: read("state.by", &by)?, reason }
         }
+        RolloutState::PausedStopped { freeze, by, reason } => RolloutPause::Stopped {
+            freeze: read("state.freeze", &freeze)?,
+            by: read("state.by", &by)?,
+            reason,
+        },
         RolloutState::PausedMonitorSilent { reason } => RolloutPause::MonitorSilent { reason },
         RolloutState::PausedBad { reason } => RolloutPause::Bad { reason },
         RolloutState::PausedTooManyFailed { failed, tolerated } => {
