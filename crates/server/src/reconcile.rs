@@ -1,7 +1,7 @@
-//! The reconcile loop: while this server leads, let every decider look at the whole world, commit what it wants, look again.
+//! The reconcile loop: while this server leads, run every decider on the whole world, commit the verdicts, repeat.
 //!
-//! Woken by change or by time; what woke it is not looked at. A verdict larger than one transaction is
-//! committed in slices, in order, each whole; the first that fails ends the pass, and the next one decides anew.
+//! A pass starts after each change, or when time requires it; deciders never learn which. A verdict larger than one
+//! transaction is committed in slices, in order; the first failed commit ends the pass, and the next pass decides anew.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,79 +14,55 @@ use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_rt::fail::{self, FailPoint};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::deciders::DeciderSettings;
+use crate::leadership::Leadership;
 use crate::metrics::Metrics;
 use crate::records::commit::CommitError;
+use crate::sleep::sleep_or_never;
 use crate::transactor::{CommitContext, Transactor};
 use crate::world::RelistHandle;
 
-/// Operations per slice: below the store's 128, leaving room for the guards of leadership and event numbers.
+/// Operations per slice: below the store's limit of 128, with room for the compares of leadership and event numbers.
 const SLICE_OPS: usize = 100;
 
-/// After a store failure or a lost race, the world is looked at again no later than this.
+/// Longest delay of the next pass after a failed commit.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What deciders are told besides the world.
-#[derive(Debug, Clone, Copy)]
-pub struct DeciderSettings {
-    /// How long a node may be quiet.
-    pub limits: bellwether_core::decide::liveness::context::PresenceLimits,
-    /// Events kept per namespace.
-    pub events_kept: u64,
-}
-
-/// The reconcile loop's parts.
+/// The reconcile loop.
 #[derive(Debug)]
 pub struct Reconciler {
-    /// Where verdicts are committed.
+    /// Commits the verdicts.
     pub transactor: Transactor,
-    /// Makes sure of what the world shows.
-    pub lister: RelistHandle,
-    /// The leadership.
-    pub term: watch::Receiver<Option<Term>>,
-    /// What deciders are told besides the world.
+    /// Brings the world up to date with the store.
+    pub relist: RelistHandle,
+    /// When to decide, and under which term.
+    pub leadership: Leadership,
+    /// Settings of the deciders.
     pub settings: DeciderSettings,
-    /// What is counted.
+    /// Counters.
     pub metrics: Metrics,
 }
 
 impl Reconciler {
-    /// Runs until asked to stop.
+    /// Runs until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
-        while let Some(term) = self.next_term(&stop).await {
+        while let Some(term) = self.leadership.won(&stop).await {
             fail::pass(FailPoint::LeadershipAcquired);
-            // A new leader has seen everything that was written before it led: it asks the store, as a watch may have missed
-            // something.
-            if self.lister.make_sure(&stop).await {
+            // A new leader decides only once its world contains everything that was committed before. It asks the store, since a
+            // watch may have missed something.
+            if self.relist.bring_up_to_date(&stop).await {
                 self.lead(term, &stop).await;
             }
-            self.let_go(term, &stop).await;
-        }
-    }
-
-    async fn next_term(&mut self, stop: &CancellationToken) -> Option<Term> {
-        // Both arms only wait; the value is tested by wait_for.
-        tokio::select! {
-            () = stop.cancelled() => None,
-            term = self.term.wait_for(Option::is_some) => term.ok().and_then(|term| *term),
-        }
-    }
-
-    /// Waits until a term that ended is no longer taken for the present one: its loss shows in a commit first.
-    async fn let_go(&mut self, term: Term, stop: &CancellationToken) {
-        // Both arms only wait.
-        tokio::select! {
-            () = stop.cancelled() => {}
-            gone = self.term.wait_for(|present| *present != Some(term)) => drop(gone),
+            self.leadership.lost(term, &stop).await;
         }
     }
 
     async fn lead(&mut self, term: Term, stop: &CancellationToken) {
         let mut worlds = self.transactor.follow();
         let since = self.transactor.now();
-        while *self.term.borrow() == Some(term) {
+        while self.leadership.is_in(term) {
             let world = worlds.borrow_and_update().clone();
             let now = self.transactor.now();
             let pass = self.pass(&world, term, (since, now)).await;
@@ -97,21 +73,21 @@ impl Reconciler {
                 Err(CommitError::LostTerm | CommitError::Closed) => return,
                 Err(CommitError::Conflict) => Some(LOOK_AGAIN),
                 Err(error) => {
-                    tracing::warn!(%error, "could not commit a verdict");
+                    tracing::warn!(%error, "cannot commit a verdict");
                     Some(LOOK_AGAIN)
                 }
             };
-            // All arms only wait; the next pass looks at everything.
+            // All arms only wait; the next pass examines everything.
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = worlds.changed() => if changed.is_err() { return },
-                _ = self.term.changed() => {}
+                () = self.leadership.changed() => {}
                 () = sleep_or_never(sleep) => {}
             }
         }
     }
 
-    /// One look at everything, by a leader `since` then.
+    /// One pass over all namespaces by a leader since `since`.
     async fn pass(
         &self,
         world: &Arc<World>,
@@ -120,7 +96,7 @@ impl Reconciler {
     ) -> Result<PassResult, CommitError> {
         let mut pass = PassResult::default();
         for namespace in world.fleets.keys() {
-            // Each decider sees what the ones before it brought about.
+            // Each decider sees the results of those before it.
             pass.add(self.external(namespace, term, (since, now)).await?);
             pass.add(self.silence(namespace, term, now).await?);
             pass.add(self.wait_cycles(namespace, term, now).await?);
@@ -187,7 +163,7 @@ impl Reconciler {
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
         for (name, board) in &fleet.boards {
             let verdict = rollout::decide(board, &world.environment(namespace, name), now).into_verdict(name);
-            // A person who pauses, aborts or deletes in the middle of a long verdict stops the rest of it.
+            // A person who pauses, aborts or deletes the entity stops the remaining slices of a verdict.
             let by = CommitContext { seen: vec![Key::Entity(name.clone())], ..decider(term) };
             let points = [FailPoint::VerdictReached, FailPoint::VerdictCommitted];
             pass.add(self.commit_between(points, &world, namespace, (by, verdict)).await?);
@@ -210,7 +186,7 @@ impl Reconciler {
         self.commit(&world, namespace, decider(term), verdict).await
     }
 
-    /// Commits a verdict; if it changes anything, passes these points before and after.
+    /// Commits a verdict, passing the fail points before and after if it changes anything.
     async fn commit_between(
         &self,
         [before, after]: [FailPoint; 2],
@@ -243,7 +219,7 @@ impl Reconciler {
     }
 }
 
-/// What a pass came to.
+/// Result of a pass, or of a part of one.
 #[derive(Debug, Default)]
 struct PassResult {
     wrote: bool,
@@ -257,7 +233,7 @@ impl PassResult {
     }
 }
 
-/// Atoms in as few slices as fit, in order.
+/// Splits changesets into as few slices as possible, in order.
 pub(crate) fn slices(changesets: Vec<Changeset>) -> Vec<Vec<Changeset>> {
     let mut slices: Vec<Vec<Changeset>> = Vec::new();
     let mut room = 0;
@@ -277,18 +253,9 @@ pub(crate) fn slices(changesets: Vec<Changeset>) -> Vec<Vec<Changeset>> {
     slices
 }
 
-/// A decider under this leadership.
+/// The context of a decider's commit in this term.
 pub(crate) fn decider(term: Term) -> CommitContext {
     CommitContext { term: Some(term), ..CommitContext::decider() }
-}
-
-/// Sleeps so long; for ever when there is nothing to wake up for.
-pub(crate) async fn sleep_or_never(how_long: Option<Duration>) {
-    match how_long {
-        // A millisecond past the moment, so that the moment has come when the clock is read in whole milliseconds.
-        Some(how_long) => tokio::time::sleep(how_long + Duration::from_millis(1)).await,
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,10 @@ pub(crate) struct LocalAddresses(watch::Receiver<bellwether_core::words::address
 
 impl LocalAddresses {
     /// The configured addresses; without any, those of the interfaces, for as long as the agent runs.
-    pub(crate) fn watch(configured: Option<bellwether_core::words::addresses::Addresses>, tasks: &Tasks) -> Self {
+    pub(crate) fn watch(
+        configured: Option<bellwether_core::words::addresses::Addresses>,
+        tasks: &Tasks,
+    ) -> Self {
         if let Some(configured) = configured {
             return Self(watch::Sender::new(configured).subscribe());
         }

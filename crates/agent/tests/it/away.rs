@@ -79,7 +79,7 @@ async fn an_agent_that_refuses_its_order_reports_why_and_stays_connected() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_an_overloaded_server_turns_away_retries_after_the_given_time() {
-    let machines = ConcurrencyLimit { served: 1, waiting: 0, again_ms: 300 };
+    let machines = ConcurrencyLimit { served: 1, waiting: 0, retry_after_ms: 300 };
     let bench = Bench::with_lanes(ConcurrencyLimits { machines, ..ConcurrencyLimits::default() }).await;
     bench.join().await.unwrap();
     // A client begins to join, and takes the only permit for agents.
@@ -89,7 +89,7 @@ async fn an_agent_that_an_overloaded_server_turns_away_retries_after_the_given_t
     bench.sees("contact", |node| node.presence.contact == "up").await;
     let refused = async || {
         let page = bench.client.text("/metrics", LONG).await.ok()?;
-        let counted = "bellwether_requests_refused_total{lane=\"machines\"} ";
+        let counted = "bellwether_requests_refused_total{class=\"machines\"} ";
         page.lines().find_map(|line| line.strip_prefix(counted))?.parse::<u64>().ok()
     };
     // Its report and its registrations are two requests; more were repeated.

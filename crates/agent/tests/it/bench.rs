@@ -22,8 +22,8 @@ use bellwether_api::v1::target::TargetView;
 use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
+use bellwether_server::config::deciders::DeciderSettings;
 use bellwether_server::http::ConcurrencyLimits;
-use bellwether_server::reconcile::DeciderSettings;
 use bellwether_server::run::{Server, init};
 use tokio::task::JoinHandle;
 
@@ -56,11 +56,11 @@ impl Bench {
             plain_listen: Some("127.0.0.1:0".parse().unwrap()),
             names: vec!["127.0.0.1".to_owned()],
             settings: DeciderSettings { limits: PresenceLimits::default(), events_kept: 1_000 },
-            hooks: bellwether_server::hooks::HookSettings::default(),
+            hooks: bellwether_server::hooks::settings::HookSettings::default(),
             dns: None,
             name: "server".parse().unwrap(),
             address: None,
-            rules: bellwether_server::hook_rules::HookRules::of(false),
+            rules: bellwether_server::store_rules::StoreRules::of(false),
             etcd: None,
             classes: lanes,
         };

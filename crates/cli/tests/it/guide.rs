@@ -167,8 +167,7 @@ fn the_page_on_discovery_works_as_it_stands() {
 #[test]
 fn the_page_on_slots_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/slots.md", None)).stdout);
-    let refused =
-        "\"value\":\"could not lend slot reboot to machine-2: 1 of 1 held: by machine-1\"}status 409";
+    let refused = "\"value\":\"cannot give slot reboot to machine-2: 1 of 1 held: by machine-1\"}status 409";
     assert!(said.contains(refused), "{said}");
     assert!(said.matches("status 200").count() == 3 && said.contains("its disk is broken"), "{said}");
 }
@@ -225,7 +224,7 @@ fn the_page_on_the_server_works_as_it_stands() {
     let script = blocks("docs/guide/server.md", None);
     let script = script.replace("bellwether server run ", "bellwether server run --listen 127.0.0.1:7420 ");
     let said = text(&follow(&script, &home).stdout);
-    assert!(said.contains("bellwether_leading 1"), "{said}");
+    assert!(said.contains("bellwether_is_leader 1"), "{said}");
 }
 
 #[test]

@@ -33,12 +33,13 @@ use bellwether_api::v1::why::Why;
 use bellwether_core::access::RequiredAccess;
 use http::header;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Post, Put};
 
-use super::routes::{Empty, Route, Routes};
+use super::routes::{Empty, Routes, route};
+use super::state::AppState;
 use super::{
-    AppState, access, apply, entities, events, expected, external, failures, logs, nodes, overview, plan,
-    probes, profiles, reports, rollouts, routes, servers, services, sync, why,
+    access, apply, entities, events, expected, external, failures, logs, nodes, overview, plan, probes,
+    profiles, reports, rollouts, routes, servers, services, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -68,10 +69,6 @@ pub fn table(app: &AppState) -> Vec<ListedRoute> {
 #[must_use]
 pub fn openapi(app: &AppState) -> OpenApi {
     all(app.clone()).finish().api
-}
-
-const fn route(method: HttpMethod, path: &'static str, need: RequiredAccess, summary: &'static str) -> Route {
-    Route { method, path, need, summary }
 }
 
 pub(super) fn all(app: AppState) -> Routes {

@@ -54,7 +54,9 @@ pub async fn apply(
         let base = Arc::clone(session.draft.base());
         match transactor.commit(&base, namespace, by, vec![changeset]).await {
             Ok(_) => return Ok(answer),
-            Err(CommitError::Conflict) if tries < TRIES => transactor.shown(base.revision.next()).await,
+            Err(CommitError::Conflict) if tries < TRIES => {
+                transactor.wait_for_revision(base.revision.next()).await
+            }
             Err(CommitError::TooLarge) => return Err(size::too_large(answer.objects.len())),
             Err(error) => return Err(error.into()),
         }

@@ -1,5 +1,5 @@
-//! Profiles: changing, replacing, deleting. Each change is a new revision; whoever names the one it must follow either
-//! gets the very next or changes nothing. What runs where is the rollouts' business.
+//! Operations on profiles: patch, set, delete. Each change makes a new revision. A caller may name the revision that it must
+//! follow; then it gets the very next one, or changes nothing. Rollouts apply the revisions.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
@@ -17,12 +17,12 @@ use bellwether_core::world::version_resolution::MAX_EDITIONS;
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
 
-/// Sets and removes single params; a new profile is made of what is set. Answers the newest revision, which is a new one
-/// only if that changes anything.
+/// Sets and removes single params; creates the profile if it does not exist. Returns the newest revision, which is a new one
+/// only if a param changed.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the param; [`OpError::NotFound`] for a key to remove; [`OpError::Moved`] when the profile is
-/// not at the revision that was named.
+/// [`OpError::Invalid`] naming the param; [`OpError::NotFound`] for a param to remove; [`OpError::Moved`] when the profile
+/// is not at the expected revision.
 pub async fn patch(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -32,7 +32,7 @@ pub async fn patch(
 ) -> Result<ProfileRevision, OpError> {
     let intent = ProfileChange { actor, reason: reason(&patch.reason)?, reference: patch.reference };
     if let Some(key) = patch.remove.iter().find(|key| patch.set.contains_key(*key)) {
-        return Err(ShapeError::at("remove", format!("{key:?} is also to be set")).into());
+        return Err(ShapeError::at("remove", format!("{key:?} is also in the params to set")).into());
     }
     transactor
         .change(namespace, actor, |_, fleet, now| {
@@ -49,10 +49,10 @@ pub async fn patch(
         .await
 }
 
-/// Sets all params. Answers the newest revision, which is a new one only if that changes anything.
+/// Sets all params. Returns the newest revision, which is a new one only if a param changed.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the param; [`OpError::Moved`] when the profile is not at the revision that was named.
+/// [`OpError::Invalid`] naming the param; [`OpError::Moved`] when the profile is not at the expected revision.
 pub async fn set(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -68,7 +68,7 @@ pub async fn set(
         .await
 }
 
-/// Deletes a profile and all its revisions. Its name goes on counting.
+/// Deletes a profile and all its revisions. Its revision numbers are not used again.
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] while an entity uses it.
@@ -97,21 +97,22 @@ pub async fn delete(
             writes.extend(
                 profile_revisions.map(|number| Write::Delete(Key::ProfileRevision(name.clone(), number))),
             );
-            let event = event("profile.deleted", format!("profile/{name}"), "files stay as they are");
+            let event =
+                event("profile.deleted", format!("profile/{name}"), "files on the nodes are unchanged");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await
 }
 
-/// Who changes a profile, why, and what it must be at.
+/// A change of a profile: who, why, and the expected revision.
 struct ProfileChange<'a> {
     actor: &'a Actor,
     reason: String,
     reference: Option<u64>,
 }
 
-/// The next revision, with the params that `change` makes of those before; the newest one, and nothing to write, if they
-/// are the same.
+/// The next revision, with the params that `change` makes of the newest; the newest one, and nothing to write, if they are
+/// equal.
 fn write(
     fleet: &Fleet,
     name: &ProfileName,
@@ -130,7 +131,7 @@ fn write(
     if let Some(same) = before.filter(|before| before.params == text) {
         return Ok((None, same.clone()));
     }
-    // A deleted profile of this name is gone on from: nodes may still keep params by its numbers.
+    // The numbers of a deleted profile continue: nodes may have params cached under them.
     let last = fleet.profiles.get(name).map_or(ProfileRevisionNumber::ZERO, |kept| kept.value.newest);
     let annotation = Annotation { by: intent.actor.clone(), reason: intent.reason.clone(), at: now };
     let profile_revision = ProfileRevision {
@@ -140,7 +141,8 @@ fn write(
         annotation: annotation.clone(),
     };
     let labels = head.map(|head| head.labels.clone()).unwrap_or_default();
-    let head = Profile { name: name.clone(), newest: profile_revision.number, deleted: false, annotation, labels };
+    let head =
+        Profile { name: name.clone(), newest: profile_revision.number, deleted: false, annotation, labels };
     let forgotten = forgotten(fleet, name)?;
     let mut writes = vec![
         Write::put(Record::Profile(head)),
@@ -155,15 +157,15 @@ fn write(
     Ok((Some(Changeset { writes, events: vec![event] }), profile_revision))
 }
 
-/// The revisions that make room for one more.
+/// Deletes the oldest revisions beyond the limit.
 fn forgotten(fleet: &Fleet, name: &ProfileName) -> Result<Vec<ProfileRevisionNumber>, OpError> {
     let forgotten = fleet.forgettable(name);
     let kept = fleet.editions_of(name).count().saturating_sub(forgotten.len());
     if kept < MAX_EDITIONS {
         return Ok(forgotten);
     }
-    let reason = format!("change profile {name}: {kept} of its revisions are still in use");
-    let hint = "bring its entities' targets to a newer one: bellwether status".to_owned();
+    let reason = format!("change profile {name}: {kept} of its revisions are in use");
+    let hint = "update its entities' targets to a newer one: bellwether status".to_owned();
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
 
@@ -180,7 +182,7 @@ fn moved(name: &ProfileName, wanted: u64, head: Option<&Profile>) -> OpError {
             OpError::Moved { reason, hint: format!("bellwether profile get {name}") }
         }
         None => OpError::Moved {
-            reason: format!("{what}: there is no such profile; nothing was changed"),
+            reason: format!("{what}: it does not exist; nothing was changed"),
             hint: format!("bellwether profile set {name} KEY=VALUE --ref 0"),
         },
     }

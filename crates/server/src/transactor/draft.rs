@@ -96,7 +96,7 @@ fn versioned<T: Clone>(value: &T) -> Versioned<T> {
     Versioned { value: Arc::new(value.clone()), revision: Revision::ZERO }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "operations on other records are not drafted")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "no operation that can be drafted writes another kind")]
 fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
     match record {
         Record::Entity(entity) => fleet.entities.insert_mut(entity.name.clone(), versioned(entity)),
@@ -113,7 +113,7 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "operations on other records are not drafted")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "no operation that can be drafted deletes another kind")]
 fn delete(world: &mut World, fleet: &mut Fleet, key: &Key) {
     let _was_there = match key {
         Key::Entity(name) => fleet.entities.remove_mut(name),

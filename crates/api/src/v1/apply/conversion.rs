@@ -78,7 +78,8 @@ impl PauseDocument {
     #[must_use]
     pub fn of(pause: &NodePause) -> Self {
         let labels = labels_out(&pause.labels);
-        let (name, nodes, reason) = (pause.name.to_string(), pause.nodes.to_string(), pause.annotation.reason.clone());
+        let (name, nodes, reason) =
+            (pause.name.to_string(), pause.nodes.to_string(), pause.annotation.reason.clone());
         Self { name, labels, nodes, reason, ..Self::default() }
     }
 

@@ -19,6 +19,7 @@ use bellwether_store::MAX_OPS;
 use super::object::{Object, ObjectId};
 use super::{change, version};
 use crate::ops::freeze::FreezeNamespace;
+use crate::ops::scope::SlotScope;
 use crate::ops::{OpError, entity, event, freeze, pause, profile, rollout, slot};
 use crate::transactor::{Draft, Transactor};
 
@@ -125,7 +126,8 @@ impl Session {
                 profile::set(transactor, namespace, actor, name, document.spec()).await?;
             }
             (ObjectId::Slot(name), Document::Slot(document)) => {
-                slot::set(transactor, (namespace, name), actor, &document.spec()).await?;
+                let scope = SlotScope { namespace, slot: name, actor };
+                slot::set(transactor, scope, &document.spec()).await?;
             }
             (id, document) => {
                 return Err(ShapeError::at(&id.to_string(), format!("it is no {}", document.kind())).into());
@@ -214,7 +216,9 @@ impl Session {
             }
             ObjectId::Pause(name) => pause::delete(transactor, namespace, actor, name).await,
             ObjectId::Entity(name) => entity::delete(transactor, namespace, actor, name).await,
-            ObjectId::Slot(name) => slot::delete(transactor, (namespace, name), actor).await,
+            ObjectId::Slot(name) => {
+                slot::delete(transactor, SlotScope { namespace, slot: name, actor }).await
+            }
             ObjectId::Profile(name) => profile::delete(transactor, namespace, actor, name).await,
         }
     }
