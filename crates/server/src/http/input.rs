@@ -53,7 +53,9 @@ impl<T: Serialize> IntoResponse for JsonAnswer<T> {
 pub(crate) fn json(status: StatusCode, written: serde_json::Result<Vec<u8>>) -> Response {
     match written {
         Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
-        Err(error) => Failure::new(Code::Internal, format!("cannot write the answer: {error}")).into_response(),
+        Err(error) => {
+            Failure::new(Code::Internal, format!("cannot write the answer: {error}")).into_response()
+        }
     }
 }
 
