@@ -87,7 +87,7 @@ pub struct WorldFollower {
 }
 
 /// The published world, and the sessions that its changes wake.
-struct ShownWorld {
+struct WorldUpdater {
     publisher: WorldPublisher,
     sessions: Sessions,
     rules: StoreRules,
@@ -105,7 +105,7 @@ impl WorldFollower {
 
     async fn follow(self, mut world: World) {
         let Self { store, publisher, sessions, mut asked, rules, lists } = self;
-        let updater = ShownWorld { publisher, sessions, rules };
+        let updater = WorldUpdater { publisher, sessions, rules };
         let mut watch = open(&store, &world).await;
         loop {
             let mut waiting = Vec::new();
@@ -134,7 +134,7 @@ impl WorldFollower {
     }
 }
 
-impl ShownWorld {
+impl WorldUpdater {
     /// Folds and publishes the changes of a watch until it fails; returns the error. Cancel safe: it waits only in [`Watch::next`].
     async fn follow(&self, watch: &mut Watch, world: &mut World) -> WatchError {
         loop {

@@ -11,7 +11,7 @@ use bellwether_core::world::fleet::Fleet;
 use bellwether_store::{MAX_PAGE, Range, Store, StoreError, Watch};
 use futures_util::{StreamExt, TryStreamExt};
 
-use super::ShownWorld;
+use super::WorldUpdater;
 use super::load::{AT_ONCE, last_event};
 use crate::records::key_text::{self, KeyLocation};
 
@@ -21,7 +21,7 @@ const UNDER_WAY: Duration = Duration::from_millis(250);
 /// Comparisons until everything is listed: the world may only be behind.
 const COMPARED: usize = 3;
 
-impl ShownWorld {
+impl WorldUpdater {
     /// Whether the world equals the store, including everything that was committed before this call. Follows `watch`
     /// meanwhile.
     pub(super) async fn is_up_to_date(
@@ -60,8 +60,8 @@ impl ShownWorld {
         let now = Revision::new(self.meanwhile(store.now(), world, watch).await?.0);
         let Some(open) = watch else { return Ok(false) };
         // Waits only in Watch::next, which is cancel safe. The watch does not deliver commits of other programs in a shared etcd.
-        let answer_all = tokio::time::timeout(UNDER_WAY, self.follow_to(now, open, world));
-        if let Ok(Some(error)) = answer_all.await {
+        let catching_up = tokio::time::timeout(UNDER_WAY, self.follow_to(now, open, world));
+        if let Ok(Some(error)) = catching_up.await {
             tracing::warn!(%error, "the watch ended; listing everything again");
             *watch = None;
             return Ok(false);
