@@ -8,58 +8,11 @@ use bellwether_rt::tasks::Tasks;
 use tempfile::TempDir;
 
 use crate::network::Network;
+use crate::options::Options;
 use crate::part::Part;
 use crate::proxy::Proxy;
 use crate::shell::{output, sh};
 use crate::{clock, texts, wait};
-
-/// Default configuration of an agent's entities: it records each version it is assigned.
-const SECTIONS: &str =
-    "[entity.web]\nstatic = [\"/bin/sh\", \"-c\", \"echo $BELLWETHER_VERSION >> {home}/marks\"]\n";
-
-/// What the testbed consists of.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Path of the program `bellwether`.
-    pub program: PathBuf,
-    /// Number of etcd members. With 0, the only server uses its embedded store.
-    pub etcd: usize,
-    /// Number of servers.
-    pub servers: usize,
-    /// Number of agents.
-    pub agents: usize,
-    /// Number of the only server that agents are configured with, from 1; all servers if absent.
-    pub agents_know: Option<usize>,
-    /// Whether etcd runs with `--pre-vote`, so that a member that was cut off does not disturb the others when it returns.
-    pub pre_vote: bool,
-    /// etcd's storage quota, in bytes.
-    pub quota_bytes: Option<u64>,
-    /// Size of each member's own disk, in MiB; the machine's disk if absent.
-    pub disk_mib: Option<u32>,
-    /// Whether servers reach each member through a proxy, which can be made slow and lossy.
-    pub proxied: bool,
-    /// Entities of the agents, as in `agent.toml`; `{home}` stands for the agent's directory.
-    pub sections: String,
-}
-
-impl Options {
-    /// Three members, three servers and six agents that record each version they are assigned.
-    #[must_use]
-    pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self {
-            program: program.into(),
-            etcd: 3,
-            servers: 3,
-            agents: 6,
-            agents_know: None,
-            pre_vote: true,
-            quota_bytes: None,
-            disk_mib: None,
-            proxied: false,
-            sections: SECTIONS.to_owned(),
-        }
-    }
-}
 
 /// A running testbed. Dropping it stops and removes everything.
 #[derive(Debug)]
@@ -84,7 +37,7 @@ impl Testbed {
             bail!("{} servers need an etcd: with none there is one server", options.servers);
         }
         let network = Network::new(options.etcd + options.servers + options.agents)?;
-        let dir = tempfile::tempdir().context("could not make a directory")?;
+        let dir = tempfile::tempdir().context("cannot make a directory")?;
         let mut bed =
             Self { options, network, parts: Vec::new(), proxies: Vec::new(), mounts: Vec::new(), dir };
         bed.add_etcd()?;
@@ -104,7 +57,7 @@ impl Testbed {
 
     fn add(&mut self, name: String, argv: Vec<String>) -> Result<PathBuf> {
         let home = self.home(&name);
-        std::fs::create_dir_all(&home).with_context(|| format!("could not make {}", home.display()))?;
+        std::fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
         let (host, log) = (self.parts.len() + 1, self.dir.path().join(format!("{name}.log")));
         self.parts.push(Part { name, host, log, argv, environment: Vec::new(), child: None });
         Ok(home)
@@ -138,7 +91,7 @@ impl Testbed {
             let argv = [&program, "server", "run", "--config", &path].map(str::to_owned).to_vec();
             let home = self.add(name.clone(), argv)?;
             let text = texts::server(&name, &self.address(&name)?, &self.endpoints()?, &home);
-            std::fs::write(&config, text).with_context(|| format!("could not write {path}"))?;
+            std::fs::write(&config, text).with_context(|| format!("cannot write {path}"))?;
             if server == 1 {
                 let mut init = Command::new(&self.options.program);
                 output(
@@ -174,7 +127,7 @@ impl Testbed {
             servers = vec![self.url(only)?];
         }
         let write = |path: &str, text: &str| {
-            std::fs::write(path, text).with_context(|| format!("could not write {path}"))
+            std::fs::write(path, text).with_context(|| format!("cannot write {path}"))
         };
         write(&config, &texts::agent(&self.options, &name, &servers, &home))?;
         let first = servers.first().context("agents need a server")?;
@@ -266,7 +219,7 @@ impl Testbed {
     /// If there is no such server.
     pub fn environment(&self, server: usize) -> Result<Vec<(String, String)>> {
         let data = self.home("server-1").join("data");
-        let token = std::fs::read_to_string(data.join("admin-token")).context("could not read the token")?;
+        let token = std::fs::read_to_string(data.join("admin-token")).context("cannot read the token")?;
         let pairs = [
             ("HOME", self.dir.path().display().to_string()),
             ("BELLWETHER_SERVER", self.url(server)?),

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 /// # Errors
 /// If the package faketime is not installed.
 pub(crate) fn environment(offset: &str) -> Result<Vec<String>> {
-    let places = std::fs::read_dir("/usr/lib").context("could not read /usr/lib")?;
+    let places = std::fs::read_dir("/usr/lib").context("cannot read /usr/lib")?;
     let library = places
         .flatten()
         .map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"))

@@ -5,6 +5,7 @@
 pub mod bed;
 mod clock;
 pub mod network;
+pub mod options;
 pub mod orders;
 pub mod part;
 pub mod proxy;
@@ -12,5 +13,6 @@ mod shell;
 mod texts;
 mod wait;
 
-pub use bed::{Options, Testbed};
+pub use bed::Testbed;
 pub use network::Network;
+pub use options::Options;

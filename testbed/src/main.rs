@@ -45,7 +45,7 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let runtime = tokio::runtime::Runtime::new().context("could not start a runtime")?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start a runtime")?;
     let ended = runtime.block_on(run(args));
     // Reading the terminal cannot be cancelled: it must not delay the end.
     runtime.shutdown_background();
@@ -75,7 +75,7 @@ async fn run(args: Args) -> Result<()> {
     // A line half typed when a signal arrives is discarded.
     let ended = tokio::select! {
         ended = take_orders(&mut bed) => ended,
-        stop = stop_requested() => stop.map(drop).context("could not listen for signals"),
+        stop = stop_requested() => stop.map(drop).context("cannot listen for signals"),
     };
     say("taking everything down");
     tasks.cancel();

@@ -32,7 +32,7 @@ impl Network {
         let made = |number: &u32| sh(&format!("ip link add bw{number} type bridge"));
         // Creating the bridge claims the number: of two that try, one fails.
         let number = NUMBERS.into_iter().find(|number| made(number).is_ok());
-        let number = number.context("could not add a bridge: hosts of one's own need root")?;
+        let number = number.context("cannot add a bridge: hosts of one's own need root")?;
         let mut network = Self { number, names: Vec::new() };
         let outside = network.outside();
         sh(&format!("ip addr add {outside}/16 dev bw{number} && ip link set bw{number} up"))?;
@@ -92,7 +92,7 @@ impl Network {
     pub fn run(&self, host: usize, args: &[&str]) -> Result<Output> {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", self.name(host)?]).args(args).stdin(Stdio::null());
-        command.output().context("could not start ip")
+        command.output().context("cannot start ip")
     }
 
     /// Takes a host's network link down, or up again.
@@ -156,10 +156,10 @@ impl Drop for Network {
 fn make_room_for_neighbours(hosts: usize) -> Result<()> {
     for limit in ["gc_thresh2", "gc_thresh3"] {
         let path = format!("/proc/sys/net/ipv4/neigh/default/{limit}");
-        let kept = std::fs::read_to_string(&path).with_context(|| format!("could not read {path}"))?;
+        let kept = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
         let wanted = hosts.saturating_mul(NEIGHBOURS);
         if kept.trim().parse::<usize>().is_ok_and(|kept| kept < wanted) {
-            std::fs::write(&path, wanted.to_string()).with_context(|| format!("could not write {path}"))?;
+            std::fs::write(&path, wanted.to_string()).with_context(|| format!("cannot write {path}"))?;
         }
     }
     Ok(())

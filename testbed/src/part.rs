@@ -37,14 +37,14 @@ impl Part {
         }
         let (program, words) = on.split_first().context("nothing to start it with")?;
         let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log);
-        let log = log.with_context(|| format!("could not open {}", self.log.display()))?;
+        let log = log.with_context(|| format!("cannot open {}", self.log.display()))?;
         let path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
         let mut command = Command::new(program);
         command.args(words).args(["env", "-i", &path]).args(&self.environment).args(&self.argv);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         // Its own process group: Ctrl-C in the terminal must not reach it.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        self.child = Some(command.spawn().with_context(|| format!("could not start {}", self.name))?);
+        self.child = Some(command.spawn().with_context(|| format!("cannot start {}", self.name))?);
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Part {
         let child = self.child.as_mut().with_context(|| format!("{name} was not started"))?;
         let mut ended = None;
         wait::until(&format!("{name} dies"), || {
-            ended = child.try_wait().with_context(|| format!("could not wait for {name}"))?;
+            ended = child.try_wait().with_context(|| format!("cannot wait for {name}"))?;
             Ok(ended.is_some())
         })?;
         let signal = ended.and_then(|ended| std::os::unix::process::ExitStatusExt::signal(&ended));
@@ -109,7 +109,7 @@ impl Part {
         let pid =
             self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok()).and_then(Pid::from_raw);
         let pid = pid.with_context(|| format!("{} has no number", self.name))?;
-        kill_process(pid, signal).with_context(|| format!("could not signal {}", self.name))
+        kill_process(pid, signal).with_context(|| format!("cannot signal {}", self.name))
     }
 
     fn ended(&mut self) -> Result<()> {

@@ -45,7 +45,7 @@ impl Proxy {
     /// # Errors
     /// If there is no free port.
     pub fn start(host: &str, target: String, tasks: &Tasks) -> Result<Self> {
-        let listener = std::net::TcpListener::bind((host, 0)).context("could not listen")?;
+        let listener = std::net::TcpListener::bind((host, 0)).context("cannot listen")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let listener = TcpListener::from_std(listener)?;

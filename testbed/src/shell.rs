@@ -13,7 +13,7 @@ pub(crate) fn sh(line: &str) -> Result<String> {
 
 /// Runs a command and returns its output; fails with its error output.
 pub(crate) fn output(command: &mut Command, what: &str) -> Result<String> {
-    let output = command.stdin(Stdio::null()).output().with_context(|| format!("could not start {what}"))?;
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {what}"))?;
     if !output.status.success() {
         bail!("{what}: {}{}", text(&output.stdout), text(&output.stderr));
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::bed::Options;
+use crate::options::Options;
 
 /// Port on which a member serves clients.
 pub(crate) const ETCD_PORT: u16 = 2379;

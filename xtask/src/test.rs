@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{self, has, say};
 
 /// Debian packages of programs that the stories use for real, and how to see that they are there.
-const PACKAGES: [(&str, &str, &str); 12] = [
+const PACKAGES: [(&str, &str, &str); 13] = [
     ("nginx-light", "/usr/sbin/nginx", "-v"),
     ("curl", "curl", "--version"),
     ("prometheus", "prometheus", "--version"),
@@ -16,6 +16,7 @@ const PACKAGES: [(&str, &str, &str); 12] = [
     ("bind9-dnsutils", "dig", "-v"),
     ("faketime", "faketime", "--version"),
     ("haproxy", "/usr/sbin/haproxy", "-v"),
+    ("systemd", "systemd-analyze", "--version"),
     ("etcd-server", "etcd", "--version"),
     ("etcd-client", "etcdctl", "version"),
     // Its own discovery of Consul's targets, and with blocking reads; Debian's Prometheus is built without any.

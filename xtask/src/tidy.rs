@@ -5,6 +5,7 @@ mod decisions;
 mod docs;
 mod files;
 mod glossary;
+mod hosts;
 mod imports;
 mod layers;
 mod modules;
@@ -64,6 +65,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let sources = files(root, "rs")?;
     let pages = files(root, "md")?;
     let packages = packages(root)?;
+    let manifests = files(root, "toml")?;
+    let prose: Vec<&String> = sources.iter().chain(&pages).collect();
     let mut found = walls::check(root, &packages)?;
     found.extend(files::check(root, &sources)?);
     found.extend(docs::check(root, &pages)?);
@@ -71,7 +74,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     found.extend(circles::check(root)?);
     found.extend(layers::check(root)?);
     found.extend(glossary::check(root, &sources)?);
-    found.extend(words::check(root, &sources.iter().chain(&pages).collect::<Vec<_>>())?);
+    found.extend(words::check(root, &prose)?);
+    found.extend(hosts::check(root, &prose.into_iter().chain(&manifests).collect::<Vec<_>>())?);
     found.extend(codegen::check(root)?);
     for line in &found {
         say(&format!("tidy: {line}"));

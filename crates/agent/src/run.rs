@@ -25,7 +25,7 @@ use crate::ledger::{EntityEntry, Ledger, LedgerContents, LedgerError, MetNeeds, 
 use crate::link::contact::ServerContact;
 use crate::link::server_list::SavedServers;
 use crate::link::{self, ServerLink};
-use crate::local::statuses::StatusSink;
+use crate::local::status_sink::StatusSink;
 use crate::local::{self, LocalApi};
 use crate::lock::{DirectoryLock, LockError};
 use crate::names;

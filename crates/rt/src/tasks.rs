@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -82,11 +83,20 @@ impl Tasks {
     }
 
     /// Starts `work` under `name`. It should end soon after the token is cancelled.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &str,
         work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<Option<T>> {
+        self.spawn_boxed(name, Box::pin(work))
+    }
+
+    /// Boxed, so that the runtime's task around `work` is compiled once for each `T`, not for each `work`.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
+    fn spawn_boxed<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: Pin<Box<dyn Future<Output = T> + Send>>,
     ) -> JoinHandle<Option<T>> {
         let span = tracing::info_span!("task", name);
         let guarded = guard(name.to_owned(), self.token.clone(), self.broken.clone(), work);

@@ -102,7 +102,7 @@ impl Presences {
             let Some(verdict) = self.look(&world, namespace, term.is_some()) else { continue };
             wake = [wake, verdict.wake].into_iter().flatten().min();
             if !verdict.changesets.is_empty() {
-                let by = CommitContext { term, seen: Some(seated.clone()), ..CommitContext::decider() };
+                let by = CommitContext { term, seen: vec![seated.clone()], ..CommitContext::decider() };
                 self.transactor.commit_in_line(&world, namespace, by, slices(verdict.changesets)).await?;
             }
         }

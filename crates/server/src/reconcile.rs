@@ -188,7 +188,7 @@ impl Reconciler {
         for (name, board) in &fleet.boards {
             let verdict = rollout::decide(board, &world.environment(namespace, name), now).into_verdict(name);
             // A person who pauses, aborts or deletes in the middle of a long verdict stops the rest of it.
-            let by = CommitContext { seen: Some(Key::Entity(name.clone())), ..decider(term) };
+            let by = CommitContext { seen: vec![Key::Entity(name.clone())], ..decider(term) };
             let points = [FailPoint::VerdictReached, FailPoint::VerdictCommitted];
             pass.add(self.commit_between(points, &world, namespace, (by, verdict)).await?);
         }

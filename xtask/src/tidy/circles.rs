@@ -10,16 +10,16 @@ use crate::shell::say;
 
 /// Packages, and how many of their files may be part of a circle: as many as are today, and never more. All go to 0.
 const MAX_CIRCLES: [(&str, usize); 11] = [
-    ("crates/core", 42),
+    ("crates/core", 0),
     ("crates/rt", 0),
     ("crates/api", 8),
     ("crates/store", 40),
     ("crates/dns", 0),
     ("crates/server", 49),
-    ("crates/agent", 37),
+    ("crates/agent", 0),
     ("crates/cli", 22),
     ("sim", 5),
-    ("testbed", 2),
+    ("testbed", 0),
     ("xtask", 0),
 ];
 

@@ -21,6 +21,10 @@ pub(super) struct CatalogueContext {
     pub(super) namespace: Namespace,
     pub(super) addresses: Addresses,
     pub(super) catalogue: Catalogue,
+    /// Whether a catalogue was ever received.
+    pub(super) known: bool,
+    /// Whether the control plane answered in this agent's life. Before, the stored catalogue may be older than the files.
+    pub(super) connected: bool,
 }
 
 /// One service as templates see it.

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
-use super::socket;
+use super::socket_path::socket;
 use crate::catalogue::CatalogueSnapshot;
 
 /// How long an answer may take: longer than the agent waits for its disk.

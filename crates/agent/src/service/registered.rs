@@ -6,7 +6,7 @@ use bellwether_api::v1::registrations::{ServiceRegistration, ServiceRegistration
 use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::NodeName;
 
-use super::{InstanceKey, PublishedInstance};
+use super::published::{InstanceKey, PublishedInstance};
 use crate::config::service::ServiceAddress;
 use crate::report_board::ReportBoard;
 

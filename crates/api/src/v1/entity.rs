@@ -1,5 +1,7 @@
 //! Entities, as they travel and are kept.
 
+use std::collections::BTreeMap;
+
 use crate::v1::annotation::Annotation;
 use bellwether_core::records::annotation::Annotation as CoreAnnotation;
 use bellwether_core::records::entity as core;
@@ -8,6 +10,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::external::ExternalSettings;
+use super::node::{labels_in, labels_out};
 use super::policy::Policy;
 use crate::shape::{ShapeError, read};
 
@@ -71,6 +74,9 @@ pub struct Entity {
     /// The last approval of a stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A person's request for a version.
@@ -158,6 +164,7 @@ impl From<&core::Entity> for Entity {
                 reason: approval.annotation.reason.clone(),
                 at_ms: approval.annotation.at.as_millis(),
             }),
+            labels: labels_out(&from.labels),
         }
     }
 }
@@ -176,6 +183,7 @@ impl TryFrom<Entity> for core::Entity {
             resumes: from.resumes,
             abort: from.abort.map(TryInto::try_into).transpose()?,
             approval: from.approval.map(TryInto::try_into).transpose()?,
+            labels: labels_in(&from.labels)?,
         })
     }
 }

@@ -1,10 +1,13 @@
 //! Freezes, as they travel and are kept.
 
+use std::collections::BTreeMap;
+
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::freeze as core;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::node::{labels_in, labels_out};
 use crate::shape::{ShapeError, read, read_some};
 
 /// Longest time that a freeze may last by itself.
@@ -59,6 +62,9 @@ pub struct Freeze {
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A freeze, with what the server knows of it now.
@@ -151,6 +157,7 @@ impl From<&core::Freeze> for Freeze {
             reason: from.annotation.reason.clone(),
             at_ms: from.annotation.at.as_millis(),
             until_ms: from.until.map(Timestamp::as_millis),
+            labels: labels_out(&from.labels),
         }
     }
 }
@@ -168,6 +175,7 @@ impl TryFrom<Freeze> for core::Freeze {
                 at: Timestamp::from_millis(from.at_ms),
             },
             until: from.until_ms.map(Timestamp::from_millis),
+            labels: labels_in(&from.labels)?,
         })
     }
 }

@@ -9,7 +9,7 @@ use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, map_from, read, try_map_from};
 
 /// What the controllers of one entity answered about one rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -115,17 +115,15 @@ impl From<&core::HookAnswers> for HookAnswers {
                 reason: approval.reason.clone(),
                 at_ms: approval.at.as_millis(),
             }),
-            words: from
-                .words
-                .iter()
-                .map(|(name, word)| (name.to_string(), TargetJudgement::from(word)))
-                .collect(),
+            words: map_from(
+                from.words.iter().map(|(name, word)| (name.to_string(), TargetJudgement::from(word))),
+            ),
             monitor: from.monitor.as_ref().map(|judgement| RolloutJudgement {
                 failing: judgement.failing,
                 reason: judgement.reason.clone(),
                 at_ms: judgement.at.as_millis(),
             }),
-            troubles: troubles.collect(),
+            troubles: map_from(troubles),
         }
     }
 }
@@ -154,13 +152,13 @@ impl TryFrom<HookAnswers> for core::HookAnswers {
             rollout: RolloutNumber::new(from.rollout),
             selection: from.selection.map(TryInto::try_into).transpose()?,
             approval: from.approval.map(TryInto::try_into).transpose()?,
-            words: words.collect::<Result<_, _>>()?,
+            words: try_map_from(words)?,
             monitor: from.monitor.map(|judgement| core::RolloutJudgement {
                 failing: judgement.failing,
                 reason: judgement.reason,
                 at: Timestamp::from_millis(judgement.at_ms),
             }),
-            troubles: troubles.collect::<Result<_, _>>()?,
+            troubles: try_map_from(troubles)?,
         })
     }
 }

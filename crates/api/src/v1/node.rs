@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pause::Pause;
 use super::status::Status;
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, map_from, read, read_some};
 
 /// A node as people and its join describe it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -44,7 +44,7 @@ pub struct Cordon {
     pub drained: bool,
 }
 
-/// Asks for a mark: the reason.
+/// The reason of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
@@ -118,7 +118,7 @@ pub struct SilentNode {
 /// Turns labels into their shape.
 #[must_use]
 pub fn labels_out(labels: &Labels) -> BTreeMap<String, String> {
-    labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    map_from(labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
 
 /// Reads labels.

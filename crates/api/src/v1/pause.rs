@@ -1,10 +1,13 @@
 //! Pauses of the nodes that a selector picks, as they travel and are kept.
 
+use std::collections::BTreeMap;
+
 use bellwether_core::records::annotation::Annotation as CoreAnnotation;
 use bellwether_core::records::pause as core;
 use bellwether_core::words::selector::Selector;
 use serde::{Deserialize, Serialize};
 
+use super::node::{labels_in, labels_out};
 use crate::shape::{ShapeError, read, reason};
 use crate::v1::annotation::Annotation;
 
@@ -40,6 +43,9 @@ pub struct Pause {
     pub nodes: String,
     /// Whose it is, since when and why.
     pub annotation: Annotation,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A pause, with what it holds now.
@@ -65,6 +71,7 @@ impl From<&core::NodePause> for Pause {
             name: from.name.to_string(),
             nodes: from.nodes.to_string(),
             annotation: (&from.annotation).into(),
+            labels: labels_out(&from.labels),
         }
     }
 }
@@ -73,6 +80,7 @@ impl TryFrom<Pause> for core::NodePause {
     type Error = ShapeError;
     fn try_from(from: Pause) -> Result<Self, ShapeError> {
         let annotation: CoreAnnotation = from.annotation.try_into()?;
-        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, annotation })
+        let labels = labels_in(&from.labels)?;
+        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, annotation, labels })
     }
 }

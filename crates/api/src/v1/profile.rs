@@ -9,6 +9,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::node::{labels_in, labels_out};
 use crate::shape::{ShapeError, read};
 
 /// Longest key of a param, in bytes.
@@ -37,6 +38,9 @@ pub struct Profile {
     /// Why.
     #[serde(default)]
     pub reason: String,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// One revision of a profile. It never changes.
@@ -144,6 +148,7 @@ impl From<&core::Profile> for Profile {
             by: from.annotation.by.to_string(),
             at_ms: from.annotation.at.as_millis(),
             reason: from.annotation.reason.clone(),
+            labels: labels_out(&from.labels),
         }
     }
 }
@@ -160,6 +165,7 @@ impl TryFrom<Profile> for core::Profile {
                 at: Timestamp::from_millis(from.at_ms),
                 reason: from.reason,
             },
+            labels: labels_in(&from.labels)?,
         })
     }
 }

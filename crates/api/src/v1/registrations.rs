@@ -11,7 +11,7 @@ use bellwether_core::words::name::{InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// Everything one node offers. Sent whole, when something changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -75,7 +75,7 @@ pub struct KnownService {
 }
 
 pub(super) fn shape_of(addresses: &Addresses) -> BTreeMap<String, Vec<IpAddr>> {
-    addresses.0.iter().map(|(interface, list)| (interface.to_string(), list.clone())).collect()
+    map_from(addresses.0.iter().map(|(interface, list)| (interface.to_string(), list.clone())))
 }
 
 /// Reads addresses by interface.
@@ -90,7 +90,7 @@ pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, Sha
     let read = |(interface, list): (&String, &Vec<IpAddr>)| {
         Ok::<(InterfaceName, _), ShapeError>((read("addresses", interface)?, list.clone()))
     };
-    Ok(Addresses(shape.iter().map(read).collect::<Result<_, _>>()?))
+    Ok(Addresses(try_map_from(shape.iter().map(read))?))
 }
 
 /// Reads what something waits for.

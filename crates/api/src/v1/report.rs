@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::Evidence;
 use super::registrations::lacks;
 use super::status::Status;
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// Everything one node says it saw. Sent whole, when something changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -111,8 +111,8 @@ impl From<&core::Report> for Report {
             node: from.node.to_string(),
             agent_version: from.agent_version.clone(),
             generation: from.generation.get(),
-            entities: entities.collect(),
-            statuses: statuses.collect(),
+            entities: map_from(entities),
+            statuses: map_from(statuses),
             received_at_ms: from.received_at.as_millis(),
         }
     }
@@ -140,8 +140,8 @@ impl TryFrom<Report> for core::Report {
             received_at: Timestamp::from_millis(from.received_at_ms),
             agent_version: from.agent_version.chars().take(64).collect(),
             generation: Generation::new(from.generation),
-            entities: entities.collect::<Result<_, ShapeError>>()?,
-            statuses: statuses.collect::<Result<_, ShapeError>>()?,
+            entities: try_map_from(entities)?,
+            statuses: try_map_from(statuses)?,
         })
     }
 }

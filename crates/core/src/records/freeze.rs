@@ -19,6 +19,8 @@ pub struct Freeze {
     pub annotation: Annotation,
     /// When it ends by itself; `None` when only a person ends it.
     pub until: Option<Timestamp>,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
 }
 
 /// What a freeze covers.

@@ -6,6 +6,7 @@ use alloc::string::String;
 
 use super::node::Node;
 use crate::records::annotation::Annotation;
+use crate::words::label::Labels;
 use crate::words::name::PauseName;
 use crate::words::selector::Selector;
 
@@ -18,6 +19,8 @@ pub struct NodePause {
     pub nodes: Selector,
     /// Whose it is, since when and why.
     pub annotation: Annotation,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
 }
 
 impl NodePause {
@@ -30,7 +33,7 @@ impl NodePause {
     /// What it is and who said it, for a person.
     #[must_use]
     pub fn line(&self) -> String {
-        let Self { name, nodes, annotation } = self;
+        let Self { name, nodes, annotation, .. } = self;
         let reason =
             if annotation.reason.is_empty() { String::new() } else { format!(": {}", annotation.reason) };
         format!("paused by {} (pause {name} of {nodes}){reason}", annotation.by)

@@ -5,6 +5,7 @@ use alloc::string::String;
 
 use crate::records::annotation::Annotation;
 use crate::words::counter::ProfileRevisionNumber;
+use crate::words::label::Labels;
 use crate::words::name::ProfileName;
 use crate::words::version::Version;
 
@@ -21,8 +22,10 @@ pub struct Profile {
     /// Whether people deleted it. It is remembered, so that one of the same name goes on counting: a node may still keep
     /// files of a revision by its number.
     pub deleted: bool,
-    /// Who wrote it, why and when.
+    /// Who changed it last, why and when.
     pub annotation: Annotation,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
 }
 
 /// One revision of a profile.

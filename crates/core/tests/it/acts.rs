@@ -11,6 +11,7 @@ use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::rollout::observation::PresenceState;
 use bellwether_core::rollout::operations::{self, OperationRefusal};
 use bellwether_core::words::counter::AssignmentNumber;
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::percent::{Amount, Percent};
 use bellwether_core::words::selector::Selector;
@@ -281,13 +282,9 @@ impl World {
         let strength = if stop { FreezeKind::Stop } else { FreezeKind::Freeze };
         let (name, by) = ("quiet".parse().unwrap(), "alice".parse().unwrap());
         let until = Some(self.now.plus(Span::from_secs(120)));
-        let freeze = Freeze {
-            name,
-            scope,
-            strength,
-            annotation: Annotation { by, reason: String::new(), at: self.now },
-            until,
-        };
+        let (labels, annotation) =
+            (Labels::default(), Annotation { by, reason: String::new(), at: self.now });
+        let freeze = Freeze { name, scope, strength, annotation, until, labels };
         self.environment.freezes = vec![Arc::new(freeze)];
     }
 

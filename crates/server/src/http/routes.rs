@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, MethodRouter, on};
 use bellwether_api::paths;
 use bellwether_core::access::RequiredAccess;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem};
@@ -59,6 +59,22 @@ pub(crate) const fn name(method: &HttpMethod) -> &'static str {
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize, ToSchema)]
 pub(crate) struct Empty {}
 
+/// References to the shapes of a route's body and answer; none for [`Empty`].
+struct Shapes {
+    body: Option<RefOr<Schema>>,
+    answer: Option<RefOr<Schema>>,
+}
+
+const fn filter(method: &HttpMethod) -> MethodFilter {
+    match method {
+        HttpMethod::Put => MethodFilter::PUT,
+        HttpMethod::Post => MethodFilter::POST,
+        HttpMethod::Delete => MethodFilter::DELETE,
+        HttpMethod::Patch => MethodFilter::PATCH,
+        HttpMethod::Get | HttpMethod::Options | HttpMethod::Head | HttpMethod::Trace => MethodFilter::GET,
+    }
+}
+
 impl Routes {
     pub(crate) fn new(app: AppState) -> Self {
         Self {
@@ -78,25 +94,25 @@ impl Routes {
         H: Handler<T, AppState>,
         T: 'static,
     {
-        let filter = match route.method {
-            HttpMethod::Put => MethodFilter::PUT,
-            HttpMethod::Post => MethodFilter::POST,
-            HttpMethod::Delete => MethodFilter::DELETE,
-            HttpMethod::Patch => MethodFilter::PATCH,
-            HttpMethod::Get | HttpMethod::Options | HttpMethod::Head | HttpMethod::Trace => MethodFilter::GET,
-        };
+        let shapes = Shapes { body: self.learn::<B>(), answer: self.learn::<A>() };
+        let handler = on(filter(&route.method), handler);
+        self.add_described(route, handler, shapes)
+    }
+
+    /// What does not depend on the handler's types, so that it is compiled once.
+    fn add_described(mut self, route: Route, handler: MethodRouter<AppState>, shapes: Shapes) -> Self {
         let guard = from_fn_with_state((self.app.clone(), route.path, route.need), guard);
-        let guarded = on(filter, handler).layer(guard);
+        let guarded = handler.layer(guard);
         let worded = match paths::is_fleet_lock(route.path) {
             true => guarded.layer(from_fn(fleet_lock::in_its_words)),
             false => guarded,
         };
         self.router = self.router.route(route.path, worded);
         self.needs.push((route.method.clone(), route.path, route.need));
-        self.describe::<B, A>(route)
+        self.describe(route, shapes)
     }
 
-    fn describe<B: ToSchema + 'static, A: ToSchema + 'static>(mut self, route: Route) -> Self {
+    fn describe(mut self, route: Route, shapes: Shapes) -> Self {
         let mut operation = OperationBuilder::new()
             .summary(Some(route.summary))
             .description(Some(format!("Needs {}.", route.need.describe())));
@@ -108,14 +124,14 @@ impl Routes {
             let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path);
             operation = operation.parameter(parameter.required(Required::True).schema(Some(text)));
         }
-        if let Some(schema) = self.learn::<B>() {
+        if let Some(schema) = shapes.body {
             let content = ContentBuilder::new().schema(Some(schema)).build();
             let body =
                 RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
             operation = operation.request_body(Some(body.build()));
         }
         let mut answer = ResponseBuilder::new().description("What was asked for");
-        if let Some(schema) = self.learn::<A>() {
+        if let Some(schema) = shapes.answer {
             answer = answer.content("application/json", ContentBuilder::new().schema(Some(schema)).build());
         }
         let problem = self.learn::<bellwether_api::problem::Problem>();

@@ -6,6 +6,7 @@ use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::pause::NodePause;
 use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, PauseName};
 
 use super::{OpError, cause, event};
@@ -26,7 +27,8 @@ pub async fn put(
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let annotation = Annotation { by: actor.clone(), at: now, reason: reason.clone() };
-            let pause = NodePause { name: name.clone(), nodes: nodes.clone(), annotation };
+            let labels = Labels::default();
+            let pause = NodePause { name: name.clone(), nodes: nodes.clone(), annotation, labels };
             let old = fleet.pauses.get(name);
             let event = EventDraft {
                 before: old.map(|kept| words(&kept.value)),

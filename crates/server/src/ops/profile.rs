@@ -8,6 +8,7 @@ use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::profile::{Profile, ProfileRevision};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::ProfileRevisionNumber;
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, ProfileName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
@@ -85,8 +86,8 @@ pub async fn delete(
                 let hint = format!("bellwether entity delete {}", entity.name);
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
-            let gone =
-                Profile { deleted: true, annotation: Annotation::of(actor.clone(), now), ..head.clone() };
+            let annotation = Annotation::of(actor.clone(), now);
+            let gone = Profile { deleted: true, annotation, labels: Labels::default(), ..head.clone() };
             let profile_revisions = fleet.editions_of(name).map(|profile_revision| profile_revision.number);
             let mut writes = vec![Write::put(Record::Profile(gone))];
             writes.extend(
@@ -134,7 +135,9 @@ fn write(
         params: text,
         annotation: annotation.clone(),
     };
-    let head = Profile { name: name.clone(), newest: profile_revision.number, deleted: false, annotation };
+    let labels = head.map(|head| head.labels.clone()).unwrap_or_default();
+    let head =
+        Profile { name: name.clone(), newest: profile_revision.number, deleted: false, annotation, labels };
     let forgotten = forgotten(fleet, name)?;
     let mut writes = vec![
         Write::put(Record::Profile(head)),

@@ -104,7 +104,8 @@ mod tests {
             _ => {
                 let name = PauseName::parse(["all", "some"][which % 2]).unwrap();
                 let nodes = Selector::parse(["all", "name in (web-1,web-2)"][which % 2]).unwrap();
-                let pause = NodePause { name: name.clone(), nodes, annotation: mark() };
+                let pause =
+                    NodePause { name: name.clone(), nodes, annotation: mark(), labels: Labels::default() };
                 if is(2) { put(Record::Pause(pause)) } else { (Key::Pause(name), None) }
             }
         }

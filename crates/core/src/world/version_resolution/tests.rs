@@ -4,6 +4,7 @@ use crate::records::policy::Policy;
 use crate::records::profile::Profile;
 use crate::records::progress::Progress;
 use crate::words::counter::Revision;
+use crate::words::label::Labels;
 use crate::words::name::{Actor, Namespace};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
@@ -31,6 +32,7 @@ fn world(first: u64, last: u64) -> World {
         newest,
         deleted: false,
         annotation: annotation.clone(),
+        labels: Labels::default(),
     }));
     for number in (first..=last).map(ProfileRevisionNumber::new) {
         let (profile, annotation) = (profile.clone(), annotation.clone());

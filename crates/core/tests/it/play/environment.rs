@@ -7,7 +7,7 @@ use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::rollout::hook_answer::{HookAnswer, TargetJudgement};
 use bellwether_core::rollout::hook_question::HookQuestion;
-use bellwether_core::words::label::Label;
+use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::Span;
@@ -70,6 +70,7 @@ fn begin(world: &mut World, strength: &str, name: &str, scope: &[&str], reason: 
         strength,
         annotation: Annotation { by, reason, at },
         until,
+        labels: Labels::default(),
     }));
     world.environment.freezes.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(())
