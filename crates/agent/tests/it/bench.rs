@@ -154,10 +154,8 @@ impl Bench {
         self.client.set_entity(NS, "web", &spec).await.unwrap();
         let new = NewRollout {
             version: Some(version.into()),
-            why: String::new(),
-            policy: Policy::default(),
-            plan: None,
-        };
+ ..NewRollout::default()
+};
         self.client.start_rollout(NS, "web", &new).await.unwrap();
     }
 

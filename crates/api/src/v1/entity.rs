@@ -87,6 +87,9 @@ pub struct VersionRequest {
     pub why: String,
     /// When.
     pub at_ms: u64,
+    /// The policy of the rollout that answers this request, in place of the entity's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
 }
 
 /// A person's pause.
@@ -263,6 +266,7 @@ impl From<&core::VersionRequest> for VersionRequest {
             by: from.by.to_string(),
             why: from.why.clone(),
             at_ms: from.at.as_millis(),
+            policy: from.policy.as_deref().map(Policy::from),
         }
     }
 }
@@ -277,6 +281,7 @@ impl TryFrom<VersionRequest> for core::VersionRequest {
             by: read("by", &from.by)?,
             why: from.why,
             at: Timestamp::from_millis(from.at_ms),
+            policy: from.policy.as_ref().map(TryInto::try_into).transpose()?.map(Box::new),
         })
     }
 }

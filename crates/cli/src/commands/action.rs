@@ -1,4 +1,4 @@
-//! `action`: what this machine's catalogue can do.
+//! `action`: the actions of this machine's agent.
 
 use bellwether_agent::config::Config;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use crate::args::{ActionVerb, Global};
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{Show, table};
 
-/// An action as it is printed.
+/// An action as it is listed.
 #[derive(Debug, Serialize)]
 struct Listed {
     name: String,

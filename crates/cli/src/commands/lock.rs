@@ -1,4 +1,4 @@
-//! `lock`: a command runs while a slot is held, and not a moment longer than it is.
+//! `lock`: runs a command while a slot is held, and stops it before the slot is lost.
 
 pub(super) mod child;
 mod hold;
@@ -25,12 +25,12 @@ pub(super) async fn run(context: &Context, verb: LockVerb) -> CommandResult {
         LockVerb::Describe { name } => super::describe::run(context, &format!("slot/{name}")).await,
         LockVerb::Release { name, holder, force: _, reason } => {
             let force = ForceRelease { holder, why: reason };
-            super::slot::take_from(context, &name, force).await.map(|()| Exit::Yes)
+            super::slot::release(context, &name, force).await.map(|()| Exit::Yes)
         }
     }
 }
 
-/// Who asks, for what.
+/// A request for a lock.
 struct Wanted<'a> {
     context: &'a Context,
     run: &'a LockRun,
@@ -39,13 +39,13 @@ struct Wanted<'a> {
 
 async fn held(context: &Context, run: &LockRun) -> CommandResult {
     if run.lease < SHORTEST {
-        return Err(Failure::usage(format!("hold a lock for {}: a lease is at least {SHORTEST}", run.lease)));
+        return Err(Failure::usage(format!("hold a lock for {}: a lease is at least {}", run.lease.brief(), SHORTEST.brief())));
     }
     let mut signals =
         ForwardedSignals::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
     let holder = run.holder.clone().unwrap_or_else(this_process);
     let wanted = Wanted { context, run, holder };
-    // Whoever is asked to stop while it waits has nothing yet, or gives back what it may just have been given.
+    // A process that is stopped while it waits holds nothing yet, or returns the lock that it may just have been granted.
     let taken = tokio::select! {
         taken = take::take(&wanted) => taken?,
         signal = signals.next() => {
@@ -56,12 +56,12 @@ async fn held(context: &Context, run: &LockRun) -> CommandResult {
     hold::hold(&wanted, taken, signals).await
 }
 
-/// What a shell says of a command that a signal ended.
+/// The exit code that a shell reports for a command that a signal ended.
 fn exit_by(signal: i32) -> Exit {
     Exit::Child(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }
 
-/// A name that no other holder has: this machine, this process, and when.
+/// A unique holder name: host, process id and time.
 fn this_process() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let host: String = host.chars().filter(char::is_ascii_graphic).take(64).collect();

@@ -131,10 +131,8 @@ impl Bed {
         self.wait_for("somebody takes a rollout", async || {
             let new = NewRollout {
                 version: Some(version.to_owned()),
-                why: String::new(),
-                policy: Policy::default(),
-                plan: None,
-            };
+ ..NewRollout::default()
+};
             let asked = async |client: Client| client.start_rollout("default", "web", &new).await;
             let view = self.view().await;
             let has = view.is_some_and(|view| view.progress.target.as_deref() == Some(version));

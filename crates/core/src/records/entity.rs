@@ -1,7 +1,9 @@
 //! An entity: something that changes on many targets, and what people asked of it. Written only by people's operations
 //! (`rollout::operate`); what came of it is in [`super::progress`].
 
+use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use super::external::StalenessLimits;
 use super::policy::Policy;
@@ -71,6 +73,8 @@ pub struct VersionRequest {
     pub why: String,
     /// When.
     pub at: Timestamp,
+    /// The policy of the rollout that answers this request, in place of the entity's; `None` for the entity's.
+    pub policy: Option<Box<Policy>>,
 }
 
 /// In which way a version was asked for.
@@ -124,6 +128,21 @@ pub struct Approval {
 }
 
 impl Entity {
+    /// The policy that decisions follow: that of the last request if it has its own, else the entity's.
+    #[must_use]
+    pub fn policy_in_force(&self) -> &Policy {
+        self.wanted.as_ref().and_then(|wanted| wanted.policy.as_deref()).unwrap_or(&self.policy)
+    }
+
+    /// The entity as decisions see it: with the policy in force in place of its own.
+    #[must_use]
+    pub fn in_force(self: &Arc<Self>) -> Arc<Self> {
+        match self.wanted.as_ref().and_then(|wanted| wanted.policy.as_deref()) {
+            Some(policy) => Arc::new(Self { policy: policy.clone(), ..Self::clone(self) }),
+            None => Arc::clone(self),
+        }
+    }
+
     /// An entity of nodes and versions that nobody has asked anything of yet.
     #[must_use]
     pub const fn new(name: EntityName, selector: Selector, policy: Policy) -> Self {

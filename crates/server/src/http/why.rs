@@ -156,7 +156,7 @@ fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
         (_, _) => format!("{held} of {may} hold it; whoever wants it waits"),
     };
     let holders = slot.holders.iter().map(|(holder, held)| {
-        let (for_long, left) = (now.since(held.since), held.ends.since(now));
+        let (for_long, left) = (now.since(held.since).brief(), held.ends.since(now).brief());
         let (by, why) = (&held.by, or_none(&held.why));
         format!("{holder} has it as number {} for {for_long}, and for {left} more unless it is renewed (by {by}): {why}", held.fence)
     });

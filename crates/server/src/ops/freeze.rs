@@ -157,7 +157,7 @@ fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
             Some(format!("there is no entity {entity} yet, so nothing is covered"))
         }
         _ if freeze.strength == FreezeKind::Stop && freeze.why.is_empty() => {
-            Some("say why, for whoever waits: --why".to_owned())
+            Some("give a reason for those who wait: --reason".to_owned())
         }
         (FreezeScope::Everything | FreezeScope::Entity(_) | FreezeScope::Targets(_), _) => None,
     }

@@ -217,10 +217,8 @@ pub(crate) async fn set_entity(client: &Client, policy: Policy) {
 pub(crate) fn version(version: &str) -> NewRollout {
     NewRollout {
         version: Some(version.to_owned()),
-        why: String::new(),
-        policy: Policy::default(),
-        plan: None,
-    }
+ ..NewRollout::default()
+}
 }
 
 /// Waits until the rollout of `web` looks as `holds` wants it.

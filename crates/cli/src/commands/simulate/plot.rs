@@ -11,7 +11,7 @@ use svg::{Anchor, Svg};
 
 use super::trial::Trials;
 use crate::args::Simulate;
-use crate::show::age::length;
+use crate::show::time::length;
 
 /// The width of the picture, and how high the part with the axes is.
 const WIDTH: f64 = 960.0;

@@ -75,6 +75,7 @@ impl SimulatedFleet {
             by: self.by.clone(),
             why: String::new(),
             at: self.at,
+            policy: None,
         };
         let entity = Entity::new(self.entity.clone(), Selector::all(), policy.clone());
         Entity { wanted: Some(wanted), ..entity }

@@ -1,6 +1,6 @@
 //! Scales: from time and share to places in the picture, with ticks a person reads easily.
 
-use crate::show::age::length;
+use crate::show::time::length;
 
 /// Steps between ticks of time that read well, in milliseconds: seconds, minutes, hours, days, weeks.
 const STEPS: [u64; 25] = [
