@@ -55,8 +55,16 @@ pub(crate) struct Global {
     /// Namespace [default: default]
     #[arg(short, long, global = true, env = "BELLWETHER_NAMESPACE", hide_env = true)]
     pub(crate) namespace: Option<String>,
-    /// Output format
-    #[arg(short, long, global = true, value_enum, default_value = "table", value_name = "FORMAT")]
+    /// Output format: table, wide, json, yaml or name
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_enum,
+        default_value = "table",
+        value_name = "FORMAT",
+        hide_possible_values = true
+    )]
     pub(crate) output: Output,
     /// Print no messages besides the answer and errors
     #[arg(short, long, global = true)]
@@ -83,8 +91,15 @@ pub(crate) struct Global {
     /// Log filter, like info or bellwether_server=debug
     #[arg(long, global = true, env = "BELLWETHER_LOG", hide_env = true, value_name = "FILTER")]
     pub(crate) log: Option<String>,
-    /// Log format
-    #[arg(long, global = true, value_enum, default_value = "text", value_name = "FORMAT")]
+    /// Log format: text or json
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "text",
+        value_name = "FORMAT",
+        hide_possible_values = true
+    )]
     pub(crate) log_format: LogFormat,
     /// File that contexts are kept in
     #[arg(long, global = true, env = "BELLWETHER_CONFIG", hide = true, value_name = "FILE")]

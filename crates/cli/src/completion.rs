@@ -29,7 +29,8 @@ pub(crate) fn script(shell: &str) -> Result<String, Failure> {
     let shells = Shells::builtins();
     let completer = shells.completer(shell).ok_or_else(|| failed(format!("{shell} is not a known shell")))?;
     let mut script = Vec::new();
-    let written = completer.write_registration(VARIABLE, "bellwether", "bellwether", "bellwether", &mut script);
+    let written =
+        completer.write_registration(VARIABLE, "bellwether", "bellwether", "bellwether", &mut script);
     written.map_err(|error| failed(error.to_string()))?;
     String::from_utf8(script).map_err(|error| failed(error.to_string()))
 }
@@ -58,9 +59,7 @@ fn completed(arg: Arg) -> Arg {
         (Some(kind), _) => arg.add(ArgValueCandidates::new(move || plain(names_of(kind)))),
         (None, "SUBJECT") => arg.add(ArgValueCompleter::new(subjects)),
         (None, "PATH") => arg.add(ArgValueCandidates::new(|| plain(crate::fields::paths()))),
-        (None, "FIELD") => {
-            arg.add(ArgValueCandidates::new(|| plain(Policy::field_names().iter().copied())))
-        }
+        (None, "FIELD") => arg.add(ArgValueCandidates::new(|| plain(Policy::field_names().iter().copied()))),
         (None, _) => arg,
     }
 }
@@ -81,7 +80,6 @@ fn subjects(typed: &OsStr) -> Vec<CompletionCandidate> {
     let all = found.into_iter().map(|name| format!("{word}/{name}"));
     plain(all.filter(|subject| subject.starts_with(&*typed)))
 }
-
 
 /// The names of a kind, asked with the global options on the line that is completed.
 fn names_of(kind: Kind) -> Vec<String> {

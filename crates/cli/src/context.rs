@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{Global, token_in_environment};
 use crate::exit::{Exit, Failure};
-use crate::near::nearest;
+use crate::near::{improved, nearest};
 use crate::show::Show;
 
 /// The connection of a command, and how it prints.
@@ -106,9 +106,9 @@ pub(crate) fn path(global: &Global) -> Option<PathBuf> {
 pub(crate) fn load(global: &Global) -> Result<File, Failure> {
     let Some(path) = path(global) else { return Ok(File::default()) };
     match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            toml::from_str(&text).map_err(|error| Failure::usage(format!("read {}: {error}", path.display())))
-        }
+        Ok(text) => toml::from_str(&text).map_err(|error| {
+            Failure::usage(format!("read {}: {}", path.display(), improved(&error.to_string())))
+        }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
         Err(error) => Err(Failure::usage(format!("read {}: {error}", path.display()))),
     }
@@ -116,9 +116,8 @@ pub(crate) fn load(global: &Global) -> Result<File, Failure> {
 
 /// Writes the contexts file as a whole, readable by its owner alone.
 pub(crate) fn save(global: &Global, file: &File) -> Result<(), Failure> {
-    let path = path(global).ok_or_else(|| {
-        Failure::usage("find the contexts file").hint("set HOME or BELLWETHER_CONFIG")
-    })?;
+    let path = path(global)
+        .ok_or_else(|| Failure::usage("find the contexts file").hint("set HOME or BELLWETHER_CONFIG"))?;
     let text =
         toml::to_string_pretty(file).map_err(|error| Failure::ours(format!("write contexts: {error}")))?;
     let write = || -> std::io::Result<()> {

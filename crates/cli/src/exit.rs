@@ -115,8 +115,9 @@ impl From<CallError> for Failure {
         let what = error.to_string();
         match error {
             CallError::Setup { .. } => Self::usage(what),
-            CallError::Unreachable { .. } => Self::new(Exit::Unavailable, what)
-                .hint("check that the server runs, and the address in --server, BELLWETHER_SERVER or the context"),
+            CallError::Unreachable { .. } => Self::new(Exit::Unavailable, what).hint(
+                "check that the server runs, and the address in --server, BELLWETHER_SERVER or the context",
+            ),
             CallError::Timeout { .. } => Self::new(Exit::Timeout, what),
             CallError::Garbled { .. } => Self::new(Exit::Internal, what),
             CallError::Problem(problem) => {
@@ -201,7 +202,9 @@ mod tests {
 
     #[test]
     fn a_message_begins_with_cannot_once() {
-        for what in ["read the file: denied", "could not read the file: denied", "cannot read the file: denied"] {
+        for what in
+            ["read the file: denied", "could not read the file: denied", "cannot read the file: denied"]
+        {
             assert_eq!(Failure::new(Exit::No, what).message, "cannot read the file: denied");
         }
     }

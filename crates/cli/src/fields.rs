@@ -1,6 +1,7 @@
 //! Every field a person may write, with its meaning, default and an example: from the API's description of its shapes, and
 //! from the guide's tables of the keys of configuration files.
 
+mod field;
 mod files;
 
 use std::collections::BTreeMap;
@@ -9,10 +10,10 @@ use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::freeze::FreezeSpec;
 use bellwether_api::v1::pause::PauseSpec;
 use bellwether_api::v1::policy::Policy;
-use serde::Serialize;
 use serde_json::Value;
 use utoipa::{PartialSchema, ToSchema};
 
+pub(crate) use self::field::Field;
 use crate::exit::{Exit, Failure};
 use crate::near::nearest;
 
@@ -22,21 +23,6 @@ const DEEPEST: usize = 4;
 /// Prefixes that may be left out of a path, in the order in which they are tried.
 const PLACES: [&str; 7] =
     ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
-
-/// One field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Field {
-    /// Path, like `policy.batch`.
-    pub(crate) field: String,
-    /// Meaning, in a sentence.
-    meaning: String,
-    /// Value of an absent field.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    default: Option<String>,
-    /// An example value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    example: Option<Value>,
-}
 
 /// The paths of all fields; none if the API's description cannot be read.
 pub(crate) fn paths() -> Vec<String> {
@@ -69,20 +55,6 @@ pub(crate) fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> 
         Some(near) => failure.hint(format!("did you mean {near}?")),
         None => failure.hint("list all fields with: bellwether explain -o name"),
     })
-}
-
-/// A field in a few lines.
-pub(crate) fn text(field: &Field) -> String {
-    let mut lines = vec![field.field.clone(), format!("  {}", field.meaning)];
-    if let Some(default) = &field.default {
-        lines.push(format!("  default  {default}"));
-    }
-    match &field.example {
-        Some(Value::String(text)) => lines.push(format!("  example  {text}")),
-        Some(other) => lines.push(format!("  example  {other}")),
-        None => {}
-    }
-    lines.join("\n")
 }
 
 /// Every field of entities, policies, freezes, pauses and configuration files.

@@ -87,7 +87,9 @@ async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
         Kind::Freeze => {
             client.freezes(Some(namespace)).await?.items.into_iter().map(|each| each.freeze.name).collect()
         }
-        Kind::Pause => client.pauses(namespace).await?.items.into_iter().map(|each| each.pause.name).collect(),
+        Kind::Pause => {
+            client.pauses(namespace).await?.items.into_iter().map(|each| each.pause.name).collect()
+        }
         Kind::Slot => client.slots(namespace, true).await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Token => client.tokens().await?.items.into_iter().map(|each| each.name).collect(),
         Kind::Context => Vec::new(),
@@ -107,7 +109,11 @@ async fn nodes(context: &Context) -> Result<Vec<String>, Failure> {
 }
 
 /// A failure to find an object that the command line names, with the nearest name there is as its hint.
-pub(crate) async fn with_nearest(ended: CommandResult, global: &Global, matches: &ArgMatches) -> CommandResult {
+pub(crate) async fn with_nearest(
+    ended: CommandResult,
+    global: &Global,
+    matches: &ArgMatches,
+) -> CommandResult {
     let failure = match ended {
         Err(failure) if failure.not_found => failure,
         Ok(_) | Err(_) => return ended,
@@ -131,7 +137,8 @@ fn named(matches: &ArgMatches) -> Vec<(Kind, String)> {
     let mut found = Vec::new();
     loop {
         for arg in command.get_arguments() {
-            let value = arg.get_value_names().and_then(<[_]>::first).map(|name| name.as_str()).unwrap_or_default();
+            let value =
+                arg.get_value_names().and_then(<[_]>::first).map(|name| name.as_str()).unwrap_or_default();
             let Ok(Some(texts)) = matches.try_get_raw(arg.get_id().as_str()) else { continue };
             let texts = texts.map(|text| text.to_string_lossy().into_owned());
             match Kind::of_value(value) {
@@ -154,7 +161,9 @@ fn subject(text: &str) -> Vec<(Kind, String)> {
             let entity = rest.split('/').next().unwrap_or_default();
             vec![(Kind::Entity, entity.to_owned())]
         }
-        Some((word, name)) => Kind::of_subject(word).map(|kind| (kind, name.to_owned())).into_iter().collect(),
+        Some((word, name)) => {
+            Kind::of_subject(word).map(|kind| (kind, name.to_owned())).into_iter().collect()
+        }
         None => vec![(Kind::Node, text.to_owned()), (Kind::Entity, text.to_owned())],
     }
 }

@@ -28,7 +28,12 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) fn new(global: &Global) -> Self {
         let terminal = std::io::stdout().is_terminal();
-        Self { output: global.output, paint: Paint::new(terminal && !global.no_color), terminal, quiet: global.quiet }
+        Self {
+            output: global.output,
+            paint: Paint::new(terminal && !global.no_color),
+            terminal,
+            quiet: global.quiet,
+        }
     }
 
     /// Prints data as JSON or YAML, names one a line, or else what `human` makes of it.

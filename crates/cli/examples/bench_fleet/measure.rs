@@ -186,8 +186,8 @@ impl Fleet {
         let new = NewRollout {
             version: Some(version.to_owned()),
             why: "measured".to_owned(),
- ..NewRollout::default()
-};
+            ..NewRollout::default()
+        };
         person.start_rollout(NAMESPACE, ENTITY, &new).await?;
         until("every agent has its order", BOUND, async || told.orders(version).len() >= self.agents).await?;
         let times = told.orders(version).into_iter().map(|at| at.saturating_duration_since(begun));
@@ -267,8 +267,8 @@ impl Fleet {
         let new = NewRollout {
             version: Some(version.to_owned()),
             why: "measured".to_owned(),
- ..NewRollout::default()
-};
+            ..NewRollout::default()
+        };
         others.start_rollout(NAMESPACE, ENTITY, &new).await?;
         until("the next leader decides", BOUND, async || {
             let view = others.current_rollout(NAMESPACE, ENTITY, None, Duration::ZERO).await;

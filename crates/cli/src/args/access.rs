@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
-use super::Consent;
+use super::consent::Consent;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JoinTokenVerb {

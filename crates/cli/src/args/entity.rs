@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 
-use super::{Consent, PolicyFlags};
+use super::consent::Consent;
+use super::policy::PolicyFlags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EntityVerb {

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 
-use super::AgentDir;
 use super::local::{CacheServices, PublishService};
+use super::server::AgentDir;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::AgentDir;
+use super::server::AgentDir;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct CacheServices {

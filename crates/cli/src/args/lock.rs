@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum LockVerb {
     /// Run a command while holding a lock; the command is stopped before anyone else can hold the lock

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::Consent;
+use super::consent::Consent;
 
 /// One node, or those that a selector picks.
 #[derive(Debug, Clone, clap::Args)]

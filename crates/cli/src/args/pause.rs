@@ -2,7 +2,6 @@
 
 use clap::Subcommand;
 
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum PauseVerb {
     /// Pause the nodes that a selector picks, those that join later too; they still check and report

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::Consent;
+use super::consent::Consent;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileVerb {

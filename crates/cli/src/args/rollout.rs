@@ -3,7 +3,7 @@
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
-use super::PolicyFlags;
+use super::policy::PolicyFlags;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct StartRollout {

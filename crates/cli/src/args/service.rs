@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
-use super::AgentDir;
+use super::server::AgentDir;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServiceVerb {

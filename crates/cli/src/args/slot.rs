@@ -3,7 +3,7 @@
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
-use super::Consent;
+use super::consent::Consent;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SlotVerb {

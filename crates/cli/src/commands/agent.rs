@@ -15,6 +15,7 @@ use bellwether_rt::tasks::Tasks;
 use crate::args::{AgentVerb, Global};
 use crate::context::read;
 use crate::exit::{CommandResult, Exit, Failure};
+use crate::near::improved;
 use crate::show::time::date;
 use crate::show::{Show, table};
 
@@ -49,7 +50,7 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
 }
 
 pub(super) fn load(path: &Path) -> Result<Config, Failure> {
-    Config::load(path).map_err(|error| Failure::usage(error.to_string()))
+    Config::load(path).map_err(|error| Failure::usage(improved(&error.to_string())))
 }
 
 async fn live(config: Config) -> CommandResult {

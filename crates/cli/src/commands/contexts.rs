@@ -33,7 +33,8 @@ pub(super) fn run(global: &Global, verb: ContextVerb) -> CommandResult {
         }
         ContextVerb::Set { name, token_file } => {
             let server = global.server.clone();
-            let server = server.ok_or_else(|| Failure::usage(format!("set context {name} without --server")))?;
+            let server =
+                server.ok_or_else(|| Failure::usage(format!("set context {name} without --server")))?;
             let token = read(&token_file, "the token")?.trim().to_owned();
             let ca = global.ca.as_ref().map(|path| read(path, "the CA certificate")).transpose()?;
             let changed = format!("context {name}: server {server}");

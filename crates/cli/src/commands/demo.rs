@@ -20,11 +20,8 @@ use crate::args::{Demo, Global};
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{print, tell};
 use expect::Expectations;
-use fleet::Fleet;
+use fleet::{ENTITY, Fleet};
 use stage::Stage;
-
-/// The entity that the demo rolls out.
-const ENTITY: &str = "web";
 
 /// Longest time of one step, after which the demo fails.
 const ACT: Duration = Duration::from_secs(60);

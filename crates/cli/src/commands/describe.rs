@@ -78,7 +78,9 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
         },
         other => {
             let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME or profile/NAME";
-            return Err(Failure::usage(format!("describe {asked}: {other} is not a kind of object")).hint(hint));
+            return Err(
+                Failure::usage(format!("describe {asked}: {other} is not a kind of object")).hint(hint)
+            );
         }
     };
     Ok((asked.to_owned(), found))
@@ -221,7 +223,8 @@ mod tests {
         let mut lines = Vec::new();
         sheet(&value, 0, &mut lines);
         let text = lines.join("\n");
-        for line in ["name      web", "soak      1m 30s", "stages    1, 100%", "policy", "  fail fast  true"] {
+        for line in ["name      web", "soak      1m 30s", "stages    1, 100%", "policy", "  fail fast  true"]
+        {
             assert!(lines.iter().any(|found| found == line), "{line:?} is not in\n{text}");
         }
         assert!(text.contains("  - target") || text.contains("  - evidence"), "{text}");

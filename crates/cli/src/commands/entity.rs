@@ -141,7 +141,11 @@ fn sheet(entity: &Entity) -> String {
         format!("kind         {}", kind(entity)),
     ];
     if let Some(ExternalSettings { silent_after, let_go_after }) = &entity.external {
-        lines.push(format!("unreachable  after {} without a report, removed after {}", text(silent_after), text(let_go_after)));
+        lines.push(format!(
+            "unreachable  after {} without a report, removed after {}",
+            text(silent_after),
+            text(let_go_after)
+        ));
     }
     if let Some(wanted) = &entity.wanted {
         lines.push(format!(

@@ -7,9 +7,9 @@ use bellwether_api::v1::event::Event;
 use crate::args::{Events, Output};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::time::{clock, date};
-use crate::show::paint::{Paint, Tone};
 use crate::show::data::readable;
+use crate::show::paint::{Paint, Tone};
+use crate::show::time::{clock, date};
 use crate::show::try_print;
 
 /// Most events that one request returns.

@@ -2,7 +2,7 @@
 
 use crate::args::Global;
 use crate::exit::{CommandResult, Exit};
-use crate::fields;
+use crate::fields::{self, Field};
 use crate::show::Show;
 
 pub(super) fn run(global: &Global, asked: Option<&str>) -> CommandResult {
@@ -12,7 +12,7 @@ pub(super) fn run(global: &Global, asked: Option<&str>) -> CommandResult {
         Some(asked) => fields::find(&table, asked)?,
     };
     let names = || found.iter().map(|field| field.field.clone()).collect();
-    let text = |_| found.iter().map(fields::text).collect::<Vec<_>>().join("\n\n");
+    let text = |_| found.iter().map(Field::text).collect::<Vec<_>>().join("\n\n");
     Show::new(global).data(&found, names, text)?;
     Ok(Exit::Yes)
 }

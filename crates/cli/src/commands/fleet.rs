@@ -62,11 +62,7 @@ async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandRes
         }
         Err(error) => return Err(error.into()),
     }
-    let new = NewRollout {
-        version: Some(trigger.version),
-        why: trigger.reason,
- ..NewRollout::default()
-};
+    let new = NewRollout { version: Some(trigger.version), why: trigger.reason, ..NewRollout::default() };
     let started = client.start_rollout(namespace, entity, &new).await?;
     context.show.changed(&format!("entity {entity}: rollout of {} started", started.version));
     context.show.note(&format!("watch it with: bellwether rollout get {entity} -w"));
@@ -87,10 +83,8 @@ async fn current_version(context: &Context, entity: &str) -> CommandResult {
             print_version(&context.show, &version)?;
             Ok(Exit::Yes)
         }
-        None => {
-            Err(Failure::stated(Exit::No, format!("no version of entity {entity} was set yet"))
-                .hint("bellwether trigger-update VERSION"))
-        }
+        None => Err(Failure::stated(Exit::No, format!("no version of entity {entity} was set yet"))
+            .hint("bellwether trigger-update VERSION")),
     }
 }
 
@@ -113,9 +107,10 @@ fn local_version(global: &Global, pending: &PendingUpdate) -> CommandResult {
             print_version(&Show::new(global), &version)?;
             Ok(Exit::Yes)
         }
-        Ok(None) => {
-            Err(Failure::stated(Exit::No, format!("no version of entity {entity} was validated on this node yet")))
-        }
+        Ok(None) => Err(Failure::stated(
+            Exit::No,
+            format!("no version of entity {entity} was validated on this node yet"),
+        )),
         Err(failure) => Err(failure),
     }
 }
@@ -216,7 +211,8 @@ async fn verify_hosts(context: &Context, verify: VerifyHosts) -> CommandResult {
 async fn check_single(context: &Context, entity: &str, version: &str, verbose: bool) -> CommandResult {
     let versions = versions(context, entity).await?;
     let others = versions.iter().filter(|(other, _)| *other != version);
-    let others = others.flat_map(|(other, hosts)| hosts.iter().map(move |host| (host.clone(), other.clone())));
+    let others =
+        others.flat_map(|(other, hosts)| hosts.iter().map(move |host| (host.clone(), other.clone())));
     let others: BTreeMap<String, String> = others.collect();
     if verbose || context.show.is_data() {
         let lines = || others.iter().map(|(host, other)| format!("{host} {other}")).collect::<Vec<_>>();

@@ -4,12 +4,12 @@ use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 
-use crate::confirm::confirm;
 use crate::args::{FreezeScopeFlags, FreezeVerb, StopEverything};
+use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::time::date;
 use crate::show::table;
+use crate::show::time::date;
 
 /// The name of the freeze that `stop-everything` sets.
 const STOP: &str = "stop-everything";

@@ -2,18 +2,18 @@
 
 pub(super) mod child;
 mod hold;
+mod request;
 mod take;
 mod timing;
 
 use bellwether_api::v1::slot::ForceRelease;
 use bellwether_core::words::time::Span;
-use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::ForwardedSignals;
 
 use crate::args::{LockRun, LockVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use take::Taken;
+use request::{LockRequest, exit_by, this_process};
 
 /// Shortest lease: a renewal must get through a busy network in a third of it.
 const SHORTEST: Span = Span::from_secs(1);
@@ -30,21 +30,18 @@ pub(super) async fn run(context: &Context, verb: LockVerb) -> CommandResult {
     }
 }
 
-/// A request for a lock.
-struct Wanted<'a> {
-    context: &'a Context,
-    run: &'a LockRun,
-    holder: String,
-}
-
 async fn held(context: &Context, run: &LockRun) -> CommandResult {
     if run.lease < SHORTEST {
-        return Err(Failure::usage(format!("hold a lock for {}: a lease is at least {}", run.lease.brief(), SHORTEST.brief())));
+        return Err(Failure::usage(format!(
+            "hold a lock for {}: a lease is at least {}",
+            run.lease.brief(),
+            SHORTEST.brief()
+        )));
     }
     let mut signals =
         ForwardedSignals::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
     let holder = run.holder.clone().unwrap_or_else(this_process);
-    let wanted = Wanted { context, run, holder };
+    let wanted = LockRequest { context, run, holder };
     // A process that is stopped while it waits holds nothing yet, or returns the lock that it may just have been granted.
     let taken = tokio::select! {
         taken = take::take(&wanted) => taken?,
@@ -54,16 +51,4 @@ async fn held(context: &Context, run: &LockRun) -> CommandResult {
         }
     };
     hold::hold(&wanted, taken, signals).await
-}
-
-/// The exit code that a shell reports for a command that a signal ended.
-fn exit_by(signal: i32) -> Exit {
-    Exit::Child(u8::try_from(128 + signal).unwrap_or(u8::MAX))
-}
-
-/// A unique holder name: host, process id and time.
-fn this_process() -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let host: String = host.chars().filter(char::is_ascii_graphic).take(64).collect();
-    format!("{host}:{}:{}", std::process::id(), Clock::system().now().as_millis())
 }

@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::args::{NodeChoice, NodeVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::time::date;
 use crate::show::change::differences;
+use crate::show::time::date;
 use crate::show::{table, tell};
 
 pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
@@ -75,7 +75,8 @@ pub(super) async fn all(
     let mut nodes: Vec<NodeView> = Vec::new();
     let mut after = None;
     loop {
-        let page = context.client.nodes(&context.namespace, selector, after.as_deref(), decommissioned).await?;
+        let page =
+            context.client.nodes(&context.namespace, selector, after.as_deref(), decommissioned).await?;
         nodes.extend(page.items);
         match page.next {
             Some(next) => after = Some(next),
@@ -234,7 +235,8 @@ async fn picked(context: &Context, which: NodeChoice) -> Result<Vec<String>, Fai
     }
     let nodes = all(context, which.selector.as_deref(), false).await?;
     if nodes.is_empty() {
-        return Err(Failure::new(Exit::No, "find a node that the selector picks").hint("bellwether node list -o wide"));
+        return Err(Failure::new(Exit::No, "find a node that the selector picks")
+            .hint("bellwether node list -o wide"));
     }
     Ok(nodes.into_iter().map(|view| view.node.name).collect())
 }

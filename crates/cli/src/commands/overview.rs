@@ -4,9 +4,9 @@ use bellwether_api::v1::server::StoreStatus;
 
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
-use crate::show::time::date;
 use crate::show::paint::{Paint, Tone};
 use crate::show::table;
+use crate::show::time::date;
 
 /// Share of its quota, in percent, above which a store is shown as nearly full.
 const FILLING: u64 = 80;
@@ -62,8 +62,9 @@ pub(super) fn store_line(store: &StoreStatus, paint: Paint) -> String {
     let full = store.size_bytes.zip(store.quota_bytes.filter(|quota| *quota > 0));
     let full = full.map(|(size, quota)| size.saturating_mul(100).checked_div(quota).unwrap_or_default());
     let full = match full {
-        Some(used) if used > FILLING => paint
-            .text(Tone::Bad, &format!(", {used}% of its quota: free space, or writes will be refused")),
+        Some(used) if used > FILLING => {
+            paint.text(Tone::Bad, &format!(", {used}% of its quota: free space, or writes will be refused"))
+        }
         Some(used) => format!(", {used}% of its quota"),
         None => String::new(),
     };

@@ -9,13 +9,13 @@ use bellwether_api::v1::rollout::NewRollout;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::confirm::confirm;
 use crate::args::{Change, ProfileVerb};
+use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::near::nearest;
-use crate::show::time::date;
 use crate::show::table;
+use crate::show::time::date;
 
 /// Longest file of parameters, in bytes: more than any profile may have.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -126,8 +126,8 @@ async fn changed(
             let new = NewRollout {
                 version: Some(version.clone()),
                 why: change.reason.clone(),
- ..NewRollout::default()
-};
+                ..NewRollout::default()
+            };
             client.start_rollout(namespace, entity, &new).await?;
             context.show.changed(&format!("entity {entity}: rollout of {version} started"));
             context.show.note(&format!("watch it with: bellwether rollout get {entity} -w"));

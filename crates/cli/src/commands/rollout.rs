@@ -1,11 +1,12 @@
 //! `rollout`: moves the targets of an entity to a version.
 
 pub(super) mod follow;
+mod outcome;
 mod plan;
 
 use std::time::Duration;
 
-use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutState, RolloutView};
+use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView};
 use bellwether_core::words::time::Span;
 
 use serde::Serialize;
@@ -96,7 +97,15 @@ async fn list(context: &Context) -> Result<(), Failure> {
         let rows = listed.iter().map(|each| {
             let Some(rollout) = &each.rollout else {
                 let dash = || "-".to_owned();
-                return vec![each.entity.clone(), dash(), dash(), "none".to_owned(), dash(), dash(), each.why.clone()];
+                return vec![
+                    each.entity.clone(),
+                    dash(),
+                    dash(),
+                    "none".to_owned(),
+                    dash(),
+                    dash(),
+                    each.why.clone(),
+                ];
             };
             vec![
                 each.entity.clone(),
@@ -126,12 +135,7 @@ async fn get(context: &Context, entity: &str, wait: &WaitFlags) -> CommandResult
     Ok(Exit::Yes)
 }
 
-async fn status(
-    context: &Context,
-    entity: &str,
-    wait: bool,
-    timeout: Option<Span>,
-) -> CommandResult {
+async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Span>) -> CommandResult {
     let view = if wait {
         match follow::until_rest(context, entity, (timeout, 0), async |_: &RolloutView| Ok(())).await? {
             Some(view) => view,
@@ -141,38 +145,7 @@ async fn status(
         context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?
     };
     context.show.data(&view, || vec![view.entity.name.clone()], |_| view.why.clone())?;
-    Ok(exit(&view))
-}
-
-/// The exit code for a rollout's state.
-pub(super) const fn exit(view: &RolloutView) -> Exit {
-    let Some(rollout) = &view.rollout else { return Exit::No };
-    match rollout.state {
-        RolloutState::InProgress
-        | RolloutState::Waiting { .. }
-        | RolloutState::WaitingNoDomain { .. }
-        | RolloutState::WaitingFrozen { .. }
-        | RolloutState::WaitingWindow { .. }
-        | RolloutState::WaitingShut { .. }
-        | RolloutState::WaitingNeed { .. }
-        | RolloutState::WaitingUnavailable { .. }
-        | RolloutState::WaitingHook { .. }
-        | RolloutState::Succeeded => Exit::Yes,
-        RolloutState::PausedByPerson { .. }
-        | RolloutState::PausedTooManyFailed { .. }
-        | RolloutState::PausedNothingToRollBackTo { .. }
-        | RolloutState::PausedTooManyUnreachable { .. }
-        | RolloutState::PausedStopped { .. }
-        | RolloutState::PausedMonitorSilent { .. }
-        | RolloutState::PausedBad { .. }
-        | RolloutState::WaitingApproval { .. } => Exit::NeedsPerson,
-        RolloutState::PartiallySucceeded { .. } => Exit::Partial,
-        RolloutState::RollingBack
-        | RolloutState::RolledBack
-        | RolloutState::RollbackFailed { .. }
-        | RolloutState::Aborted { .. }
-        | RolloutState::Superseded { .. } => Exit::No,
-    }
+    Ok(outcome::exit(&view))
 }
 
 async fn history(context: &Context, entity: &str) -> Result<(), Failure> {

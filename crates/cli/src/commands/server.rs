@@ -14,12 +14,13 @@ use super::transfer;
 use crate::args::{Global, ServerConfig, ServerVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
+use crate::near::improved;
 use crate::show::time::date;
 use crate::show::{Show, print, table};
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::usage(error.to_string())
+        Self::usage(improved(&error.to_string()))
     }
 }
 
@@ -147,8 +148,7 @@ fn mixed(servers: &[v1::Server]) -> Option<String> {
     }
     let releases = by_release.iter().map(|(release, names)| format!("{release} ({})", names.join(", ")));
     let releases: Vec<String> = releases.collect();
-    let what =
-        || format!("servers run different releases, {}; upgrade all to one", releases.join(" and "));
+    let what = || format!("servers run different releases, {}; upgrade all to one", releases.join(" and "));
     (releases.len() > 1).then(what)
 }
 

@@ -170,6 +170,8 @@ pub(super) fn unreachable(error: LocalError) -> Failure {
     match error {
         LocalError::Problem(problem) => CallError::Problem(problem).into(),
         LocalError::Away { .. } | LocalError::Broken(_) => Failure::new(Exit::Unavailable, error.to_string())
-            .hint("check with `bellwether agent status`; give --data-dir if the agent keeps its data elsewhere"),
+            .hint(
+                "check with `bellwether agent status`; give --data-dir if the agent keeps its data elsewhere",
+            ),
     }
 }

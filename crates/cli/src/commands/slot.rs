@@ -51,7 +51,16 @@ pub(super) async fn list(context: &Context, all: bool) -> Result<(), Failure> {
                 let (since, ends) = (date(holder.since_ms), date(holder.ends_ms));
                 let (by, reason) = (holder.by.clone(), holder.why.clone());
                 let fence = holder.fence.to_string();
-                rows.push(vec![slot.name.clone(), held.clone(), fence, name.clone(), since, ends, by, reason]);
+                rows.push(vec![
+                    slot.name.clone(),
+                    held.clone(),
+                    fence,
+                    name.clone(),
+                    since,
+                    ends,
+                    by,
+                    reason,
+                ]);
             }
             if rows.is_empty() { vec![nobody] } else { rows }
         });

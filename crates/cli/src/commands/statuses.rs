@@ -26,7 +26,9 @@ pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult 
         }
         None => {
             let status = NewStatus { state, reason, lifetime_ms };
-            client::set_status(&set.agent.data_dir, &category, &status).await.map_err(super::service::unreachable)?;
+            client::set_status(&set.agent.data_dir, &category, &status)
+                .await
+                .map_err(super::service::unreachable)?;
         }
     }
     Show::new(global).changed(&changed);

@@ -68,8 +68,11 @@ pub(super) async fn run(context: &Context, wait: WaitFor) -> CommandResult {
         }
         if until.is_some_and(|until| Instant::now() >= until) {
             let timeout = timeout.unwrap_or(Span::ZERO);
-            return Err(Failure::stated(Exit::Timeout, format!("waited {} for service {}: {said}", timeout.brief(), wait.service))
-                .hint(format!("bellwether service get {}", wait.service)));
+            return Err(Failure::stated(
+                Exit::Timeout,
+                format!("waited {} for service {}: {said}", timeout.brief(), wait.service),
+            )
+            .hint(format!("bellwether service get {}", wait.service)));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The keys of configuration files, read from the tables of the guide, so that the guide and `explain` agree.
 
-use super::Field;
+use super::field::Field;
 
 /// The pages with tables of keys, and the file each is about.
 const PAGES: [(&str, &str); 6] = [

@@ -27,7 +27,8 @@ fn collect(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
-                let path = if path.is_empty() || path == "policy" { key.clone() } else { format!("{path}.{key}") };
+                let path =
+                    if path.is_empty() || path == "policy" { key.clone() } else { format!("{path}.{key}") };
                 collect(&path, value, found);
             }
         }

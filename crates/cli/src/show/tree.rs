@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bellwether_api::v1::rollout::{Rollout, RolloutState, RolloutView};
 use bellwether_api::v1::target::TargetView;
 
-use super::time::{ago, clock, date};
 use super::paint::{Paint, Tone, phase};
+use super::time::{ago, clock, date};
 
 /// Most leaves shown under one branch; failed targets come first.
 const LEAVES: usize = 12;

@@ -88,7 +88,9 @@ fn in_file(path: &Path, text: &str) -> Result<Vec<NamedPolicy>, String> {
         _ => return Err("its name ends in none of .toml, .yaml, .json".to_owned()),
     };
     let several = !table.is_empty()
-        && table.iter().all(|(key, value)| value.is_object() && !Shape::field_names().contains(&key.as_str()));
+        && table
+            .iter()
+            .all(|(key, value)| value.is_object() && !Shape::field_names().contains(&key.as_str()));
     if !several {
         let name =
             path.file_stem().map_or_else(|| "policy".to_owned(), |name| name.to_string_lossy().into_owned());

@@ -129,10 +129,7 @@ impl Bed {
     /// Starts a rollout at whoever takes it.
     pub(crate) async fn roll(&self, version: &str) {
         self.wait_for("somebody takes a rollout", async || {
-            let new = NewRollout {
-                version: Some(version.to_owned()),
- ..NewRollout::default()
-};
+            let new = NewRollout { version: Some(version.to_owned()), ..NewRollout::default() };
             let asked = async |client: Client| client.start_rollout("default", "web", &new).await;
             let view = self.view().await;
             let has = view.is_some_and(|view| view.progress.target.as_deref() == Some(version));

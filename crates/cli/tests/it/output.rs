@@ -137,7 +137,11 @@ async fn a_mistyped_name_is_answered_with_the_nearest_one() {
     ];
     for (args, hint) in cases {
         let output = place.run(args);
-        assert!(code(&output) != 0 && text(&output.stderr).contains(hint), "{args:?}: {}", text(&output.stderr));
+        assert!(
+            code(&output) != 0 && text(&output.stderr).contains(hint),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
     }
 }
 

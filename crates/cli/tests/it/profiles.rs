@@ -24,7 +24,10 @@ async fn a_profile_is_written_read_compared_and_deleted() {
         "web@1\n"
     );
     assert_eq!(said(&["profile", "set", "web", "workers=4"]), "web@1\n", "nothing changed");
-    assert_eq!(said(&["profile", "remove", "web", "tls", "--ref", "1", "--reason", "plain again"]), "web@2\n");
+    assert_eq!(
+        said(&["profile", "remove", "web", "tls", "--ref", "1", "--reason", "plain again"]),
+        "web@2\n"
+    );
     assert_eq!(said(&["profile", "get", "web", "--key", "name"]), "front\n");
     assert_eq!(said(&["profile", "get", "web", "--revision", "1", "--key", "tls"]), "on\n");
     let json: Value = serde_json::from_str(&said(&["profile", "get", "web", "-o", "json"])).unwrap();

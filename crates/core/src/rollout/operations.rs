@@ -231,7 +231,8 @@ pub fn approve(
 
 fn want(entity: &Entity, version: Version, how: RequestKind, intent: Intent) -> Entity {
     let Intent { by, why, at } = intent;
-    let wanted = VersionRequest { request: entity.last_request().next(), version, how, by, why, at, policy: None };
+    let wanted =
+        VersionRequest { request: entity.last_request().next(), version, how, by, why, at, policy: None };
     Entity { wanted: Some(wanted), ..entity.clone() }
 }
 

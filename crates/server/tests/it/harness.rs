@@ -215,10 +215,7 @@ pub(crate) async fn set_entity(client: &Client, policy: Policy) {
 }
 
 pub(crate) fn version(version: &str) -> NewRollout {
-    NewRollout {
-        version: Some(version.to_owned()),
- ..NewRollout::default()
-}
+    NewRollout { version: Some(version.to_owned()), ..NewRollout::default() }
 }
 
 /// Waits until the rollout of `web` looks as `holds` wants it.

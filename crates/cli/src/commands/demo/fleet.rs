@@ -15,12 +15,14 @@ use bellwether_api::v1::policy::Policy;
 use rustix::process::Pid;
 use tokio::process::{Child, Command};
 
-use super::ENTITY;
 use super::processes::{adopt_orphans, kill_all, kill_tree};
 use crate::args::{Demo, Global};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::show::Show;
+
+/// The entity that the demo rolls out.
+pub(super) const ENTITY: &str = "web";
 
 /// Longest time for the server and all agents to start.
 const START: Duration = Duration::from_secs(30);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bellwether_api::v1::rollout::RolloutView;
 use bellwether_core::words::time::Span;
 
-use super::ENTITY;
 use super::expect::Expectations;
+use super::fleet::ENTITY;
 use crate::args::Global;
 use crate::commands::rollout::follow::targets;
 use crate::context::Context;

@@ -16,9 +16,9 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::take::give_back;
+use super::request::{LockRequest, exit_by};
+use super::take::{Taken, give_back};
 use super::timing::{LAST_GRACE, Timing};
-use super::{Taken, Wanted, exit_by};
 use crate::exit::{CommandResult, Exit, Failure, bare};
 use crate::show::tell;
 
@@ -35,7 +35,7 @@ struct Lease {
 }
 
 /// Runs the command while the lock is held, and returns the lock.
-pub(super) async fn hold(wanted: &Wanted<'_>, taken: Taken, signals: ForwardedSignals) -> CommandResult {
+pub(super) async fn hold(wanted: &LockRequest<'_>, taken: Taken, signals: ForwardedSignals) -> CommandResult {
     let child = start(wanted, taken.fence).await?;
     let tasks = Tasks::new();
     let lease = watch::Sender::new(Lease { asked: taken.asked, over: None });
@@ -78,7 +78,7 @@ pub(super) async fn hold(wanted: &Wanted<'_>, taken: Taken, signals: ForwardedSi
 }
 
 /// Starts the command in a group of its own, so that all of it can be stopped.
-async fn start(wanted: &Wanted<'_>, fence: u64) -> Result<Child, Failure> {
+async fn start(wanted: &LockRequest<'_>, fence: u64) -> Result<Child, Failure> {
     // This same program, even if its file was replaced meanwhile.
     let mut command = Command::new("/proc/self/exe");
     command.args(["lock-child", "--parent", &std::process::id().to_string(), "--"]);

@@ -7,11 +7,11 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::slot::{AcquireSlot, ReleaseSlot, Slot, SlotGrant};
 use tokio::time::Instant;
 
-use super::Wanted;
+use super::request::LockRequest;
 use super::timing::Timing;
 use crate::exit::{Exit, Failure, bare};
-use crate::show::time::date;
 use crate::show::tell;
+use crate::show::time::date;
 
 /// Longest wait of one long poll: the server's own limit.
 const HANG: Duration = Duration::from_secs(55);
@@ -31,7 +31,7 @@ pub(super) struct Taken {
 }
 
 /// Waits for the lock and takes it.
-pub(super) async fn take(wanted: &Wanted<'_>) -> Result<Taken, Failure> {
+pub(super) async fn take(wanted: &LockRequest<'_>) -> Result<Taken, Failure> {
     let wait = wanted.run.timeout;
     let until = wait.map(|wait| Instant::now() + wait.to_duration());
     let timing = Timing::of(wanted.run.lease.to_duration());
@@ -50,7 +50,8 @@ pub(super) async fn take(wanted: &Wanted<'_>) -> Result<Taken, Failure> {
         }
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            let what = format!("take lock {} within {}: {said}", wanted.run.name, wait.unwrap_or_default().brief());
+            let what =
+                format!("take lock {} within {}: {said}", wanted.run.name, wait.unwrap_or_default().brief());
             let hint = format!("bellwether lock describe {}", wanted.run.name);
             return Err(Failure::new(Exit::Timeout, what).hint(hint));
         }
@@ -69,7 +70,7 @@ pub(super) async fn take(wanted: &Wanted<'_>) -> Result<Taken, Failure> {
     }
 }
 
-async fn ask(wanted: &Wanted<'_>) -> Result<SlotGrant, CallError> {
+async fn ask(wanted: &LockRequest<'_>) -> Result<SlotGrant, CallError> {
     let (context, run) = (wanted.context, wanted.run);
     let acquire = AcquireSlot {
         holder: wanted.holder.clone(),
@@ -81,7 +82,7 @@ async fn ask(wanted: &Wanted<'_>) -> Result<SlotGrant, CallError> {
 }
 
 /// Why the lock is not granted, and at which revision; or that it never will be.
-async fn blocked(wanted: &Wanted<'_>, error: CallError) -> Result<(String, Option<u64>), Failure> {
+async fn blocked(wanted: &LockRequest<'_>, error: CallError) -> Result<(String, Option<u64>), Failure> {
     let away = |error: &CallError| (format!("cannot {}; trying again", bare(&error.to_string())), None);
     match error {
         CallError::Problem(problem) if problem.code == Code::Refused => {
@@ -121,7 +122,7 @@ fn holders(slot: &Slot) -> String {
 }
 
 /// Returns a lock that may have been granted after this process stopped waiting for it.
-pub(super) async fn leave(wanted: &Wanted<'_>) {
+pub(super) async fn leave(wanted: &LockRequest<'_>) {
     let (context, name) = (wanted.context, &wanted.run.name);
     let leaving = async {
         let view = context.client.slot(&context.namespace, name, None, Duration::ZERO).await?;
@@ -135,7 +136,7 @@ pub(super) async fn leave(wanted: &Wanted<'_>) {
 }
 
 /// Returns the lock.
-pub(super) async fn give_back(wanted: &Wanted<'_>, fence: u64) -> Result<(), CallError> {
+pub(super) async fn give_back(wanted: &LockRequest<'_>, fence: u64) -> Result<(), CallError> {
     let (context, name) = (wanted.context, &wanted.run.name);
     let back = ReleaseSlot { holder: wanted.holder.clone(), fence };
     context.client.give_back_slot(&context.namespace, name, &back).await

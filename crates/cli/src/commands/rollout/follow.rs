@@ -8,11 +8,11 @@ use bellwether_api::v1::target::TargetView;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 
-use super::exit;
+use super::outcome::exit;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::time::clock;
 use crate::show::screen::Screen;
+use crate::show::time::clock;
 use crate::show::{tree, try_print};
 
 /// Longest wait of one long poll: short, so that ages on the screen move.

@@ -3,10 +3,10 @@
 use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_core::words::time::Span;
 
+use super::super::policy::PolicyChange;
 use crate::args::PlanRollout;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
-use super::super::policy::PolicyChange;
 use crate::show::{print, table};
 
 /// Batches shown; the others are counted.

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::trial::{Trials, took};
 use crate::args::Simulate;
-use crate::show::time::length;
 use crate::show::table;
+use crate::show::time::length;
 
 /// The results of all trials.
 #[derive(Debug, Serialize)]

@@ -13,10 +13,10 @@ use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::{Span, Timestamp};
 
-use crate::simulation::faults::FaultModel;
-use crate::simulation::policies::NamedPolicy;
 use crate::args::Simulate;
 use crate::exit::Failure;
+use crate::simulation::faults::FaultModel;
+use crate::simulation::policies::NamedPolicy;
 
 /// Most samples of one run: more than a plot can show. Many runs share a hundred times that.
 const SAMPLES: usize = 400;
