@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bellwether_core::words::time::Span;
 use http::{HeaderValue, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -76,7 +77,7 @@ pub enum CallError {
         reason: String,
     },
     /// The deadline passed.
-    #[error("get an answer from {server} within {after:?}")]
+    #[error("get an answer from {server} within {}", Span::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)).brief())]
     Timeout {
         /// The server.
         server: String,

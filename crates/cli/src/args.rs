@@ -1,96 +1,119 @@
 //! The command line as typed: nouns, verbs, flags and their help. The only place that reads the environment.
 
+mod access;
 mod apply;
+mod consent;
+mod entity;
 mod fleet;
 mod freeze;
+mod help;
 mod local;
 mod lock;
 mod node;
-mod nouns;
 mod pause;
 mod policy;
 mod profile;
+mod rollout;
+mod server;
 mod service;
 mod simulate;
 mod slot;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub(crate) use access::{ContextVerb, JoinTokenVerb, TokenVerb};
 pub(crate) use apply::{Apply, FileFlags};
+pub(crate) use consent::Consent;
+pub(crate) use entity::{EntityVerb, SetEntity};
 pub(crate) use fleet::{FleetCommand, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts};
 pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
 pub(crate) use node::{NodeChoice, NodeLogs, NodeVerb};
-pub(crate) use nouns::{
-    AgentVerb, ContextVerb, EntityVerb, JoinTokenVerb, OperationFlags, PlanRollout, RolloutVerb,
-    ServerConfig, ServerVerb, StartRollout, TokenVerb, WaitFlags,
-};
 pub(crate) use pause::PauseVerb;
 pub(crate) use policy::PolicyFlags;
 pub(crate) use profile::{ActionVerb, Change, ProfileVerb};
-pub(crate) use service::{AgentDir, Register, ServiceVerb, WaitFor};
+pub(crate) use rollout::{OperationFlags, PlanRollout, RolloutVerb, StartRollout, WaitFlags};
+pub(crate) use server::{AgentDir, AgentVerb, ServerConfig, ServerVerb};
+pub(crate) use service::{CheckFlags, Register, ServiceCheck, ServiceVerb, WaitFor};
 pub(crate) use simulate::Simulate;
 pub(crate) use slot::SlotVerb;
 
-/// One tool for fleets of machines: say what should be true, every machine decides, every wait has a why.
+/// Orchestrate a fleet of machines: versions, configuration, services and locks
 #[derive(Debug, Parser)]
 #[command(name = "bellwether", version, max_term_width = 100)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,
-    /// What to log, like `info` or `bellwether_server=debug`
-    #[arg(long, global = true, env = "BELLWETHER_LOG", hide_env_values = true, help_heading = "Global")]
-    pub(crate) log: Option<String>,
-    /// How to log
-    #[arg(long, global = true, value_enum, default_value = "text", help_heading = "Global")]
-    pub(crate) log_format: LogFormat,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// Where to, as whom, and how to print.
+/// Where to connect, with which credentials, and how to print.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Global")]
 pub(crate) struct Global {
-    /// The server's address, like https://control.example:7420
-    #[arg(long, global = true, env = "BELLWETHER_SERVER")]
-    pub(crate) server: Option<String>,
-    /// File with the token to show; BELLWETHER_TOKEN may hold the token itself
-    #[arg(long = "with-token-file", global = true, env = "BELLWETHER_TOKEN_FILE", value_name = "FILE")]
-    pub(crate) with_token_file: Option<PathBuf>,
-    /// File with the CA certificate that the server's must come from
-    #[arg(long, global = true, env = "BELLWETHER_CA", value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
-    /// The context to use instead of the current one
-    #[arg(long, global = true, env = "BELLWETHER_CONTEXT")]
-    pub(crate) context: Option<String>,
-    /// The namespace
-    #[arg(short, long, global = true, env = "BELLWETHER_NAMESPACE")]
+    /// Namespace [default: default]
+    #[arg(short, long, global = true, env = "BELLWETHER_NAMESPACE", hide_env = true)]
     pub(crate) namespace: Option<String>,
-    /// How to print
-    #[arg(short, long, global = true, value_enum, default_value = "table")]
+    /// Output format: table, wide, json, yaml or name
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_enum,
+        default_value = "table",
+        value_name = "FORMAT",
+        hide_possible_values = true
+    )]
     pub(crate) output: Output,
-    /// Read the present: everything that was committed before, or an error when the server cannot make sure
+    /// Print no messages besides the answer and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Context to use instead of the current one
+    #[arg(long, global = true, env = "BELLWETHER_CONTEXT", hide_env = true)]
+    pub(crate) context: Option<String>,
+    /// Server address, like https://control.example:7420
+    #[arg(long, global = true, env = "BELLWETHER_SERVER", hide_env = true, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// File with the API token
+    #[arg(long, global = true, env = "BELLWETHER_TOKEN_FILE", hide_env = true, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// File with the CA certificate of the server
+    #[arg(long, global = true, env = "BELLWETHER_CA", hide_env = true, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Read the latest committed state, or fail if the server cannot guarantee it
     #[arg(long, global = true)]
     pub(crate) consistent: bool,
-    /// The file that contexts are kept in
-    #[arg(long, global = true, env = "BELLWETHER_CONFIG", hide = true)]
-    pub(crate) contexts_file: Option<PathBuf>,
-    /// The home directory, for the contexts file
-    #[arg(long, global = true, env = "HOME", hide = true, hide_env = true)]
-    pub(crate) home: Option<PathBuf>,
     /// Print without colour
-    #[arg(long, global = true, env = "NO_COLOR", hide_env_values = true,
+    #[arg(long, global = true, env = "NO_COLOR", hide_env = true,
           value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) no_color: bool,
+    /// Log filter, like info or bellwether_server=debug
+    #[arg(long, global = true, env = "BELLWETHER_LOG", hide_env = true, value_name = "FILTER")]
+    pub(crate) log: Option<String>,
+    /// Log format: text or json
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "text",
+        value_name = "FORMAT",
+        hide_possible_values = true
+    )]
+    pub(crate) log_format: LogFormat,
+    /// File that contexts are kept in
+    #[arg(long, global = true, env = "BELLWETHER_CONFIG", hide = true, value_name = "FILE")]
+    pub(crate) contexts_file: Option<PathBuf>,
+    /// Home directory, for the contexts file
+    #[arg(long, global = true, env = "HOME", hide = true, hide_env = true, value_name = "DIR")]
+    pub(crate) home: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// Columns for people
+    /// Columns
     Table,
     /// More columns
     Wide,
@@ -98,177 +121,187 @@ pub(crate) enum Output {
     Json,
     /// YAML
     Yaml,
-    /// Names alone, one a line
+    /// Names alone, one per line
     Name,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for people
+    /// Lines of text
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See the main thing: a fleet of real processes, a good rollout, a bad one rolled back; ends by itself
+    /// Run a demo: a fleet of real processes, a good rollout, a bad one rolled back
     Demo(Demo),
-    /// Run a server and an agent in one process on loopback, to try things
+    /// Run a server and an agent in one process on loopback, for experiments
     Dev(Dev),
-    /// Make or run a control plane
+    /// Set up, run, back up and restore servers of a control plane
     #[command(subcommand)]
     Server(ServerVerb),
-    /// Join or run a node's agent
+    /// Join a machine as a node, run its agent, show the agent's state
     #[command(subcommand)]
     Agent(AgentVerb),
-    /// Let machines join
+    /// Manage join tokens for new nodes
     #[command(subcommand)]
     JoinToken(JoinTokenVerb),
-    /// Let people and programs in
+    /// Manage API tokens
     #[command(subcommand)]
     Token(TokenVerb),
-    /// Where commands go, and as whom
+    /// Manage connection contexts (server, CA, credentials)
     #[command(subcommand)]
     Context(ContextVerb),
-    /// One screen about the fleet
+    /// Show a summary of the fleet
     Status,
-    /// Machines
+    /// Manage nodes: labels, pauses, cordons, decommissioning
     #[command(subcommand)]
     Node(NodeVerb),
-    /// Things that change on many targets
+    /// Manage entities: what is rolled out, to which targets, under which policy
     #[command(subcommand)]
     Entity(EntityVerb),
-    /// Bags of params that nodes render their files from, every change a revision
+    /// Manage profiles: versioned parameter sets that nodes render files from
     #[command(subcommand)]
     Profile(ProfileVerb),
-    /// What machines offer to others, and whether it serves
+    /// Show services and their health; register services of this node
     #[command(subcommand)]
     Service(ServiceVerb),
-    /// Wait until so many instances of a service serve, then run something
+    /// Wait until a service has enough instances, then run a command
     Wait(WaitFor),
-    /// What this machine's catalogue can do
+    /// Show the actions that this machine's agent offers
     #[command(subcommand)]
     Action(ActionVerb),
-    /// Moving an entity's targets to a version
+    /// Start, follow and control rollouts
     #[command(subcommand)]
     Rollout(RolloutVerb),
-    /// Keeping targets from taking their turn, for a while or until somebody ends it
+    /// Freeze targets so that none starts updating
     #[command(subcommand)]
     Freeze(FreezeVerb),
-    /// Nodes that start nothing new, by selector, those that join later too
+    /// Pause nodes by selector, those that join later too
     #[command(subcommand)]
     Pause(PauseVerb),
-    /// What only so many machines may do at once, like reboot, and who does
+    /// Manage slots: how many machines may do something at once, like reboot
     #[command(subcommand)]
     Slot(SlotVerb),
-    /// Taking turns between commands on any machines: a lock is a slot of one
+    /// Run commands under a lock, one machine at a time
     #[command(subcommand)]
     Lock(LockVerb),
-    /// Hand out nothing more, rollbacks included, within one pass; lift it with --off
+    /// Stop every rollout and rollback at once; lift the stop with --off
     StopEverything(StopEverything),
-    /// Make entities, freezes, pauses, profiles and slots what documents in files say, all of them or none
+    /// Create or change the objects in files: all of them, or none
     Apply(Apply),
-    /// Show what `apply` would change, field by field; exits 1 if anything would
+    /// Show what `apply` would change, field by field; exit 1 if anything
     Diff {
         #[command(flatten)]
         from: FileFlags,
     },
-    /// Print everything in the namespace that `apply` takes, as documents
+    /// Print every object of the namespace as documents for `apply`
     Export,
-    /// Try policies on a made-up fleet in virtual time: how long it takes, what a bad version does; asks no server
+    /// Simulate policies on a simulated fleet in virtual time; works offline
     Simulate(Box<Simulate>),
-    /// Why something waits: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME
+    /// Explain what a node, entity, service, target or slot waits for
     Why {
-        /// What to ask about
+        /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME
         subject: String,
     },
-    /// Everything about something: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME,
-    /// pause/NAME, slot/NAME or profile/NAME
+    /// Describe one object: its fields, its last events, and what it waits for
     Describe {
-        /// What
+        /// Object: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME,
+        /// slot/NAME or profile/NAME
         subject: String,
     },
-    /// What a field means, its default and an example: policy, policy.batch, freeze.lasts, entity.selector
+    /// Explain a field: its meaning, default and an example; works offline
     Explain {
-        /// The field, or what it is part of; everything if absent
+        /// Field path, like policy, policy.batch or entity.selector; every field if absent
+        #[arg(value_name = "PATH")]
         field: Option<String>,
     },
-    /// What happened, in order
+    /// List events in order; follow new ones with --watch
     Events(Events),
     #[command(flatten)]
     Fleet(FleetCommand),
-    /// Print a completion script for a shell
+    /// Print the completion script of a shell
     Completions {
-        /// Which shell
-        shell: clap_complete::Shell,
+        /// Shell: bash, elvish, fish, powershell or zsh
+        #[arg(value_parser = clap::builder::PossibleValuesParser::new(["bash", "elvish", "fish", "powershell", "zsh"]))]
+        shell: String,
     },
-    /// Write the manual pages into a directory
+    /// Write the manual pages to a directory
     Man {
-        /// The directory
+        /// Directory, created if needed
         directory: PathBuf,
     },
-    /// What `lock run` runs its command by, so that it ends with it
+    /// Run the command of `lock run` so that it ends with the lock's holder
     #[command(hide = true)]
     LockChild(LockChild),
-    /// The small HTTP service that the demo's agents supervise
+    /// Run the HTTP service that the demo's agents supervise
     #[command(hide = true)]
     DemoService(DemoService),
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Demo {
-    /// How many agents
-    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(6..=100))]
+    /// Number of agents
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(6..=100), value_name = "N")]
     pub(crate) nodes: u16,
-    /// Which node is lost on the way is drawn by this
-    #[arg(long, default_value_t = 7)]
+    /// Seed that selects the node that becomes unreachable
+    #[arg(long, default_value_t = 7, value_name = "N")]
     pub(crate) seed: u64,
-    /// Leave everything running at the end, until Ctrl-C
+    /// Keep everything running at the end, until Ctrl-C
     #[arg(long)]
     pub(crate) keep: bool,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Dev {
-    /// Where to keep the data; a fresh directory that is removed at the end if absent
+    /// Data directory; a temporary one that is removed at the end if absent
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Address of the plain HTTP listener
-    #[arg(long, default_value = "127.0.0.1:7421")]
+    #[arg(long, default_value = "127.0.0.1:7421", value_name = "ADDRESS")]
     pub(crate) plain: std::net::SocketAddr,
     /// Address of the TLS listener
-    #[arg(long, default_value = "127.0.0.1:7420")]
+    #[arg(long, default_value = "127.0.0.1:7420", value_name = "ADDRESS")]
     pub(crate) listen: std::net::SocketAddr,
-    /// Address on which the node answers DNS
-    #[arg(long, default_value = "127.0.0.1:8600")]
+    /// Address on which the node answers DNS queries
+    #[arg(long, default_value = "127.0.0.1:8600", value_name = "ADDRESS")]
     pub(crate) dns: std::net::SocketAddr,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Events {
-    /// Go on with new ones as they happen
+    /// Follow new events as they happen
     #[arg(short, long)]
     pub(crate) watch: bool,
-    /// Only those after this number
-    #[arg(long)]
+    /// Sequence number after which to start
+    #[arg(long, value_name = "N")]
     pub(crate) after: Option<u64>,
-    /// How many at most, 1 to 1000
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Most events to print, 1 to 1000
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000), value_name = "N")]
     pub(crate) limit: u32,
-    /// Only those about this, like node/web-1 or entity/web
-    #[arg(long)]
+    /// Subject of the events, like node/web-1 or entity/web; every subject if absent
+    #[arg(long, value_name = "SUBJECT")]
     pub(crate) about: Option<String>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DemoService {
+    /// Address to listen on
     #[arg(long, default_value = "127.0.0.1")]
     pub(crate) address: std::net::IpAddr,
+    /// Port to listen on
     #[arg(long)]
     pub(crate) port: u16,
-    #[arg(long, env = "BELLWETHER_VERSION")]
+    /// Version to answer with
+    #[arg(long, env = "BELLWETHER_VERSION", value_name = "VERSION")]
     pub(crate) version_served: String,
+}
+
+/// The whole command line, with help grouped by purpose and the global options listed once.
+pub(crate) fn command() -> clap::Command {
+    help::arranged(Args::command())
 }
 
 /// The token in the environment. There is no flag for it: a secret on a command line can be read by every process.
@@ -292,11 +325,4 @@ impl Command {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_fits_together() {
-        super::Args::command().debug_assert();
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! The commands, one file per noun. Each asks the API and shows the answer; none decides anything about the fleet.
+//! The commands, one file per noun. Each calls the API and shows the answer; none decides anything about the fleet.
 
 mod action;
 mod agent;
@@ -19,22 +19,23 @@ mod manual;
 mod node;
 mod overview;
 mod pause;
+mod policy;
 mod profile;
 mod rollout;
 mod server;
 mod service;
-pub(crate) mod simulate;
+mod simulate;
 mod slot;
 mod statuses;
 mod token;
 mod transfer;
 mod wait;
 
-use crate::args::{Args, Command, Global};
+use crate::args::{Args, Command};
 use crate::context::Context;
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::CommandResult;
 
-/// Does what the command line says.
+/// Runs the command.
 pub(crate) async fn run(args: Args) -> CommandResult {
     let global = args.global;
     match args.command {
@@ -44,64 +45,35 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Server(verb) => server::run(&global, verb).await,
         Command::Agent(verb) => agent::run(&global, verb).await,
         Command::Context(verb) => contexts::run(&global, verb),
-        Command::Completions { shell } => manual::completions(shell),
-        Command::Man { directory } => manual::pages(&directory),
+        Command::Completions { shell } => manual::completions(&shell),
+        Command::Man { directory } => manual::pages(&global, &directory),
         Command::Simulate(simulate) => simulate::run(&global, &simulate),
         Command::Fleet(verb) => fleet::run(&global, verb).await,
-        Command::Status => overview::status(&context(&global)?).await,
-        Command::Why { subject } => overview::why(&context(&global)?, &subject).await,
-        Command::Events(events) => events::run(&context(&global)?, &events).await,
-        Command::Node(verb) => node::run(&context(&global)?, verb).await,
-        Command::Entity(verb) => entity::run(&context(&global)?, verb).await,
-        Command::Profile(verb) => profile::run(&context(&global)?, verb).await,
+        Command::Status => overview::status(&Context::new(&global)?).await,
+        Command::Why { subject } => overview::why(&Context::new(&global)?, &subject).await,
+        Command::Events(events) => events::run(&Context::new(&global)?, &events).await,
+        Command::Node(verb) => node::run(&Context::new(&global)?, verb).await,
+        Command::Entity(verb) => entity::run(&Context::new(&global)?, verb).await,
+        Command::Profile(verb) => profile::run(&Context::new(&global)?, verb).await,
         Command::Action(verb) => action::run(&global, &verb),
         Command::Service(verb) => service::run(&global, verb).await,
-        Command::Wait(wait) => wait::run(&context(&global)?, wait).await,
-        Command::Rollout(verb) => rollout::run(&context(&global)?, verb).await,
-        Command::Freeze(verb) => freeze::run(&context(&global)?, verb).await,
-        Command::Lock(verb) => lock::run(&context(&global)?, verb).await,
+        Command::Wait(wait) => wait::run(&Context::new(&global)?, wait).await,
+        Command::Rollout(verb) => rollout::run(&Context::new(&global)?, verb).await,
+        Command::Freeze(verb) => freeze::run(&Context::new(&global)?, verb).await,
+        Command::Lock(verb) => lock::run(&Context::new(&global)?, verb).await,
         Command::LockChild(child) => lock::child::run(&child),
-        Command::Pause(verb) => pause::run(&context(&global)?, verb).await,
-        Command::Slot(verb) => slot::run(&context(&global)?, verb).await,
-        Command::StopEverything(stop) => freeze::stop_everything(&context(&global)?, stop).await,
-        Command::Apply(flags) => apply::apply(&context(&global)?, &flags).await,
-        Command::Diff { from } => apply::diff(&context(&global)?, &from).await,
-        Command::Export => documents::export(&context(&global)?).await,
-        Command::Describe { subject } => describe::run(&context(&global)?, &subject).await,
+        Command::Pause(verb) => pause::run(&Context::new(&global)?, verb).await,
+        Command::Slot(verb) => slot::run(&Context::new(&global)?, verb).await,
+        Command::StopEverything(stop) => freeze::stop_everything(&Context::new(&global)?, stop).await,
+        Command::Apply(flags) => apply::apply(&Context::new(&global)?, &flags).await,
+        Command::Diff { from } => apply::diff(&Context::new(&global)?, &from).await,
+        Command::Export => documents::export(&Context::new(&global)?).await,
+        Command::Describe { subject } => describe::run(&Context::new(&global)?, &subject).await,
         Command::Explain { field } => explain::run(&global, field.as_deref()),
-        Command::Token(verb) => token::run(&context(&global)?, verb).await,
-        Command::JoinToken(verb) => token::join(&context(&global)?, verb).await,
+        Command::Token(verb) => token::run(&Context::new(&global)?, verb).await,
+        Command::JoinToken(verb) => token::join(&Context::new(&global)?, verb).await,
     }
 }
 
-fn context(global: &Global) -> Result<Context, Failure> {
-    Context::new(global)
-}
-
-/// Lets this process be asked to stop when the one that started it ends, however it ends.
-fn follow_parent(follow: bool) -> Result<(), Failure> {
-    if !follow {
-        return Ok(());
-    }
-    let set = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
-    set.map_err(|error| Failure::ours(format!("follow the parent process: {error}")))
-}
-
-/// Asks before something that cannot be undone; refuses where nobody can answer.
-fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
-    use std::io::IsTerminal;
-    if yes {
-        return Ok(());
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(Failure::new(Exit::Refused, "ask whether that is meant: nobody is at the terminal")
-            .hint("say --yes if it is"));
-    }
-    crate::show::tell(&format!("{question} [y/N]"));
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    match read {
-        Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Ok(()),
-        Ok(_) | Err(_) => Err(Failure::new(Exit::Refused, "go on: it was not confirmed")),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Contexts: where commands go, and as whom. Flags and environment win over the context file.
+//! Connection contexts: server, CA and credentials. Flags and environment win over the contexts file.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,11 +9,12 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Global, Output, token_in_environment};
-use crate::exit::Failure;
+use crate::args::{Global, token_in_environment};
+use crate::exit::{Exit, Failure};
+use crate::near::{improved, nearest};
 use crate::show::Show;
 
-/// Where a command goes, and how it prints.
+/// The connection of a command, and how it prints.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) client: Client,
@@ -23,7 +24,7 @@ pub(crate) struct Context {
     pub(crate) show: Show,
 }
 
-/// The context file.
+/// The contexts file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct File {
@@ -33,7 +34,7 @@ pub(crate) struct File {
     pub(crate) context: BTreeMap<String, Entry>,
 }
 
-/// One context in the file.
+/// One context of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
@@ -45,17 +46,34 @@ pub(crate) struct Entry {
     pub(crate) namespace: Option<String>,
 }
 
+impl File {
+    /// The context of this name.
+    ///
+    /// # Errors
+    /// Not found, with the nearest name as its hint.
+    pub(crate) fn find(&self, name: &str) -> Result<&Entry, Failure> {
+        let missing = || {
+            let failure = Failure::new(Exit::No, format!("find context {name}"));
+            match nearest(name, self.context.keys().map(String::as_str)) {
+                Some(near) => failure.hint(format!("did you mean {near}?")),
+                None => failure.hint("list contexts with: bellwether context list"),
+            }
+        };
+        self.context.get(name).ok_or_else(missing)
+    }
+}
+
 impl Context {
-    /// The context that flags, environment and file come to.
+    /// The context that flags, environment and file result in.
     pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
         let entry = chosen(global)?;
         let server = global.server.clone().or_else(|| entry.as_ref().map(|entry| entry.server.clone()));
         let server = server.ok_or_else(|| {
-            Failure::usage("tell which server to ask").hint(
-                "set BELLWETHER_SERVER, or `bellwether context set`; `bellwether dev` starts one to try",
+            Failure::stated(Exit::Usage, "no server is given").hint(
+                "set BELLWETHER_SERVER or create a context with `bellwether context set`; `bellwether dev` starts a server to try",
             )
         })?;
-        let token = match &global.with_token_file {
+        let token = match &global.token_file {
             Some(path) => Some(read(path, "the token")?),
             None => token_in_environment().or_else(|| entry.as_ref().map(|entry| entry.token.clone())),
         };
@@ -73,45 +91,36 @@ impl Context {
             show: Show::new(global),
         })
     }
-
-    /// Whether output is for machines.
-    pub(crate) fn is_data(&self) -> bool {
-        matches!(self.show.output, Output::Json | Output::Yaml | Output::Name)
-    }
 }
 
 fn chosen(global: &Global) -> Result<Option<Entry>, Failure> {
     let file = load(global)?;
-    let Some(name) = global.context.clone().or(file.current) else { return Ok(None) };
-    let missing = || {
-        Failure::usage(format!("find context {name:?}")).hint("see which there are: bellwether context list")
-    };
-    file.context.get(&name).cloned().map(Some).ok_or_else(missing)
+    let Some(name) = global.context.clone().or_else(|| file.current.clone()) else { return Ok(None) };
+    file.find(&name).map(|entry| Some(entry.clone()))
 }
 
-/// The context file's path.
+/// The path of the contexts file.
 pub(crate) fn path(global: &Global) -> Option<PathBuf> {
     let home = || global.home.as_ref().map(|home| home.join(".config/bellwether/contexts.toml"));
     global.contexts_file.clone().or_else(home)
 }
 
-/// The context file; an absent one is empty.
+/// The contexts file; an absent one is empty.
 pub(crate) fn load(global: &Global) -> Result<File, Failure> {
     let Some(path) = path(global) else { return Ok(File::default()) };
     match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            toml::from_str(&text).map_err(|error| Failure::usage(format!("read {}: {error}", path.display())))
-        }
+        Ok(text) => toml::from_str(&text).map_err(|error| {
+            Failure::usage(format!("read {}: {}", path.display(), improved(&error.to_string())))
+        }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
         Err(error) => Err(Failure::usage(format!("read {}: {error}", path.display()))),
     }
 }
 
-/// Writes the context file whole, readable by its owner alone.
+/// Writes the contexts file as a whole, readable by its owner alone.
 pub(crate) fn save(global: &Global, file: &File) -> Result<(), Failure> {
-    let path = path(global).ok_or_else(|| {
-        Failure::usage("tell where contexts are kept").hint("set HOME or BELLWETHER_CONFIG")
-    })?;
+    let path = path(global)
+        .ok_or_else(|| Failure::usage("find the contexts file").hint("set HOME or BELLWETHER_CONFIG"))?;
     let text =
         toml::to_string_pretty(file).map_err(|error| Failure::ours(format!("write contexts: {error}")))?;
     let write = || -> std::io::Result<()> {
@@ -129,10 +138,10 @@ pub(crate) fn save(global: &Global, file: &File) -> Result<(), Failure> {
         out.sync_all()?;
         std::fs::rename(&temporary, &path)
     };
-    write().map_err(|error| Failure::new(crate::exit::Exit::No, format!("write {}: {error}", path.display())))
+    write().map_err(|error| Failure::new(Exit::No, format!("write {}: {error}", path.display())))
 }
 
-/// Reads a file that a flag names; `-` is stdin.
+/// Reads a file given by a flag; `-` is stdin.
 pub(crate) fn read(path: &std::path::Path, what: &str) -> Result<String, Failure> {
     let text = if path.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin())

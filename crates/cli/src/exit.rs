@@ -1,4 +1,4 @@
-//! How a command ends: the exit codes, and the words that go with a failure. The only place either is written.
+//! How a command ends: the exit codes, and the message of a failure. The only place either is written.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,30 +11,30 @@ use bellwether_api::problem::Code;
 pub(crate) enum Exit {
     /// Yes, or done.
     Yes,
-    /// No, or failed.
+    /// No, failed, or not found.
     No,
     /// Not within the time given.
     Timeout,
-    /// It waits for a person.
+    /// A person has to act.
     NeedsPerson,
     /// Done in part.
     Partial,
-    /// Somebody else changed it first.
-    LostRace,
-    /// Not allowed, or not in this state.
+    /// Somebody else changed the object first.
+    Conflict,
+    /// Forbidden, or refused in the current state.
     Refused,
-    /// The command line makes no sense.
+    /// The command line is wrong.
     Usage,
-    /// The control plane or its store cannot be reached.
+    /// The control plane, its store or this machine's agent cannot be reached.
     Unavailable,
-    /// Our own fault.
+    /// A fault of this program.
     Internal,
-    /// What a command that was run ended with; 128 and its number, if a signal ended it.
+    /// The exit code of the command that was run; 128 and the signal's number if a signal ended it.
     Child(u8),
-    /// `pending-update`: cannot tell, but a local version exists.
-    CannotTellWithLocal,
-    /// `pending-update`: cannot tell, and there is no local version.
-    CannotTell,
+    /// `pending-update`: unknown, but a local version exists.
+    UnknownWithLocal,
+    /// `pending-update`: unknown, and there is no local version.
+    Unknown,
 }
 
 impl Exit {
@@ -42,11 +42,11 @@ impl Exit {
         match self {
             Self::Yes => 0,
             Self::No => 1,
-            Self::CannotTellWithLocal => 2,
-            Self::Timeout | Self::CannotTell => 3,
+            Self::UnknownWithLocal => 2,
+            Self::Timeout | Self::Unknown => 3,
             Self::NeedsPerson => 4,
             Self::Partial => 5,
-            Self::LostRace => 6,
+            Self::Conflict => 6,
             Self::Refused => 7,
             Self::Usage => 64,
             Self::Unavailable => 69,
@@ -56,32 +56,55 @@ impl Exit {
     }
 }
 
-/// A command that did not do what it was asked: what, why, and the next thing to try.
+/// A command that did not do what it was asked: what, why, and what to do next.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    /// Fits after "could not ".
-    pub(crate) what: String,
+    /// The whole message; nothing is printed if it is empty.
+    pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// Whether the server does not know an object that was named.
+    pub(crate) not_found: bool,
 }
 
 impl Failure {
+    /// A failure to do something: `what` follows "cannot", like `read the file: permission denied`.
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
-        Self { exit, what: what.into(), hint: None }
+        let what = what.into();
+        let message = format!("cannot {}", bare(&what));
+        Self { exit, message, hint: None, not_found: false }
     }
 
+    /// A command line that is wrong.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::new(Exit::Usage, what)
     }
 
+    /// A fault of this program.
     pub(crate) fn ours(what: impl Into<String>) -> Self {
         Self::new(Exit::Internal, what)
+    }
+
+    /// The end of a command whose reader has gone away: quiet, and no failure.
+    pub(crate) const fn reader_gone() -> Self {
+        Self { exit: Exit::Yes, message: String::new(), hint: None, not_found: false }
+    }
+
+    /// A fact that stands by itself, like `the token has expired`.
+    pub(crate) fn stated(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None, not_found: false }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
+}
+
+/// What follows "cannot" in a message that may begin with it.
+pub(crate) fn bare(message: &str) -> &str {
+    let plain = message.strip_prefix("could not ").or_else(|| message.strip_prefix("cannot "));
+    plain.unwrap_or(message)
 }
 
 /// What a command answers.
@@ -93,13 +116,17 @@ impl From<CallError> for Failure {
         match error {
             CallError::Setup { .. } => Self::usage(what),
             CallError::Unreachable { .. } => Self::new(Exit::Unavailable, what).hint(
-                "is the server running, and is this its address? BELLWETHER_SERVER or --server names it",
+                "check that the server runs, and the address in --server, BELLWETHER_SERVER or the context",
             ),
             CallError::Timeout { .. } => Self::new(Exit::Timeout, what),
             CallError::Garbled { .. } => Self::new(Exit::Internal, what),
             CallError::Problem(problem) => {
-                let what = problem.detail.strip_prefix("could not ").unwrap_or(&problem.detail).to_owned();
-                Self { exit: of_problem(problem.code), what, hint: problem.hint }
+                let message = match problem.detail.strip_prefix("could not ") {
+                    Some(what) => format!("cannot {what}"),
+                    None => problem.detail,
+                };
+                let not_found = problem.code == Code::NotFound;
+                Self { exit: of_problem(problem.code), message, hint: problem.hint, not_found }
             }
         }
     }
@@ -110,21 +137,23 @@ const fn of_problem(code: Code) -> Exit {
         Code::Invalid | Code::TooLarge => Exit::Usage,
         Code::NotFound | Code::Exists => Exit::No,
         Code::Unauthenticated | Code::Forbidden | Code::Refused | Code::JoinToken => Exit::Refused,
-        Code::Conflict => Exit::LostRace,
+        Code::Conflict => Exit::Conflict,
         Code::Timeout => Exit::Timeout,
         Code::Store | Code::Busy => Exit::Unavailable,
         Code::Internal => Exit::Internal,
     }
 }
 
-/// The process's exit code; a failure is told on stderr.
+/// The process's exit code; the message of a failure goes to stderr.
 pub(crate) fn code(ended: CommandResult) -> ExitCode {
     let exit = match ended {
         Ok(exit) => exit,
         Err(failure) => {
-            say(&format!("could not {}", failure.what.trim_end()));
+            if !failure.message.is_empty() {
+                say(failure.message.trim_end());
+            }
             if let Some(hint) = failure.hint {
-                say(&format!("\n  try: {hint}"));
+                say(&format!("  hint: {hint}"));
             }
             failure.exit
         }
@@ -134,12 +163,49 @@ pub(crate) fn code(ended: CommandResult) -> ExitCode {
 
 /// A command line that does not parse, or asked for help.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    // A closed stderr or stdout leaves nobody to tell.
+    // With stderr or stdout closed nobody reads the message.
     drop(error.print());
     ExitCode::from(if error.use_stderr() { Exit::Usage.number() } else { 0 })
 }
 
 fn say(line: &str) {
-    // A closed stderr leaves nobody to tell.
+    // With stderr closed nobody reads the message.
     drop(writeln!(std::io::stderr(), "{line}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every exit code with its meaning, as the guide lists them.
+    const TABLE: [(Exit, &str); 10] = [
+        (Exit::Yes, "yes, or done"),
+        (Exit::No, "no, failed, or not found"),
+        (Exit::Timeout, "not within the time given"),
+        (Exit::NeedsPerson, "a person has to act: the rollout is paused or waits for approval"),
+        (Exit::Partial, "done in part: some targets failed"),
+        (Exit::Conflict, "conflict: somebody else changed the object first"),
+        (Exit::Refused, "forbidden, or refused in the current state"),
+        (Exit::Usage, "wrong usage, invalid input, or a missing `--yes`"),
+        (Exit::Unavailable, "the control plane, its store or this machine's agent cannot be reached"),
+        (Exit::Internal, "a fault of bellwether itself"),
+    ];
+
+    #[test]
+    fn the_guide_lists_every_exit_code_with_its_meaning() {
+        let page = include_str!("../../../docs/guide/commands.md");
+        let rows: Vec<String> =
+            TABLE.iter().map(|(exit, meaning)| format!("| {} | {meaning} |", exit.number())).collect();
+        let table = rows.join("\n");
+        assert!(page.contains(&table), "the guide does not contain this table:\n{table}");
+    }
+
+    #[test]
+    fn a_message_begins_with_cannot_once() {
+        for what in
+            ["read the file: denied", "could not read the file: denied", "cannot read the file: denied"]
+        {
+            assert_eq!(Failure::new(Exit::No, what).message, "cannot read the file: denied");
+        }
+    }
 }

@@ -2,27 +2,40 @@
 
 mod args;
 mod commands;
+mod completion;
+mod confirm;
 mod context;
 mod exit;
+mod fields;
+mod names;
 mod near;
+mod parent;
 mod show;
+mod simulation;
 mod telemetry;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use args::Args;
-use exit::Failure;
+use exit::{CommandResult, Failure};
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
-        Err(error) => return exit::usage(&error),
-    };
     if let Err(error) = rustls::crypto::ring::default_provider().install_default() {
         tracing::debug!(?error, "a TLS provider was installed already");
     }
+    match completion::answer() {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => return exit::usage(&error),
+    }
+    let parsed = args::command().try_get_matches();
+    let parsed = parsed.and_then(|matches| Ok((Args::from_arg_matches(&matches)?, matches)));
+    let (args, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return exit::usage(&error),
+    };
     telemetry::start(&args);
     #[cfg(feature = "failpoints")]
     if let Err(error) = bellwether_rt::fail::arm(&args::fail_points_in_environment()) {
@@ -30,8 +43,14 @@ fn main() -> ExitCode {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let ended = match runtime {
-        Ok(runtime) => runtime.block_on(commands::run(args)),
+        Ok(runtime) => runtime.block_on(run(args, &matches)),
         Err(error) => Err(Failure::ours(format!("start the runtime: {error}"))),
     };
     exit::code(ended)
+}
+
+async fn run(args: Args, matches: &clap::ArgMatches) -> CommandResult {
+    let global = args.global.clone();
+    let ended = commands::run(args).await;
+    names::with_nearest(ended, &global, matches).await
 }

@@ -1,8 +1,8 @@
-//! Words that are nearly right: the nearest one that is, for whoever mistyped.
+//! Mistyped words, and the nearest known one.
 
 pub(crate) use bellwether_core::words::near::nearest;
 
-/// A reader's complaint of an unknown field or variant, with the nearest known one instead of the whole list.
+/// A deserializer's error about an unknown field or variant, with the nearest known one instead of the whole list.
 pub(crate) fn improved(complaint: &str) -> String {
     let Some((what, rest)) = complaint.split_once(", expected ") else { return complaint.to_owned() };
     let unknown = ["unknown field `", "unknown variant `"].into_iter().find_map(|start| {

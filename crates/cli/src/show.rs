@@ -1,8 +1,10 @@
-//! What people and programs read: data to stdout, everything else to stderr.
+//! What people and programs read: answers on stdout, everything else on stderr.
 
-pub(crate) mod age;
+pub(crate) mod change;
+pub(crate) mod data;
 pub(crate) mod paint;
 pub(crate) mod screen;
+pub(crate) mod time;
 pub(crate) mod tree;
 
 use std::io::{IsTerminal, Write};
@@ -20,12 +22,18 @@ pub(crate) struct Show {
     pub(crate) output: Output,
     pub(crate) paint: Paint,
     pub(crate) terminal: bool,
+    quiet: bool,
 }
 
 impl Show {
     pub(crate) fn new(global: &Global) -> Self {
         let terminal = std::io::stdout().is_terminal();
-        Self { output: global.output, paint: Paint::new(terminal && !global.no_color), terminal }
+        Self {
+            output: global.output,
+            paint: Paint::new(terminal && !global.no_color),
+            terminal,
+            quiet: global.quiet,
+        }
     }
 
     /// Prints data as JSON or YAML, names one a line, or else what `human` makes of it.
@@ -36,14 +44,35 @@ impl Show {
         human: impl FnOnce(bool) -> String,
     ) -> Result<(), Failure> {
         let text = match self.output {
-            Output::Json => serde_json::to_string_pretty(data).map_err(|error| error.to_string()),
-            Output::Yaml => serde_norway::to_string(data).map_err(|error| error.to_string()),
+            Output::Json => data::readable(data)
+                .and_then(|value| serde_json::to_string_pretty(&value))
+                .map_err(|error| error.to_string()),
+            Output::Yaml => data::readable(data)
+                .map_err(|error| error.to_string())
+                .and_then(|value| serde_norway::to_string(&value).map_err(|error| error.to_string())),
             Output::Name => Ok(names().join("\n")),
             Output::Table => Ok(human(false)),
             Output::Wide => Ok(human(true)),
         };
         print(&text.map_err(|error| Failure::ours(format!("print the answer: {error}")))?);
         Ok(())
+    }
+
+    /// Reports what a command changed, in one line on stderr; nothing with `--quiet`.
+    pub(crate) fn changed(&self, line: &str) {
+        self.note(line);
+    }
+
+    /// Tells a person what to do next or what to know, on stderr; nothing with `--quiet`.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            tell(text);
+        }
+    }
+
+    /// Whether output is for programs.
+    pub(crate) fn is_data(&self) -> bool {
+        matches!(self.output, Output::Json | Output::Yaml | Output::Name)
     }
 }
 
@@ -61,15 +90,24 @@ pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) ->
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Prints to stdout. A reader that has gone away is not our failure.
+/// Prints to stdout. A reader that has gone away is not a failure of the command.
 pub(crate) fn print(text: &str) {
-    let text = text.trim_end();
-    if !text.is_empty() {
-        drop(writeln!(std::io::stdout(), "{text}"));
-    }
+    drop(try_print(text));
 }
 
-/// Tells a person something: to stderr, so that data stays clean.
+/// Prints to stdout, for a command that prints until it is stopped.
+///
+/// # Errors
+/// A failure without a message and with exit code 0 when the reader has gone away: the command is to end quietly.
+pub(crate) fn try_print(text: &str) -> Result<(), Failure> {
+    let text = text.trim_end();
+    if text.is_empty() {
+        return Ok(());
+    }
+    writeln!(std::io::stdout(), "{text}").map_err(|_| Failure::reader_gone())
+}
+
+/// Tells a person something, on stderr, so that the answer on stdout stays clean.
 pub(crate) fn tell(text: &str) {
     drop(writeln!(std::io::stderr(), "{}", text.trim_end()));
 }

@@ -1,4 +1,4 @@
-//! Logs: to stderr, quiet for commands, telling for long-running parts.
+//! Logs, on stderr: errors alone for short commands, `info` for long-running ones.
 
 use std::io::IsTerminal;
 
@@ -6,9 +6,9 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::{Args, LogFormat};
 
-/// Starts logging as the arguments say.
+/// Starts logging with the level and format of the arguments.
 pub(crate) fn start(args: &Args) {
-    let level = match (&args.log, args.command.runs_long()) {
+    let level = match (&args.global.log, args.command.runs_long()) {
         (Some(filter), _) => filter.clone(),
         (None, true) => "info".to_owned(),
         (None, false) => "error".to_owned(),
@@ -18,7 +18,7 @@ pub(crate) fn start(args: &Args) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    let started = match args.log_format {
+    let started = match args.global.log_format {
         LogFormat::Text => builder.with_target(false).try_init(),
         LogFormat::Json => builder.json().try_init(),
     };

@@ -80,7 +80,7 @@ impl World {
     #[must_use]
     pub fn environment(&self, namespace: &Namespace, entity: &EntityName) -> RolloutEnvironment {
         let Some(fleet) = self.fleets.get(namespace) else { return RolloutEnvironment::default() };
-        let policy = fleet.entities.get(entity).map(|kept| &kept.value.policy);
+        let policy = fleet.entities.get(entity).map(|kept| kept.value.policy_in_force());
         let needs = policy.into_iter().flat_map(|policy| &policy.needs);
         // What is in the catalogue is counted there; what is not is the targets of the entity of that name.
         let offered = |service: &EntityName| {

@@ -32,12 +32,7 @@ impl Bench {
         let profile = Some("web".into());
         let spec = EntitySpec { selector: "all".into(), profile, policy, ..EntitySpec::default() };
         self.client.set_entity(NS, "web", &spec).await.unwrap();
-        let new = NewRollout {
-            version: Some(version.into()),
-            reason: String::new(),
-            policy: Policy::default(),
-            plan: None,
-        };
+        let new = NewRollout { version: Some(version.into()), ..NewRollout::default() };
         self.client.start_rollout(NS, "web", &new).await.unwrap();
     }
 

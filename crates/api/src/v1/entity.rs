@@ -93,6 +93,9 @@ pub struct VersionRequest {
     /// Why.
     #[serde(default)]
     pub reason: String,
+    /// The policy of the rollout that answers this request, in place of the entity's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
     /// When.
     pub at_ms: u64,
 }
@@ -257,6 +260,7 @@ impl From<&core::VersionRequest> for VersionRequest {
             by: from.annotation.by.to_string(),
             reason: from.annotation.reason.clone(),
             at_ms: from.annotation.at.as_millis(),
+            policy: from.policy.as_deref().map(Policy::from),
         }
     }
 }
@@ -269,6 +273,7 @@ impl TryFrom<VersionRequest> for core::VersionRequest {
             version: read("version", &from.version)?,
             how: how(&from.how)?,
             annotation: annotation(&from.by, from.reason, from.at_ms)?,
+            policy: from.policy.as_ref().map(TryInto::try_into).transpose()?.map(Box::new),
         })
     }
 }

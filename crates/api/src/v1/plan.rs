@@ -20,6 +20,9 @@ pub struct NewPlan {
     /// Policy fields that would change with it.
     #[serde(default)]
     pub policy: Policy,
+    /// Names of policy fields that would take their defaults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
     /// How long a target is taken to need for the change, like `30s`. Default 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apply: Option<String>,

@@ -1,12 +1,15 @@
 //! Rollout policies, as people write them and as they are kept: amounts like `5%` or `3`, times like `90s`.
 
+mod fields;
 mod hook;
 
 use bellwether_core::records::policy as core;
 use bellwether_core::records::policy::ordering::TargetOrder;
 use bellwether_core::records::policy::{OnFailure, Supersede};
+use bellwether_core::words::near::nearest;
 use serde::{Deserialize, Serialize};
 
+use self::fields::FieldNames;
 pub use self::hook::{Hook, Hooks, Monitor};
 use crate::shape::{ShapeError, read, read_some};
 
@@ -167,6 +170,37 @@ impl TryFrom<&Policy> for core::Policy {
 }
 
 impl Policy {
+    /// This policy without the named fields, which take their defaults. `-` and `_` are the same in a name.
+    ///
+    /// # Errors
+    /// [`ShapeError`] at `unset`, with the nearest name, when there is no such field.
+    pub fn without(self, fields: &[String]) -> Result<Self, ShapeError> {
+        let refused = |reason: String| ShapeError::at("unset", reason);
+        let mut kept = serde_json::to_value(self).map_err(|error| refused(error.to_string()))?;
+        for field in fields {
+            let name = field.replace('-', "_");
+            let known = Self::field_names();
+            if !known.contains(&name.as_str()) {
+                let near = nearest(&name, known.iter().copied());
+                let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+                return Err(refused(format!("{field:?} is not a policy field{near}")));
+            }
+            if let Some(fields) = kept.as_object_mut() {
+                fields.remove(&name);
+            }
+        }
+        serde_json::from_value(kept).map_err(|error| refused(error.to_string()))
+    }
+
+    /// The names of all fields.
+    #[must_use]
+    pub fn field_names() -> &'static [&'static str] {
+        let mut asked = FieldNames(&[]);
+        // It is given its fields' names and then refused, which is all that is wanted of it.
+        drop(Self::deserialize(&mut asked));
+        asked.0
+    }
+
     /// This policy with what `over` says in place of its own.
     #[must_use]
     pub fn overlaid(self, over: Self) -> Self {

@@ -17,7 +17,7 @@ use super::progress::Progress;
 use crate::shape::{ShapeError, read, read_some};
 
 /// Asks for a rollout.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRollout {
     /// The version every target is to be at. With a profile, `profile@revision`, or its newest if absent; with an action,
@@ -27,9 +27,15 @@ pub struct NewRollout {
     /// Why, for whoever reads the history.
     #[serde(default)]
     pub reason: String,
-    /// Policy fields to change with it; they stay changed.
+    /// Policy fields for this rollout; the others are the entity's.
     #[serde(default)]
     pub policy: Policy,
+    /// Names of policy fields that take their defaults for this rollout, like `windows`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
+    /// Whether `policy` and `unset` change the entity's policy too, rather than this rollout's alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub save: bool,
     /// A plan's token: refused if the world is no longer as the plan saw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,

@@ -186,8 +186,7 @@ impl Fleet {
         let new = NewRollout {
             version: Some(version.to_owned()),
             reason: "measured".to_owned(),
-            policy: Policy::default(),
-            plan: None,
+            ..NewRollout::default()
         };
         person.start_rollout(NAMESPACE, ENTITY, &new).await?;
         until("every agent has its order", BOUND, async || told.orders(version).len() >= self.agents).await?;
@@ -268,8 +267,7 @@ impl Fleet {
         let new = NewRollout {
             version: Some(version.to_owned()),
             reason: "measured".to_owned(),
-            policy: Policy::default(),
-            plan: None,
+            ..NewRollout::default()
         };
         others.start_rollout(NAMESPACE, ENTITY, &new).await?;
         until("the next leader decides", BOUND, async || {

@@ -1,23 +1,25 @@
-//! Documents in files: applying them, comparing them, exporting them.
+//! `apply` and `diff`: files with documents.
 
 use std::path::PathBuf;
 
 use bellwether_core::words::label::Label;
 
+use super::Consent;
+
 /// Files with documents, and what to prune.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct FileFlags {
-    /// File or directory with documents; `-` reads YAML from stdin. Repeat the flag for several.
-    /// A file that ends in .toml is TOML, in .json JSON, else YAML
+    /// File or directory with documents, `-` for YAML from stdin; repeat it for several. Files that end in .toml are TOML, in
+    /// .json JSON, all others YAML
     #[arg(short, long, value_name = "FILE", required = true)]
     pub(crate) file: Vec<PathBuf>,
-    /// Read the subdirectories of directories too
+    /// Read subdirectories too
     #[arg(short = 'R', long)]
     pub(crate) recursive: bool,
-    /// Delete the objects that carry the labels of -l and are in no document
+    /// Delete objects that have the labels of -l and are in no document
     #[arg(long, requires = "labels")]
     pub(crate) prune: bool,
-    /// Labels to prune by; only `apply` gives labels to objects
+    /// Labels of the objects to prune
     #[arg(short = 'l', long, value_name = "KEY=VALUE", value_delimiter = ',', requires = "prune")]
     pub(crate) labels: Vec<Label>,
 }
@@ -26,10 +28,9 @@ pub(crate) struct FileFlags {
 pub(crate) struct Apply {
     #[command(flatten)]
     pub(crate) from: FileFlags,
-    /// Only show what would change; nothing is written
+    /// Show what would change and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask before pruning deletes an entity or a profile
-    #[arg(long)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }

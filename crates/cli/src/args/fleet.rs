@@ -1,55 +1,55 @@
-//! The verbs of fleets run by version: short, scriptable, with exit codes that mean something.
+//! The verbs for fleets run by version: short, scriptable, each with exit codes of its own meaning.
 
 use clap::Subcommand;
 
 use super::local::{CacheServices, PublishService};
-use super::service::AgentDir;
+use super::server::AgentDir;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
-    /// Set the version that every machine is to run
+    /// Set the version that every node is to run
     TriggerUpdate(TriggerUpdate),
-    /// Print the version that every machine is to run
+    /// Print the version that every node is to run
     CurrentVersion {
         #[command(flatten)]
         of: EntityChoice,
     },
-    /// Tell whether a machine needs an update: 0 yes, 1 no, 2 cannot tell but it runs something, 3 cannot tell
+    /// Check whether this node needs an update; exit 0 yes, 1 no, 2 unknown with a local version, 3 unknown
     PendingUpdate(PendingUpdate),
-    /// Print the version that this machine runs
+    /// Print the version that this node runs
     LocalVersion(PendingUpdate),
-    /// Print which machines run which version
+    /// Print each version with the nodes that run it
     RunningVersions {
         #[command(flatten)]
         of: EntityChoice,
     },
-    /// Print the machines that run a version
+    /// Print the nodes that run a version; exit 1 if there are none
     HostsAtVersion(HostsAtVersion),
-    /// Tell whether machines run a version: 0 all of them, 1 not all
+    /// Verify that nodes run a version; exit 0 if all do, 1 if not
     VerifyHosts(VerifyHosts),
-    /// Tell whether a version is the only one that runs: 0 yes, 1 no
+    /// Check that a version is the only one running; exit 0 yes, 1 no
     CheckSingleVersion {
-        /// The version
+        /// Version
         version: String,
-        /// Print the machines that run something else
+        /// Print the nodes that run another version
         #[arg(short, long)]
         verbose: bool,
         #[command(flatten)]
         of: EntityChoice,
     },
-    /// Set this machine's state in a category, or another's
+    /// Set a status of this node, or of another one
     UpdateStatus(UpdateStatus),
-    /// Tell whether any machine has a failed status: 0 none, 1 some; silent ones are told apart
+    /// List failed statuses of all nodes; exit 0 if there are none, 1 if there are some
     GetFailures {
-        /// Print only the names of machines that failed
+        /// Print only the names of the nodes that failed
         #[arg(long)]
         hosts: bool,
     },
-    /// Offer a service from this machine
+    /// Register a service of this node, and pass its check if it has a TTL
     PublishService(PublishService),
-    /// Write what the fleet offers, as this machine's agent knows it, into a file
+    /// Write the service catalogue, as this node's agent knows it, to a file
     CacheServices(CacheServices),
-    /// Tell whether this machine's checks, services and files are fine: 0 yes, 1 no, with the reasons
+    /// Check this node's checks, services and files; exit 0 if all are healthy, 1 with the reasons if not
     LocalHealth {
         #[command(flatten)]
         here: AgentDir,
@@ -59,39 +59,33 @@ pub(crate) enum FleetCommand {
 /// Which entity's version.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct EntityChoice {
-    /// The entity whose version is meant
+    /// Entity name
     #[arg(short, long, default_value = "system")]
     pub(crate) entity: String,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct TriggerUpdate {
-    /// The version
+    /// Version
     pub(crate) version: String,
     #[command(flatten)]
     pub(crate) of: EntityChoice,
-    /// Why, for whoever reads the history
-    #[arg(long, default_value = "")]
-    pub(crate) why: String,
+    /// Reason, kept in the history
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PendingUpdate {
     #[command(flatten)]
     pub(crate) of: EntityChoice,
-    /// Directory of this machine's agent
-    #[arg(
-        long,
-        env = "BELLWETHER_AGENT_DIR",
-        default_value = "/var/lib/bellwether/agent",
-        value_name = "DIR"
-    )]
-    pub(crate) data_dir: std::path::PathBuf,
+    #[command(flatten)]
+    pub(crate) agent: AgentDir,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct HostsAtVersion {
-    /// The version
+    /// Version
     pub(crate) version: String,
     #[command(flatten)]
     pub(crate) of: EntityChoice,
@@ -99,9 +93,10 @@ pub(crate) struct HostsAtVersion {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct VerifyHosts {
-    /// The version
+    /// Version
     pub(crate) version: String,
-    /// The machines; `-` reads names from stdin; every machine if none is given
+    /// Node names; `-` reads them from stdin; every node if absent
+    #[arg(value_name = "NODE")]
     pub(crate) hosts: Vec<String>,
     #[command(flatten)]
     pub(crate) of: EntityChoice,
@@ -109,25 +104,19 @@ pub(crate) struct VerifyHosts {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct UpdateStatus {
-    /// The category, a name of yours; configure and validate are the agent's own
+    /// Status category, a name of your choice; configure and validate are set by the agent alone
     pub(crate) category: String,
-    /// success, failed, running or pending
+    /// State: success, failed, running or pending
     pub(crate) state: String,
-    /// Another machine, through the control plane; this one, through its agent, if absent
+    /// Node name, set through the control plane; this node, through its agent, if absent
     #[arg(long)]
     pub(crate) node: Option<String>,
-    /// One line for whoever asks why
-    #[arg(long, alias = "why", default_value = "")]
+    /// Reason, one line
+    #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) reason: String,
-    /// For how long it holds without being set again, like 10m; for ever if absent
-    #[arg(long)]
-    pub(crate) lifetime: Option<String>,
-    /// Directory of this machine's agent
-    #[arg(
-        long,
-        env = "BELLWETHER_AGENT_DIR",
-        default_value = "/var/lib/bellwether/agent",
-        value_name = "DIR"
-    )]
-    pub(crate) data_dir: std::path::PathBuf,
+    /// Time that the status holds without being set again, like 10m; unlimited if absent
+    #[arg(long, value_name = "TIME")]
+    pub(crate) ttl: Option<String>,
+    #[command(flatten)]
+    pub(crate) agent: AgentDir,
 }

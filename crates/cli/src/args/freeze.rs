@@ -1,60 +1,63 @@
-//! Freezes, and the big red switch.
+//! `freeze` and `stop-everything`.
 
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
+use super::consent::Consent;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum FreezeVerb {
-    /// Let no target take its turn; what is in flight comes to its end, and rollbacks go on
+    /// Freeze targets: none starts updating; those in flight finish, and rollbacks go on
     On {
-        /// Its name; one of that name is replaced
+        /// Freeze name; an existing freeze of that name is replaced
+        #[arg(value_name = "FREEZE")]
         name: String,
         #[command(flatten)]
         what: FreezeScopeFlags,
-        /// How long it lasts, like 4h; until `freeze off` if absent
+        /// Time after which the freeze ends by itself, like 4h; until `freeze off` if absent
         #[arg(long = "for", value_name = "TIME")]
         lasts: Option<Span>,
-        /// Hand out nothing at all, rollbacks included
+        /// Stop rollbacks too
         #[arg(long)]
         stop: bool,
     },
-    /// End one
+    /// End a freeze
     Off {
-        /// Its name
+        /// Freeze name
+        #[arg(value_name = "FREEZE")]
         name: String,
-        /// The one that holds in every namespace
+        /// End the freeze that covers every namespace
         #[arg(long)]
         all_namespaces: bool,
     },
-    /// List them, and those that hold in every namespace
+    /// List freezes, including those that cover every namespace
     List,
 }
 
 /// What a freeze covers, and why.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct FreezeScopeFlags {
-    /// This entity alone
-    #[arg(long)]
+    /// Entity name; every entity if absent
+    #[arg(short, long)]
     pub(crate) entity: Option<String>,
-    /// The targets that this picks, of every entity, like zone=b
-    #[arg(long, value_name = "SELECTOR", conflicts_with = "entity")]
-    pub(crate) targets: Option<String>,
-    /// In every namespace; for admins
+    /// Selector of the targets to freeze, of every entity, like zone=b
+    #[arg(short = 'l', long, conflicts_with = "entity")]
+    pub(crate) selector: Option<String>,
+    /// Cover every namespace; needs the admin role
     #[arg(long)]
     pub(crate) all_namespaces: bool,
-    /// Why, for whoever waits
-    #[arg(long, default_value = "")]
-    pub(crate) why: String,
+    /// Reason, shown by everything that waits
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct StopEverything {
     #[command(flatten)]
     pub(crate) what: FreezeScopeFlags,
-    /// Lift it: everything goes on where it stopped
-    #[arg(long, conflicts_with_all = ["entity", "targets", "why"])]
+    /// Lift the stop: everything continues where it stopped
+    #[arg(long, conflicts_with_all = ["entity", "selector", "reason"])]
     pub(crate) off: bool,
-    /// Do not ask
-    #[arg(long)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }

@@ -1,18 +1,18 @@
-//! Verbs that ask this machine's own agent about services, over its socket.
+//! Verbs that ask this node's own agent about services, over its socket.
 
 use std::path::PathBuf;
 
-use super::service::AgentDir;
+use super::server::AgentDir;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct CacheServices {
-    /// hiera, json or env
+    /// File format: hiera, json or env
     #[arg(long, default_value = "hiera")]
     pub(crate) format: String,
-    /// Where to write it, replaced whole and only if it changed; to stdout if absent
-    #[arg(long, value_name = "FILE")]
+    /// File to write, replaced as a whole and only if it changes; stdout if absent
+    #[arg(short, long)]
     pub(crate) file: Option<PathBuf>,
-    /// functional or addressable; as the format has it if absent
+    /// Instances to include: functional or addressable; the format's own default if absent
     #[arg(long)]
     pub(crate) level: Option<String>,
     #[command(flatten)]
@@ -21,24 +21,25 @@ pub(crate) struct CacheServices {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PublishService {
-    /// The service
+    /// Service name
+    #[arg(value_name = "SERVICE")]
     pub(crate) name: String,
-    /// Its port
+    /// Port of the instance
     #[arg(long)]
     pub(crate) port: Option<u16>,
-    /// Where it is reached, if not at this machine's own addresses
+    /// Address of the instance; this node's own addresses if absent
     #[arg(long)]
     pub(crate) address: Option<std::net::IpAddr>,
-    /// Which one of this machine it is; the service's name if absent
+    /// Instance id on this node; the service name if absent
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// A word to tell it apart by; may be given several times
+    /// Tag of the instance; may be repeated
     #[arg(long)]
     pub(crate) tag: Vec<String>,
-    /// It serves for this long, like 5m, unless it is published again; for ever if absent
-    #[arg(long)]
+    /// Time that the instance stays healthy without being published again, like 5m; unlimited if absent
+    #[arg(long, value_name = "TIME")]
     pub(crate) ttl: Option<String>,
-    /// Take it back instead
+    /// Deregister the service instead
     #[arg(long, conflicts_with_all = ["port", "address", "tag", "ttl"])]
     pub(crate) withdraw: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Locks: slots of one, held while a command runs.
+//! `lock` as typed: slots of one, held while a command runs.
 
 use std::ffi::OsString;
 
@@ -7,30 +7,32 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LockVerb {
-    /// Take a lock, run a command while it is held, give it back; the command is stopped before anybody else can have it
+    /// Run a command while holding a lock; the command is stopped before anyone else can hold the lock
     Run(Box<LockRun>),
-    /// List who holds which, since when and until when
+    /// List locks with their holders
     List {
-        /// Those that nobody holds now, too
+        /// Include locks that nobody holds
         #[arg(long)]
         all: bool,
     },
-    /// Everything about one: who holds it since when and why, its number, what happened last
+    /// Describe one lock: holders, reasons, fencing number, last events
     Describe {
-        /// Its name
+        /// Lock name
+        #[arg(value_name = "LOCK")]
         name: String,
     },
-    /// Take one from its holder, whose command is stopped when it next renews it
+    /// Release a lock that its holder did not give back; the holder's command is stopped at its next renewal
     Release {
-        /// Its name
+        /// Lock name
+        #[arg(value_name = "LOCK")]
         name: String,
-        /// From whom
+        /// Holder name, as `lock list` shows it
         #[arg(long)]
         holder: String,
-        /// That this is meant: the holder did not give it back
+        /// Confirm that the lock is released without its holder
         #[arg(long, required = true)]
         force: bool,
-        /// Why; it stands in the event
+        /// Reason, kept in the event
         #[arg(long, value_name = "TEXT")]
         reason: String,
     },
@@ -38,34 +40,35 @@ pub(crate) enum LockVerb {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LockRun {
-    /// Its name
+    /// Lock name
+    #[arg(value_name = "LOCK")]
     pub(crate) name: String,
-    /// How many may hold it at once; all who take it must agree
+    /// Number of holders allowed at once; everyone who takes the lock must give the same
     #[arg(long, value_name = "N")]
-    pub(crate) slots: Option<u32>,
-    /// How long it is held when its holder is not heard from; at least 1s
+    pub(crate) capacity: Option<u32>,
+    /// Time after which the lock of a holder that stopped renewing ends; at least 1s
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(crate) lease: Span,
-    /// How long to wait for it; for ever if absent, 0s not at all
+    /// Longest time to wait for the lock; unlimited if absent, 0s to try once
     #[arg(long, value_name = "TIME")]
-    pub(crate) wait: Option<Span>,
-    /// What for; whoever waits reads it
+    pub(crate) timeout: Option<Span>,
+    /// Reason, shown to everyone who waits for the lock
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) reason: String,
-    /// Whom it is held by; this machine and process if absent
-    #[arg(long, value_name = "NAME")]
+    /// Holder name; this machine and process if absent
+    #[arg(long)]
     pub(crate) holder: Option<String>,
-    /// What to run
+    /// Command to run, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LockChild {
-    /// The process that it ends with
-    #[arg(long)]
+    /// Process id of the parent whose end ends the command
+    #[arg(long, value_name = "PID")]
     pub(crate) parent: i32,
-    /// What to run
+    /// Command to run, with its arguments
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
 }

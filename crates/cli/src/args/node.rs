@@ -1,118 +1,132 @@
-//! Machines as typed: `node`.
+//! `node` as typed.
 
 use clap::Subcommand;
 
-/// One machine, or several.
+use super::consent::Consent;
+
+/// One node, or those that a selector picks.
 #[derive(Debug, Clone, clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct NodeChoice {
-    /// Its name
+    /// Node name
+    #[arg(value_name = "NODE")]
     pub(crate) name: Option<String>,
-    /// Those that a selector picks now, like role=web; `all` for every one of the namespace
-    #[arg(short = 'l', long, value_name = "SELECTOR")]
-    pub(crate) filter: Option<String>,
+    /// Selector of the nodes to change now, like role=web; `all` selects every node of the namespace
+    #[arg(short = 'l', long)]
+    pub(crate) selector: Option<String>,
+}
+
+/// The node that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct NodeName {
+    /// Node name
+    #[arg(value_name = "NODE")]
+    pub(crate) name: String,
+}
+
+/// Why a node is changed.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct NodeReason {
+    /// Reason, kept with the node and in the event
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeVerb {
     /// List nodes
     List {
-        /// Only those a selector picks, like role=web
+        /// Selector of the nodes to list, like role=web
         #[arg(short = 'l', long)]
-        filter: Option<String>,
-        /// Decommissioned ones too
+        selector: Option<String>,
+        /// Include decommissioned nodes
         #[arg(long)]
         all: bool,
-        /// Those that are expected, and joined ones that are silent, with since when
-        #[arg(long, conflicts_with_all = ["filter", "all"])]
+        /// List only nodes that are expected but have not joined, or are unreachable; exit 1 if there are any
+        #[arg(long, conflicts_with_all = ["selector", "all"])]
         unaccounted: bool,
     },
-    /// Show one
+    /// Show one node
     Get {
-        /// Its name
-        name: String,
+        #[command(flatten)]
+        of: NodeName,
     },
-    /// Say why one waits
+    /// Explain what a node waits for
     Why {
-        /// Its name
-        name: String,
+        #[command(flatten)]
+        of: NodeName,
     },
-    /// Set and remove labels: KEY=VALUE sets, KEY- removes
+    /// Set and remove labels of a node
     Label {
-        /// Its name
-        name: String,
-        /// The changes
-        #[arg(required = true)]
+        #[command(flatten)]
+        of: NodeName,
+        /// Label to set (KEY=VALUE) or to remove (KEY-)
+        #[arg(required = true, value_name = "CHANGE")]
         changes: Vec<String>,
     },
-    /// Let one start nothing new; it goes on checking and reporting
+    /// Pause a node: it starts nothing new, but still checks and reports
     Pause {
         #[command(flatten)]
         which: NodeChoice,
-        /// Why
-        #[arg(long, default_value = "")]
-        why: String,
+        #[command(flatten)]
+        why: NodeReason,
     },
-    /// End a pause
+    /// Resume a paused node
     Resume {
         #[command(flatten)]
         which: NodeChoice,
     },
-    /// Tell one nothing new; what it was told and what runs goes on
+    /// Cordon a node: it is assigned nothing new, what it runs goes on
     Cordon {
         #[command(flatten)]
         which: NodeChoice,
-        /// Why
-        #[arg(long, default_value = "")]
-        why: String,
+        #[command(flatten)]
+        why: NodeReason,
     },
-    /// Cordon one, and let what it offers serve nobody else; what runs goes on
+    /// Drain a node: cordon it and withdraw its services from discovery; what it runs goes on
     Drain {
         #[command(flatten)]
         which: NodeChoice,
-        /// Why
-        #[arg(long, default_value = "")]
-        why: String,
+        #[command(flatten)]
+        why: NodeReason,
     },
-    /// End a cordon or a draining
+    /// Uncordon a cordoned or drained node
     Uncordon {
         #[command(flatten)]
         which: NodeChoice,
     },
-    /// Declare one before it joins, so that it is missed if it does not
+    /// Expect a node that has not joined yet, so that its absence is reported
     Expect {
-        /// Its name
+        /// Node name
+        #[arg(value_name = "NODE")]
         name: String,
-        /// Why
-        #[arg(long, default_value = "")]
-        why: String,
-        /// Expect it no longer
+        #[command(flatten)]
+        why: NodeReason,
+        /// Stop expecting the node
         #[arg(long)]
         off: bool,
     },
-    /// Show what its last failing runs said
+    /// Print the output of a node's last failing runs
     Logs(NodeLogs),
-    /// Take one out for good: its certificate stops working
+    /// Decommission a node for good: its certificate stops working
     Decommission {
-        /// Its name
-        name: String,
-        /// Why
-        #[arg(long, default_value = "")]
-        why: String,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
+        #[command(flatten)]
+        of: NodeName,
+        #[command(flatten)]
+        why: NodeReason,
+        #[command(flatten)]
+        consent: Consent,
     },
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct NodeLogs {
-    /// The node's name
-    pub(crate) name: String,
-    /// Only of this entity
+    #[command(flatten)]
+    pub(crate) of: NodeName,
+    /// Entity name; every entity if absent
     #[arg(short, long)]
     pub(crate) entity: Option<String>,
-    /// Only of this category: configure or validate
+    /// Category: configure or validate; both if absent
     #[arg(long)]
     pub(crate) category: Option<String>,
 }

@@ -1,25 +1,27 @@
-//! Pauses of the nodes that a selector picks.
+//! `pause` as typed: pauses of the nodes that a selector picks.
 
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PauseVerb {
-    /// Let the nodes that a selector picks start nothing new, those that join later too; they go on checking and reporting
+    /// Pause the nodes that a selector picks, those that join later too; they still check and report
     On {
-        /// Its name; one of that name is replaced
+        /// Pause name; an existing pause of that name is replaced
+        #[arg(value_name = "PAUSE")]
         name: String,
-        /// Which nodes, now and later, like role=db; `all` for every one of the namespace
-        #[arg(short = 'l', long, value_name = "SELECTOR")]
-        nodes: String,
-        /// Why, for whoever waits
-        #[arg(long, default_value = "")]
-        why: String,
+        /// Selector of the nodes, now and later, like role=db; `all` selects every node of the namespace
+        #[arg(short = 'l', long)]
+        selector: String,
+        /// Reason, shown by everything that waits
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        reason: String,
     },
-    /// End one, for all of its nodes
+    /// End a pause for all of its nodes
     Off {
-        /// Its name
+        /// Pause name
+        #[arg(value_name = "PAUSE")]
         name: String,
     },
-    /// List them, with how many nodes each holds
+    /// List pauses with the number of nodes each one covers
     List,
 }

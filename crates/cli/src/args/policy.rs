@@ -1,64 +1,67 @@
-//! The flags that say how carefully targets change. What they mean is core's.
+//! The policy flags. What they mean is core's.
 
-/// How carefully targets change; what is not given keeps its value, or its default.
+/// Policy fields; a field that is not given keeps its value, or takes its default. An empty value unsets a field.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Policy")]
+#[command(next_help_heading = "Policy options")]
 pub(crate) struct PolicyFlags {
-    /// Most targets in flight at once: 5%, or a count; 0 holds
-    #[arg(long)]
+    /// Most targets in flight at once: a share like 5%, or a count; 0 stops
+    #[arg(long, value_name = "AMOUNT")]
     pub(crate) batch: Option<String>,
-    /// How far it goes before the next stage: 1,5%,"25% approve",100%
-    #[arg(long, value_delimiter = ',')]
+    /// Caps of the stages: 1,5%,"25% approve",100%
+    #[arg(long, value_delimiter = ',', value_name = "STAGE")]
     pub(crate) stages: Option<Vec<String>>,
     /// Most targets in flight, broken or unreachable together, per fleet and per domain
-    #[arg(long)]
+    #[arg(long, value_name = "AMOUNT")]
     pub(crate) max_unavailable: Option<String>,
     /// Share of targets that must succeed
-    #[arg(long)]
+    #[arg(long, value_name = "SHARE")]
     pub(crate) success: Option<String>,
     /// Failures tolerated; one more and the version is bad
-    #[arg(long)]
+    #[arg(long, value_name = "AMOUNT")]
     pub(crate) failures: Option<String>,
-    /// Silent targets tolerated before the rollout pauses
-    #[arg(long)]
+    /// Unreachable targets tolerated before the rollout pauses
+    #[arg(long, value_name = "AMOUNT")]
     pub(crate) unreachable: Option<String>,
-    /// Healthy time before a target counts
-    #[arg(long)]
+    /// Healthy time before a target counts as succeeded
+    #[arg(long, value_name = "TIME")]
     pub(crate) soak: Option<String>,
-    /// Time from being told to success, else failed
-    #[arg(long)]
+    /// Time from assignment to success, after which a target is failed
+    #[arg(long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,
-    /// Within this a target must be gained, else the version is bad
-    #[arg(long)]
+    /// Time within which another target must succeed, else the version is bad
+    #[arg(long, value_name = "TIME")]
     pub(crate) progress: Option<String>,
-    /// Whether an error fails a target at once
-    #[arg(long)]
-    pub(crate) fail_fast: Option<bool>,
+    /// Fail a target at its first error: true or false
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) fail_fast: Option<String>,
     /// Further attempts before a target is failed
-    #[arg(long)]
-    pub(crate) retries: Option<u32>,
-    /// The label whose values change one after the other: zone, or zone:b,a for those that come first
-    #[arg(long)]
+    #[arg(long, value_name = "N")]
+    pub(crate) retries: Option<String>,
+    /// Label whose values are updated one after the other: zone, or zone:b,a to name the first ones
+    #[arg(long, value_name = "LABEL")]
     pub(crate) domain: Option<String>,
-    /// Who is next: name, label:KEY or shuffle:SEED
+    /// Order of the targets: name, label:KEY or shuffle:SEED
     #[arg(long)]
     pub(crate) order: Option<String>,
-    /// When turns are handed out: "Mon..Fri 22:00-04:00 Europe/Berlin"; may be given again
+    /// Time window in which targets start updating: "Mon..Fri 22:00-04:00 Europe/Berlin"; may be repeated
     #[arg(long, value_name = "WINDOW")]
     pub(crate) windows: Option<Vec<String>>,
-    /// A service that must be functional for the next turn: db, or "2 of db"; may be given again
+    /// Service that must be functional before a target starts updating: db, or "2 of db"; may be repeated
     #[arg(long, value_name = "NEED")]
     pub(crate) needs: Option<Vec<String>>,
-    /// rollback, pause or continue
-    #[arg(long)]
+    /// Reaction to a bad version: rollback, pause or continue
+    #[arg(long, value_name = "REACTION")]
     pub(crate) on_failure: Option<String>,
-    /// Most targets in flight on the way back
-    #[arg(long)]
+    /// Most targets in flight during a rollback
+    #[arg(long, value_name = "AMOUNT")]
     pub(crate) rollback: Option<String>,
-    /// What a new version does to a rollout under way: replace, finish or refuse
-    #[arg(long)]
+    /// Effect of a new version on a rollout under way: replace, finish or refuse
+    #[arg(long, value_name = "EFFECT")]
     pub(crate) supersede: Option<String>,
-    /// How long after its success a target's failure is still told as the version's
-    #[arg(long)]
+    /// Time after success in which a target's failure is still reported as the version's
+    #[arg(long, value_name = "TIME")]
     pub(crate) settle: Option<String>,
+    /// Policy fields to unset, like windows,needs: they take their defaults
+    #[arg(long, value_delimiter = ',', value_name = "FIELD")]
+    pub(crate) unset: Vec<String>,
 }

@@ -1,97 +1,106 @@
-//! `profile` and `action`: their verbs and flags.
+//! `profile` and `action` as typed.
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::consent::Consent;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileVerb {
     /// List profiles
     List,
-    /// Show the params of one
+    /// Show the parameters of one profile
     Get {
-        /// Its name
-        name: String,
-        /// The revision; the newest if absent
-        #[arg(long)]
+        #[command(flatten)]
+        of: ProfileName,
+        /// Revision number; the newest if absent
+        #[arg(long, value_name = "N")]
         revision: Option<u64>,
-        /// Only this param
+        /// Parameter key; every parameter if absent
         #[arg(long)]
         key: Option<String>,
     },
-    /// Set params: KEY=VALUE, where a VALUE that is JSON is taken as such and any other as text; makes the profile
+    /// Set parameters of a profile, creating the profile if needed
     Set {
-        /// Its name
-        name: String,
-        /// The params
+        #[command(flatten)]
+        of: ProfileName,
+        /// Parameter; a value that is valid JSON is stored as JSON, any other as text
         #[arg(required = true, value_name = "KEY=VALUE")]
         params: Vec<String>,
         #[command(flatten)]
         change: Change,
     },
-    /// Remove params
+    /// Remove parameters from a profile
     Remove {
-        /// Its name
-        name: String,
-        /// Their keys
-        #[arg(required = true)]
+        #[command(flatten)]
+        of: ProfileName,
+        /// Parameter keys
+        #[arg(required = true, value_name = "KEY")]
         keys: Vec<String>,
         #[command(flatten)]
         change: Change,
     },
-    /// Set all params to what a file says: a JSON object
+    /// Replace all parameters of a profile with those in a file
     Replace {
-        /// Its name
-        name: String,
-        /// The file; `-` reads it from stdin
-        #[arg(long)]
+        #[command(flatten)]
+        of: ProfileName,
+        /// File with one JSON object; `-` reads stdin
+        #[arg(short, long)]
         file: PathBuf,
         #[command(flatten)]
         change: Change,
     },
-    /// List the revisions of one, newest first
+    /// List the revisions of one profile, newest first
     History {
-        /// Its name
-        name: String,
+        #[command(flatten)]
+        of: ProfileName,
     },
-    /// Show what changed between two revisions
+    /// Show the differences between two revisions of a profile
     Diff {
-        /// Its name
-        name: String,
-        /// The older one
+        #[command(flatten)]
+        of: ProfileName,
+        /// Older revision number
         from: u64,
-        /// The newer one; the newest if absent
+        /// Newer revision number; the newest if absent
         to: Option<u64>,
     },
-    /// Delete one and its revisions; refused while an entity uses it
+    /// Delete a profile and its revisions; refused while an entity uses it
     Delete {
-        /// Its name
-        name: String,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
+        #[command(flatten)]
+        of: ProfileName,
+        #[command(flatten)]
+        consent: Consent,
     },
+}
+
+/// The profile that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ProfileName {
+    /// Profile name
+    #[arg(value_name = "PROFILE")]
+    pub(crate) name: String,
 }
 
 /// How a profile is changed.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Change {
-    /// Only if this is the newest revision, 0 for none yet; else it ends with code 6 and changes nothing
+    /// Change only if this is the newest revision, 0 for a new profile; else exit 6 and change nothing
     #[arg(long = "ref", value_name = "REVISION")]
     pub(crate) reference: Option<u64>,
-    /// Why, for whoever reads the history
-    #[arg(long, default_value = "")]
-    pub(crate) why: String,
-    /// Also start a rollout of every entity of the profile
+    /// Reason, kept in the history
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
+    /// Start a rollout of every entity that uses the profile
     #[arg(long)]
     pub(crate) rollout: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ActionVerb {
-    /// List the actions of this machine's catalogue
+    /// List the actions of this machine's agent
     List {
-        /// The agent's configuration file
+        /// Agent configuration file
         #[arg(short, long, default_value = "/etc/bellwether/agent.toml", value_name = "FILE")]
         config: PathBuf,
     },

@@ -1,96 +1,102 @@
-//! Services as typed: `service`, `wait`.
+//! `service` and `wait` as typed.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
+use bellwether_core::words::time::Span;
 use clap::Subcommand;
+
+use super::server::AgentDir;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServiceVerb {
-    /// List services: how many are registered, how many serve
+    /// List services with the number of registered and healthy instances
     List,
-    /// Show one with its instances, and why those that do not serve do not
+    /// Show one service with its instances and why unhealthy ones are
     Get {
-        /// Its name
+        /// Service name
+        #[arg(value_name = "SERVICE")]
         name: String,
     },
-    /// Offer a service of this machine, through its own agent
+    /// Register a service instance of this node, through its agent
     Register(Box<Register>),
-    /// Take back a service that was registered on this machine
+    /// Deregister a service instance of this node
     Deregister {
-        /// Its id
+        /// Instance id
+        #[arg(value_name = "ID")]
         id: String,
         #[command(flatten)]
         agent: AgentDir,
     },
-    /// Say how a registered service of this machine does, for a check with a ttl
-    Pulse {
-        /// Its id
-        id: String,
-        /// passing, warning or failing
-        #[arg(default_value = "passing")]
-        level: String,
-        /// Which check, if there are several with a ttl
-        #[arg(long)]
-        check: Option<String>,
-        /// One line for whoever asks why
-        #[arg(long, default_value = "")]
-        note: String,
-        #[command(flatten)]
-        agent: AgentDir,
-    },
-    /// Services of this machine, as its own agent has them
+    /// Update the TTL check of a service instance of this node
+    #[command(subcommand)]
+    Check(ServiceCheck),
+    /// List the services of this node, as its agent knows them
     Local {
         #[command(flatten)]
         agent: AgentDir,
     },
 }
 
+/// The result that a TTL check is set to.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServiceCheck {
+    /// Set the check to passing
+    Pass(CheckFlags),
+    /// Set the check to warning; the instance stays functional
+    Warn(CheckFlags),
+    /// Set the check to failing
+    Fail(CheckFlags),
+}
+
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct AgentDir {
-    /// Directory of this machine's agent
-    #[arg(
-        long,
-        env = "BELLWETHER_AGENT_DIR",
-        default_value = "/var/lib/bellwether/agent",
-        value_name = "DIR"
-    )]
-    pub(crate) data_dir: PathBuf,
+pub(crate) struct CheckFlags {
+    /// Instance id
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Check name; needed if the instance has several TTL checks
+    #[arg(long)]
+    pub(crate) check: Option<String>,
+    /// Reason, one line
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) agent: AgentDir,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Register {
-    /// The service
+    /// Service name
+    #[arg(value_name = "SERVICE")]
     pub(crate) name: String,
-    /// Which one among those of this machine; the service's name if absent
+    /// Instance id on this node; the service name if absent
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// Its port
+    /// Port of the instance
     #[arg(long)]
     pub(crate) port: Option<u16>,
-    /// Where it is reached, if not at the machine's own addresses
+    /// Address of the instance; this node's own addresses if absent
     #[arg(long)]
     pub(crate) address: Option<std::net::IpAddr>,
-    /// A word that its like is told apart by; again for more
-    #[arg(long = "tag", value_name = "TAG")]
-    pub(crate) tags: Vec<String>,
-    /// Something its users want to know besides, KEY=VALUE; again for more
-    #[arg(long = "meta", value_name = "KEY=VALUE")]
+    /// Tag of the instance; may be repeated
+    #[arg(long)]
+    pub(crate) tag: Vec<String>,
+    /// Metadata of the instance, KEY=VALUE; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) meta: Vec<String>,
-    /// It serves while this accepts connections, host:port
-    #[arg(long)]
+    /// Check that host:port accepts TCP connections
+    #[arg(long, value_name = "HOST:PORT")]
     pub(crate) tcp: Option<String>,
-    /// It serves while this answers with success, http://host:port/path
-    #[arg(long)]
+    /// Check that http://host:port/path answers with success
+    #[arg(long, value_name = "URL")]
     pub(crate) http: Option<String>,
-    /// It serves while a program says so at least this often, by `service pulse`
-    #[arg(long)]
+    /// Fail the instance unless `service check` passes it at least this often
+    #[arg(long, value_name = "TIME")]
     pub(crate) ttl: Option<String>,
-    /// What must be there before it is said to serve, like db or "2 of db"; again for more
+    /// Service that must be functional before the instance is, like db or "2 of db"; may be repeated
     #[arg(long = "need", value_name = "NEED")]
     pub(crate) needs: Vec<String>,
-    /// How often tcp and http are asked
-    #[arg(long)]
+    /// Interval of the TCP and HTTP checks
+    #[arg(long, value_name = "TIME")]
     pub(crate) interval: Option<String>,
     #[command(flatten)]
     pub(crate) agent: AgentDir,
@@ -98,19 +104,19 @@ pub(crate) struct Register {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct WaitFor {
-    /// The service
+    /// Service name
     #[arg(long)]
     pub(crate) service: String,
-    /// So many instances must serve
+    /// Number of functional instances to wait for [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "addressable")]
     pub(crate) functional: Option<u32>,
-    /// So many instances must be registered, whether or not they serve
+    /// Number of registered instances to wait for, healthy or not
     #[arg(long, value_name = "N")]
     pub(crate) addressable: Option<u32>,
-    /// How long to wait; for ever if absent
-    #[arg(long)]
-    pub(crate) timeout: Option<String>,
-    /// What to run then, in place of this command
+    /// Longest time to wait; unlimited if absent
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Span>,
+    /// Command to run afterwards in place of this one, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -1,40 +1,53 @@
-//! Slots.
+//! `slot` as typed.
 
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
 
+use super::consent::Consent;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum SlotVerb {
-    /// List who holds which, since when and until when
+    /// List slots with their holders
     List {
-        /// Those that nobody holds now, too
+        /// Include slots that nobody holds
         #[arg(long)]
         all: bool,
     },
-    /// Set how many may hold one, and for how long; whoever holds it goes on
+    /// Set the capacity and lease of a slot; its holders keep it
     Set {
-        /// Its name; machines that reboot take `reboot`
-        name: String,
-        /// How many may hold it at once; with 0 nobody takes it
-        #[arg(long)]
+        #[command(flatten)]
+        of: SlotName,
+        /// Number of holders allowed at once; 0 allows none
+        #[arg(long, value_name = "N")]
         capacity: Option<u32>,
-        /// How long each holds it before it ends by itself, like 1h
+        /// Time after which a holder loses the slot by itself, like 1h
         #[arg(long, value_name = "TIME")]
         lease: Option<Span>,
     },
-    /// Take one from its holder, who does not hear of it
+    /// Release a slot in place of its holder, which is not notified
     Release {
-        /// Its name
-        name: String,
-        /// From whom
-        holder: String,
-        /// Why; it stands in the event
+        #[command(flatten)]
+        of: SlotName,
+        /// Holder name, as `slot list` shows it
         #[arg(long)]
-        why: String,
+        holder: String,
+        /// Reason, kept in the event
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
     },
-    /// Forget one that nobody holds; its numbers begin anew
+    /// Delete a slot that nobody holds; its fencing numbers start again
     Delete {
-        /// Its name
-        name: String,
+        #[command(flatten)]
+        of: SlotName,
+        #[command(flatten)]
+        consent: Consent,
     },
+}
+
+/// The slot that a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct SlotName {
+    /// Slot name; `reboot` is the one that rebooting machines take
+    #[arg(value_name = "SLOT")]
+    pub(crate) name: String,
 }

@@ -1,13 +1,12 @@
-//! `action`: what this machine's catalogue can do.
+//! `action`: the actions of this machine's agent.
 
-use bellwether_agent::config::Config;
 use serde::Serialize;
 
 use crate::args::{ActionVerb, Global};
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit};
 use crate::show::{Show, table};
 
-/// An action as it is printed.
+/// An action as it is listed.
 #[derive(Debug, Serialize)]
 struct Listed {
     name: String,
@@ -18,7 +17,7 @@ struct Listed {
 
 pub(super) fn run(global: &Global, verb: &ActionVerb) -> CommandResult {
     let ActionVerb::List { config } = verb;
-    let config = Config::load(config).map_err(|error| Failure::usage(error.to_string()))?;
+    let config = super::agent::load(config)?;
     let all = config.actions.iter().map(|(name, action)| Listed {
         name: name.to_string(),
         run: action.command.argv.clone(),

@@ -1,4 +1,4 @@
-//! `agent`: joining, running and looking at a node's agent.
+//! `agent`: joins, runs and shows a node's agent.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,10 +15,11 @@ use bellwether_rt::tasks::Tasks;
 use crate::args::{AgentVerb, Global};
 use crate::context::read;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::date;
-use crate::show::{Show, table, tell};
+use crate::near::improved;
+use crate::show::time::date;
+use crate::show::{Show, table};
 
-/// How long the agent's parts may take to stop: a service's own stop timeout is within it.
+/// Longest time for the agent's tasks to stop; a service's own stop timeout is shorter.
 const GRACE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
@@ -30,24 +31,26 @@ pub(super) async fn run(global: &Global, verb: AgentVerb) -> CommandResult {
             let labels = labels(&label)?;
             let request = JoinRequest { server, token, node: name.clone(), namespace, labels, data_dir };
             join(request).await.map_err(not_joined)?;
-            tell(&format!("{name} has joined; run it with: bellwether agent run"));
+            let show = Show::new(global);
+            show.changed(&format!("node {name}: joined"));
+            show.note("run its agent with: bellwether agent run");
             Ok(Exit::Yes)
         }
         AgentVerb::Run { config, check: true, .. } => {
             load(&config)?;
-            tell("the configuration is fine");
+            Show::new(global).note("the configuration is valid");
             Ok(Exit::Yes)
         }
         AgentVerb::Run { config, check: false, die_with_parent } => {
-            super::follow_parent(die_with_parent)?;
+            crate::parent::follow(die_with_parent)?;
             live(load(&config)?).await
         }
-        AgentVerb::Status { data_dir } => status(global, &data_dir),
+        AgentVerb::Status { agent } => status(global, &agent.data_dir),
     }
 }
 
 pub(super) fn load(path: &Path) -> Result<Config, Failure> {
-    Config::load(path).map_err(|error| Failure::usage(error.to_string()))
+    Config::load(path).map_err(|error| Failure::usage(improved(&error.to_string())))
 }
 
 async fn live(config: Config) -> CommandResult {
@@ -69,7 +72,7 @@ async fn live(config: Config) -> CommandResult {
     Ok(Exit::Yes)
 }
 
-/// A machine that did not join: the exit code says whether it was refused, or the server could not be asked.
+/// A failed join: the exit code tells a refusal from an unreachable server.
 pub(super) fn not_joined(error: JoinError) -> Failure {
     let what = error.to_string();
     let exit = match error {
@@ -84,7 +87,7 @@ pub(super) fn not_joined(error: JoinError) -> Failure {
 fn labels(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let split = |text: &String| {
         let pair = text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
-        pair.ok_or_else(|| Failure::usage(format!("read {text:?} as a label: write KEY=VALUE")))
+        pair.ok_or_else(|| Failure::usage(format!("read label {text:?}: write KEY=VALUE")))
     };
     texts.iter().map(split).collect()
 }
@@ -101,7 +104,7 @@ fn sheet(status: &AgentStatus) -> String {
     let alive = if status.alive { "running" } else { "not running" };
     let contact = match (&status.trouble, status.connected_since_ms, status.last_contact_ms) {
         (None, Some(since), _) => format!("connected since {}", date(since)),
-        (Some(trouble), _, Some(last)) => format!("last answer {}; {trouble}", date(last)),
+        (Some(trouble), _, Some(last)) => format!("last contact {}; {trouble}", date(last)),
         (Some(trouble), _, None) => trouble.clone(),
         (None, None, _) => "not connected yet".to_owned(),
     };
@@ -114,7 +117,7 @@ fn sheet(status: &AgentStatus) -> String {
     let provision = status.provision.iter().filter(|provision| provision.state != "success");
     lines.extend(provision.map(|provision| format!("set up    {}: {}", provision.state, provision.reason)));
     let misread = status.misread.iter();
-    lines.extend(misread.map(|reason| format!("catalogue not understood, an older one is used: {reason}")));
+    lines.extend(misread.map(|reason| format!("catalogue cannot be read, an older one is used: {reason}")));
     lines.extend(status.refused.iter().map(|reason| format!("refused   {reason}")));
     lines.extend(status.paused.iter().map(|why| format!("paused    {why}")));
     let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
@@ -128,14 +131,14 @@ fn sheet(status: &AgentStatus) -> String {
         ]
     });
     lines.push(String::new());
-    lines.push(table(&["entity", "runs", "told", "health", "where it stands"], rows));
+    lines.push(table(&["entity", "runs", "assigned", "health", "state"], rows));
     if !status.files.is_empty() {
         let rows = status.files.iter().map(|(path, file)| {
             let changed = file.changed_at_ms.map_or_else(|| "-".to_owned(), date);
             vec![path.clone(), file.state.clone(), changed, file.reason.clone()]
         });
         lines.push(String::new());
-        lines.push(table(&["file", "state", "changed", "why"], rows));
+        lines.push(table(&["file", "state", "changed", "reason"], rows));
     }
     lines.join("\n")
 }

@@ -6,17 +6,17 @@ mod files;
 use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest, FieldChange};
 
 use self::document::Located;
-use super::confirm;
-use crate::args::{Apply, FileFlags};
+use crate::args::{Apply, Consent, FileFlags};
+use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::tell;
 
 pub(super) async fn apply(context: &Context, flags: &Apply) -> CommandResult {
-    let Apply { from, dry_run, yes } = flags;
+    let Apply { from, dry_run, consent } = flags;
     let documents = document::read(from)?;
-    if from.prune && !dry_run && !yes {
-        ask(context, &send(context, from, &documents, true).await?)?;
+    if from.prune && !dry_run {
+        ask(context, &send(context, from, &documents, true).await?, *consent)?;
     }
     let applied = send(context, from, &documents, *dry_run).await?;
     show(context, &applied.objects, line)?;
@@ -66,15 +66,15 @@ async fn send(
     let answer = context.client.apply(namespace, &request).await;
     answer.map_err(|error| {
         let mut failure = Failure::from(error);
-        if let Some(place) = documents.iter().find_map(|located| located.place_of(&failure.what)) {
-            failure.what = format!("{} ({place})", failure.what);
+        if let Some(place) = documents.iter().find_map(|located| located.place_of(&failure.message)) {
+            failure.message = format!("{} ({place})", failure.message);
         }
         failure
     })
 }
 
 /// Asks before anything is deleted that cannot be brought back.
-fn ask(context: &Context, planned: &Applied) -> Result<(), Failure> {
+fn ask(context: &Context, planned: &Applied, consent: Consent) -> Result<(), Failure> {
     let pruned = planned.objects.iter().filter(|object| object.outcome == ApplyOutcome::Pruned);
     let lost = |object: &&AppliedObject| {
         object.object.starts_with("entity/") || object.object.starts_with("profile/")
@@ -84,7 +84,7 @@ fn ask(context: &Context, planned: &Applied) -> Result<(), Failure> {
         return Ok(());
     }
     let list = lost.join(", ");
-    confirm(&format!("delete {list} in namespace {}, with their history?", context.namespace), false)
+    confirm(&format!("delete {list} in namespace {}, with their history?", context.namespace), consent)
         .map_err(|failure| failure.hint(format!("this would delete {list}; say --yes if that is meant")))
 }
 

@@ -1,49 +1,75 @@
-//! `context`: where commands go, and as whom.
+//! `context`: connection contexts.
+
+use serde::Serialize;
 
 use crate::args::{ContextVerb, Global};
-use crate::context::{Entry, load, read, save};
+use crate::confirm::confirm;
+use crate::context::{Entry, File, load, read, save};
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::{print, table, tell};
+use crate::show::{Show, table};
+
+/// A context as it is listed; its token is not.
+#[derive(Debug, Serialize)]
+struct Listed<'a> {
+    name: &'a str,
+    current: bool,
+    server: &'a str,
+    namespace: &'a str,
+}
 
 pub(super) fn run(global: &Global, verb: ContextVerb) -> CommandResult {
     let mut file = load(global)?;
-    match verb {
+    let show = Show::new(global);
+    let changed = match verb {
         ContextVerb::List => {
-            let rows = file.context.iter().map(|(name, entry)| {
-                let mark = if file.current.as_ref() == Some(name) { "*" } else { "" };
-                let namespace = entry.namespace.clone().unwrap_or_else(|| "default".to_owned());
-                vec![mark.to_owned(), name.clone(), entry.server.clone(), namespace]
-            });
-            print(&table(&["", "name", "server", "namespace"], rows));
+            list(&show, &file)?;
             return Ok(Exit::Yes);
         }
         ContextVerb::Use { name } => {
-            find(&file, &name)?;
-            tell(&format!("now using {name}"));
+            file.find(&name)?;
+            let changed = format!("context {name}: now the current one");
             file.current = Some(name);
+            changed
         }
         ContextVerb::Set { name, token_file } => {
+            let server = global.server.clone();
             let server =
-                global.server.clone().ok_or_else(|| Failure::usage("set a context without --server"))?;
+                server.ok_or_else(|| Failure::usage(format!("set context {name} without --server")))?;
             let token = read(&token_file, "the token")?.trim().to_owned();
             let ca = global.ca.as_ref().map(|path| read(path, "the CA certificate")).transpose()?;
+            let changed = format!("context {name}: server {server}");
             let entry = Entry { server, token, ca, namespace: global.namespace.clone() };
             file.context.insert(name.clone(), entry);
             file.current.get_or_insert(name);
+            changed
         }
-        ContextVerb::Delete { name } => {
-            find(&file, &name)?;
+        ContextVerb::Delete { name, consent } => {
+            file.find(&name)?;
+            confirm(&format!("delete context {name} and its token?"), consent)?;
             file.context.remove(&name);
             file.current = file.current.filter(|current| *current != name);
+            format!("context {name}: deleted")
         }
-    }
+    };
     save(global, &file)?;
+    show.changed(&changed);
     Ok(Exit::Yes)
 }
 
-fn find(file: &crate::context::File, name: &str) -> Result<(), Failure> {
-    if file.context.contains_key(name) {
-        return Ok(());
-    }
-    Err(Failure::new(Exit::No, format!("find context {name:?}")).hint("bellwether context list"))
+fn list(show: &Show, file: &File) -> Result<(), Failure> {
+    let listed = file.context.iter().map(|(name, entry)| Listed {
+        name,
+        current: file.current.as_ref() == Some(name),
+        server: &entry.server,
+        namespace: entry.namespace.as_deref().unwrap_or("default"),
+    });
+    let listed: Vec<Listed<'_>> = listed.collect();
+    let names = || listed.iter().map(|each| each.name.to_owned()).collect();
+    show.data(&listed, names, |_| {
+        let rows = listed.iter().map(|each| {
+            let mark = if each.current { "*" } else { "" };
+            [mark, each.name, each.server, each.namespace].map(str::to_owned).to_vec()
+        });
+        table(&["", "name", "server", "namespace"], rows)
+    })
 }

@@ -1,7 +1,7 @@
-//! `demo`: a fleet of real processes on this machine, a good rollout, a node lost on the way, a bad rollout rolled back.
+//! `demo`: a fleet of real processes on this machine, a good rollout, a node lost during one, a bad rollout rolled back.
 //!
-//! Owns the play and its expectations. Everything it starts is its child, in a directory of its own; whatever happens,
-//! at the end nothing is left.
+//! Owns the steps and their expectations. Everything it starts is its child, in a directory of its own; whatever happens,
+//! nothing is left at the end.
 
 mod expect;
 mod fleet;
@@ -20,19 +20,16 @@ use crate::args::{Demo, Global};
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{print, tell};
 use expect::Expectations;
-use fleet::Fleet;
+use fleet::{ENTITY, Fleet};
 use stage::Stage;
 
-/// The entity that the demo rolls out.
-const ENTITY: &str = "web";
-
-/// How long any one act may take before the demo says that it hangs.
+/// Longest time of one step, after which the demo fails.
 const ACT: Duration = Duration::from_secs(60);
 
-/// Plays the demo; whatever happens, everything it started is stopped and removed.
+/// Runs the demo; whatever happens, everything it started is stopped and removed.
 pub(super) async fn run(global: &Global, args: &Demo) -> CommandResult {
     let mut fleet = Fleet::new(args)?;
-    // The play is dropped where it stands when a signal comes; the fleet is taken down either way.
+    // A signal drops the demo at its current step; the fleet is stopped either way.
     let ended = tokio::select! {
         biased;
         ended = play(global, args, &mut fleet) => ended,
@@ -87,7 +84,7 @@ async fn play(global: &Global, args: &Demo, fleet: &mut Fleet) -> CommandResult 
     expect.verdict()
 }
 
-/// How many are in flight at once: a quarter of the fleet.
+/// Most targets in flight at once: a quarter of the fleet.
 fn batch(nodes: u16) -> u64 {
     u64::from(nodes).div_ceil(4)
 }
@@ -111,7 +108,7 @@ fn policy(nodes: u16, batch: &str) -> Policy {
     }
 }
 
-/// Starts a rollout and shows it until it rests; `victim` loses its power once something has succeeded.
+/// Starts a rollout and shows it until it has ended; `victim` loses its power once a target has succeeded.
 async fn roll(
     fleet: &mut Fleet,
     stage: &mut Stage,
@@ -121,8 +118,7 @@ async fn roll(
     let context = fleet.context()?;
     let before = context.client.current_rollout("default", ENTITY, None, Duration::ZERO).await?.progress.last;
     let why = format!("demo: {version}");
-    let new =
-        NewRollout { version: Some(version.to_owned()), reason: why, policy: Policy::default(), plan: None };
+    let new = NewRollout { version: Some(version.to_owned()), reason: why, ..NewRollout::default() };
     context.client.start_rollout("default", ENTITY, &new).await?;
     let mut victim = victim;
     let watched = async {

@@ -1,4 +1,4 @@
-//! `describe`: every field of something, then what happened about it last, then why it is as it is.
+//! `describe`: all fields of an object, its last events, and what it waits for.
 
 use std::time::Duration;
 
@@ -12,27 +12,25 @@ use serde_json::Value;
 use super::events;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::{date, length};
+use crate::show::data::is_time;
+use crate::show::time::{date, length};
 
-/// How many events are read to find those about it.
+/// Most events read to find those about the object.
 const READ: u32 = 1_000;
 
-/// How many of them are shown.
+/// Most events shown.
 const SHOWN: usize = 10;
 
-/// Milliseconds that are a time of day rather than a length of time: those after 2001.
-const TIMES: u64 = 1_000_000_000_000;
-
-/// Something, described.
+/// An object with all that is known of it.
 #[derive(Debug, Serialize)]
 struct Described {
-    /// What it is about, as events name it.
+    /// The object, as events name it.
     subject: String,
     /// All its fields.
     fields: Value,
     /// The last events about it, oldest first.
     events: Vec<Event>,
-    /// Why it is as it is.
+    /// What it waits for, line by line.
     why: Vec<String>,
 }
 
@@ -48,7 +46,7 @@ pub(super) async fn run(context: &Context, asked: &str) -> CommandResult {
     Ok(Exit::Yes)
 }
 
-/// What was asked for: its full name and its fields. A bare name is a node's or an entity's.
+/// The object that was asked for: its full name and its fields. A bare name is a node's or an entity's.
 async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure> {
     let (client, namespace) = (&context.client, context.namespace.as_str());
     let Some((kind, name)) = asked.split_once('/') else {
@@ -79,8 +77,10 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
             Err(error) => return Err(error.into()),
         },
         other => {
-            let hint = "node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME or profile/NAME";
-            return Err(Failure::usage(format!("describe a {other:?}")).hint(hint));
+            let hint = "write node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME, rollout/ENTITY, freeze/NAME, pause/NAME, slot/NAME or profile/NAME";
+            return Err(
+                Failure::usage(format!("describe {asked}: {other} is not a kind of object")).hint(hint)
+            );
         }
     };
     Ok((asked.to_owned(), found))
@@ -90,7 +90,7 @@ async fn find(context: &Context, asked: &str) -> Result<(String, Value), Failure
 async fn target(context: &Context, asked: &str) -> Result<TargetView, Failure> {
     let (entity, name) = asked
         .split_once('/')
-        .ok_or_else(|| Failure::usage(format!("describe target/{asked}")).hint("target/ENTITY/NAME"))?;
+        .ok_or_else(|| Failure::usage(format!("describe target/{asked}")).hint("write target/ENTITY/NAME"))?;
     let mut after: Option<String> = None;
     loop {
         let page = context.client.targets(&context.namespace, entity, None, after.as_deref()).await?;
@@ -109,7 +109,7 @@ fn fields<T: Serialize>(thing: &T) -> Result<Value, Failure> {
     serde_json::to_value(thing).map_err(|error| Failure::ours(format!("describe the answer: {error}")))
 }
 
-/// Whether an event's subject is this one, or part of it: an entity's rollouts and targets, what a node is a target of.
+/// Whether an event's subject is the object or a part of it: an entity's rollouts and targets, a node's targets.
 fn is_about(event: &str, subject: &str) -> bool {
     let parts: Vec<&str> = event.split('/').collect();
     match (subject.split_once('/'), parts.as_slice()) {
@@ -122,7 +122,7 @@ fn is_about(event: &str, subject: &str) -> bool {
     }
 }
 
-/// Why it is as it is; a freeze, pause or profile waits for nothing.
+/// What the object waits for; a freeze, pause or profile waits for nothing.
 async fn why(context: &Context, subject: &str) -> Result<Vec<String>, Failure> {
     let asked = match subject.split_once('/') {
         Some(("node" | "entity" | "service" | "target" | "slot", _)) => subject.to_owned(),
@@ -147,12 +147,12 @@ fn text(context: &Context, described: &Described) -> String {
     lines.join("\n")
 }
 
-/// Fields as lines: names to the left, what is part of something further in. What is empty is left out.
+/// Fields as lines: names on the left, inner fields indented, empty fields left out.
 fn sheet(value: &Value, depth: usize, lines: &mut Vec<String>) {
     let Some(object) = value.as_object() else { return };
     let indent = "  ".repeat(depth);
     let wide = object.keys().map(|key| plain(key).len()).max().unwrap_or_default();
-    // What something is called comes first; the rest is by name.
+    // The name comes first, the rest in the order of their names.
     let called = object.iter().filter(|(key, _)| *key == "name");
     for (key, value) in called.chain(object.iter().filter(|(key, _)| *key != "name")) {
         let name = plain(key);
@@ -185,19 +185,19 @@ fn sheet(value: &Value, depth: usize, lines: &mut Vec<String>) {
     }
 }
 
-/// A field's name, without the unit that is shown anyway.
+/// A field's name without the unit, which the value shows.
 fn plain(key: &str) -> String {
     key.strip_suffix("_ms").unwrap_or(key).replace('_', " ")
 }
 
-/// What fits behind a name.
+/// The text of a value that fits behind a name.
 fn leaf(key: &str, value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),
         Value::Bool(truth) => Some(truth.to_string()),
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(match (number.as_u64(), key.ends_with("_ms")) {
-            (Some(millis), true) if millis >= TIMES => date(millis),
+            (Some(millis), true) if is_time(millis) => date(millis),
             (Some(millis), true) => length(millis),
             (Some(_) | None, _) => number.to_string(),
         }),
@@ -223,7 +223,8 @@ mod tests {
         let mut lines = Vec::new();
         sheet(&value, 0, &mut lines);
         let text = lines.join("\n");
-        for line in ["name      web", "soak      1m30s", "stages    1, 100%", "policy", "  fail fast  true"] {
+        for line in ["name      web", "soak      1m 30s", "stages    1, 100%", "policy", "  fail fast  true"]
+        {
             assert!(lines.iter().any(|found| found == line), "{line:?} is not in\n{text}");
         }
         assert!(text.contains("  - target") || text.contains("  - evidence"), "{text}");
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_part_of_something_is_about_it() {
+    fn a_part_of_an_object_is_about_the_object() {
         assert!(is_about("target/web/web-1", "entity/web") && is_about("rollout/web/3", "rollout/web"));
         assert!(is_about("target/web/web-1", "node/web-1") && !is_about("target/api/web-2", "node/web-1"));
         assert!(!is_about("rollout/webs/3", "entity/web"));

@@ -1,4 +1,4 @@
-//! `dev`: a server and an agent in one process, on loopback, to try things.
+//! `dev`: a server and an agent in one process, on loopback, for experiments.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,13 +19,13 @@ use crate::args::Dev;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::{print, tell};
 
-/// The node that `dev` brings along.
+/// The name of the one node.
 const NODE: &str = "dev-1";
 
-/// How long the agent may take to stop.
+/// Longest time for the agent to stop.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// What the agent of `dev` knows to do: change it, and start `dev` again.
+/// The configuration of the node's agent, below its `[agent]` section. Users may edit it and restart `dev`.
 const AGENT: &str = r#"
 # This machine is all the fleet there is: its services are reached on loopback.
 addresses = { lo = ["127.0.0.1"] }
@@ -44,7 +44,7 @@ pub(super) async fn run(args: &Dev) -> CommandResult {
         None => (std::env::temp_dir().join(format!("bellwether-dev-{}", std::process::id())), true),
     };
     if temporary {
-        // A fresh directory of our own: one that is there already is somebody else's.
+        // The directory must be new: an existing one belongs to someone else.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&dir);
         made.map_err(|error| Failure::new(Exit::Refused, format!("make {}: {error}", dir.display())))?;
     }
@@ -55,7 +55,7 @@ pub(super) async fn run(args: &Dev) -> CommandResult {
     ended
 }
 
-/// The directory from the root on: the agent's configuration is read from wherever it is started.
+/// The absolute path: the agent reads its configuration from any working directory.
 fn absolute(dir: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(dir).map_err(|error| Failure::usage(format!("use {}: {error}", dir.display())))
 }

@@ -1,15 +1,19 @@
-//! `entity`: things that change on many targets.
+//! `entity`: what is rolled out, to which targets, under which policy.
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::external::ExternalSettings;
-use bellwether_api::v1::policy::{Hooks, Policy};
+use bellwether_api::v1::policy::Hooks;
+use serde_json::{Value, json};
 
-use super::confirm;
-use crate::args::{EntityVerb, PolicyFlags};
+use super::policy::PolicyChange;
+use crate::args::{EntityVerb, SetEntity};
+use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
+use crate::near::nearest;
+use crate::show::change::differences;
 use crate::show::table;
 
 pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
@@ -24,9 +28,9 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|entity| {
                     let wanted = entity.wanted.as_ref().map_or("-", |wanted| &wanted.version);
-                    vec![entity.name.clone(), targets(entity), of(entity), wanted.to_owned()]
+                    vec![entity.name.clone(), targets(entity), kind(entity), wanted.to_owned()]
                 });
-                table(&["name", "targets", "of", "version"], rows)
+                table(&["name", "targets", "kind", "version"], rows)
             })?;
         }
         EntityVerb::Get { name } => {
@@ -36,59 +40,88 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
             }
             context.show.data(&entity, || vec![entity.name.clone()], |_| sheet(&entity))?;
         }
-        EntityVerb::Set { name, selector, external, silent_after, let_go_after, profile, action, policy } => {
-            let external = (external || silent_after.is_some() || let_go_after.is_some())
-                .then_some(ExternalSettings { silent_after, let_go_after });
-            let spec = Asked { selector, external, profile, action, policy: (*policy).into() };
-            set(context, &name, spec).await?;
-        }
-        EntityVerb::Delete { name, yes } => {
-            confirm(&format!("delete entity {name} and its history?"), yes)?;
+        EntityVerb::Set(set) => change(context, *set).await?,
+        EntityVerb::Delete { name, consent } => {
+            confirm(&format!("delete entity {name} and its history?"), consent)?;
             client.delete_entity(namespace, &name).await?;
+            context.show.changed(&format!("entity {name}: deleted"));
         }
     }
     Ok(Exit::Yes)
 }
 
-/// What was said of an entity to be set.
-struct Asked {
-    selector: Option<String>,
-    external: Option<ExternalSettings>,
-    profile: Option<String>,
-    action: Option<String>,
-    policy: Policy,
-}
-
-async fn set(context: &Context, name: &str, asked: Asked) -> Result<(), Failure> {
-    let Asked { selector, external, profile, action, policy: over } = asked;
-    let new = selector.is_none() && external.is_none();
-    let spec = match context.client.entity(&context.namespace, name).await {
-        Ok(entity) => {
-            let policy = entity.policy.overlaid(over);
-            let (selector, external) = match (selector, external, entity.external) {
-                (Some(selector), _, _) => (selector, None),
-                // What is not said stays as it is.
-                (None, Some(said), Some(old)) => {
-                    let silent_after = said.silent_after.or(old.silent_after);
-                    let let_go_after = said.let_go_after.or(old.let_go_after);
-                    (String::new(), Some(ExternalSettings { silent_after, let_go_after }))
-                }
-                (None, Some(said), None) => (String::new(), Some(said)),
-                (None, None, old) => (entity.selector, old),
-            };
-            EntitySpec { selector, external, profile, action, policy }
-        }
-        Err(CallError::Problem(problem)) if problem.code == Code::NotFound && new => {
-            return Err(Failure::usage(format!("make entity {name} without knowing its targets"))
-                .hint(format!("bellwether entity set {name} --selector role=web   (or: --selector all)")));
-        }
-        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
-            let selector = selector.unwrap_or_default();
-            EntitySpec { selector, external, profile, action, policy: over }
-        }
+/// Creates an entity or changes it, and reports what changed.
+async fn change(context: &Context, set: SetEntity) -> Result<(), Failure> {
+    let (client, namespace, name) = (&context.client, &context.namespace, set.name.clone());
+    let old = match client.entity(namespace, &name).await {
+        Ok(entity) => Some(entity),
+        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    Ok(context.client.set_entity(&context.namespace, name, &spec).await?)
+    let before = old.as_ref().map(comparable);
+    let spec = match old {
+        Some(old) => changed(old, set)?,
+        None => created(context, set).await?,
+    };
+    client.set_entity(namespace, &name, &spec).await?;
+    let Some(before) = before else {
+        context.show.changed(&format!("entity {name}: created"));
+        return Ok(());
+    };
+    let after = comparable(&client.entity(namespace, &name).await?);
+    let changes = differences(&before, &after).unwrap_or_else(|| "unchanged".to_owned());
+    context.show.changed(&format!("entity {name}: {changes}"));
+    Ok(())
+}
+
+/// What `entity set` may change.
+fn comparable(entity: &Entity) -> Value {
+    json!({
+        "selector": entity.selector, "external": entity.external, "profile": entity.profile,
+        "action": entity.action, "policy": entity.policy,
+    })
+}
+
+/// Settings for external targets, if any of their flags is given.
+fn external(set: &SetEntity) -> Option<ExternalSettings> {
+    let (silent_after, let_go_after) = (set.silent_after.clone(), set.let_go_after.clone());
+    let given = set.external || silent_after.is_some() || let_go_after.is_some();
+    given.then_some(ExternalSettings { silent_after, let_go_after })
+}
+
+/// An entity that exists, with the changes; what is not given stays as it is.
+fn changed(old: Entity, set: SetEntity) -> Result<EntitySpec, Failure> {
+    let given = external(&set);
+    let policy = PolicyChange::read(set.policy)?.applied_to(old.policy)?;
+    let (selector, external) = match (set.selector, given, old.external) {
+        (Some(selector), _, _) => (selector, None),
+        (None, Some(given), Some(old)) => {
+            let silent_after = given.silent_after.or(old.silent_after);
+            let let_go_after = given.let_go_after.or(old.let_go_after);
+            (String::new(), Some(ExternalSettings { silent_after, let_go_after }))
+        }
+        (None, Some(given), None) => (String::new(), Some(given)),
+        (None, None, old_external) => (old.selector, old_external),
+    };
+    Ok(EntitySpec { selector, external, profile: set.profile, action: set.action, policy })
+}
+
+/// A new entity; one without targets is more likely a mistyped name.
+async fn created(context: &Context, set: SetEntity) -> Result<EntitySpec, Failure> {
+    let external = external(&set);
+    if set.selector.is_none() && external.is_none() {
+        let name = &set.name;
+        let failure = Failure::usage(format!("create entity {name}: no selector is given"));
+        let known = context.client.entities(&context.namespace).await?.items;
+        let near = nearest(name, known.iter().map(|entity| entity.name.as_str()));
+        return Err(match near {
+            Some(near) => failure.hint(format!("did you mean {near}?")),
+            None => failure.hint(format!("bellwether entity set {name} --selector role=web")),
+        });
+    }
+    let policy = PolicyChange::read(set.policy)?.applied_to(Default::default())?;
+    let selector = set.selector.unwrap_or_default();
+    Ok(EntitySpec { selector, external, profile: set.profile, action: set.action, policy })
 }
 
 /// Where its targets come from.
@@ -96,8 +129,8 @@ fn targets(entity: &Entity) -> String {
     if entity.external.is_some() { "external".to_owned() } else { entity.selector.clone() }
 }
 
-/// What changes.
-fn of(entity: &Entity) -> String {
+/// What a version of the entity is.
+fn kind(entity: &Entity) -> String {
     match (&entity.profile, &entity.action) {
         (Some(profile), _) => format!("profile {profile}"),
         (None, Some(action)) => format!("action {action}"),
@@ -111,10 +144,14 @@ fn sheet(entity: &Entity) -> String {
     let mut lines = vec![
         format!("name         {}", entity.name),
         format!("targets      {}", targets(entity)),
-        format!("of           {}", of(entity)),
+        format!("kind         {}", kind(entity)),
     ];
     if let Some(ExternalSettings { silent_after, let_go_after }) = &entity.external {
-        lines.push(format!("silent       after {}, let go after {}", text(silent_after), text(let_go_after)));
+        lines.push(format!(
+            "unreachable  after {} without a report, removed after {}",
+            text(silent_after),
+            text(let_go_after)
+        ));
     }
     if let Some(wanted) = &entity.wanted {
         lines.push(format!(
@@ -160,7 +197,7 @@ fn sheet(entity: &Entity) -> String {
     lines.join("\n")
 }
 
-/// Which hooks are asked, and where.
+/// The hooks with their addresses.
 fn hooked(hooks: &Hooks) -> String {
     let named = [
         ("selection", &hooks.selection),
@@ -170,32 +207,4 @@ fn hooked(hooks: &Hooks) -> String {
     ];
     let asked = named.into_iter().filter_map(|(name, hook)| Some(format!("{name} {}", hook.as_ref()?.url)));
     asked.collect::<Vec<_>>().join(", ")
-}
-
-impl From<PolicyFlags> for Policy {
-    fn from(from: PolicyFlags) -> Self {
-        Self {
-            batch: from.batch,
-            stages: from.stages,
-            max_unavailable: from.max_unavailable,
-            success: from.success,
-            failures: from.failures,
-            unreachable: from.unreachable,
-            soak: from.soak,
-            deadline: from.deadline,
-            fail_fast: from.fail_fast,
-            progress: from.progress,
-            retries: from.retries,
-            domain: from.domain,
-            order: from.order,
-            windows: from.windows,
-            needs: from.needs,
-            monitor: None,
-            hooks: None,
-            on_failure: from.on_failure,
-            rollback: from.rollback,
-            supersede: from.supersede,
-            settle: from.settle,
-        }
-    }
 }

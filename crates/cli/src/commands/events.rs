@@ -1,4 +1,4 @@
-//! `events`: what happened, in order.
+//! `events`: events in order, and new ones as they happen.
 
 use std::time::Duration;
 
@@ -7,14 +7,15 @@ use bellwether_api::v1::event::Event;
 use crate::args::{Events, Output};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::{clock, date};
+use crate::show::data::readable;
 use crate::show::paint::{Paint, Tone};
-use crate::show::print;
+use crate::show::time::{clock, date};
+use crate::show::try_print;
 
-/// Most events that one request answers.
+/// Most events that one request returns.
 const MOST: u32 = 1_000;
 
-/// How long one request for more hangs.
+/// Longest wait of one long poll.
 const WAIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(context: &Context, args: &Events) -> CommandResult {
@@ -39,15 +40,18 @@ fn show(context: &Context, args: &Events, events: &[Event]) -> Result<(), Failur
     let about = |event: &&Event| args.about.as_ref().is_none_or(|about| event.subject == *about);
     for event in events.iter().filter(about) {
         let text = match context.show.output {
-            Output::Json => serde_json::to_string(event).map_err(|error| error.to_string()),
-            Output::Yaml => {
-                serde_norway::to_string(event).map(|text| format!("---\n{text}")).map_err(|e| e.to_string())
-            }
+            Output::Json => readable(event)
+                .and_then(|value| serde_json::to_string(&value))
+                .map_err(|error| error.to_string()),
+            Output::Yaml => readable(event).map_err(|error| error.to_string()).and_then(|value| {
+                let text = serde_norway::to_string(&value).map_err(|error| error.to_string())?;
+                Ok(format!("---\n{text}"))
+            }),
             Output::Name => Ok(event.seq.to_string()),
             Output::Table => Ok(line(event, context.show.paint, &clock(event.time_ms))),
             Output::Wide => Ok(line(event, context.show.paint, &date(event.time_ms))),
         };
-        print(&text.map_err(|error| Failure::ours(format!("print an event: {error}")))?);
+        try_print(&text.map_err(|error| Failure::ours(format!("print an event: {error}")))?)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The verbs of fleets run by version. Answers go to stdout, the yes or no into the exit code; "cannot tell" is never "no".
+//! The verbs for fleets run by version. Answers go to stdout, yes or no into the exit code; "unknown" is never "no".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,14 +15,14 @@ use super::{local, statuses};
 use crate::args::{FleetCommand, Global, PendingUpdate, TriggerUpdate, VerifyHosts};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::{print, table, tell};
+use crate::show::{Show, table};
 
 pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
     match verb {
         FleetCommand::TriggerUpdate(trigger) => trigger_update(&Context::new(global)?, trigger).await,
         FleetCommand::CurrentVersion { of } => current_version(&Context::new(global)?, &of.entity).await,
         FleetCommand::PendingUpdate(pending) => pending_update(global, &pending).await,
-        FleetCommand::LocalVersion(pending) => local_version(&pending),
+        FleetCommand::LocalVersion(pending) => local_version(global, &pending),
         FleetCommand::RunningVersions { of } => running_versions(&Context::new(global)?, &of.entity).await,
         FleetCommand::HostsAtVersion(at) => {
             hosts_at(&Context::new(global)?, &at.of.entity, &at.version).await
@@ -33,13 +33,13 @@ pub(super) async fn run(global: &Global, verb: FleetCommand) -> CommandResult {
         }
         FleetCommand::UpdateStatus(set) => statuses::update(global, set).await,
         FleetCommand::PublishService(publish) => local::publish(global, publish).await,
-        FleetCommand::CacheServices(cache) => local::cache_services(cache).await,
+        FleetCommand::CacheServices(cache) => local::cache_services(global, cache).await,
         FleetCommand::LocalHealth { here } => local::health(global, &here).await,
         FleetCommand::GetFailures { hosts } => statuses::failures(&Context::new(global)?, hosts).await,
     }
 }
 
-/// The policy of an entity that `trigger-update` makes: everybody at once, and nobody is taken back.
+/// The policy of an entity that `trigger-update` creates: every target at once, and none is rolled back.
 fn at_once() -> Policy {
     let text = |text: &str| Some(text.to_owned());
     Policy {
@@ -62,14 +62,10 @@ async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandRes
         }
         Err(error) => return Err(error.into()),
     }
-    let new = NewRollout {
-        version: Some(trigger.version),
-        reason: trigger.why,
-        policy: Policy::default(),
-        plan: None,
-    };
-    client.start_rollout(namespace, entity, &new).await?;
-    tell(&format!("asked for; watch it with: bellwether rollout get {entity} -w"));
+    let new = NewRollout { version: Some(trigger.version), reason: trigger.reason, ..NewRollout::default() };
+    let started = client.start_rollout(namespace, entity, &new).await?;
+    context.show.changed(&format!("entity {entity}: rollout of {} started", started.version));
+    context.show.note(&format!("watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)
 }
 
@@ -84,33 +80,37 @@ async fn desired(context: &Context, entity: &str) -> Result<Option<String>, Fail
 async fn current_version(context: &Context, entity: &str) -> CommandResult {
     match desired(context, entity).await? {
         Some(version) => {
-            print(&version);
+            print_version(&context.show, &version)?;
             Ok(Exit::Yes)
         }
-        None => {
-            Err(Failure::new(Exit::No, format!("tell the current version of {entity}: none was ever set"))
-                .hint("bellwether trigger-update VERSION"))
-        }
+        None => Err(Failure::stated(Exit::No, format!("no version of entity {entity} was set yet"))
+            .hint("bellwether trigger-update VERSION")),
     }
 }
 
-/// What this machine's agent says it runs.
+/// The version that this node's agent reports.
 fn validated(pending: &PendingUpdate) -> Result<Option<String>, Failure> {
-    let status = bellwether_agent::status::read(&pending.data_dir)
-        .map_err(|error| Failure::new(Exit::CannotTell, error.to_string()))?;
+    let status = bellwether_agent::status::read(&pending.agent.data_dir)
+        .map_err(|error| Failure::new(Exit::Unknown, error.to_string()))?;
     Ok(status.entities.get(&pending.of.entity).and_then(|entity| entity.running.clone()))
 }
 
-fn local_version(pending: &PendingUpdate) -> CommandResult {
+/// Prints a version; as data it is a JSON string.
+fn print_version(show: &Show, version: &str) -> Result<(), Failure> {
+    show.data(&version, || vec![version.to_owned()], |_| version.to_owned())
+}
+
+fn local_version(global: &Global, pending: &PendingUpdate) -> CommandResult {
     let entity = &pending.of.entity;
     match validated(pending) {
         Ok(Some(version)) => {
-            print(&version);
+            print_version(&Show::new(global), &version)?;
             Ok(Exit::Yes)
         }
-        Ok(None) => {
-            Err(Failure::new(Exit::No, format!("tell the local version of {entity}: none was validated yet")))
-        }
+        Ok(None) => Err(Failure::stated(
+            Exit::No,
+            format!("no version of entity {entity} was validated on this node yet"),
+        )),
         Err(failure) => Err(failure),
     }
 }
@@ -121,25 +121,25 @@ async fn pending_update(global: &Global, pending: &PendingUpdate) -> CommandResu
         Ok(context) => desired(&context, &pending.of.entity).await,
         Err(failure) => Err(failure),
     };
-    let cannot = if running.is_some() { Exit::CannotTellWithLocal } else { Exit::CannotTell };
+    let unknown = if running.is_some() { Exit::UnknownWithLocal } else { Exit::Unknown };
     match wanted {
         Ok(Some(wanted)) if running.as_ref() == Some(&wanted) => {
-            tell(&format!("up to date: {wanted}"));
+            Show::new(global).note(&format!("up to date: {wanted}"));
             Ok(Exit::No)
         }
         Ok(Some(wanted)) => {
-            print(&wanted);
+            print_version(&Show::new(global), &wanted)?;
             Ok(Exit::Yes)
         }
-        Ok(None) => Err(Failure::new(cannot, "tell whether an update is pending: no version was ever set")),
+        Ok(None) => Err(Failure::new(unknown, "decide whether an update is pending: no version was set yet")),
         Err(failure) => {
-            let what = format!("tell whether an update is pending: could not {}", failure.what);
-            Err(Failure { exit: cannot, what, hint: failure.hint })
+            let what = format!("decide whether an update is pending: {}", failure.message);
+            Err(Failure { hint: failure.hint, ..Failure::new(unknown, what) })
         }
     }
 }
 
-/// Version → machines that validation passed on it, decommissioned ones left out.
+/// The nodes by the version that passed validation on them; decommissioned nodes are left out.
 async fn versions(context: &Context, entity: &str) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for view in all(context, None, false).await? {
@@ -160,7 +160,7 @@ async fn running_versions(context: &Context, entity: &str) -> CommandResult {
                 let names = hosts.iter().cloned().collect::<Vec<_>>().join(",");
                 vec![version.clone(), hosts.len().to_string(), names]
             });
-            table(&["version", "count", "hosts"], rows)
+            table(&["version", "count", "nodes"], rows)
         },
     )?;
     Ok(Exit::Yes)
@@ -189,7 +189,7 @@ async fn verify_hosts(context: &Context, verify: VerifyHosts) -> CommandResult {
         wanted.extend(nodes.keys().cloned());
     }
     if wanted.is_empty() {
-        return Err(Failure::new(Exit::No, "verify no hosts at all: none was named, and no node has joined"));
+        return Err(Failure::new(Exit::No, "verify nodes: none is named, and none has joined"));
     }
     let running =
         |host: &String| nodes.get(host).and_then(|view| view.running.get(&verify.of.entity)).cloned();
@@ -198,23 +198,25 @@ async fn verify_hosts(context: &Context, verify: VerifyHosts) -> CommandResult {
         .filter(|host| running(host).as_ref() != Some(&verify.version))
         .map(|host| {
             let known = nodes.contains_key(host.as_str());
-            let nothing = if known { "nothing validated" } else { "no such node" };
+            let nothing = if known { "not-validated" } else { "not-found" };
             (host.clone(), running(host).unwrap_or_else(|| nothing.to_owned()))
         })
         .collect();
-    for (host, version) in &wrong {
-        print(&format!("{host} {version}"));
-    }
+    let lines: Vec<String> = wrong.iter().map(|(host, version)| format!("{host} {version}")).collect();
+    let by_host: BTreeMap<_, _> = wrong.iter().cloned().collect();
+    context.show.data(&by_host, || by_host.keys().cloned().collect(), |_| lines.join("\n"))?;
     Ok(if wrong.is_empty() { Exit::Yes } else { Exit::No })
 }
 
 async fn check_single(context: &Context, entity: &str, version: &str, verbose: bool) -> CommandResult {
     let versions = versions(context, entity).await?;
     let others = versions.iter().filter(|(other, _)| *other != version);
-    let others: Vec<String> =
-        others.flat_map(|(other, hosts)| hosts.iter().map(move |host| format!("{host} {other}"))).collect();
-    if verbose {
-        print(&others.join("\n"));
+    let others =
+        others.flat_map(|(other, hosts)| hosts.iter().map(move |host| (host.clone(), other.clone())));
+    let others: BTreeMap<String, String> = others.collect();
+    if verbose || context.show.is_data() {
+        let lines = || others.iter().map(|(host, other)| format!("{host} {other}")).collect::<Vec<_>>();
+        context.show.data(&others, || others.keys().cloned().collect(), |_| lines().join("\n"))?;
     }
     Ok(if others.is_empty() && versions.contains_key(version) { Exit::Yes } else { Exit::No })
 }

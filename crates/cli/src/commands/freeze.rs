@@ -1,17 +1,15 @@
-//! `freeze` and `stop-everything`: keeping targets from being told anything.
-
-use std::io::IsTerminal;
+//! `freeze` and `stop-everything`: keep targets from updating.
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
 
-use super::confirm;
 use crate::args::{FreezeScopeFlags, FreezeVerb, StopEverything};
+use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::date;
-use crate::show::{print, table, tell};
+use crate::show::table;
+use crate::show::time::date;
 
 /// The name of the freeze that `stop-everything` sets.
 const STOP: &str = "stop-everything";
@@ -25,36 +23,38 @@ pub(super) async fn run(context: &Context, verb: FreezeVerb) -> CommandResult {
             let spec = FreezeSpec { strength, lasts, ..spec(what) };
             let set = context.client.set_freeze(namespace, &name, &spec).await?;
             let flag = if set.global { " --all-namespaces" } else { "" };
-            say(&set);
-            tell(&format!("end it with: bellwether freeze off {name}{flag}"));
+            report(context, &set);
+            context.show.note(&format!("end it with: bellwether freeze off {name}{flag}"));
         }
         FreezeVerb::Off { name, all_namespaces } => {
             context.client.delete_freeze(place(context, all_namespaces), &name).await?;
+            context.show.changed(&format!("freeze {name}: ended"));
         }
         FreezeVerb::List => list(context).await?,
     }
     Ok(Exit::Yes)
 }
 
-/// Where a freeze is set: nowhere in particular is everywhere.
+/// The namespace of a freeze; `None` for one that covers every namespace.
 fn place(context: &Context, all: bool) -> Option<&str> {
     (!all).then_some(context.namespace.as_str())
 }
 
 fn spec(what: FreezeScopeFlags) -> FreezeSpec {
-    let FreezeScopeFlags { entity, targets, why, all_namespaces: _ } = what;
-    FreezeSpec { entity, targets, reason: why, ..FreezeSpec::default() }
+    let FreezeScopeFlags { entity, selector, reason, all_namespaces: _ } = what;
+    FreezeSpec { entity, targets: selector, reason, ..FreezeSpec::default() }
 }
 
-fn say(set: &FreezeView) {
+/// Reports a freeze that was set.
+fn report(context: &Context, set: &FreezeView) {
     let until = set.freeze.until_ms.map_or_else(String::new, |until| format!(" until {}", date(until)));
-    tell(&format!("{} is in force over {}{until}", set.freeze.name, scope(set)));
+    context.show.changed(&format!("freeze {}: covers {}{until}", set.freeze.name, scope(set)));
     if let Some(hint) = &set.hint {
-        tell(&format!("  note: {hint}"));
+        context.show.note(&format!("  note: {hint}"));
     }
 }
 
-/// What a freeze covers, in a word or three.
+/// What a freeze covers, in a few words.
 fn scope(view: &FreezeView) -> String {
     let what = match (&view.freeze.entity, &view.freeze.targets) {
         (Some(entity), _) => format!("entity {entity}"),
@@ -72,7 +72,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
     let names = || page.items.iter().map(|view| view.freeze.name.clone()).collect();
     context.show.data(&page.items, names, |_| {
         if page.items.is_empty() {
-            return String::new();
+            return "nothing is frozen".to_owned();
         }
         let rows = page.items.iter().map(|view| {
             let ends = match (view.expired, view.freeze.until_ms) {
@@ -92,12 +92,8 @@ async fn list(context: &Context) -> Result<(), Failure> {
                 freeze.reason.clone(),
             ]
         });
-        table(&["name", "scope", "strength", "by", "since", "ends", "why"], rows)
-    })?;
-    if page.items.is_empty() && !context.is_data() {
-        print("nothing is frozen");
-    }
-    Ok(())
+        table(&["name", "scope", "strength", "by", "since", "ends", "reason"], rows)
+    })
 }
 
 pub(super) async fn stop_everything(context: &Context, stop: StopEverything) -> CommandResult {
@@ -106,19 +102,15 @@ pub(super) async fn stop_everything(context: &Context, stop: StopEverything) -> 
     let namespace = place(context, all);
     if stop.off {
         context.client.delete_freeze(namespace, STOP).await?;
-        tell("lifted; everything goes on where it stopped");
+        context.show.changed("stop-everything: lifted; everything continues where it stopped");
         return Ok(Exit::Yes);
     }
     let spec = FreezeSpec { strength: Some("stop".to_owned()), ..spec(stop.what) };
     narrows(context, namespace, &spec).await?;
-    if !stop.yes && !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("ask whether to stop everything: nobody is at the terminal")
-            .hint("say --yes if that is meant"));
-    }
-    confirm(&question(context, all, &spec), stop.yes)?;
+    confirm(&question(context, all, &spec), stop.consent)?;
     let set = context.client.set_freeze(namespace, STOP, &spec).await?;
-    say(&set);
-    tell(&format!("nothing more is handed out; lift it with: bellwether stop-everything --off{flag}"));
+    report(context, &set);
+    context.show.note(&format!("lift it with: bellwether stop-everything --off{flag}"));
     Ok(Exit::Yes)
 }
 
@@ -132,7 +124,7 @@ fn question(context: &Context, all: bool, spec: &FreezeSpec) -> String {
     format!("stop {what} in {place}, rollbacks included?")
 }
 
-/// Refuses to make a stop in force one of something else: what it covers now would go on.
+/// Refuses to narrow a stop in force: what it covers now would continue.
 async fn narrows(context: &Context, namespace: Option<&str>, spec: &FreezeSpec) -> Result<(), Failure> {
     let found = match context.client.freeze(namespace, STOP).await {
         Ok(found) => found,
@@ -144,6 +136,6 @@ async fn narrows(context: &Context, namespace: Option<&str>, spec: &FreezeSpec) 
     if found.expired || same || wider {
         return Ok(());
     }
-    let what = format!("stop that instead: {STOP} is in force over {}, which would go on", scope(&found));
-    Err(Failure::new(Exit::Refused, what).hint("give it a name of its own: bellwether freeze on NAME --stop"))
+    let what = format!("narrow {STOP}: it covers {}, which would continue", scope(&found));
+    Err(Failure::new(Exit::Refused, what).hint("set another freeze: bellwether freeze on NAME --stop"))
 }

@@ -1,5 +1,4 @@
-//! What this machine's own agent is asked about services: what the fleet offers, what this machine is to offer, whether
-//! it is well.
+//! Questions to this node's own agent: the service catalogue as it knows it, services of the node, health of the node.
 
 use std::path::Path;
 
@@ -12,22 +11,22 @@ use bellwether_api::v1::service::definition::LocalService;
 use bellwether_core::catalogue::need::RequiredState;
 use hyper::http::Method;
 
-use super::service::{self, away};
-use crate::args::{AgentDir, CacheServices, Global, PublishService, Register, ServiceVerb};
+use super::service::{self, unreachable};
+use crate::args::{AgentDir, CacheServices, CheckFlags, Global, PublishService, Register, ServiceVerb};
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::{Show, print, table, tell};
+use crate::show::{Show, print, table};
 
-/// What the fleet offers, as this machine's agent knows it right now.
-pub(super) async fn cache_services(cache: CacheServices) -> CommandResult {
+/// Writes the service catalogue, as this node's agent knows it now.
+pub(super) async fn cache_services(global: &Global, cache: CacheServices) -> CommandResult {
     let format = Format::parse(&cache.format);
     let format = format.map_err(|reason| Failure::usage(format!("write that format: {reason}")))?;
     let level = match &cache.level {
         None => format.level(),
         Some(text) => RequiredState::parse(text).ok_or_else(|| {
-            Failure::usage(format!("read the level: {text:?} is neither functional nor addressable"))
+            Failure::usage(format!("read the level {text:?}: write functional or addressable"))
         })?,
     };
-    let catalogue = client::catalogue(&cache.here.data_dir).await.map_err(away)?;
+    let catalogue = client::catalogue(&cache.here.data_dir).await.map_err(unreachable)?;
     let text = format::text(format, &format::everything(level), &catalogue).map_err(Failure::ours)?;
     let Some(file) = cache.file else {
         print(&text);
@@ -35,16 +34,14 @@ pub(super) async fn cache_services(cache: CacheServices) -> CommandResult {
     };
     let whole = std::path::absolute(&file);
     let whole = whole.map_err(|error| Failure::usage(format!("write {}: {error}", file.display())))?;
-    let changed = put(&whole, &text).map_err(|reason| {
-        let reason = reason.strip_prefix("could not ").unwrap_or(&reason).to_owned();
-        Failure::new(Exit::No, reason)
-    })?;
-    tell(&format!("{} {}", file.display(), if changed { "was written" } else { "was so already" }));
+    let changed = put(&whole, &text).map_err(|reason| Failure::new(Exit::No, reason))?;
+    let state = if changed { "written" } else { "unchanged" };
+    Show::new(global).changed(&format!("{}: {state}", file.display()));
     Ok(Exit::Yes)
 }
 
-/// Offers a service from this machine, or no longer: `service register`, `pulse` and `deregister` in one, for a script that
-/// says again and again that its service is there.
+/// Registers or deregisters a service of this node: `service register`, `check pass` and `deregister` in one, for scripts that
+/// publish their service again and again.
 pub(super) async fn publish(global: &Global, publish: PublishService) -> CommandResult {
     let agent = publish.here;
     let id = publish.id.clone().unwrap_or_else(|| publish.name.clone());
@@ -57,7 +54,7 @@ pub(super) async fn publish(global: &Global, publish: PublishService) -> Command
         id: publish.id,
         port: publish.port,
         address: publish.address,
-        tags: publish.tag,
+        tag: publish.tag,
         meta: Vec::new(),
         tcp: None,
         http: None,
@@ -68,19 +65,19 @@ pub(super) async fn publish(global: &Global, publish: PublishService) -> Command
     };
     service::run(global, ServiceVerb::Register(Box::new(register))).await?;
     if has_ttl {
-        let (level, note) = ("passing".to_owned(), String::new());
-        return service::run(global, ServiceVerb::Pulse { id, level, check: None, note, agent }).await;
+        let flags = CheckFlags { id, check: None, reason: String::new(), agent };
+        service::update_check(&flags, "passing").await?;
     }
     Ok(Exit::Yes)
 }
 
-/// Whether everything on this machine is fine, and if not, what is not.
+/// Lists what is not healthy on this node; exits 1 if anything.
 pub(super) async fn health(global: &Global, here: &AgentDir) -> CommandResult {
-    let (status, services) = ask(&here.data_dir).await.map_err(away)?;
+    let (status, services) = ask(&here.data_dir).await.map_err(unreachable)?;
     let wrong = wrong(&status, &services);
     let names = || wrong.iter().map(|[what, name, _]| format!("{what}/{name}")).collect();
     Show::new(global).data(&wrong, names, |_| {
-        if wrong.is_empty() { String::new() } else { table(&["what", "name", "why"], rows(&wrong)) }
+        if wrong.is_empty() { String::new() } else { table(&["kind", "name", "reason"], rows(&wrong)) }
     })?;
     Ok(if wrong.is_empty() { Exit::Yes } else { Exit::No })
 }
@@ -95,7 +92,7 @@ fn rows(wrong: &[[String; 3]]) -> impl Iterator<Item = Vec<String>> {
     wrong.iter().map(|each| each.to_vec())
 }
 
-/// Everything that is not fine: what it is, its name, and why. A service that only warns serves.
+/// Everything that is not healthy: its kind, name and reason. A service with warnings is functional.
 fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<[String; 3]> {
     let provision = status.provision.iter().filter(|provision| provision.state != "success");
     let provision =

@@ -1,19 +1,19 @@
-//! `lock`: a command runs while a slot is held, and not a moment longer than it is.
+//! `lock`: runs a command while a slot is held, and stops it before the slot is lost.
 
 pub(super) mod child;
 mod hold;
+mod request;
 mod take;
 mod timing;
 
 use bellwether_api::v1::slot::ForceRelease;
 use bellwether_core::words::time::Span;
-use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::ForwardedSignals;
 
 use crate::args::{LockRun, LockVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use take::Taken;
+use request::{LockRequest, exit_by, this_process};
 
 /// Shortest lease: a renewal must get through a busy network in a third of it.
 const SHORTEST: Span = Span::from_secs(1);
@@ -25,27 +25,24 @@ pub(super) async fn run(context: &Context, verb: LockVerb) -> CommandResult {
         LockVerb::Describe { name } => super::describe::run(context, &format!("slot/{name}")).await,
         LockVerb::Release { name, holder, force: _, reason } => {
             let force = ForceRelease { holder, reason };
-            super::slot::take_from(context, &name, force).await.map(|()| Exit::Yes)
+            super::slot::release(context, &name, force).await.map(|()| Exit::Yes)
         }
     }
 }
 
-/// Who asks, for what.
-struct Wanted<'a> {
-    context: &'a Context,
-    run: &'a LockRun,
-    holder: String,
-}
-
 async fn held(context: &Context, run: &LockRun) -> CommandResult {
     if run.lease < SHORTEST {
-        return Err(Failure::usage(format!("hold a lock for {}: a lease is at least {SHORTEST}", run.lease)));
+        return Err(Failure::usage(format!(
+            "hold a lock for {}: a lease is at least {}",
+            run.lease.brief(),
+            SHORTEST.brief()
+        )));
     }
     let mut signals =
         ForwardedSignals::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))?;
     let holder = run.holder.clone().unwrap_or_else(this_process);
-    let wanted = Wanted { context, run, holder };
-    // Whoever is asked to stop while it waits has nothing yet, or gives back what it may just have been given.
+    let wanted = LockRequest { context, run, holder };
+    // A process that is stopped while it waits holds nothing yet, or returns the lock that it may just have been granted.
     let taken = tokio::select! {
         taken = take::take(&wanted) => taken?,
         signal = signals.next() => {
@@ -54,16 +51,4 @@ async fn held(context: &Context, run: &LockRun) -> CommandResult {
         }
     };
     hold::hold(&wanted, taken, signals).await
-}
-
-/// What a shell says of a command that a signal ended.
-fn exit_by(signal: i32) -> Exit {
-    Exit::Child(u8::try_from(128 + signal).unwrap_or(u8::MAX))
-}
-
-/// A name that no other holder has: this machine, this process, and when.
-fn this_process() -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let host: String = host.chars().filter(char::is_ascii_graphic).take(64).collect();
-    format!("{host}:{}:{}", std::process::id(), Clock::system().now().as_millis())
 }

@@ -1,26 +1,25 @@
-//! Completions and manual pages, made from the command line's own definition.
+//! Completion scripts and manual pages, made from the command line's own definition.
 
 use std::path::Path;
 
-use clap::CommandFactory;
-
-use crate::args::Args;
+use crate::args::{self, Global};
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::tell;
+use crate::show::{Show, print};
 
-pub(super) fn completions(shell: clap_complete::Shell) -> CommandResult {
-    clap_complete::generate(shell, &mut Args::command(), "bellwether", &mut std::io::stdout());
+pub(super) fn completions(shell: &str) -> CommandResult {
+    print(&crate::completion::script(shell)?);
     Ok(Exit::Yes)
 }
 
-pub(super) fn pages(directory: &Path) -> CommandResult {
+pub(super) fn pages(global: &Global, directory: &Path) -> CommandResult {
     let write = || -> std::io::Result<()> {
         std::fs::create_dir_all(directory)?;
-        clap_mangen::generate_to(Args::command(), directory)
+        clap_mangen::generate_to(args::command(), directory)
     };
     write().map_err(|error| {
         Failure::new(Exit::No, format!("write manual pages to {}: {error}", directory.display()))
     })?;
-    tell(&format!("manual pages are in {}; read one with: man -l FILE", directory.display()));
+    let text = format!("manual pages written to {}; read one with: man -l FILE", directory.display());
+    Show::new(global).note(&text);
     Ok(Exit::Yes)
 }

@@ -1,4 +1,4 @@
-//! `node`: machines.
+//! `node`: the machines of the fleet.
 
 use std::collections::BTreeMap;
 
@@ -6,71 +6,77 @@ use bellwether_api::client::CallError;
 use bellwether_api::v1::node::{LabelChange, NodeView};
 use bellwether_api::v1::pause::Pause;
 
-use super::confirm;
+use crate::confirm::confirm;
+use serde_json::json;
+
 use crate::args::{NodeChoice, NodeVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::date;
+use crate::show::change::differences;
+use crate::show::time::date;
 use crate::show::{table, tell};
 
 pub(super) async fn run(context: &Context, verb: NodeVerb) -> CommandResult {
     let (client, namespace) = (&context.client, &context.namespace);
     match verb {
         NodeVerb::List { unaccounted: true, .. } => return unaccounted(context).await,
-        NodeVerb::List { filter, all, unaccounted: false } => list(context, filter.as_deref(), all).await?,
-        NodeVerb::Get { name } => {
-            let view = client.node(namespace, &name).await?;
+        NodeVerb::List { selector, all, unaccounted: false } => {
+            list(context, selector.as_deref(), all).await?;
+        }
+        NodeVerb::Get { of } => {
+            let view = client.node(namespace, &of.name).await?;
             context.show.data(&view, || vec![view.node.name.clone()], |_| sheet(&view))?;
         }
-        NodeVerb::Why { name } => return super::overview::why(context, &format!("node/{name}")).await,
-        NodeVerb::Label { name, changes } => client.label_node(namespace, &name, &labels(&changes)?).await?,
+        NodeVerb::Why { of } => return super::overview::why(context, &format!("node/{}", of.name)).await,
+        NodeVerb::Label { of, changes } => label(context, &of.name, &changes).await?,
         NodeVerb::Pause { which, why } => {
-            each(context, which, "paused", async |name| client.pause_node(namespace, name, &why).await)
-                .await?;
+            let pause = async |name: &str| client.pause_node(namespace, name, &why.reason).await;
+            each(context, which, "paused", pause).await?;
         }
-        NodeVerb::Resume { which } => {
-            let (mut held, mut resumed) = (false, Vec::new());
-            for name in picked(context, which).await? {
-                let still = client.resume_node(namespace, &name).await?.held_by;
-                held |= !still.is_empty();
-                resumed.push((name, still));
-            }
-            say_resumed(&resumed);
-            return Ok(if held { Exit::No } else { Exit::Yes });
-        }
+        NodeVerb::Resume { which } => return resume(context, which).await,
         NodeVerb::Cordon { which, why } => {
-            let cordon = async |name: &str| client.cordon_node(namespace, name, &why, false).await;
+            let cordon = async |name: &str| client.cordon_node(namespace, name, &why.reason, false).await;
             each(context, which, "cordoned", cordon).await?;
         }
         NodeVerb::Drain { which, why } => {
-            let drain = async |name: &str| client.cordon_node(namespace, name, &why, true).await;
+            let drain = async |name: &str| client.cordon_node(namespace, name, &why.reason, true).await;
             each(context, which, "drained", drain).await?;
         }
         NodeVerb::Uncordon { which } => {
             let uncordon = async |name: &str| client.uncordon_node(namespace, name).await;
             each(context, which, "uncordoned", uncordon).await?;
         }
-        NodeVerb::Expect { name, off: true, .. } => client.unexpect_node(namespace, &name).await?,
-        NodeVerb::Expect { name, why, off: false } => client.expect_node(namespace, &name, &why).await?,
+        NodeVerb::Expect { name, off: true, .. } => {
+            client.unexpect_node(namespace, &name).await?;
+            context.show.changed(&format!("node {name}: no longer expected"));
+        }
+        NodeVerb::Expect { name, why, off: false } => {
+            client.expect_node(namespace, &name, &why.reason).await?;
+            context.show.changed(&format!("node {name}: expected"));
+        }
         NodeVerb::Logs(wanted) => return super::statuses::logs(context, wanted).await,
-        NodeVerb::Decommission { name, why, yes } => {
-            confirm(&format!("take {name} out for good?"), yes)?;
-            client.decommission_node(namespace, &name, &why).await?;
+        NodeVerb::Decommission { of, why, consent } => {
+            let name = of.name;
+            client.node(namespace, &name).await?;
+            confirm(&format!("decommission node {name} for good?"), consent)?;
+            client.decommission_node(namespace, &name, &why.reason).await?;
+            context.show.changed(&format!("node {name}: decommissioned"));
         }
     }
     Ok(Exit::Yes)
 }
 
-/// All nodes that a filter picks, page by page.
+/// All nodes that a selector picks, read page by page.
 pub(super) async fn all(
     context: &Context,
-    filter: Option<&str>,
+    selector: Option<&str>,
     decommissioned: bool,
 ) -> Result<Vec<NodeView>, Failure> {
     let mut nodes: Vec<NodeView> = Vec::new();
     let mut after = None;
     loop {
-        let page = context.client.nodes(&context.namespace, filter, after.as_deref(), decommissioned).await?;
+        let page =
+            context.client.nodes(&context.namespace, selector, after.as_deref(), decommissioned).await?;
         nodes.extend(page.items);
         match page.next {
             Some(next) => after = Some(next),
@@ -79,8 +85,8 @@ pub(super) async fn all(
     }
 }
 
-async fn list(context: &Context, filter: Option<&str>, decommissioned: bool) -> Result<(), Failure> {
-    let nodes = all(context, filter, decommissioned).await?;
+async fn list(context: &Context, selector: Option<&str>, decommissioned: bool) -> Result<(), Failure> {
+    let nodes = all(context, selector, decommissioned).await?;
     let names = || nodes.iter().map(|view| view.node.name.clone()).collect();
     context.show.data(&nodes, names, |wide| {
         let rows = nodes.iter().map(|view| {
@@ -108,7 +114,7 @@ async fn list(context: &Context, filter: Option<&str>, decommissioned: bool) -> 
     })
 }
 
-/// Nodes of whom nobody hears: 0 if there are none, 1 if there are some.
+/// Lists nodes that are expected or unreachable; exits 1 if there are any.
 async fn unaccounted(context: &Context) -> CommandResult {
     let nodes = context.client.unaccounted(&context.namespace).await?.items;
     let names = || nodes.iter().map(|each| each.node.clone()).collect();
@@ -146,8 +152,8 @@ fn sheet(view: &NodeView) -> String {
         format!("state     {} since {}", contact(view), date(view.presence.since_ms)),
         format!("labels    {}", pairs(&view.node.labels, "=")),
         format!("joined    {}", date(view.node.joined_at_ms)),
-        format!("agent     {}", view.agent_version.as_deref().unwrap_or("has not reported yet")),
-        format!("told      {}", pairs(&view.told, "@")),
+        format!("agent     {}", view.agent_version.as_deref().unwrap_or("not reported yet")),
+        format!("assigned  {}", pairs(&view.told, "@")),
         format!("runs      {}", pairs(&view.running, "@")),
     ];
     for (word, mark) in [("paused", &view.node.pause), ("ended", &view.node.decommissioned)] {
@@ -191,50 +197,60 @@ fn labels(changes: &[String]) -> Result<LabelChange, Failure> {
     Ok(change)
 }
 
-/// Says of each what still holds it; of several, also that nothing does.
-fn say_resumed(resumed: &[(String, Vec<Pause>)]) {
-    for (name, still) in resumed {
-        for pause in still {
-            let (mark, nodes) = (&pause.annotation, &pause.nodes);
-            let why = if mark.reason.is_empty() { String::new() } else { format!(": {}", mark.reason) };
-            tell(&format!(
-                "{name} is still paused: pause {} of {nodes} by {} holds it{why}; end it for all with: bellwether \
-                 pause off {}",
-                pause.name, mark.by, pause.name
-            ));
-        }
-        if still.is_empty() && resumed.len() > 1 {
-            tell(&format!("{name} resumed"));
-        }
-    }
+/// Sets and removes labels, and reports which.
+async fn label(context: &Context, name: &str, changes: &[String]) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, &context.namespace);
+    let change = labels(changes)?;
+    let before = client.node(namespace, name).await?.node.labels;
+    client.label_node(namespace, name, &change).await?;
+    let after = client.node(namespace, name).await?.node.labels;
+    let changes = differences(&json!(before), &json!(after)).unwrap_or_else(|| "labels unchanged".to_owned());
+    context.show.changed(&format!("node {name}: {changes}"));
+    Ok(())
 }
 
-/// The one machine that is meant, or each that a selector picks now.
+/// Resumes nodes; exits 1 if a pause by selector still covers one of them.
+async fn resume(context: &Context, which: NodeChoice) -> CommandResult {
+    let mut exit = Exit::Yes;
+    for name in picked(context, which).await? {
+        let still = context.client.resume_node(&context.namespace, &name).await?.held_by;
+        for Pause { name: pause, nodes, annotation: mark, .. } in &still {
+            let reason = if mark.reason.is_empty() { String::new() } else { format!(": {}", mark.reason) };
+            let by = &mark.by;
+            tell(&format!("node {name}: still paused by pause {pause} of {nodes} by {by}{reason}"));
+            tell(&format!("  end it for all of its nodes with: bellwether pause off {pause}"));
+            exit = Exit::No;
+        }
+        if still.is_empty() {
+            context.show.changed(&format!("node {name}: resumed"));
+        }
+    }
+    Ok(exit)
+}
+
+/// The node that is named, or those that the selector picks now.
 async fn picked(context: &Context, which: NodeChoice) -> Result<Vec<String>, Failure> {
     if let Some(name) = which.name {
         return Ok(vec![name]);
     }
-    let nodes = all(context, which.filter.as_deref(), false).await?;
+    let nodes = all(context, which.selector.as_deref(), false).await?;
     if nodes.is_empty() {
-        return Err(Failure::new(Exit::No, "find a machine that the selector picks".to_owned())
+        return Err(Failure::new(Exit::No, "find a node that the selector picks")
             .hint("bellwether node list -o wide"));
     }
     Ok(nodes.into_iter().map(|view| view.node.name).collect())
 }
 
-/// Does something to one machine, or to each that a selector picks now; says each that was done when there are several.
+/// Changes one node, or each one that the selector picks now, and reports each.
 async fn each(
     context: &Context,
     which: NodeChoice,
-    word: &str,
+    state: &str,
     act: impl AsyncFn(&str) -> Result<(), CallError>,
 ) -> Result<(), Failure> {
-    let alone = which.name.is_some();
     for name in picked(context, which).await? {
         act(&name).await?;
-        if !alone {
-            tell(&format!("{name} {word}"));
-        }
+        context.show.changed(&format!("node {name}: {state}"));
     }
     Ok(())
 }

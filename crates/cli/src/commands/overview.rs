@@ -4,11 +4,11 @@ use bellwether_api::v1::server::StoreStatus;
 
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
-use crate::show::age::date;
 use crate::show::paint::{Paint, Tone};
-use crate::show::{print, table};
+use crate::show::table;
+use crate::show::time::date;
 
-/// From how many percent of its quota on a store is said to fill up, as `server list` warns of it.
+/// Share of its quota, in percent, above which a store is shown as nearly full.
 const FILLING: u64 = 80;
 
 pub(super) async fn status(context: &Context) -> CommandResult {
@@ -18,17 +18,17 @@ pub(super) async fn status(context: &Context) -> CommandResult {
         let paint = context.show.paint;
         let leads = match (&overview.leader, overview.term) {
             (Some(leader), Some(term)) => {
-                format!("{} leads since {}, term {term}", leader.server, date(leader.since_ms))
+                format!("{} is the leader since {}, term {term}", leader.server, date(leader.since_ms))
             }
-            (Some(_) | None, _) => paint.text(Tone::Bad, "nobody leads: nothing is decided"),
+            (Some(_) | None, _) => paint.text(Tone::Bad, "no server leads: nothing is decided"),
         };
         let servers = match overview.servers {
             0 | 1 => String::new(),
-            several => format!("{several} of them, "),
+            several => format!("{several} servers, "),
         };
         let counts = overview.nodes.iter().map(|(contact, count)| format!("{count} {contact}"));
         let counts = counts.collect::<Vec<_>>().join(", ");
-        let nodes = if counts.is_empty() { "none yet".to_owned() } else { counts };
+        let nodes = if counts.is_empty() { "none".to_owned() } else { counts };
         let mut lines = vec![
             format!("namespace  {}", paint.text(Tone::Strong, &overview.namespace)),
             format!("server     {} ({servers}{leads})", overview.server_version),
@@ -49,28 +49,29 @@ pub(super) async fn status(context: &Context) -> CommandResult {
             let [target, good, bad] = versions;
             vec![entity.name.clone(), entity.targets.to_string(), target, good, bad, entity.why.clone()]
         });
-        let header = ["entity", "targets", "target", "known good", "known bad", "where it stands"];
+        let header = ["entity", "targets", "version", "known good", "known bad", "state"];
         lines.push(table(&header, rows));
         lines.join("\n")
     })?;
     Ok(Exit::Yes)
 }
 
-/// What keeps everything, and what is wrong with it.
+/// The store and its condition.
 pub(super) fn store_line(store: &StoreStatus, paint: Paint) -> String {
     let version = store.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
     let full = store.size_bytes.zip(store.quota_bytes.filter(|quota| *quota > 0));
     let full = full.map(|(size, quota)| size.saturating_mul(100).checked_div(quota).unwrap_or_default());
     let full = match full {
-        Some(used) if used > FILLING => paint
-            .text(Tone::Bad, &format!(", {used}% of its quota: make room before nothing changes any more")),
+        Some(used) if used > FILLING => {
+            paint.text(Tone::Bad, &format!(", {used}% of its quota: free space, or writes will be refused"))
+        }
         Some(used) => format!(", {used}% of its quota"),
         None => String::new(),
     };
     let what = match (store.condition.as_str(), &store.reason) {
         ("writable", _) => String::new(),
-        ("read_only", Some(reason)) => format!(": read-only, so nothing changes: {reason}"),
-        ("unreachable", Some(reason)) => format!(": unreachable, so this may be old: {reason}"),
+        ("read_only", Some(reason)) => format!(": read-only, writes are refused: {reason}"),
+        ("unreachable", Some(reason)) => format!(": unreachable, this answer may be out of date: {reason}"),
         (condition, _) => format!(": {condition}"),
     };
     let line = format!("{}{version}{full}{what}", store.engine);
@@ -80,10 +81,6 @@ pub(super) fn store_line(store: &StoreStatus, paint: Paint) -> String {
 
 pub(super) async fn why(context: &Context, subject: &str) -> CommandResult {
     let why = context.client.why(&context.namespace, subject).await?;
-    if context.is_data() {
-        context.show.data(&why, || vec![why.subject.clone()], |_| String::new())?;
-    } else {
-        print(&why.lines.join("\n"));
-    }
+    context.show.data(&why, || vec![why.subject.clone()], |_| why.lines.join("\n"))?;
     Ok(Exit::Yes)
 }

@@ -1,4 +1,4 @@
-//! `profile`: bags of params, and their revisions.
+//! `profile`: versioned parameter sets.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -6,16 +6,18 @@ use std::path::Path;
 
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileRevision, ProfileSpec};
 use bellwether_api::v1::rollout::NewRollout;
+use serde::Serialize;
 use serde_json::Value;
 
-use super::confirm;
 use crate::args::{Change, ProfileVerb};
+use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::date;
-use crate::show::{print, table, tell};
+use crate::near::nearest;
+use crate::show::table;
+use crate::show::time::date;
 
-/// Longest file of params: more than any profile may have.
+/// Longest file of parameters, in bytes: more than any profile may have.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
@@ -32,33 +34,35 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
                     let (by, why) = (profile.by.clone(), profile.reason.clone());
                     vec![profile.name.clone(), profile.revision.to_string(), date(profile.at_ms), by, why]
                 });
-                table(&["name", "revision", "changed", "by", "why"], rows)
+                table(&["name", "revision", "changed", "by", "reason"], rows)
             })?;
         }
-        ProfileVerb::Get { name, revision, key } => get(context, &name, (revision, key)).await?,
-        ProfileVerb::Set { name, params, change } => {
-            let (reference, why) = (change.reference, change.why.clone());
+        ProfileVerb::Get { of, revision, key } => get(context, &of.name, revision, key).await?,
+        ProfileVerb::Set { of, params, change } => {
+            let (reference, why) = (change.reference, change.reason.clone());
             let patch = ProfilePatch { set: pairs(&params)?, remove: Vec::new(), reference, reason: why };
-            let profile_revision = client.patch_profile(namespace, &name, &patch).await?;
+            let profile_revision = client.patch_profile(namespace, &of.name, &patch).await?;
             changed(context, &profile_revision, &change).await?;
         }
-        ProfileVerb::Remove { name, keys, change } => {
-            let (reference, why) = (change.reference, change.why.clone());
+        ProfileVerb::Remove { of, keys, change } => {
+            let (reference, why) = (change.reference, change.reason.clone());
             let patch = ProfilePatch { set: Params::new(), remove: keys, reference, reason: why };
-            let profile_revision = client.patch_profile(namespace, &name, &patch).await?;
+            let profile_revision = client.patch_profile(namespace, &of.name, &patch).await?;
             changed(context, &profile_revision, &change).await?;
         }
-        ProfileVerb::Replace { name, file, change } => {
-            let (reference, why) = (change.reference, change.why.clone());
+        ProfileVerb::Replace { of, file, change } => {
+            let (reference, why) = (change.reference, change.reason.clone());
             let spec = ProfileSpec { params: from_file(&file)?, reference, reason: why };
-            let profile_revision = client.set_profile(namespace, &name, &spec).await?;
+            let profile_revision = client.set_profile(namespace, &of.name, &spec).await?;
             changed(context, &profile_revision, &change).await?;
         }
-        ProfileVerb::History { name } => history(context, &name).await?,
-        ProfileVerb::Diff { name, from, to } => diff(context, &name, (from, to)).await?,
-        ProfileVerb::Delete { name, yes } => {
-            confirm(&format!("delete profile {name} and its revisions?"), yes)?;
+        ProfileVerb::History { of } => history(context, &of.name).await?,
+        ProfileVerb::Diff { of, from, to } => diff(context, &of.name, from, to).await?,
+        ProfileVerb::Delete { of, consent } => {
+            let name = of.name;
+            confirm(&format!("delete profile {name} and its revisions?"), consent)?;
             client.delete_profile(namespace, &name).await?;
+            context.show.changed(&format!("profile {name}: deleted"));
         }
     }
     Ok(Exit::Yes)
@@ -79,7 +83,8 @@ async fn profile_revision(
 async fn get(
     context: &Context,
     name: &str,
-    (revision, key): (Option<u64>, Option<String>),
+    revision: Option<u64>,
+    key: Option<String>,
 ) -> Result<(), Failure> {
     let profile_revision = profile_revision(context, name, revision).await?;
     let Some(key) = key else {
@@ -99,12 +104,14 @@ async fn get(
         });
     };
     let version = format!("{name}@{}", profile_revision.revision);
+    let near = nearest(&key, profile_revision.params.keys().map(String::as_str));
+    let near = near.map(|near| format!("did you mean {near}?"));
     let missing = || {
-        Failure::new(Exit::No, format!("find param {key:?} in {version}"))
-            .hint(format!("see which there are: bellwether profile get {name}"))
+        Failure::new(Exit::No, format!("find parameter {key} in {version}"))
+            .hint(near.unwrap_or_else(|| format!("bellwether profile get {name}")))
     };
     let value = profile_revision.params.get(&key).ok_or_else(missing)?;
-    // Text is printed as it is, so that a script needs no JSON.
+    // Text is printed as it is, so that a script needs no JSON parser.
     context.show.data(
         value,
         || vec![key.clone()],
@@ -112,7 +119,7 @@ async fn get(
     )
 }
 
-/// Says which revision there is now, and rolls it out if that was asked for.
+/// Reports the new revision, and rolls it out if that was asked for.
 async fn changed(
     context: &Context,
     profile_revision: &ProfileRevision,
@@ -127,14 +134,14 @@ async fn changed(
         if change.rollout {
             let new = NewRollout {
                 version: Some(version.clone()),
-                reason: change.why.clone(),
-                policy: Default::default(),
-                plan: None,
+                reason: change.reason.clone(),
+                ..NewRollout::default()
             };
             client.start_rollout(namespace, entity, &new).await?;
-            tell(&format!("started {version}; watch it with: bellwether rollout get {entity} -w"));
+            context.show.changed(&format!("entity {entity}: rollout of {version} started"));
+            context.show.note(&format!("watch it with: bellwether rollout get {entity} -w"));
         } else {
-            tell(&format!("roll it out with: bellwether rollout start {entity} {version}"));
+            context.show.note(&format!("roll it out with: bellwether rollout start {entity} {version}"));
         }
     }
     Ok(())
@@ -152,23 +159,37 @@ async fn history(context: &Context, name: &str) -> Result<(), Failure> {
             let ProfileRevision { revision, by, at_ms, reason, .. } = profile_revision;
             vec![revision.to_string(), date(*at_ms), by.clone(), what, reason.clone()]
         });
-        table(&["revision", "changed", "by", "params", "why"], rows)
+        table(&["revision", "changed", "by", "parameters", "reason"], rows)
     })
 }
 
-async fn diff(context: &Context, name: &str, (from, to): (u64, Option<u64>)) -> Result<(), Failure> {
+async fn diff(context: &Context, name: &str, from: u64, to: Option<u64>) -> Result<(), Failure> {
     let (older, newer) =
         (profile_revision(context, name, Some(from)).await?, profile_revision(context, name, to).await?);
-    let mut lines = Vec::new();
-    for (key, before, after) in differences(&older.params, &newer.params) {
-        lines.extend(before.map(|value| format!("- {key}={value}")));
-        lines.extend(after.map(|value| format!("+ {key}={value}")));
-    }
-    print(&lines.join("\n"));
-    Ok(())
+    let changed: Vec<ParameterChange<'_>> = differences(&older.params, &newer.params)
+        .into_iter()
+        .map(|(key, before, after)| ParameterChange { key, before, after })
+        .collect();
+    let names = || changed.iter().map(|change| change.key.to_owned()).collect();
+    context.show.data(&changed, names, |_| {
+        let mut lines = Vec::new();
+        for ParameterChange { key, before, after } in &changed {
+            lines.extend(before.map(|value| format!("- {key}={value}")));
+            lines.extend(after.map(|value| format!("+ {key}={value}")));
+        }
+        lines.join("\n")
+    })
 }
 
-/// What differs: each key with its value before and after.
+/// A parameter that differs between two revisions.
+#[derive(Debug, Serialize)]
+struct ParameterChange<'a> {
+    key: &'a str,
+    before: Option<&'a Value>,
+    after: Option<&'a Value>,
+}
+
+/// The parameters that differ: each key with its value before and after.
 fn differences<'a>(
     before: &'a Params,
     after: &'a Params,
@@ -194,13 +215,13 @@ fn pairs(texts: &[String]) -> Result<Params, Failure> {
     let mut params = Params::new();
     for text in texts {
         let wrong = || {
-            Failure::usage(format!("read {text:?}: it is not KEY=VALUE"))
+            Failure::usage(format!("read {text:?}: write KEY=VALUE"))
                 .hint("bellwether profile set web workers=4 name=front")
         };
         let (key, value) = text.split_once('=').ok_or_else(wrong)?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
         if params.insert(key.to_owned(), value).is_some() {
-            return Err(Failure::usage(format!("set {key:?} twice")));
+            return Err(Failure::usage(format!("set {key} twice")));
         }
     }
     Ok(params)
@@ -216,5 +237,5 @@ fn from_file(path: &Path) -> Result<Params, Failure> {
     };
     source.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(|error| failed(&error))?;
     serde_json::from_str(&text)
-        .map_err(|error| failed(&error).hint("the file holds one JSON object: {\"workers\": 4}"))
+        .map_err(|error| failed(&error).hint("write one JSON object, like {\"workers\": 4}"))
 }

@@ -1,58 +1,124 @@
-//! `rollout`: moving an entity's targets to a version.
+//! `rollout`: moves the targets of an entity to a version.
 
 pub(super) mod follow;
+mod outcome;
 mod plan;
 
 use std::time::Duration;
 
-use bellwether_api::v1::rollout::{NewRollout, RolloutOperation as ActShape, RolloutState, RolloutView};
+use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView};
+use bellwether_core::words::time::Span;
 
+use serde::Serialize;
+
+use super::policy::PolicyChange;
 use crate::args::{OperationFlags, RolloutVerb, StartRollout, WaitFlags};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::{ago, date};
-use crate::show::{print, table, tree};
+use crate::show::time::{ago, date};
+use crate::show::{table, tree};
 
 pub(super) async fn run(context: &Context, verb: RolloutVerb) -> CommandResult {
     match verb {
         RolloutVerb::Start(start) => return begin(context, *start).await,
         RolloutVerb::Plan(what) => return plan::run(context, *what).await,
-        RolloutVerb::Status { entity, wait, timeout } => {
-            return status(context, &entity, (wait, timeout)).await;
+        RolloutVerb::Status { of, wait, timeout } => {
+            return status(context, &of.entity, wait, timeout).await;
         }
-        RolloutVerb::Get { entity, wait } => return get(context, &entity, &wait).await,
-        RolloutVerb::List => return super::overview::status(context).await,
-        RolloutVerb::History { entity } => history(context, &entity).await?,
-        RolloutVerb::Pause(what) => act(context, "pause", what, (None, None)).await?,
-        RolloutVerb::Resume(what) => act(context, "resume", what, (None, None)).await?,
-        RolloutVerb::Approve { act: what, stage } => act(context, "approve", what, (None, stage)).await?,
-        RolloutVerb::Abort(what) => act(context, "abort", what, (None, None)).await?,
-        RolloutVerb::Undo(what) => act(context, "undo", what, (None, None)).await?,
-        RolloutVerb::Retry { act: what, version } => act(context, "retry", what, (version, None)).await?,
+        RolloutVerb::Get { of, wait } => return get(context, &of.entity, &wait).await,
+        RolloutVerb::List => list(context).await?,
+        RolloutVerb::History { of } => history(context, &of.entity).await?,
+        RolloutVerb::Pause(flags) => operate(context, "pause", flags, Default::default()).await?,
+        RolloutVerb::Resume(flags) => operate(context, "resume", flags, Default::default()).await?,
+        RolloutVerb::Approve { act, stage } => {
+            operate(context, "approve", act, RolloutOperation { stage, ..Default::default() }).await?;
+        }
+        RolloutVerb::Abort(flags) => operate(context, "abort", flags, Default::default()).await?,
+        RolloutVerb::Undo(flags) => operate(context, "undo", flags, Default::default()).await?,
+        RolloutVerb::Retry { act, version } => {
+            operate(context, "retry", act, RolloutOperation { version, ..Default::default() }).await?;
+        }
     }
     Ok(Exit::Yes)
 }
 
 async fn begin(context: &Context, start: StartRollout) -> CommandResult {
-    let StartRollout { version, why, policy, plan, .. } = start.clone();
-    let new = NewRollout { version, reason: why, policy: policy.into(), plan };
-    let started = context.client.start_rollout(&context.namespace, &start.entity, &new).await?;
-    if start.wait.watch {
-        return follow::follow(context, &start.entity, start.wait.timeout, started.request).await;
+    let StartRollout { of, version, reason, plan, save, policy, wait } = start;
+    let change = PolicyChange::read(policy)?;
+    let scope = match (change.is_empty(), save) {
+        (true, false) => "",
+        (true, true) => return Err(Failure::usage("save the policy flags: none is given")),
+        (false, true) => "; its policy flags are kept in the entity's policy",
+        (false, false) => "; its policy flags apply to this rollout alone",
+    };
+    let new = NewRollout { version, reason, policy: change.set, unset: change.unset, save, plan };
+    let started = context.client.start_rollout(&context.namespace, &of.entity, &new).await?;
+    let (version, entity) = (started.version, of.entity);
+    context.show.changed(&format!("entity {entity}: rollout of {version} started{scope}"));
+    if wait.watch {
+        return follow::follow(context, &entity, wait.timeout, started.request).await;
     }
-    let (version, entity) = (started.version, start.entity);
-    crate::show::tell(&format!("started {version}; watch it with: bellwether rollout get {entity} -w"));
+    context.show.note(&format!("watch it with: bellwether rollout get {entity} -w"));
     Ok(Exit::Yes)
 }
 
-async fn act(
+/// Performs an operation on the current rollout, and reports it.
+async fn operate(
     context: &Context,
     verb: &str,
-    what: OperationFlags,
-    (version, stage): (Option<String>, Option<u32>),
+    flags: OperationFlags,
+    operation: RolloutOperation,
 ) -> Result<(), Failure> {
-    let act = ActShape { version, stage, reason: what.why };
-    Ok(context.client.act_on_rollout(&context.namespace, &what.entity, verb, &act).await?)
+    let operation = RolloutOperation { reason: flags.reason, ..operation };
+    let entity = flags.of.entity;
+    context.client.act_on_rollout(&context.namespace, &entity, verb, &operation).await?;
+    context.show.changed(&format!("entity {entity}: {verb} requested"));
+    Ok(())
+}
+
+/// The current rollout of an entity, as it is listed.
+#[derive(Debug, Serialize)]
+struct Listed {
+    entity: String,
+    rollout: Option<Rollout>,
+    why: String,
+}
+
+/// Lists the current rollout of every entity.
+async fn list(context: &Context) -> Result<(), Failure> {
+    let (client, namespace) = (&context.client, &context.namespace);
+    let mut listed = Vec::new();
+    for entity in client.entities(namespace).await?.items {
+        let view = client.current_rollout(namespace, &entity.name, None, Duration::ZERO).await?;
+        listed.push(Listed { entity: entity.name, rollout: view.rollout, why: view.why });
+    }
+    let names = || listed.iter().map(|each| each.entity.clone()).collect();
+    context.show.data(&listed, names, |_| {
+        let rows = listed.iter().map(|each| {
+            let Some(rollout) = &each.rollout else {
+                let dash = || "-".to_owned();
+                return vec![
+                    each.entity.clone(),
+                    dash(),
+                    dash(),
+                    "none".to_owned(),
+                    dash(),
+                    dash(),
+                    each.why.clone(),
+                ];
+            };
+            vec![
+                each.entity.clone(),
+                rollout.number.to_string(),
+                rollout.version.clone(),
+                tree::state(&rollout.state).0.to_owned(),
+                format!("{}/{}", rollout.counts.succeeded, rollout.counts.targets),
+                date(rollout.started_ms),
+                each.why.clone(),
+            ]
+        });
+        table(&["entity", "no", "version", "state", "succeeded", "started", "why"], rows)
+    })
 }
 
 async fn get(context: &Context, entity: &str, wait: &WaitFlags) -> CommandResult {
@@ -69,58 +135,26 @@ async fn get(context: &Context, entity: &str, wait: &WaitFlags) -> CommandResult
     Ok(Exit::Yes)
 }
 
-async fn status(
-    context: &Context,
-    entity: &str,
-    (wait, timeout): (bool, Option<bellwether_core::words::time::Span>),
-) -> CommandResult {
+async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Span>) -> CommandResult {
     let view = if wait {
         match follow::until_rest(context, entity, (timeout, 0), async |_: &RolloutView| Ok(())).await? {
             Some(view) => view,
-            None => return Err(Failure::new(Exit::Timeout, format!("see {entity} rest in time"))),
+            None => return Err(follow::not_in_time(entity, timeout)),
         }
     } else {
         context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?
     };
     context.show.data(&view, || vec![view.entity.name.clone()], |_| view.why.clone())?;
-    Ok(exit(&view))
-}
-
-/// What a rollout's state means for a script.
-pub(super) const fn exit(view: &RolloutView) -> Exit {
-    let Some(rollout) = &view.rollout else { return Exit::No };
-    match rollout.state {
-        RolloutState::InProgress
-        | RolloutState::Waiting { .. }
-        | RolloutState::WaitingNoDomain { .. }
-        | RolloutState::WaitingFrozen { .. }
-        | RolloutState::WaitingWindow { .. }
-        | RolloutState::WaitingShut { .. }
-        | RolloutState::WaitingNeed { .. }
-        | RolloutState::WaitingUnavailable { .. }
-        | RolloutState::WaitingHook { .. }
-        | RolloutState::Succeeded => Exit::Yes,
-        RolloutState::PausedByPerson { .. }
-        | RolloutState::PausedTooManyFailed { .. }
-        | RolloutState::PausedNothingToRollBackTo { .. }
-        | RolloutState::PausedTooManyUnreachable { .. }
-        | RolloutState::PausedStopped { .. }
-        | RolloutState::PausedMonitorSilent { .. }
-        | RolloutState::PausedBad { .. }
-        | RolloutState::WaitingApproval { .. } => Exit::NeedsPerson,
-        RolloutState::PartiallySucceeded { .. } => Exit::Partial,
-        RolloutState::RollingBack
-        | RolloutState::RolledBack
-        | RolloutState::RollbackFailed { .. }
-        | RolloutState::Aborted { .. }
-        | RolloutState::Superseded { .. } => Exit::No,
-    }
+    Ok(outcome::exit(&view))
 }
 
 async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
     let page = context.client.rollouts(&context.namespace, entity).await?;
     let names = || page.items.iter().map(|rollout| rollout.number.to_string()).collect();
     context.show.data(&page.items, names, |_| {
+        if page.items.is_empty() {
+            return format!("entity {entity} has no rollouts");
+        }
         let rows = page.items.iter().map(|rollout| {
             let took = rollout.ended_ms.map_or_else(|| "-".to_owned(), |end| ago(end, rollout.started_ms));
             vec![
@@ -136,11 +170,7 @@ async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
                 rollout.reason.clone(),
             ]
         });
-        let header = ["no", "from", "to", "state", "succeeded", "how", "by", "started", "took", "why"];
+        let header = ["no", "from", "to", "state", "succeeded", "how", "by", "started", "took", "reason"];
         table(&header, rows)
-    })?;
-    if page.items.is_empty() && !context.is_data() {
-        print("nothing was ever rolled out");
-    }
-    Ok(())
+    })
 }

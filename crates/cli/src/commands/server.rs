@@ -1,4 +1,4 @@
-//! `server`: making and running a control plane.
+//! `server`: sets up and runs servers of a control plane.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,12 +14,13 @@ use super::transfer;
 use crate::args::{Global, ServerConfig, ServerVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::date;
-use crate::show::{Show, print, table, tell};
+use crate::near::improved;
+use crate::show::time::date;
+use crate::show::{Show, print, table};
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::usage(error.to_string())
+        Self::usage(improved(&error.to_string()))
     }
 }
 
@@ -46,18 +47,18 @@ impl From<RunError> for Failure {
 pub(super) async fn run(global: &Global, verb: ServerVerb) -> CommandResult {
     match verb {
         ServerVerb::Init { config } => make(global, &load(&config)?, config.config.as_deref()).await,
-        ServerVerb::List => list(&super::context(global)?).await,
+        ServerVerb::List => list(&Context::new(global)?).await,
         ServerVerb::Migrate { config, to } => transfer::move_over(global, &load(&config)?, &to).await,
         ServerVerb::Backup { config, file } => transfer::write(global, &load(&config)?, &file).await,
         ServerVerb::Inspect { file } => transfer::inspect(global, &file).await,
         ServerVerb::Restore { config, file } => transfer::restore(global, &load(&config)?, &file).await,
         ServerVerb::Run { config, check: true, .. } => {
             load(&config)?;
-            tell("the configuration is fine");
+            Show::new(global).note("the configuration is valid");
             Ok(Exit::Yes)
         }
         ServerVerb::Run { config, check: false, die_with_parent } => {
-            super::follow_parent(die_with_parent)?;
+            crate::parent::follow(die_with_parent)?;
             serve(&load(&config)?).await
         }
     }
@@ -88,8 +89,8 @@ async fn make(global: &Global, config: &Config, file: Option<&Path>) -> CommandR
             let server = format!("https://{}", config.listen);
             let file = file.map_or(String::new(), |file| format!(" --config {}", file.display()));
             format!(
-                "made an installation in {dir}\n\n\
-             admin token (shown this once; also in {token}, readable by you alone):\n  {secret}\n\n\
+                "initialised a control plane in {dir}\n\n\
+             admin token (shown only once; also in {token}, readable by you alone):\n  {secret}\n\n\
              next:\n  bellwether server run{file} --data-dir {dir} --listen {listen}\n  \
              bellwether context set main --server {server} --ca {ca} --token-file {token}\n  \
              bellwether join-token create",
@@ -116,7 +117,7 @@ async fn list(context: &Context) -> CommandResult {
         };
         let rows = plane.servers.iter().map(|server| {
             let sessions = plane.sessions.get(&server.name).copied().unwrap_or_default();
-            let here = if server.name == plane.answered_by { "this one answers" } else { "" };
+            let here = if server.name == plane.answered_by { "answered" } else { "" };
             vec![
                 server.name.clone(),
                 server.address.clone(),
@@ -127,7 +128,7 @@ async fn list(context: &Context) -> CommandResult {
                 here.to_owned(),
             ]
         });
-        let servers = table(&["name", "address", "version", "in place since", "nodes", "leads", ""], rows);
+        let servers = table(&["name", "address", "version", "since", "nodes", "leader", ""], rows);
         let at = match plane.store.endpoints.join(", ") {
             at if at.is_empty() => String::new(),
             at => format!(" at {at}"),
@@ -139,7 +140,7 @@ async fn list(context: &Context) -> CommandResult {
     Ok(Exit::Yes)
 }
 
-/// That servers are of different releases, if they are: an upgrade that was begun and not finished, or one that was forgotten.
+/// A warning if servers run different releases: an upgrade was not finished.
 fn mixed(servers: &[v1::Server]) -> Option<String> {
     let mut by_release = BTreeMap::<&str, Vec<&str>>::new();
     for server in servers {
@@ -147,8 +148,7 @@ fn mixed(servers: &[v1::Server]) -> Option<String> {
     }
     let releases = by_release.iter().map(|(release, names)| format!("{release} ({})", names.join(", ")));
     let releases: Vec<String> = releases.collect();
-    let what =
-        || format!("servers are of different releases, {}; upgrade all to one", releases.join(" and "));
+    let what = || format!("servers run different releases, {}; upgrade all to one", releases.join(" and "));
     (releases.len() > 1).then(what)
 }
 
@@ -162,17 +162,17 @@ async fn serve(config: &Config) -> CommandResult {
     Ok(Exit::Yes)
 }
 
-/// Listens for stop signals from now on, so that one that comes early still stops things in order.
+/// Listens for stop signals from now on, so that an early one still stops everything in order.
 pub(super) fn stops() -> Result<StopSignals, Failure> {
     StopSignals::listen().map_err(|error| Failure::ours(format!("listen for signals: {error}")))
 }
 
-/// Waits for a stop signal, or for the server to break.
+/// Waits for a stop signal, or for a task of the server to fail.
 pub(super) async fn until_stopped(server: &Server, stops: &mut StopSignals) {
     // Both arms only wait.
     tokio::select! {
         stop = stops.requested() => tracing::info!(?stop, "stopping"),
-        () = server.broken() => tracing::error!("a part of the server broke; stopping"),
+        () = server.broken() => tracing::error!("a task of the server failed; stopping"),
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_of_different_releases_are_named_with_them() {
+    fn servers_that_run_different_releases_are_named() {
         let server = |name: &str, version: &str| v1::Server {
             name: name.to_owned(),
             address: "https://10.0.0.1:7420".to_owned(),
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(mixed(&[]), None);
         assert_eq!(mixed(&[server("a", "0.1.0"), server("b", "0.1.0")]), None);
         let mixed = mixed(&[server("a", "0.2.0"), server("b", "0.1.0"), server("c", "0.2.0")]).unwrap();
-        let said = "servers are of different releases, 0.1.0 (b) and 0.2.0 (a, c); upgrade all to one";
+        let said = "servers run different releases, 0.1.0 (b) and 0.2.0 (a, c); upgrade all to one";
         assert_eq!(mixed, said);
     }
 }

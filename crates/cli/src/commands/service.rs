@@ -1,4 +1,4 @@
-//! `service`: what is offered, by whom, and whether it serves; and what this machine offers, through its own agent.
+//! `service`: the services of the fleet with their health; and those of this node, through its own agent.
 
 use std::path::Path;
 
@@ -10,34 +10,49 @@ use bellwether_api::v1::service::definition::{CheckDefinition, LocalService, Ser
 use hyper::http::Method;
 use serde_json::Value;
 
-use crate::args::{Global, Register, ServiceVerb};
+use crate::args::{CheckFlags, Global, Register, ServiceCheck, ServiceVerb};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::date;
+use crate::show::time::date;
 use crate::show::{Show, table};
 
 pub(super) async fn run(global: &Global, verb: ServiceVerb) -> CommandResult {
+    let show = Show::new(global);
     match verb {
         ServiceVerb::List => list(&Context::new(global)?).await?,
         ServiceVerb::Get { name } => get(&Context::new(global)?, &name).await?,
         ServiceVerb::Register(register) => {
             let definition = definition(&register)?;
             ask(&register.agent.data_dir, Method::PUT, paths::AGENT_SERVICES, Some(&definition)).await?;
+            show.changed(&format!("service {}: registered", register.id.as_ref().unwrap_or(&register.name)));
         }
         ServiceVerb::Deregister { id, agent } => {
             let path = fill(paths::AGENT_SERVICE, &[&id]);
             ask::<()>(&agent.data_dir, Method::DELETE, &path, None).await?;
+            show.changed(&format!("service {id}: deregistered"));
         }
-        ServiceVerb::Pulse { id, level, check, note, agent } => {
-            let path = match &check {
-                Some(check) => fill(paths::AGENT_NAMED_CHECK, &[&id, check]),
-                None => fill(paths::AGENT_ONLY_CHECK, &[&id]),
+        ServiceVerb::Check(result) => {
+            let (flags, level) = match result {
+                ServiceCheck::Pass(flags) => (flags, "passing"),
+                ServiceCheck::Warn(flags) => (flags, "warning"),
+                ServiceCheck::Fail(flags) => (flags, "failing"),
             };
-            ask(&agent.data_dir, Method::PUT, &path, Some(&TtlUpdate { level, note })).await?;
+            update_check(&flags, level).await?;
+            show.changed(&format!("service {}: check set to {level}", flags.id));
         }
         ServiceVerb::Local { agent } => local(global, &agent.data_dir).await?,
     }
     Ok(Exit::Yes)
+}
+
+/// Sets a TTL check of an instance of this node.
+pub(super) async fn update_check(flags: &CheckFlags, level: &str) -> Result<(), Failure> {
+    let path = match &flags.check {
+        Some(check) => fill(paths::AGENT_NAMED_CHECK, &[&flags.id, check]),
+        None => fill(paths::AGENT_ONLY_CHECK, &[&flags.id]),
+    };
+    let update = TtlUpdate { level: level.to_owned(), note: flags.reason.clone() };
+    ask(&flags.agent.data_dir, Method::PUT, &path, Some(&update)).await
 }
 
 async fn list(context: &Context) -> Result<(), Failure> {
@@ -57,7 +72,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
             let serve = format!("{} of {}", service.functional, service.addressable);
             vec![service.name.clone(), serve, tags]
         });
-        table(&["service", "serve", "tags"], rows)
+        table(&["service", "functional", "tags"], rows)
     })
 }
 
@@ -81,11 +96,11 @@ fn sheet(view: &ServiceView) -> String {
             instance.reason.clone(),
         ]
     });
-    let head = format!("{} of {} registered serve", view.functional, view.addressable);
+    let head = format!("{} of {} registered instances are functional", view.functional, view.addressable);
     if view.instances.is_empty() {
-        return format!("{head}; nobody offers {} now", view.name);
+        return format!("{head}; no instance of {} is registered now", view.name);
     }
-    let columns = ["node", "id", "level", "since", "addresses", "port", "tags", "why"];
+    let columns = ["node", "id", "level", "since", "addresses", "port", "tags", "reason"];
     format!("{head}\n{}", table(&columns, rows))
 }
 
@@ -93,7 +108,7 @@ fn definition(register: &Register) -> Result<ServiceDefinition, Failure> {
     let pair = |text: &String| {
         let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
         let pair = pair.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        pair.ok_or_else(|| Failure::usage(format!("read --meta {text:?}: it is not KEY=VALUE")))
+        pair.ok_or_else(|| Failure::usage(format!("read --meta {text:?}: write KEY=VALUE")))
     };
     let meta = register.meta.iter().map(pair).collect::<Result<_, _>>()?;
     let interval = register.interval.clone();
@@ -112,7 +127,7 @@ fn definition(register: &Register) -> Result<ServiceDefinition, Failure> {
         port: register.port,
         address: register.address,
         interface: None,
-        tags: register.tags.iter().cloned().collect(),
+        tags: register.tag.iter().cloned().collect(),
         meta,
         entity: None,
         needs: register.needs.clone(),
@@ -122,7 +137,7 @@ fn definition(register: &Register) -> Result<ServiceDefinition, Failure> {
 
 async fn local(global: &Global, data_dir: &Path) -> Result<(), Failure> {
     let services: Vec<LocalService> =
-        call::<(), _>(data_dir, Method::GET, paths::AGENT_SERVICES, None).await.map_err(away)?;
+        call::<(), _>(data_dir, Method::GET, paths::AGENT_SERVICES, None).await.map_err(unreachable)?;
     let id = |service: &LocalService| {
         service.definition.id.clone().unwrap_or_else(|| service.definition.name.clone())
     };
@@ -137,7 +152,7 @@ async fn local(global: &Global, data_dir: &Path) -> Result<(), Failure> {
                 service.reason.clone(),
             ]
         });
-        table(&["service", "id", "level", "said in", "why"], rows)
+        table(&["service", "id", "level", "source", "reason"], rows)
     })
 }
 
@@ -147,14 +162,16 @@ async fn ask<B: serde::Serialize>(
     path: &str,
     body: Option<&B>,
 ) -> Result<(), Failure> {
-    call::<B, Value>(data_dir, method, path, body).await.map(drop).map_err(away)
+    call::<B, Value>(data_dir, method, path, body).await.map(drop).map_err(unreachable)
 }
 
-/// What this machine's agent refused, or that it is not there.
-pub(super) fn away(error: LocalError) -> Failure {
+/// What this node's agent refused, or that it cannot be reached.
+pub(super) fn unreachable(error: LocalError) -> Failure {
     match error {
         LocalError::Problem(problem) => CallError::Problem(problem).into(),
         LocalError::Away { .. } | LocalError::Broken(_) => Failure::new(Exit::Unavailable, error.to_string())
-            .hint("see: bellwether agent status; say --data-dir if it is elsewhere"),
+            .hint(
+                "check with `bellwether agent status`; give --data-dir if the agent keeps its data elsewhere",
+            ),
     }
 }

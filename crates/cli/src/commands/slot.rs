@@ -1,38 +1,43 @@
-//! `slot`: what only so many may do at once, and who does.
+//! `slot`: how many machines may do something at once, and which do.
 
 use bellwether_api::v1::slot::{ForceRelease, SlotSpec};
 
 use crate::args::SlotVerb;
+use crate::confirm::confirm;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::date;
-use crate::show::{print, table, tell};
+use crate::show::table;
+use crate::show::time::date;
 
 pub(super) async fn run(context: &Context, verb: SlotVerb) -> CommandResult {
     match verb {
         SlotVerb::List { all } => list(context, all).await?,
-        SlotVerb::Delete { name } => context.client.delete_slot(&context.namespace, &name).await?,
-        SlotVerb::Set { name, capacity, lease } => {
-            let spec = SlotSpec { capacity, lease: lease.map(|lease| lease.to_string()) };
-            let set = context.client.set_slot(&context.namespace, &name, &spec).await?;
-            let (held, may) = (set.holders.len(), set.capacity);
-            tell(&format!("{name}: {may} may hold it at once; {held} held now"));
+        SlotVerb::Delete { of, consent } => {
+            confirm(&format!("delete slot {}?", of.name), consent)?;
+            context.client.delete_slot(&context.namespace, &of.name).await?;
+            context.show.changed(&format!("slot {}: deleted", of.name));
         }
-        SlotVerb::Release { name, holder, why } => {
-            take_from(context, &name, ForceRelease { holder, reason: why }).await?
+        SlotVerb::Set { of, capacity, lease } => {
+            let spec = SlotSpec { capacity, lease: lease.map(|lease| lease.to_string()) };
+            let set = context.client.set_slot(&context.namespace, &of.name, &spec).await?;
+            let (held, capacity) = (set.holders.len(), set.capacity);
+            context.show.changed(&format!("slot {}: capacity {capacity}, held by {held} now", of.name));
+        }
+        SlotVerb::Release { of, holder, reason } => {
+            release(context, &of.name, ForceRelease { holder, reason }).await?;
         }
     }
     Ok(Exit::Yes)
 }
 
-/// Takes a slot from its holder.
-pub(super) async fn take_from(context: &Context, name: &str, force: ForceRelease) -> Result<(), Failure> {
+/// Releases a slot in place of its holder.
+pub(super) async fn release(context: &Context, name: &str, force: ForceRelease) -> Result<(), Failure> {
     context.client.release_slot(&context.namespace, name, &force).await?;
-    tell(&format!("{name} was taken from {}; it may be taken again", force.holder));
+    context.show.changed(&format!("slot {name}: released from {}; it is free to take again", force.holder));
     Ok(())
 }
 
-/// Who holds which.
+/// Lists slots with their holders.
 pub(super) async fn list(context: &Context, all: bool) -> Result<(), Failure> {
     let page = context.client.slots(&context.namespace, all).await?;
     if super::documents::yaml(context, "slot", &page.items).await? {
@@ -47,19 +52,24 @@ pub(super) async fn list(context: &Context, all: bool) -> Result<(), Failure> {
             let mut rows: Vec<Vec<String>> = Vec::new();
             for (name, holder) in &slot.holders {
                 let (since, ends) = (date(holder.since_ms), date(holder.ends_ms));
-                let (by, why) = (holder.by.clone(), holder.reason.clone());
+                let (by, reason) = (holder.by.clone(), holder.reason.clone());
                 let fence = holder.fence.to_string();
-                rows.push(vec![slot.name.clone(), held.clone(), fence, name.clone(), since, ends, by, why]);
+                rows.push(vec![
+                    slot.name.clone(),
+                    held.clone(),
+                    fence,
+                    name.clone(),
+                    since,
+                    ends,
+                    by,
+                    reason,
+                ]);
             }
             if rows.is_empty() { vec![nobody] } else { rows }
         });
         if page.items.is_empty() {
-            return String::new();
+            return "no slot is held".to_owned();
         }
-        table(&["name", "held", "number", "holder", "since", "ends", "by", "why"], rows)
-    })?;
-    if page.items.is_empty() && !context.is_data() {
-        print("nobody holds a slot");
-    }
-    Ok(())
+        table(&["name", "held", "number", "holder", "since", "ends", "by", "reason"], rows)
+    })
 }

@@ -1,4 +1,4 @@
-//! Statuses: setting one of this machine or another, what failed across a fleet, and the logs of what did.
+//! Statuses: of this node or another, those that failed across the fleet, and the output of failing runs.
 
 use bellwether_agent::local::client;
 use bellwether_api::v1::failure::Failures;
@@ -10,13 +10,14 @@ use bellwether_core::words::time::Span;
 use crate::args::{Global, NodeLogs, UpdateStatus};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::date;
-use crate::show::{print, table};
+use crate::show::time::date;
+use crate::show::{Show, table};
 
-/// Sets a status: of this machine through its own agent, of another through the control plane.
+/// Sets a status: of this node through its own agent, of another through the control plane.
 pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult {
-    let lifetime_ms = set.lifetime.as_deref().map(millis).transpose()?;
+    let lifetime_ms = set.ttl.as_deref().map(millis).transpose()?;
     let UpdateStatus { category, state, reason, .. } = set;
+    let changed = format!("{}: status {category} {state}", set.node.as_deref().unwrap_or("this node"));
     match &set.node {
         Some(node) => {
             let context = Context::new(global)?;
@@ -25,18 +26,21 @@ pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult 
         }
         None => {
             let status = NewStatus { state, reason, lifetime_ms };
-            client::set_status(&set.data_dir, &category, &status).await.map_err(super::service::away)?;
+            client::set_status(&set.agent.data_dir, &category, &status)
+                .await
+                .map_err(super::service::unreachable)?;
         }
     }
+    Show::new(global).changed(&changed);
     Ok(Exit::Yes)
 }
 
 fn millis(text: &str) -> Result<u64, Failure> {
     let span: Result<Span, _> = text.parse();
-    span.map(Span::as_millis).map_err(|error| Failure::usage(format!("read the lifetime: {error}")))
+    span.map(Span::as_millis).map_err(|error| Failure::usage(format!("read --ttl: {error}")))
 }
 
-/// What failed; what is silent is told beside it and is no failure.
+/// Lists failed statuses; unreachable nodes are listed beside them and are not failures.
 pub(super) async fn failures(context: &Context, hosts: bool) -> CommandResult {
     let failures = context.client.failures(&context.namespace).await?;
     let names = || {
@@ -45,7 +49,7 @@ pub(super) async fn failures(context: &Context, hosts: bool) -> CommandResult {
         names
     };
     if hosts {
-        print(&names().join("\n"));
+        context.show.data(&names(), names, |_| names().join("\n"))?;
     } else {
         context.show.data(&failures, names, |_| lines(&failures))?;
     }
@@ -56,26 +60,27 @@ fn lines(failures: &Failures) -> String {
     let statuses = failures.failed.iter().chain(&failures.silent).map(|each| {
         let status = &each.status;
         let reason = match (&status.said, status.reason.as_str()) {
-            (Some(said), "") => format!("silent; it was {said}"),
-            (Some(said), reason) => format!("silent; it was {said}: {reason}"),
+            (Some(said), "") => format!("not renewed in time; it was {said}"),
+            (Some(said), reason) => format!("not renewed in time; it was {said}: {reason}"),
             (None, reason) => reason.to_owned(),
         };
         vec![each.node.clone(), each.category.clone(), status.state.clone(), date(status.since_ms), reason]
     });
     let nodes = failures.unreachable.iter().map(|each| {
-        let reason = "silent; what it said last may have changed".to_owned();
+        let reason = "the last report may be out of date".to_owned();
         vec![each.node.clone(), "-".to_owned(), "unreachable".to_owned(), date(each.since_ms), reason]
     });
     let rows: Vec<Vec<String>> = statuses.chain(nodes).collect();
     if rows.is_empty() {
         return String::new();
     }
-    table(&["node", "category", "state", "since", "why"], rows.into_iter())
+    table(&["node", "category", "state", "since", "reason"], rows.into_iter())
 }
 
-/// The kept logs of a node's failing runs, newest last.
+/// Prints the kept output of a node's failing runs, newest last.
 pub(super) async fn logs(context: &Context, wanted: NodeLogs) -> CommandResult {
-    let NodeLogs { name, entity, category } = wanted;
+    let NodeLogs { of, entity, category } = wanted;
+    let name = of.name;
     let kept = context.client.node_logs(&context.namespace, &name).await?.items;
     let fits = |log: &&NodeLog| {
         entity.as_ref().is_none_or(|entity| *entity == log.entity)
@@ -89,10 +94,8 @@ pub(super) async fn logs(context: &Context, wanted: NodeLogs) -> CommandResult {
         logs.push(context.client.node_log(namespace, &name, category, entity).await?);
     }
     if logs.is_empty() {
-        return Err(Failure::new(
-            Exit::No,
-            format!("find a log of {name}: nothing that was asked for failed there"),
-        ));
+        let message = format!("no output of a failing run is kept for node {name}");
+        return Err(Failure::stated(Exit::No, message));
     }
     let names = || logs.iter().map(|log| format!("{}/{}", log.category, log.entity)).collect();
     context.show.data(&logs, names, |_| {

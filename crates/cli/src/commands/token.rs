@@ -2,11 +2,12 @@
 
 use bellwether_api::v1::access::{NewJoinToken, NewToken};
 
-use crate::args::{JoinTokenVerb, TokenVerb};
+use crate::args::{Consent, JoinTokenVerb, TokenVerb};
+use crate::confirm::confirm;
 use crate::context::Context;
-use crate::exit::{CommandResult, Exit};
-use crate::show::age::date;
-use crate::show::{print, table, tell};
+use crate::exit::{CommandResult, Exit, Failure};
+use crate::show::table;
+use crate::show::time::date;
 
 pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
     match verb {
@@ -14,7 +15,7 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
             let request = NewToken { name, role, expires_in: expires_in.map(|span| span.to_string()) };
             let made = context.client.create_token(&request).await?;
             context.show.data(&made, || vec![made.secret.clone()], |_| made.secret.clone())?;
-            tell("it is shown only this once");
+            context.show.changed(&format!("token {}: created; it is shown only once", request.name));
         }
         TokenVerb::List => {
             let page = context.client.tokens().await?;
@@ -27,7 +28,7 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
                 table(&["name", "role", "created", "expires"], rows)
             })?;
         }
-        TokenVerb::Delete { name } => context.client.delete_token(&name).await?,
+        TokenVerb::Delete { name, force, consent } => delete(context, &name, force, consent).await?,
         TokenVerb::Whoami => {
             let me = context.client.who_am_i().await?;
             let role = me.role.clone().unwrap_or_default();
@@ -35,6 +36,21 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
         }
     }
     Ok(Exit::Yes)
+}
+
+/// Deletes a token; the one that this command authenticates with only if that is forced.
+async fn delete(context: &Context, name: &str, force: bool, consent: Consent) -> Result<(), Failure> {
+    if !force {
+        let me = context.client.who_am_i().await?.actor;
+        if me == name || me.rsplit('/').next() == Some(name) {
+            let what = format!("delete token {name}: this command authenticates with it");
+            return Err(Failure::new(Exit::Refused, what).hint("use another token, or pass --force"));
+        }
+    }
+    confirm(&format!("delete token {name}?"), consent)?;
+    context.client.delete_token(name).await?;
+    context.show.changed(&format!("token {name}: deleted"));
+    Ok(())
 }
 
 pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResult {
@@ -45,7 +61,7 @@ pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResul
             let request = NewJoinToken { namespace, node, expires_in };
             let made = context.client.create_join_token(&request).await?;
             context.show.data(&made, || vec![made.secret.clone()], |_| made.secret.clone())?;
-            tell("it is shown only this once, and lets one machine in, once");
+            context.show.changed("join token: created; it is shown only once and admits one node, once");
         }
         JoinTokenVerb::List => {
             let page = context.client.join_tokens().await?;
@@ -59,9 +75,10 @@ pub(super) async fn join(context: &Context, verb: JoinTokenVerb) -> CommandResul
                 table(&["id", "node", "created by", "expires", "used by"], rows)
             })?;
         }
-        JoinTokenVerb::Delete { id } => {
+        JoinTokenVerb::Delete { id, consent } => {
+            confirm(&format!("delete join token {id}?"), consent)?;
             context.client.delete_join_token(&id).await?;
-            print(&format!("revoked {id}"));
+            context.show.changed(&format!("join token {id}: deleted"));
         }
     }
     Ok(Exit::Yes)

@@ -1,4 +1,4 @@
-//! `server migrate`, `backup`, `inspect` and `restore`: everything that is kept, from one place to another.
+//! `server migrate`, `backup`, `inspect` and `restore`: copy the whole store.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use bellwether_server::transfer::{TransferError, backup, location};
 
 use crate::args::Global;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::date;
-use crate::show::{Show, table, tell};
+use crate::show::time::date;
+use crate::show::{Show, table};
 
-/// How often the progress of a migration is told, in records.
-const TOLD_EVERY: u64 = 10_000;
+/// Interval of progress messages of a migration, in records.
+const PROGRESS_EVERY: u64 = 10_000;
 
 impl From<TransferError> for Failure {
     fn from(error: TransferError) -> Self {
@@ -36,11 +36,12 @@ impl From<TransferError> for Failure {
 pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> CommandResult {
     let to = Config::load(Some(to))?;
     let (source, goal) = (location::name(from), location::name(&to));
+    let show = Show::new(global);
     let mut told = 0;
     let tell_of = |count| {
-        if count >= told + TOLD_EVERY {
+        if count >= told + PROGRESS_EVERY {
             told = count;
-            tell(&format!("{count} records"));
+            show.note(&format!("{count} records"));
         }
     };
     let moved = location::migrate(from, &to, tell_of).await?;
@@ -51,9 +52,9 @@ pub(super) async fn move_over(global: &Global, from: &Config, to: &Path) -> Comm
         || vec![goal.clone()],
         |_| {
             format!(
-                "{} records are now in {goal}, each compared with what is in {source}\n\n\
-                 no server starts on {source} any more; keep it until you trust the other, then remove it\n\
-                 next: bellwether server run with the configuration that names {goal}",
+                "{} records copied to {goal}, each compared with {source}\n\n\
+                 no server starts on {source} any more; keep it until you trust the copy, then remove it\n\
+                 next: bellwether server run with the configuration for {goal}",
                 moved.records
             )
         },
@@ -69,20 +70,20 @@ pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Comm
         return Ok(Exit::Yes);
     }
     if tokio::fs::try_exists(file).await.unwrap_or(true) {
-        let reason = format!("write {}: it is there already, and is left as it is", file.display());
+        let reason = format!("write {}: the file exists", file.display());
         return Err(Failure::new(Exit::Refused, reason).hint("name another file"));
     }
     let part = file.with_extension("part");
     let mut out = create(&part).await?;
     let taken = location::back_up(config, now, &mut out).await;
     if taken.is_err() {
-        // What is in it so far is no backup.
+        // An incomplete backup is of no use.
         tokio::fs::remove_file(&part).await.map_err(|source| at("remove", &part, source))?;
     }
     let records = taken?;
     let kept = async {
         out.sync_all().await?;
-        // A link, unlike a rename, replaces nothing.
+        // Unlike a rename, a link never replaces a file.
         tokio::fs::hard_link(&part, file).await?;
         tokio::fs::remove_file(&part).await
     };
@@ -94,9 +95,9 @@ pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Comm
         |_| {
             let file = file.display();
             format!(
-                "{records} records are in {file}\n\n\
-                 without the authority they are of no use: keep {}/pki/ca.pem and ca.key too, apart from them\n\
-                 look at it: bellwether server inspect {file}",
+                "{records} records written to {file}\n\n\
+                 a restore needs the certificate authority too: keep {}/pki/ca.pem and ca.key in another place\n\
+                 verify the backup with: bellwether server inspect {file}",
                 config.data_dir.display()
             )
         },
@@ -104,7 +105,7 @@ pub(super) async fn write(global: &Global, config: &Config, file: &Path) -> Comm
     Ok(Exit::Yes)
 }
 
-/// A new file that only its owner reads: tokens' hashes and profiles are in it.
+/// Creates a file that only its owner may read: it contains token hashes and profiles.
 async fn create(path: &Path) -> Result<tokio::fs::File, Failure> {
     let mut options = tokio::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
@@ -129,14 +130,14 @@ pub(super) async fn inspect(global: &Global, file: &Path) -> CommandResult {
 fn describe(contents: &BackupContents) -> String {
     let rows = contents.kinds.iter().map(|(kind, count)| vec![kind.clone(), count.to_string()]);
     format!(
-        "installation  {}\nauthority     {}\ntaken         {} by {}, at revision {}\nrecords       {}, whole\n\n{}",
+        "installation  {}\nauthority     {}\ntaken         {} by {}, at revision {}\nrecords       {}, complete\n\n{}",
         contents.installation,
         contents.ca_fingerprint,
         date(contents.taken_ms),
         contents.version,
         contents.revision,
         contents.records,
-        table(&["records of", "count"], rows),
+        table(&["kind", "records"], rows),
     )
 }
 
@@ -148,9 +149,9 @@ pub(super) async fn restore(global: &Global, config: &Config, file: &Path) -> Co
         || vec![contents.installation.clone()],
         |_| {
             format!(
-                "{} records of {} are in {goal}\n\n\
-                 tokens and nodes' certificates are good as they were then: what was revoked later is valid again\n\
-                 the server needs the authority of that time in {}/pki: ca.pem and ca.key, with fingerprint {}\n\
+                "{} records of {} restored to {goal}\n\n\
+                 tokens and node certificates are as they were then: what was revoked later is valid again\n\
+                 the server needs the certificate authority of that time in {}/pki: ca.pem and ca.key, fingerprint {}\n\
                  next: bellwether server run",
                 contents.records,
                 date(contents.taken_ms),

@@ -1,4 +1,4 @@
-//! `wait`: until so many instances of a service serve. Watched, not polled; says what is there instead, once for each change.
+//! `wait`: until a service has enough instances. Long polls; each change of the reason is printed once.
 
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
@@ -10,18 +10,16 @@ use tokio::time::Instant;
 
 use crate::args::WaitFor;
 use crate::context::Context;
-use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::tell;
+use crate::exit::{CommandResult, Exit, Failure, bare};
 
-/// How long one question hangs at most: the server's own limit.
+/// Longest wait of one long poll: the server's own limit.
 const HANG: Duration = Duration::from_secs(55);
 
-/// After a server that cannot be reached was asked, it is asked again.
+/// Pause before another attempt to reach a server.
 const AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(context: &Context, wait: WaitFor) -> CommandResult {
-    let timeout = wait.timeout.as_deref().map(str::parse::<Span>).transpose();
-    let timeout = timeout.map_err(|error| Failure::usage(format!("read the timeout: {error}")))?;
+    let timeout = wait.timeout;
     let until = timeout.map(|timeout| Instant::now() + timeout.to_duration());
     let (mut index, mut said) = (0, String::new());
     loop {
@@ -41,51 +39,54 @@ pub(super) async fn run(context: &Context, wait: WaitFor) -> CommandResult {
                     first.map(|one| format!("; {} on {}: {} {}", one.name, one.node, one.level, one.reason));
                 let why = why.map(|why| why.trim_end().to_owned()).unwrap_or_default();
                 match view.addressable {
-                    0 => format!("nobody offers {} now", wait.service),
-                    all => format!("{} {word} of {all} registered, {wanted} wanted{why}", there),
+                    0 => format!("no instance of {} is registered now", wait.service),
+                    all => format!("{there} of {all} registered instances {word}, {wanted} needed{why}"),
                 }
             }
-            // A name that nobody ever offered may be offered yet: what changes is heard of.
+            // A service that was never registered may be registered later: the wait goes on.
             Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
                 index = match context.client.services(&context.namespace, None).await {
                     Ok(page) => page.revision,
-                    // There is no such namespace: nobody will ever offer anything there.
+                    // There is no such namespace, and so no services in it.
                     Err(error @ CallError::Problem(_)) => return Err(error.into()),
-                    // The next question says that nobody answers, and waits.
+                    // The next request reports that the server cannot be reached.
                     Err(_) => 0,
                 };
                 let hint = problem.hint.filter(|hint| hint.starts_with("did you mean"));
                 let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-                format!("nobody ever offered {}{hint}", wait.service)
+                format!("service {} was never registered{hint}", wait.service)
             }
             Err(error @ CallError::Problem(_)) => return Err(error.into()),
             Err(error) => {
                 tokio::time::sleep(left.map_or(AGAIN, |left| left.min(AGAIN))).await;
-                format!("could not {error}; asking again")
+                format!("cannot {}; trying again", bare(&error.to_string()))
             }
         };
         if there != said {
-            tell(&format!("waits: {there}"));
+            context.show.note(&format!("waiting: {there}"));
             said = there;
         }
         if until.is_some_and(|until| Instant::now() >= until) {
             let timeout = timeout.unwrap_or(Span::ZERO);
-            return Err(Failure::new(Exit::Timeout, format!("wait any longer than {timeout}: {said}"))
-                .hint(format!("bellwether service get {}", wait.service)));
+            return Err(Failure::stated(
+                Exit::Timeout,
+                format!("waited {} for service {}: {said}", timeout.brief(), wait.service),
+            )
+            .hint(format!("bellwether service get {}", wait.service)));
         }
     }
 }
 
-/// How many there are of those that count, how many are wanted, and the word for them.
+/// The number of instances that count, the number needed, and the words for them.
 fn counted(wait: &WaitFor, functional: usize, addressable: usize) -> (usize, u32, &'static str) {
     match (wait.functional, wait.addressable) {
-        (_, Some(wanted)) => (addressable, wanted, "are"),
-        (Some(wanted), None) => (functional, wanted, "serve"),
-        (None, None) => (functional, 1, "serve"),
+        (_, Some(wanted)) => (addressable, wanted, "exist"),
+        (Some(wanted), None) => (functional, wanted, "are functional"),
+        (None, None) => (functional, 1, "are functional"),
     }
 }
 
-/// Becomes the command that was to be run, if there is one.
+/// Replaces this process by the command, if one was given.
 fn then(wait: &WaitFor) -> CommandResult {
     let Some((program, arguments)) = wait.command.split_first() else { return Ok(Exit::Yes) };
     let error = std::process::Command::new(program).args(arguments).exec();

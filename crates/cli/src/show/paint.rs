@@ -8,7 +8,7 @@ pub(crate) struct Paint {
     on: bool,
 }
 
-/// What a text means.
+/// The meaning of a text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Good,

@@ -1,18 +1,18 @@
-//! A part of the terminal that redraws in place: the last lines printed are replaced by the next ones.
+//! A part of the terminal that is redrawn in place: the last lines are replaced by the next ones.
 
 use std::io::Write;
 
-/// What is on the screen now.
+/// The lines that are on the screen now.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
     lines: usize,
 }
 
-/// Columns and rows where the terminal does not say.
+/// Columns and rows where the terminal does not report them.
 const FALLBACK: (usize, usize) = (100, 40);
 
 impl Screen {
-    /// Replaces what was drawn last by these lines, cut to the terminal.
+    /// Replaces the last drawn lines by these, cut to the terminal.
     pub(crate) fn draw(&mut self, lines: &[String]) {
         let (columns, rows) = size();
         let mut out = String::new();
@@ -32,12 +32,12 @@ impl Screen {
         }
         self.lines = shown + usize::from(hidden > 0);
         let mut stdout = std::io::stdout().lock();
-        // A reader that has gone away is not our failure.
+        // A reader that has gone away is not a failure of the command.
         drop(stdout.write_all(out.as_bytes()));
         drop(stdout.flush());
     }
 
-    /// Keeps what is drawn, and goes on below it.
+    /// Keeps the drawn lines, and draws below them from now on.
     pub(crate) fn keep(&mut self) {
         self.lines = 0;
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use bellwether_api::v1::rollout::{Rollout, RolloutState, RolloutView};
 use bellwether_api::v1::target::TargetView;
 
-use super::age::{ago, clock, date};
 use super::paint::{Paint, Tone, phase};
+use super::time::{ago, clock, date};
 
-/// Most leaves shown under one branch; those in trouble come first.
+/// Most leaves shown under one branch; failed targets come first.
 const LEAVES: usize = 12;
 
 /// The tree, line by line.
@@ -29,8 +29,8 @@ pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) ->
         branch(&mut lines, &title, &leaves, (view.now_ms, last), paint);
     }
     if !rest.is_empty() {
-        let title = paint.text(Tone::Dim, "not told by this rollout");
-        let rest: Vec<TargetView> = rest.into_iter().map(untold).collect();
+        let title = paint.text(Tone::Dim, "not assigned by this rollout");
+        let rest: Vec<TargetView> = rest.into_iter().map(unassigned).collect();
         branch(&mut lines, &title, &rest.iter().collect::<Vec<_>>(), (view.now_ms, true), paint);
     }
     lines
@@ -38,7 +38,7 @@ pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) ->
 
 fn head(view: &RolloutView, paint: Paint) -> String {
     let name = paint.text(Tone::Strong, &view.entity.name);
-    let Some(rollout) = &view.rollout else { return format!("{name}  nothing was ever rolled out") };
+    let Some(rollout) = &view.rollout else { return format!("{name}  no rollouts yet") };
     let from = rollout.from.as_deref().unwrap_or("nothing");
     let (word, tone) = state(&rollout.state);
     let end = rollout.ended_ms.unwrap_or(view.now_ms);
@@ -53,7 +53,7 @@ fn head(view: &RolloutView, paint: Paint) -> String {
     )
 }
 
-/// Which stage it is in and how far that goes, and when what it waits for changes by itself.
+/// The stage with its cap, and when the reason to wait ends by itself.
 fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
     let forward = rollout.ended_ms.is_none() && rollout.state != RolloutState::RollingBack;
     let stages = view.entity.policy.stages.as_deref().unwrap_or_default();
@@ -65,7 +65,7 @@ fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
     } else if let RolloutState::WaitingFrozen { until_ms: Some(until), .. } = &rollout.state {
         Some(format!("the freeze ends {}", date(*until)))
     } else if let RolloutState::WaitingShut { until_ms: Some(until), .. } = &rollout.state {
-        Some(format!("the first opens {}", date(*until)))
+        Some(format!("the first window opens {}", date(*until)))
     } else {
         None
     };
@@ -73,7 +73,7 @@ fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-/// A state's word and tone. Partial success is never shown green.
+/// The name and tone of a state. Partial success is never green.
 pub(crate) const fn state(state: &RolloutState) -> (&'static str, Tone) {
     match state {
         RolloutState::InProgress => ("in progress", Tone::Busy),
@@ -119,8 +119,8 @@ fn thresholds(view: &RolloutView, paint: Paint) -> String {
     for (count, word) in [
         (counts.unreachable, "unreachable"),
         (counts.held, "held"),
-        (counts.returned, "taken back"),
-        (counts.failed_return, "failed on the way back"),
+        (counts.returned, "rolled back"),
+        (counts.failed_return, "failed in rollback"),
     ] {
         if count > 0 {
             text.push_str(&format!(" · {count} {word}"));
@@ -149,7 +149,7 @@ fn bar(good: u64, bad: u64, busy: u64, all: u64, paint: Paint) -> String {
 
 type Branches<'a> = BTreeMap<usize, Vec<&'a TargetView>>;
 
-/// Targets by the batch they were told in, and those this rollout has not told anything.
+/// Targets by the batch in which they were assigned the version, and those that this rollout has not reached.
 fn sort<'a>(rollout: &Rollout, targets: &'a [TargetView]) -> (Branches<'a>, Vec<&'a TargetView>) {
     let (mut batches, mut rest) = (Branches::new(), Vec::new());
     for target in targets {
@@ -176,7 +176,7 @@ fn branch(
     let (fork, stem) = if last { ("└─", "   ") } else { ("├─", "│  ") };
     lines.push(format!("{fork} {title}  {}", summary(leaves, paint)));
     let mut leaves = leaves.to_vec();
-    // Trouble first, then what moves, then the rest; names within.
+    // Failed targets first, then those in flight, then the rest, by name within each.
     leaves.sort_by_key(|leaf| (rank(&leaf.phase), leaf.name.clone()));
     let hidden = leaves.len().saturating_sub(LEAVES);
     let shown = leaves.len() - hidden;
@@ -189,8 +189,8 @@ fn branch(
     }
 }
 
-/// A target as this rollout has it: what an earlier one made of it is no success of this one.
-fn untold(target: &TargetView) -> TargetView {
+/// A target as this rollout counts it: the outcome of an earlier rollout is not a success of this one.
+fn unassigned(target: &TargetView) -> TargetView {
     let settled = matches!(target.phase.as_str(), "succeeded" | "failed" | "unreachable" | "idle");
     let phase = match target.contact.as_str() {
         "unreachable" => "unreachable",
@@ -232,7 +232,7 @@ fn leaf_line(leaf: &TargetView, now_ms: u64, paint: Paint) -> String {
     let quiet = matches!(leaf.phase.as_str(), "succeeded" | "idle") && contact.is_empty();
     let why = if quiet { "" } else { told.unwrap_or(&leaf.why) };
     let line = format!(
-        "{} {:<12} {:<11} {:>5}  {:<10} {}{}",
+        "{} {:<12} {:<11} {:>7}  {:<10} {}{}",
         paint.text(tone, glyph),
         leaf.name,
         leaf.phase,

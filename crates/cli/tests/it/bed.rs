@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
-use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::{NewRollout, RolloutView};
 use bellwether_api::v1::server::ControlPlane;
 use bellwether_rt::tasks::Tasks;
@@ -129,12 +128,7 @@ impl Bed {
     /// Starts a rollout at whoever takes it.
     pub(crate) async fn roll(&self, version: &str) {
         self.wait_for("somebody takes a rollout", async || {
-            let new = NewRollout {
-                version: Some(version.to_owned()),
-                reason: String::new(),
-                policy: Policy::default(),
-                plan: None,
-            };
+            let new = NewRollout { version: Some(version.to_owned()), ..NewRollout::default() };
             let asked = async |client: Client| client.start_rollout("default", "web", &new).await;
             let view = self.view().await;
             let has = view.is_some_and(|view| view.progress.target.as_deref() == Some(version));

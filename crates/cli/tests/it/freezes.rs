@@ -34,7 +34,7 @@ async fn two_nodes() -> Place {
 async fn freezes_come_and_go_on_the_command_line() {
     let place = Place::new().await;
     let on =
-        place.run(&["freeze", "on", "sale", "--targets", "zone=b", "--for", "4h", "--why", "television"]);
+        place.run(&["freeze", "on", "sale", "--selector", "zone=b", "--for", "4h", "--reason", "television"]);
     assert!(code(&on) == 0 && text(&on.stderr).contains("freeze off sale"), "{}", text(&on.stderr));
     done(&place, &["freeze", "on", "audit", "--all-namespaces", "--stop"]);
     let table = done(&place, &["freeze", "list"]);
@@ -61,7 +61,7 @@ async fn the_big_red_switch_asks_first_stops_and_lifts() {
     assert!(code(&unasked) == 64 && text(&unasked.stderr).contains("--yes"), "{}", text(&unasked.stderr));
     done(&place, &["entity", "set", "web", "--selector", "role=web", "--batch", "1", "--soak", "2s"]);
     done(&place, &["rollout", "start", "web", "v1"]);
-    let stop = place.run(&["stop-everything", "--yes", "--why", "smoke"]);
+    let stop = place.run(&["stop-everything", "--yes", "--reason", "smoke"]);
     let said = text(&stop.stderr);
     assert!(code(&stop) == 0 && said.contains("bellwether stop-everything --off"), "{said}");
     wait_for("it stands still", async || code(&place.run(&["rollout", "status", "web"])) == 4).await;
@@ -120,7 +120,7 @@ async fn fields_are_explained_without_a_server() {
     assert!(done(&place, &["explain", "freeze.lasts"]).contains("4h"));
     let wrong = place.run(&["explain", "policy.batsh"]);
     assert!(
-        code(&wrong) == 1 && text(&wrong.stderr).contains("explain policy.batch"),
+        code(&wrong) == 1 && text(&wrong.stderr).contains("did you mean policy.batch?"),
         "{}",
         text(&wrong.stderr)
     );

@@ -16,6 +16,7 @@ mod fleet;
 mod freezes;
 mod guide;
 mod laws;
+mod output;
 mod place;
 mod services;
 mod simulate;

@@ -24,7 +24,10 @@ async fn a_profile_is_written_read_compared_and_deleted() {
         "web@1\n"
     );
     assert_eq!(said(&["profile", "set", "web", "workers=4"]), "web@1\n", "nothing changed");
-    assert_eq!(said(&["profile", "remove", "web", "tls", "--ref", "1", "--why", "plain again"]), "web@2\n");
+    assert_eq!(
+        said(&["profile", "remove", "web", "tls", "--ref", "1", "--reason", "plain again"]),
+        "web@2\n"
+    );
     assert_eq!(said(&["profile", "get", "web", "--key", "name"]), "front\n");
     assert_eq!(said(&["profile", "get", "web", "--revision", "1", "--key", "tls"]), "on\n");
     let json: Value = serde_json::from_str(&said(&["profile", "get", "web", "-o", "json"])).unwrap();
@@ -46,11 +49,11 @@ async fn a_profile_is_written_read_compared_and_deleted() {
         (vec!["profile", "set", "web", "a=1", "--ref", "0"], 6, "bellwether profile get web"),
         (vec!["profile", "set", "web", "nonsense"], 64, "KEY=VALUE"),
         (vec!["profile", "set", "web", "a b=1"], 64, "is no key"),
-        (vec!["profile", "remove", "web", "ghost"], 1, "could not find param \"ghost\""),
+        (vec!["profile", "remove", "web", "ghost"], 1, "cannot find param \"ghost\""),
         (vec!["profile", "get", "web", "--key", "ghost"], 1, "bellwether profile get web"),
         (vec!["profile", "get", "web", "--revision", "9"], 1, "bellwether profile history web"),
         (vec!["profile", "get", "ghost"], 1, "bellwether profile set ghost"),
-        (vec!["profile", "delete", "web"], 7, "--yes"),
+        (vec!["profile", "delete", "web"], 64, "--yes"),
         (vec!["entity", "set", "db", "--selector", "all", "--profile", "ghost"], 7, "profile set ghost"),
     ] {
         let output = run(&args);
@@ -87,10 +90,10 @@ async fn an_entity_is_of_a_profile_or_an_action_for_ever_and_rolls_out_with_one_
         assert!(said.contains(says), "{args:?}: {said}");
     }
     let started = run(&["profile", "set", "web", "a=2", "--rollout"]);
-    assert!(text(&started.stderr).contains("started web@2"), "{}", text(&started.stderr));
+    assert!(text(&started.stderr).contains("rollout of web@2 started"), "{}", text(&started.stderr));
     assert!(text(&run(&["rollout", "get", "web"]).stdout).contains("web@2"));
     let ran = run(&["rollout", "start", "restart"]);
-    assert!(text(&ran.stderr).contains("started restart@"), "{}", text(&ran.stderr));
+    assert!(text(&ran.stderr).contains("rollout of restart@"), "{}", text(&ran.stderr));
 
     let config = place.path("agent.toml");
     let agent = "[agent]\nname = \"a\"\nserver = \"https://x:1\"\n[action.restart]\nrun = [\"/bin/true\"]\n";

@@ -15,12 +15,12 @@ fn run_on(place: &Place, node: &str, args: &[&str]) -> Output {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_is_registered_waited_for_broken_and_taken_back() {
+async fn a_service_is_registered_waited_for_failed_and_deregistered() {
     let mut place = Place::new().await;
     place.start_agent("web-1", "addresses = { eth0 = [\"10.0.0.7\"] }\n");
     let never = place.run(&["wait", "--service", "shop", "--timeout", "200ms"]);
     assert_eq!(never.status.code(), Some(3), "{}", said(&never));
-    assert!(said(&never).contains("waits: nobody ever offered shop"), "{}", said(&never));
+    assert!(said(&never).contains("waiting: service shop was never registered"), "{}", said(&never));
 
     let register = ["service", "register", "shop", "--port", "8080", "--ttl", "1m", "--tag", "blue"];
     wait_for("the agent answers", async || run_on(&place, "web-1", &register).status.success()).await;
@@ -45,16 +45,16 @@ async fn a_service_is_registered_waited_for_broken_and_taken_back() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let pulse = run_on(&place, "web-1", &["service", "pulse", "shop"]);
-    assert!(pulse.status.success(), "{}", said(&pulse));
+    let passed = run_on(&place, "web-1", &["service", "check", "pass", "shop"]);
+    assert!(passed.status.success(), "{}", said(&passed));
     let waited = waiting.wait_with_output().unwrap();
     assert!(waited.status.success() && text(&waited.stdout) == "open\n", "{}", said(&waited));
 
     let got = said(&place.run(&["service", "get", "shop"]));
-    assert!(got.contains("1 of 1 registered serve") && got.contains("10.0.0.7"), "{got}");
+    assert!(got.contains("1 of 1 registered instances are functional") && got.contains("10.0.0.7"), "{got}");
     let list = said(&place.run(&["service", "list"]));
     assert!(list.contains("shop") && list.contains("1 of 1") && list.contains("blue"), "{list}");
-    let broken = run_on(&place, "web-1", &["service", "pulse", "shop", "failing", "--note", "out of bread"]);
+    let broken = run_on(&place, "web-1", &["service", "check", "fail", "shop", "--reason", "out of bread"]);
     assert!(broken.status.success());
     wait_for("the reason is shown", async || {
         said(&place.run(&["service", "get", "shop"])).contains("check ttl: out of bread")
@@ -63,7 +63,7 @@ async fn a_service_is_registered_waited_for_broken_and_taken_back() {
     let late = place.run(&["wait", "--service", "shop", "--timeout", "200ms"]);
     assert_eq!(late.status.code(), Some(3));
     assert!(
-        said(&late).contains("0 serve of 1 registered, 1 wanted; shop on web-1: failing"),
+        said(&late).contains("0 of 1 registered instances are functional, 1 needed; shop on web-1: failing"),
         "{}",
         said(&late)
     );
@@ -72,8 +72,8 @@ async fn a_service_is_registered_waited_for_broken_and_taken_back() {
 
     let gone = run_on(&place, "web-1", &["service", "deregister", "shop"]);
     assert!(gone.status.success(), "{}", said(&gone));
-    wait_for("nobody offers it", async || {
-        said(&place.run(&["service", "get", "shop"])).contains("nobody offers shop now")
+    wait_for("no instance is registered", async || {
+        said(&place.run(&["service", "get", "shop"])).contains("no instance of shop is registered now")
     })
     .await;
     let again = run_on(&place, "web-1", &["service", "deregister", "shop"]);
@@ -83,11 +83,11 @@ async fn a_service_is_registered_waited_for_broken_and_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_in_a_namespace_that_there_is_none_of() {
+async fn waiting_in_a_namespace_that_does_not_exist_fails() {
     let place = Place::new().await;
     let nowhere = place.run(&["wait", "-n", "nowhere", "--service", "shop", "--timeout", "10s"]);
     assert_eq!(nowhere.status.code(), Some(1), "{}", said(&nowhere));
-    assert!(said(&nowhere).contains("could not find namespace nowhere"), "{}", said(&nowhere));
+    assert!(said(&nowhere).contains("cannot find namespace nowhere"), "{}", said(&nowhere));
 }
 
 /// An entity that needs the other's service, and offers its own as soon as its static part was done.

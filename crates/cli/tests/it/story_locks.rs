@@ -96,7 +96,7 @@ async fn of_many_runners_one_is_inside_at_a_time_and_their_numbers_only_grow() {
     let turn = TURN.replace("HOME", &place.path(""));
     for round in 0..2 {
         let words =
-            ["turns", "--lease", "20s", "--wait", "60s", "--reason", "a turn", "--", "sh", "-c", &turn];
+            ["turns", "--lease", "20s", "--timeout", "60s", "--reason", "a turn", "--", "sh", "-c", &turn];
         let runners: Vec<Child> = (0..8).map(|_| begin(&place, &words)).collect();
         for runner in runners {
             let output = end(runner).await;
@@ -125,13 +125,13 @@ async fn two_slots_let_two_in_and_those_who_disagree_are_told() {
         |mine: &str, other: &str| format!("touch {mine}; until test -e {other}; do sleep 0.05; done");
     // Each ends only once the other is inside too.
     let (first, second) = (inside(&one, &two), inside(&two, &one));
-    let words = |script| ["pair", "--slots", "2", "--", "sh", "-c", script];
+    let words = |script| ["pair", "--capacity", "2", "--", "sh", "-c", script];
     let runners = [begin(&place, &words(&first)), begin(&place, &words(&second))];
     for runner in runners {
         let output = end(runner).await;
         assert!(output.status.success(), "{}", said(&output));
     }
-    let three = end(begin(&place, &["pair", "--slots", "3", "--wait", "60s", "--", "true"])).await;
+    let three = end(begin(&place, &["pair", "--capacity", "3", "--timeout", "60s", "--", "true"])).await;
     assert_eq!(three.status.code(), Some(7), "{}", said(&three));
     assert!(
         said(&three).contains("2 may hold it, not 3") && said(&three).contains("slot set pair"),
@@ -167,7 +167,7 @@ async fn a_command_ends_as_it_would_without_a_lock_and_is_told_signals() {
         );
     }
     // All of them gave it back.
-    let after = end(begin(&place, &["plain", "--wait", "0s", "--", "true"])).await;
+    let after = end(begin(&place, &["plain", "--timeout", "0s", "--", "true"])).await;
     assert!(after.status.success(), "{}", said(&after));
 }
 
@@ -179,9 +179,9 @@ async fn whoever_waits_reads_who_holds_it_and_gives_up_in_time() {
     let words = ["shared", "--reason", "the big migration", "--holder", "ann", "--", "sh", "-c", &script];
     let holder = begin(&place, &words);
     pid_in(&pid).await;
-    let late = end(begin(&place, &["shared", "--wait", "300ms", "--", "true"])).await;
+    let late = end(begin(&place, &["shared", "--timeout", "300ms", "--", "true"])).await;
     assert_eq!(late.status.code(), Some(3), "{}", said(&late));
-    let line = "waits for lock shared: held by ann since ";
+    let line = "waiting for lock shared: held by ann since ";
     assert!(said(&late).contains(line) && said(&late).contains("the big migration"), "{}", said(&late));
     for args in [&["lock", "describe", "shared"][..], &["why", "slot/shared"], &["describe", "slot/shared"]] {
         let output = place.run(args);

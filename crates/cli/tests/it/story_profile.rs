@@ -104,7 +104,8 @@ async fn configuration_is_rolled_out_and_rolled_back_over_real_nginx() {
     let second = files(&place);
 
     // One that nginx takes and that only the check sees through: the first node fails, and goes back.
-    let third = ok(&place, &["profile", "set", "web", "status=503", "greeting=closed", "--why", "inventory"]);
+    let third =
+        ok(&place, &["profile", "set", "web", "status=503", "greeting=closed", "--reason", "inventory"]);
     assert_eq!(third, "web@3");
     let started = place.run(&["rollout", "start", "web", "-w", "--timeout", "60s"]);
     assert_eq!(started.status.code(), Some(1), "{}", text(&started.stdout));

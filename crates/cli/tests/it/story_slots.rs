@@ -96,9 +96,9 @@ async fn machines_take_turns_to_reboot_as_fleetlock_has_it() {
     // Who has it, and taking it away.
     let list = done(&place, &["slot", "list"]);
     assert!(list.contains("1 of 1") && list.contains("two") && list.contains("group default"), "{list}");
-    let none = place.run(&["slot", "release", "reboot", "one", "--why", "it is gone"]);
+    let none = place.run(&["slot", "release", "reboot", "--holder", "one", "--reason", "it is gone"]);
     assert_eq!(none.status.code(), Some(1), "{}", text(&none.stderr));
-    done(&place, &["slot", "release", "reboot", "two", "--why", "it burned down"]);
+    done(&place, &["slot", "release", "reboot", "--holder", "two", "--reason", "it burned down"]);
     assert_eq!(one.pre_reboot(), 200);
     let told = events(&place, "slot/reboot");
     let kinds: Vec<&str> = told.iter().map(|(kind, _, _)| kind.as_str()).collect();

@@ -9,6 +9,8 @@ use crate::words::label::Labels;
 use crate::words::name::{ActionName, EntityName, NodeName, ProfileName};
 use crate::words::selector::Selector;
 use crate::words::version::Version;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 /// Something that changes on many targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +69,8 @@ pub struct VersionRequest {
     pub how: RequestKind,
     /// Who asked, why and when.
     pub annotation: Annotation,
+    /// The policy of the rollout that answers this request, in place of the entity's; `None` for the entity's.
+    pub policy: Option<Box<Policy>>,
 }
 
 /// In which way a version was asked for.
@@ -101,6 +105,21 @@ pub struct Approval {
 }
 
 impl Entity {
+    /// The policy that decisions follow: that of the last request if it has its own, else the entity's.
+    #[must_use]
+    pub fn policy_in_force(&self) -> &Policy {
+        self.wanted.as_ref().and_then(|wanted| wanted.policy.as_deref()).unwrap_or(&self.policy)
+    }
+
+    /// The entity as decisions see it: with the policy in force in place of its own.
+    #[must_use]
+    pub fn in_force(self: &Arc<Self>) -> Arc<Self> {
+        match self.wanted.as_ref().and_then(|wanted| wanted.policy.as_deref()) {
+            Some(policy) => Arc::new(Self { policy: policy.clone(), ..Self::clone(self) }),
+            None => Arc::clone(self),
+        }
+    }
+
     /// An entity of nodes and versions that nobody has asked anything of yet.
     #[must_use]
     pub fn new(name: EntityName, selector: Selector, policy: Policy) -> Self {

@@ -227,7 +227,8 @@ pub fn approve(
 }
 
 fn want(entity: &Entity, version: Version, how: RequestKind, annotation: Annotation) -> Entity {
-    let wanted = VersionRequest { request: entity.last_request().next(), version, how, annotation };
+    let request = entity.last_request().next();
+    let wanted = VersionRequest { request, version, how, annotation, policy: None };
     Entity { wanted: Some(wanted), ..entity.clone() }
 }
 

@@ -65,14 +65,14 @@ fn why_told(member: &BoardMember, now: Timestamp) -> String {
         AssignmentOutcome::Succeeded { failed_later: Some(at), .. } => {
             format!(
                 "on {version}, but failing since {} ago; not rolled back, it had succeeded",
-                now.since(*at)
+                now.since(*at).brief()
             )
         }
         AssignmentOutcome::Failed { evidence, .. } => format!("failed on {version}: {}", evidence.summary),
         AssignmentOutcome::Unreachable { at } => {
             format!(
                 "told {version}, not heard from in time {} ago; looked at when it is back",
-                now.since(*at)
+                now.since(*at).brief()
             )
         }
     }
@@ -86,14 +86,14 @@ fn why_flying(board: &Board, member: &BoardMember, now: Timestamp) -> String {
         TargetStage::Applying { attempt } => format!("applying {version}, attempt {attempt}"),
         TargetStage::Soaking { since } => {
             let soak = board.entity().policy.soak;
-            format!("on {version}, healthy for {} of {soak}", now.since(since))
+            format!("on {version}, healthy for {} of {}", now.since(since).brief(), soak.brief())
         }
         TargetStage::Settling => format!("on {version}, not healthy yet"),
         TargetStage::Blocked { reason } => format!("told {version}, blocked: {reason}"),
         TargetStage::Succeeded | TargetStage::Failed | TargetStage::Unreachable => format!("told {version}"),
     };
     match deadline_left(board, member, state, now) {
-        Some(left) => format!("{activity}; {left} to its deadline"),
+        Some(left) => format!("{activity}; {} to its deadline", left.brief()),
         None => format!("{activity}; its deadline stands still"),
     }
 }

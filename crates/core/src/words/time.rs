@@ -73,6 +73,12 @@ impl Span {
         Self(self.0.saturating_add(other.0))
     }
 
+    /// The form for people: at most two units, rounded down, like `2m 3s` or `250ms`. It is not read back.
+    #[must_use]
+    pub const fn brief(self) -> BriefSpan {
+        BriefSpan(self)
+    }
+
     /// The standard library's form, for waiting.
     #[must_use]
     pub const fn to_duration(self) -> core::time::Duration {
@@ -133,6 +139,29 @@ impl fmt::Display for Span {
     }
 }
 
+/// A [`Span`] as people read it; see [`Span::brief`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BriefSpan(Span);
+
+impl fmt::Display for BriefSpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = self.0.0;
+        let Some(place) = UNITS.iter().position(|(_, scale)| total >= *scale) else { return f.pad("0s") };
+        let mut text = alloc::string::String::new();
+        let mut rest = total;
+        for (index, (unit, scale)) in UNITS.iter().enumerate().skip(place).take(2) {
+            let count = rest / scale;
+            // Beside whole seconds, milliseconds are noise.
+            if count > 0 && (*unit != "ms" || index == place) {
+                let space = if text.is_empty() { "" } else { " " };
+                text.push_str(&alloc::format!("{space}{count}{unit}"));
+            }
+            rest %= scale;
+        }
+        f.pad(&text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +175,13 @@ mod tests {
         }
         assert_eq!("90s".parse::<Span>().unwrap(), Span::from_millis(90_000));
         assert_eq!(Span::from_secs(90).to_string(), "1m30s");
+    }
+
+    #[test]
+    fn a_brief_span_has_at_most_two_units() {
+        let brief = |millis| Span::from_millis(millis).brief().to_string();
+        let texts = [0, 250, 1_250, 60_000, 120_964, 192_000, 5_400_000, 3_601_000, 187_200_000].map(brief);
+        assert_eq!(texts, ["0s", "250ms", "1s", "1m", "2m", "3m 12s", "1h 30m", "1h", "2d 4h"]);
     }
 
     #[test]

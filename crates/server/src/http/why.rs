@@ -155,9 +155,9 @@ fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
         (_, _) => format!("held by {held} of {may}; others have to wait"),
     };
     let holders = slot.holders.iter().map(|(holder, held)| {
-        let (for_long, left) = (now.since(held.since), held.ends.since(now));
+        let (for_long, left) = (now.since(held.since).brief(), held.ends.since(now).brief());
         let (by, reason) = (&held.by, or_none(&held.reason));
-        format!("{holder} holds it with fencing number {} since {for_long}, for another {left} unless renewed (by {by}): {reason}", held.fence)
+        format!("{holder} holds it with fencing number {} for {for_long}, and for another {left} unless renewed (by {by}): {reason}", held.fence)
     });
     (held >= may, std::iter::once(first).chain(holders).collect())
 }

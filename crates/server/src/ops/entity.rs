@@ -46,7 +46,7 @@ pub async fn set(
             same_source(name, old.as_ref(), &source)?;
             let policy = policy(&kind, &spec.policy)?;
             let new = match &old {
-                Some(old) => Entity { source: source.clone(), policy, ..old.clone() },
+                Some(old) => changed(old, source.clone(), policy),
                 None => Entity {
                     kind,
                     source: source.clone(),
@@ -65,6 +65,18 @@ pub async fn set(
             Ok((Some(Changeset { writes, events: vec![event] }), old.is_none()))
         })
         .await
+}
+
+/// The entity with another source and policy. A policy that differs applies to the rollout under way too, in place of flags
+/// that were for that rollout alone.
+fn changed(old: &Entity, source: TargetSource, policy: Policy) -> Entity {
+    let mut new = Entity { source, ..old.clone() };
+    if policy != old.policy
+        && let Some(wanted) = &mut new.wanted
+    {
+        wanted.policy = None;
+    }
+    Entity { policy, ..new }
 }
 
 /// Refuses to change an entity of nodes into one of external targets, or back: the assignments would not apply.

@@ -35,7 +35,7 @@ pub fn case(
     let missing = || OpError::NotFound(format!("entity {name}"));
     let fleet = world.fleets.get(namespace).ok_or_else(missing)?;
     let (mut entity, progress) = find(fleet, name)?;
-    entity.policy = policy(&entity, &request.policy)?;
+    entity.policy = policy(&entity, &request.policy, &request.unset)?;
     let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
     let intent = Annotation { by: actor.clone(), reason: String::new(), at: now };
     let asked = Arc::new(operations::start(&entity, &progress, version.clone(), intent)?);

@@ -73,12 +73,16 @@ pub async fn start(
     transactor
         .change(namespace, actor, |world, fleet, now| {
             let (mut entity, progress) = find(fleet, name)?;
-            entity.policy = policy(&entity, &request.policy)?;
+            let kept = entity.policy.clone();
+            entity.policy = policy(&entity, &request.policy, &request.unset)?;
             let version = version_resolution::resolve(fleet, &entity, version.as_ref())?;
             let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
-            let entity = operations::start(&entity, &progress, version.clone(), intent)?;
+            let mut entity = operations::start(&entity, &progress, version.clone(), intent)?;
             if let Some(token) = &request.plan {
                 check_plan(world, namespace, name, &entity, token)?;
+            }
+            if !request.save {
+                this_rollout_alone(&mut entity, kept);
             }
             let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
             Ok((
@@ -87,6 +91,15 @@ pub async fn start(
             ))
         })
         .await
+}
+
+/// Gives the entity's policy to its request alone, and the entity the policy that it had.
+fn this_rollout_alone(entity: &mut Entity, kept: Policy) {
+    let asked = std::mem::replace(&mut entity.policy, kept);
+    let own = (asked != entity.policy).then(|| Box::new(asked));
+    if let Some(wanted) = &mut entity.wanted {
+        wanted.policy = own;
+    }
 }
 
 /// Refuses a plan that was made of an earlier state.
@@ -169,8 +182,12 @@ pub(super) fn find(fleet: &Fleet, name: &EntityName) -> Result<(Entity, Progress
     Ok((Entity::clone(&entity.value), progress))
 }
 
-pub(super) fn policy(entity: &Entity, over: &v1::policy::Policy) -> Result<Policy, ShapeError> {
-    let now = v1::policy::Policy::from(&entity.policy);
+pub(super) fn policy(
+    entity: &Entity,
+    over: &v1::policy::Policy,
+    unset: &[String],
+) -> Result<Policy, ShapeError> {
+    let now = v1::policy::Policy::from(&entity.policy).without(unset)?;
     super::entity::policy(&entity.kind, &now.overlaid(over.clone()))
 }
 

@@ -215,12 +215,7 @@ pub(crate) async fn set_entity(client: &Client, policy: Policy) {
 }
 
 pub(crate) fn version(version: &str) -> NewRollout {
-    NewRollout {
-        version: Some(version.to_owned()),
-        reason: String::new(),
-        policy: Policy::default(),
-        plan: None,
-    }
+    NewRollout { version: Some(version.to_owned()), ..NewRollout::default() }
 }
 
 /// Waits until `holds` is true of the rollout of `web`.

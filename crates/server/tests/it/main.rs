@@ -23,6 +23,7 @@ mod hooks;
 mod monitors;
 mod pauses;
 mod plans;
+mod policies;
 mod profiles;
 mod rollouts;
 mod routes;

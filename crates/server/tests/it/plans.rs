@@ -24,7 +24,7 @@ async fn a_plan_predicts_a_rollout_and_is_valid_until_the_state_changes() {
 
     let soak = Policy { soak: Some("10s".to_owned()), ..Policy::default() };
     let (version_two, apply) = (Some("v2".to_owned()), Some("20s".to_owned()));
-    let asked = NewPlan { version: version_two, apply, policy: soak.clone() };
+    let asked = NewPlan { version: version_two, apply, policy: soak.clone(), ..NewPlan::default() };
     let plan = admin.plan_rollout("default", "web", &asked).await.unwrap();
     assert_eq!((plan.version.as_str(), plan.running.get("v1"), plan.batches_opened), ("v2", Some(&2), 2));
     assert_eq!((plan.end.as_str(), plan.ends), ("succeeded", true));

@@ -243,7 +243,7 @@ mod tests {
             named: true,
         };
         let mut documents = Vec::new();
-        let error = of_file(&input(text), &mut documents).unwrap_err().what;
+        let error = of_file(&input(text), &mut documents).unwrap_err().message;
         for part in ["x.toml, document 2", "line 6", "did you mean capacity?"] {
             assert!(error.contains(part), "{part} is not in {error}");
         }

@@ -1,4 +1,4 @@
-//! What the demo expects to see, checked against the fleet itself, not against its own script.
+//! The demo's expectations, checked against the fleet itself rather than against the demo's own script.
 
 use bellwether_api::v1::rollout::{RolloutState, RolloutView};
 
@@ -6,7 +6,7 @@ use super::fleet::Fleet;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::paint::{Paint, Tone};
 
-/// Expectations and whether they held.
+/// Expectations with whether they were met.
 #[derive(Debug, Default)]
 pub(super) struct Expectations(Vec<(String, Result<(), String>)>);
 
@@ -21,7 +21,7 @@ impl Expectations {
         self.check(format!("{version} became last known good"), good == Some(version), || view.why.clone());
     }
 
-    /// The lost node is known to be unreachable, was not counted as failed, and the rollout ended without it.
+    /// The lost node is unreachable, does not count as failed, and the rollout ended without it.
     pub(super) async fn lost(
         &mut self,
         view: &RolloutView,
@@ -36,7 +36,7 @@ impl Expectations {
         Ok(())
     }
 
-    /// The version was found bad after its first batch and taken back.
+    /// The version was found bad after its first batch and rolled back.
     pub(super) fn rolled_back(&mut self, view: &RolloutView, bad: &str, good: &str, batch: u64) {
         let known = view.progress.bad.last().map(|bad| bad.version.as_str());
         self.check(format!("{bad} became last known bad"), known == Some(bad), || view.why.clone());
@@ -51,7 +51,7 @@ impl Expectations {
         self.check(format!("only the first batch ever saw {bad}"), only_first, found);
     }
 
-    /// Every service but the lost node's serves the version, asked over HTTP.
+    /// Every service but the lost node's answers with the version, asked over HTTP.
     pub(super) async fn pages(&mut self, fleet: &Fleet, version: &str, lost: &str) {
         let pages = fleet.pages().await;
         let wrong: Vec<String> = pages
@@ -62,7 +62,7 @@ impl Expectations {
         self.check(format!("every living service serves {version}"), wrong.is_empty(), || wrong.join(", "));
     }
 
-    /// Each expectation in a line.
+    /// One line for each expectation.
     pub(super) fn lines(&self, paint: Paint) -> Vec<String> {
         let line = |(what, held): &(String, Result<(), String>)| match held {
             Ok(()) => format!("  {} {what}", paint.text(Tone::Good, "✓")),
@@ -71,7 +71,7 @@ impl Expectations {
         self.0.iter().map(line).collect()
     }
 
-    /// Yes only if every one held.
+    /// Yes only if every expectation was met.
     pub(super) fn verdict(&self) -> CommandResult {
         let broken = self.0.iter().filter(|(_, held)| held.is_err()).count();
         if broken == 0 && !self.0.is_empty() {

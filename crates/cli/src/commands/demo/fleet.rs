@@ -15,25 +15,27 @@ use bellwether_api::v1::policy::Policy;
 use rustix::process::Pid;
 use tokio::process::{Child, Command};
 
-use super::ENTITY;
 use super::processes::{adopt_orphans, kill_all, kill_tree};
 use crate::args::{Demo, Global};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::show::Show;
 
-/// How long the server and all agents may take to be there.
+/// The entity that the demo rolls out.
+pub(super) const ENTITY: &str = "web";
+
+/// Longest time for the server and all agents to start.
 const START: Duration = Duration::from_secs(30);
 
-/// How long processes may take to stop by themselves before they are killed.
+/// Longest time for processes to stop by themselves before they are killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The demo's processes and where they live.
+/// The demo's processes and their directory.
 pub(super) struct Fleet {
     directory: PathBuf,
     program: PathBuf,
     server: SocketAddr,
-    /// Each node's name and the port of its service.
+    /// Node names with the ports of their services.
     ports: BTreeMap<String, u16>,
     children: BTreeMap<String, Child>,
     context: Option<Context>,
@@ -63,12 +65,12 @@ impl Fleet {
         })
     }
 
-    /// Where commands go.
+    /// The connection to the server.
     pub(super) fn context(&self) -> Result<Context, Failure> {
         self.context.clone().ok_or_else(|| Failure::ours("use the fleet before it is there"))
     }
 
-    /// Starts the server, lets every agent join, starts them, and waits until all are up.
+    /// Starts the server, joins and starts every agent, and waits until all are up.
     pub(super) async fn start(&mut self, global: &Global) -> Result<(), Failure> {
         let config = self.directory.join("server.toml");
         let data = self.directory.join("server");
@@ -165,7 +167,7 @@ timeout = "1s"
         Ok(self.context()?.client.set_entity("default", ENTITY, &spec).await?)
     }
 
-    /// A node of the second half, drawn by the seed: it has not had its turn when it is lost.
+    /// A node of the second half, drawn by the seed: it has not been updated yet when it is lost.
     pub(super) fn draw_victim(&self, seed: u64) -> String {
         let half = self.ports.len() / 2;
         let late: Vec<&String> = self.ports.keys().skip(half).collect();
@@ -174,14 +176,14 @@ timeout = "1s"
         late.get(index).map_or_else(String::new, |name| (*name).clone())
     }
 
-    /// Kills a node's agent and everything it runs, at once.
+    /// Kills a node's agent and everything that it runs, at once.
     pub(super) fn power_off(&mut self, name: &str) {
         if let Some(pid) = self.children.remove(name).and_then(|child| pid(&child)) {
             kill_tree(pid);
         }
     }
 
-    /// The version that each node's service says at its page, asked directly; none where nobody answers.
+    /// The version on each node's page, asked over HTTP; `None` where nothing answers.
     pub(super) async fn pages(&self) -> BTreeMap<String, Option<String>> {
         let mut pages = BTreeMap::new();
         for (name, port) in &self.ports {
@@ -196,7 +198,7 @@ timeout = "1s"
         pages
     }
 
-    /// How a person looks around in a fleet that was kept.
+    /// Commands to inspect a fleet that was kept.
     pub(super) fn how_to_look(&self) -> Result<String, Failure> {
         let data = self.directory.join("server");
         let token = read(&data.join("admin-token"))?;
@@ -209,7 +211,7 @@ timeout = "1s"
         ))
     }
 
-    /// Stops everything, waits for it, kills what is left, removes the directory.
+    /// Stops everything, waits, kills what is left, and removes the directory.
     pub(super) async fn take_down(&mut self) {
         for child in self.children.values() {
             if let Some(pid) = pid(child) {
@@ -225,10 +227,10 @@ timeout = "1s"
         if tokio::time::timeout(GRACE, ended).await.is_err() {
             tracing::debug!("killing what did not stop in time");
         }
-        // What dies leaves its own children to this process, so it takes a few rounds.
+        // A process that ends leaves its children to this one, so it takes a few rounds.
         let killed = wait_until("nothing is left", async || !kill_all()).await;
         if let Err(failure) = killed {
-            crate::show::tell(&format!("could not {}", failure.what));
+            crate::show::tell(&failure.message);
         }
         if let Err(error) = std::fs::remove_dir_all(&self.directory) {
             crate::show::tell(&format!("could not remove {}: {error}", self.directory.display()));
@@ -252,12 +254,12 @@ timeout = "1s"
         Err(Failure::new(Exit::No, format!("run `{}`: {}", args.join(" "), said.trim())))
     }
 
-    /// Starts one process of this program; what it says goes into a log in the demo's directory.
+    /// Starts one process of this program; its output goes to a log in the demo's directory.
     fn spawn(&mut self, name: &str, args: &[&str]) -> Result<(), Failure> {
         let failed = |error: std::io::Error| Failure::ours(format!("start {name}: {error}"));
         let log = std::fs::File::create(self.directory.join(format!("{name}.log"))).map_err(failed)?;
         let mut command = self.command(args);
-        // A group of its own: Ctrl-C at the terminal is the demo's to handle.
+        // A process group of its own: the demo itself handles Ctrl-C.
         command.process_group(0).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(failed)?;
         self.children.insert(name.to_owned(), child);
@@ -288,7 +290,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::new(Exit::No, format!("read {}: {error}", path.display())))
 }
 
-/// Asks again and again, a little apart, until it holds or [`START`] is over.
+/// Polls at short intervals until the condition holds or [`START`] is over.
 async fn wait_until(what: &str, mut holds: impl AsyncFnMut() -> bool) -> Result<(), Failure> {
     let asking = async {
         while !holds().await {
@@ -296,5 +298,5 @@ async fn wait_until(what: &str, mut holds: impl AsyncFnMut() -> bool) -> Result<
         }
     };
     let asked = tokio::time::timeout(START, asking).await;
-    asked.map_err(|_| Failure::new(Exit::Timeout, format!("see that {what} within {START:?}")))
+    asked.map_err(|_| Failure::new(Exit::Timeout, format!("see that {what} within {} s", START.as_secs())))
 }

@@ -1,4 +1,4 @@
-//! Processes of the demo: this process adopts every orphan below it, so that nothing it started can be lost sight of.
+//! Processes of the demo: this process adopts every orphan below it, so that it can stop everything that it started.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) fn descendants(of: Pid) -> Vec<Pid> {
             continue;
         };
         let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-        // The name in parentheses may hold anything; the parent is the second word behind it.
+        // The name in parentheses may contain anything; the parent is the second word after it.
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
         children.entry(parent.unwrap_or(0)).or_default().push(pid);
     }
@@ -33,9 +33,9 @@ pub(super) fn descendants(of: Pid) -> Vec<Pid> {
     found
 }
 
-/// Kills a process and everything below it, at once, as a power cut would.
+/// Kills a process and its descendants at once, as a power failure would.
 pub(super) fn kill_tree(root: Pid) {
-    // Stopped first, so that nothing is started while the tree is walked.
+    // Stopped first, so that it starts nothing while the tree is walked.
     signal(root, Signal::STOP);
     for pid in descendants(root) {
         signal(pid, Signal::KILL);
@@ -43,7 +43,7 @@ pub(super) fn kill_tree(root: Pid) {
     signal(root, Signal::KILL);
 }
 
-/// Kills whatever is left below this process and reaps it. Answers whether anything was.
+/// Kills what is left below this process and reaps it. Returns whether anything was left.
 pub(super) fn kill_all() -> bool {
     let left = descendants(getpid());
     for pid in &left {
@@ -53,7 +53,7 @@ pub(super) fn kill_all() -> bool {
     !left.is_empty()
 }
 
-/// Takes leave of children that have ended.
+/// Reaps children that have ended.
 fn reap() {
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
 }

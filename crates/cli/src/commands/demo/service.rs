@@ -1,6 +1,6 @@
-//! The small HTTP service that the demo's agents supervise: it says its version at `/` and its health at `/health`.
+//! The HTTP service that the demo's agents supervise: its version at `/` and its health at `/health`.
 //!
-//! Version `v3` is the bad one: it starts, serves its page, and says at `/health` that it is broken.
+//! Version `v3` is the bad one: it starts, answers at `/`, and reports at `/health` that it is broken.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use crate::exit::{CommandResult, Exit, Failure};
 /// The version whose health check fails.
 pub(super) const BROKEN: &str = "v3";
 
-/// Serves until it is told to stop.
+/// Answers requests until it is stopped.
 pub(crate) async fn run(args: &DemoService) -> CommandResult {
     let address = SocketAddr::new(args.address, args.port);
     let listener = TcpListener::bind(address)

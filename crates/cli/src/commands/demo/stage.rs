@@ -1,12 +1,12 @@
-//! What the demo shows: acts, the live tree, notes, and the summary at the end.
+//! The demo's output: steps, the live tree, notes, and the summary at the end.
 
 use std::time::Duration;
 
 use bellwether_api::v1::rollout::RolloutView;
 use bellwether_core::words::time::Span;
 
-use super::ENTITY;
 use super::expect::Expectations;
+use super::fleet::ENTITY;
 use crate::args::Global;
 use crate::commands::rollout::follow::targets;
 use crate::context::Context;
@@ -15,7 +15,7 @@ use crate::show::paint::Tone;
 use crate::show::screen::Screen;
 use crate::show::{Show, print, tree};
 
-/// What the demo shows.
+/// The demo's output.
 pub(super) struct Stage {
     show: Show,
     screen: Screen,
@@ -28,28 +28,28 @@ impl Stage {
         Self { show: Show::new(global), screen: Screen::default(), said: String::new(), context: None }
     }
 
-    /// From now on the fleet can be asked.
+    /// Connects the output to the fleet, whose targets it shows from now on.
     pub(super) fn tie(&mut self, context: Context) {
         self.context = Some(context);
     }
 
-    /// A sentence.
+    /// Prints a sentence.
     pub(super) fn say(&mut self, text: &str) {
         self.screen.keep();
         print(text);
     }
 
-    /// The next act begins.
+    /// Begins the next step.
     pub(super) fn act(&mut self, title: &str) {
         self.say(&format!("\n{} {title}", self.show.paint.text(Tone::Strong, "▶")));
     }
 
-    /// Something that happens outside the control plane.
+    /// Notes an event outside the control plane.
     pub(super) fn note(&mut self, text: &str) {
         self.say(&format!("{} {text}", self.show.paint.text(Tone::Bad, "⚡")));
     }
 
-    /// The rollout as it stands: redrawn on a terminal, else a line when it says something new.
+    /// Shows the rollout: redrawn on a terminal, else a line when it changes.
     pub(super) async fn show(&mut self, context: &Context, view: &RolloutView) -> Result<(), Failure> {
         if self.show.terminal {
             let targets = targets(context, ENTITY).await?;
@@ -68,7 +68,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What happened, with the reasons, and what to try next.
+    /// The summary: what happened, why, and what to try next.
     pub(super) fn summary(
         &mut self,
         last: &RolloutView,

@@ -1,4 +1,4 @@
-//! The command of `lock run`, on its way to be run: it is to end with whoever holds the lock, however that ends.
+//! The process that becomes the command of `lock run`: it ends with the process that holds the lock, however that ends.
 
 use std::os::unix::process::CommandExt;
 
@@ -7,17 +7,17 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use crate::args::LockChild;
 use crate::exit::{CommandResult, Exit, Failure};
 
-/// What a shell answers when there is no such command.
+/// The exit code of a shell when there is no such command.
 const NOT_FOUND: Exit = Exit::Child(127);
 
-/// Becomes the command, to be killed when the process that holds the lock is gone. That is the kernel's promise, kept also
-/// after kill -9, to this one process; those that it starts are its own business.
+/// Becomes the command, to be killed when the process that holds the lock ends. The kernel guarantees that for this process,
+/// even after `kill -9`; not for processes that it starts.
 pub(in crate::commands) fn run(child: &LockChild) -> CommandResult {
     let set = set_parent_process_death_signal(Some(Signal::KILL));
-    set.map_err(|error| Failure::ours(format!("end with whoever holds the lock: {error}")))?;
-    // It may have ended before that.
+    set.map_err(|error| Failure::ours(format!("follow the process that holds the lock: {error}")))?;
+    // The parent may have ended before that.
     if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(child.parent) {
-        return Err(Failure::ours("run the command: whoever holds the lock is gone"));
+        return Err(Failure::ours("run the command: the process that holds the lock has ended"));
     }
     let Some((program, arguments)) = child.command.split_first() else { return Ok(NOT_FOUND) };
     let error = std::process::Command::new(program).args(arguments).exec();

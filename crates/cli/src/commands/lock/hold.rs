@@ -1,5 +1,5 @@
-//! Holding a lock: the command runs, the lease is renewed beside it, signals are passed on, and the command is stopped while
-//! nobody else can have the lock yet.
+//! Holds a lock: runs the command, renews the lease, forwards signals, and stops the command before anyone else can hold
+//! the lock.
 
 use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
@@ -16,26 +16,26 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::take::give_back;
+use super::request::{LockRequest, exit_by};
+use super::take::{Taken, give_back};
 use super::timing::{LAST_GRACE, Timing};
-use super::{Taken, Wanted, exit_by};
-use crate::exit::{CommandResult, Exit, Failure};
+use crate::exit::{CommandResult, Exit, Failure, bare};
 use crate::show::tell;
 
-/// How long giving back is tried; after that the lease ends by itself.
+/// Longest time to return the lock; after that its lease ends by itself.
 const GIVING_BACK: Duration = Duration::from_secs(5);
 
-/// How the lock is held right now.
+/// The lease as it is now.
 #[derive(Debug, Clone)]
 struct Lease {
-    /// When the newest lease that was given was asked for.
+    /// When the newest granted lease was requested.
     asked: Instant,
-    /// Why there is none any more, if somebody said so.
+    /// Why the lease has ended, if the server reported it.
     over: Option<String>,
 }
 
-/// Runs the command while the lock is held, and gives it back.
-pub(super) async fn hold(wanted: &Wanted<'_>, taken: Taken, signals: ForwardedSignals) -> CommandResult {
+/// Runs the command while the lock is held, and returns the lock.
+pub(super) async fn hold(wanted: &LockRequest<'_>, taken: Taken, signals: ForwardedSignals) -> CommandResult {
     let child = start(wanted, taken.fence).await?;
     let tasks = Tasks::new();
     let lease = watch::Sender::new(Lease { asked: taken.asked, over: None });
@@ -62,14 +62,14 @@ pub(super) async fn hold(wanted: &Wanted<'_>, taken: Taken, signals: ForwardedSi
     }
     let status = status.map_err(|error| Failure::ours(format!("wait for the command: {error}")))?;
     if let Some(stopped) = &watched.stopped {
-        // What the command left behind would go on without the lock.
+        // Processes that the command left behind would go on without the lock.
         watched.kill(Signal::KILL);
         return Err(stopped.failure(&wanted.run.name));
     }
     let giving = tokio::time::timeout(GIVING_BACK, give_back(wanted, taken.fence)).await;
     if !matches!(giving, Ok(Ok(()))) {
         let (name, lease) = (&wanted.run.name, wanted.run.lease);
-        tell(&format!("could not give lock {name} back; it ends by itself within {lease}"));
+        tell(&format!("cannot return lock {name}; it ends by itself within {}", lease.brief()));
     }
     Ok(match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Child(u8::try_from(code).unwrap_or(u8::MAX)),
@@ -78,13 +78,13 @@ pub(super) async fn hold(wanted: &Wanted<'_>, taken: Taken, signals: ForwardedSi
 }
 
 /// Starts the command in a group of its own, so that all of it can be stopped.
-async fn start(wanted: &Wanted<'_>, fence: u64) -> Result<Child, Failure> {
-    // This very program, also when another version has taken its place meanwhile.
+async fn start(wanted: &LockRequest<'_>, fence: u64) -> Result<Child, Failure> {
+    // This same program, even if its file was replaced meanwhile.
     let mut command = Command::new("/proc/self/exe");
     command.args(["lock-child", "--parent", &std::process::id().to_string(), "--"]);
     command.args(&wanted.run.command).process_group(0);
     command.env("BELLWETHER_LOCK", &wanted.run.name).env("BELLWETHER_FENCE", fence.to_string());
-    // A group of its own may not read from a terminal: it would stand still, and the lock be held for nothing.
+    // A background process group that reads from the terminal is stopped by the kernel, while the lock is held.
     if std::io::stdin().is_terminal() {
         command.stdin(Stdio::null());
     }
@@ -108,7 +108,7 @@ struct Renewal {
 }
 
 impl Renewal {
-    /// Renews until the level stops, or there is nothing to renew any more.
+    /// Renews until the tasks are stopped, or the lease has ended.
     async fn run(self, level: Tasks) {
         let token = level.token();
         let mut at = self.lease.borrow().asked + self.timing.renew;
@@ -124,15 +124,14 @@ impl Renewal {
                     return;
                 }
                 Err(error) => {
-                    tracing::debug!("could not {error}");
+                    tracing::debug!(%error, "cannot renew the lock");
                     Instant::now() + self.timing.again
                 }
             };
         }
     }
 
-    /// Renews once, when it is time; answers when that was asked for. An answer that does not come is not waited for longer
-    /// than the lease is worth.
+    /// Renews once at `at`; returns when that was requested. A late answer is not waited for beyond the next renewal.
     async fn once(&self, at: Instant) -> Result<Instant, CallError> {
         tokio::time::sleep_until(at).await;
         let asked = Instant::now();
@@ -147,9 +146,9 @@ impl Renewal {
 
 /// Why the command was stopped.
 struct Stopped {
-    /// Why there is no lock any more; none if nobody could be asked.
+    /// Why the lease has ended; `None` if the server could not be reached.
     over: Option<String>,
-    /// When it is ended, if it has not by itself.
+    /// When the command is killed, if it has not ended by itself.
     kill_at: Instant,
     killed: bool,
 }
@@ -159,13 +158,12 @@ impl Stopped {
         let hint = format!("bellwether lock describe {name}");
         match &self.over {
             Some(reason) => {
-                let reason = reason.strip_prefix("could not ").unwrap_or(reason);
-                let what = format!("go on, so the command was stopped: could not {reason}");
-                Failure::new(Exit::LostRace, what).hint(hint)
+                let message = format!("the command was stopped: cannot {}", bare(reason));
+                Failure::stated(Exit::Conflict, message).hint(hint)
             }
             None => {
                 let what = format!(
-                    "renew lock {name} in time: the command was stopped before another could have it"
+                    "renew lock {name} in time: the command was stopped before anyone else could hold it"
                 );
                 Failure::new(Exit::Unavailable, what).hint(hint)
             }
@@ -173,10 +171,10 @@ impl Stopped {
     }
 }
 
-/// The command at work.
+/// The running command.
 struct Watched {
     child: Child,
-    /// All that it started, unless that went its own way.
+    /// Its process group.
     group: Option<Pid>,
     lease: watch::Receiver<Lease>,
     timing: Timing,
@@ -185,7 +183,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Waits until the command has ended, and sees to it that it does in time.
+    /// Waits until the command has ended, and stops it in time.
     async fn until_it_ends(&mut self) -> std::io::Result<ExitStatus> {
         loop {
             let lease = self.lease.borrow_and_update().clone();
@@ -197,10 +195,10 @@ impl Watched {
             };
             let finished = self.stopped.as_ref().is_some_and(|stopped| stopped.killed);
             if due <= now && !finished {
-                self.go_on_stopping(&lease, now);
+                self.proceed_to_stop(&lease, now);
                 continue;
             }
-            // All only wait; everything is looked at again above. A process that has ended is reaped by the wait that says so.
+            // All arms only wait; everything is evaluated again above. `wait` reaps the process that it reports.
             tokio::select! {
                 status = self.child.wait() => return status,
                 signal = self.signals.next() => self.pass_on(signal),
@@ -210,8 +208,8 @@ impl Watched {
         }
     }
 
-    /// Asks the command to end, or ends it.
-    fn go_on_stopping(&mut self, lease: &Lease, now: Instant) {
+    /// Asks the command to end, or kills it.
+    fn proceed_to_stop(&mut self, lease: &Lease, now: Instant) {
         match &mut self.stopped {
             None => {
                 let kill_at = match &lease.over {
@@ -235,12 +233,12 @@ impl Watched {
         }
     }
 
-    /// Sends a signal to all of the command.
+    /// Sends a signal to the whole process group.
     fn kill(&self, signal: Signal) {
         let Some(pid) = self.group else { return };
         match kill_process_group(pid, signal) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
-            Err(error) => tell(&format!("could not send {signal:?} to the command: {error}")),
+            Err(error) => tell(&format!("cannot send {signal:?} to the command: {error}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Taking a lock: asked for, waited for while others hold it, watched and not polled; and left again.
+//! Takes a lock: requests it, waits by long polls while others hold it, and returns it.
 
 use std::time::Duration;
 
@@ -7,56 +7,57 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::slot::{AcquireSlot, ReleaseSlot, Slot, SlotGrant};
 use tokio::time::Instant;
 
-use super::Wanted;
+use super::request::LockRequest;
 use super::timing::Timing;
-use crate::exit::{Exit, Failure};
-use crate::show::age::date;
+use crate::exit::{Exit, Failure, bare};
 use crate::show::tell;
+use crate::show::time::date;
 
-/// How long one question hangs at most: the server's own limit.
+/// Longest wait of one long poll: the server's own limit.
 const HANG: Duration = Duration::from_secs(55);
 
-/// After a server that cannot be reached was asked, it is asked again.
+/// Pause before another attempt to reach a server.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// How long it may take to give back what was not used.
+/// Longest time to return a lock that was not used.
 const LEAVING: Duration = Duration::from_secs(5);
 
 /// A lock that is held.
 pub(super) struct Taken {
-    /// Its number.
+    /// Its fencing number.
     pub(super) fence: u64,
-    /// When it was asked for: its lease is counted from then.
+    /// When it was requested: its lease counts from then.
     pub(super) asked: Instant,
 }
 
 /// Waits for the lock and takes it.
-pub(super) async fn take(wanted: &Wanted<'_>) -> Result<Taken, Failure> {
-    let wait = wanted.run.wait.map(|wait| wait.to_duration());
-    let until = wait.map(|wait| Instant::now() + wait);
+pub(super) async fn take(wanted: &LockRequest<'_>) -> Result<Taken, Failure> {
+    let wait = wanted.run.timeout;
+    let until = wait.map(|wait| Instant::now() + wait.to_duration());
     let timing = Timing::of(wanted.run.lease.to_duration());
     let mut said = String::new();
     loop {
         let asked = Instant::now();
         let (now, seen) = match ask(wanted).await {
-            // An answer that was so long under way is worth nothing any more; asking again is holding it longer.
+            // A grant that took so long has used up its lease; another request extends it.
             Ok(_) if asked.elapsed() >= timing.renew => continue,
             Ok(grant) => return Ok(Taken { fence: grant.fence, asked }),
             Err(error) => blocked(wanted, error).await?,
         };
         if now != said {
-            tell(&format!("waits for lock {}: {now}", wanted.run.name));
+            wanted.context.show.note(&format!("waiting for lock {}: {now}", wanted.run.name));
             said = now;
         }
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            let what = format!("take lock {} in time: {said}", wanted.run.name);
+            let what =
+                format!("take lock {} within {}: {said}", wanted.run.name, wait.unwrap_or_default().brief());
             let hint = format!("bellwether lock describe {}", wanted.run.name);
             return Err(Failure::new(Exit::Timeout, what).hint(hint));
         }
         let hang = left.map_or(HANG, |left| left.min(HANG));
         match seen {
-            // Whatever comes of it, it is asked for again.
+            // Whatever the outcome, the lock is requested again.
             Some(index) => {
                 let (context, name) = (wanted.context, &wanted.run.name);
                 let asked = context.client.slot(&context.namespace, name, Some(index), hang).await;
@@ -69,20 +70,20 @@ pub(super) async fn take(wanted: &Wanted<'_>) -> Result<Taken, Failure> {
     }
 }
 
-async fn ask(wanted: &Wanted<'_>) -> Result<SlotGrant, CallError> {
+async fn ask(wanted: &LockRequest<'_>) -> Result<SlotGrant, CallError> {
     let (context, run) = (wanted.context, wanted.run);
     let acquire = AcquireSlot {
         holder: wanted.holder.clone(),
         reason: run.reason.clone(),
         lease: Some(run.lease.to_string()),
-        capacity: run.slots,
+        capacity: run.capacity,
     };
     context.client.acquire_slot(&context.namespace, &run.name, &acquire).await
 }
 
-/// Why it is not had, and since which revision; or that it never will be.
-async fn blocked(wanted: &Wanted<'_>, error: CallError) -> Result<(String, Option<u64>), Failure> {
-    let away = |error: &CallError| (format!("could not {error}; asking again"), None);
+/// Why the lock is not granted, and at which revision; or that it never will be.
+async fn blocked(wanted: &LockRequest<'_>, error: CallError) -> Result<(String, Option<u64>), Failure> {
+    let away = |error: &CallError| (format!("cannot {}; trying again", bare(&error.to_string())), None);
     match error {
         CallError::Problem(problem) if problem.code == Code::Refused => {
             let (context, name) = (wanted.context, &wanted.run.name);
@@ -91,7 +92,7 @@ async fn blocked(wanted: &Wanted<'_>, error: CallError) -> Result<(String, Optio
                 Err(error @ CallError::Problem(_)) => return Err(error.into()),
                 Err(error) => return Ok(away(&error)),
             };
-            if wanted.run.slots.is_some_and(|slots| slots != view.slot.capacity) {
+            if wanted.run.capacity.is_some_and(|capacity| capacity != view.slot.capacity) {
                 return Err(CallError::Problem(problem).into());
             }
             Ok((holders(&view.slot), Some(view.revision)))
@@ -107,21 +108,21 @@ async fn blocked(wanted: &Wanted<'_>, error: CallError) -> Result<(String, Optio
     }
 }
 
-/// Who holds it, since when and why.
+/// The holders, since when and why.
 fn holders(slot: &Slot) -> String {
     if slot.capacity == 0 {
-        return "nobody may hold it: its capacity is 0".to_owned();
+        return "its capacity is 0".to_owned();
     }
     let each = slot.holders.iter().map(|(name, holder)| {
         let why = if holder.reason.is_empty() { String::new() } else { format!(": {}", holder.reason) };
         format!("held by {name} since {}{why}", date(holder.since_ms))
     });
     let each: Vec<String> = each.collect();
-    if each.is_empty() { "it was given back just now".to_owned() } else { each.join("; ") }
+    if each.is_empty() { "it was released just now".to_owned() } else { each.join("; ") }
 }
 
-/// Gives back what may have been given while somebody stopped waiting for it.
-pub(super) async fn leave(wanted: &Wanted<'_>) {
+/// Returns a lock that may have been granted after this process stopped waiting for it.
+pub(super) async fn leave(wanted: &LockRequest<'_>) {
     let (context, name) = (wanted.context, &wanted.run.name);
     let leaving = async {
         let view = context.client.slot(&context.namespace, name, None, Duration::ZERO).await?;
@@ -130,12 +131,12 @@ pub(super) async fn leave(wanted: &Wanted<'_>) {
     };
     let left = tokio::time::timeout(LEAVING, leaving).await;
     if !matches!(left, Ok(Ok(()))) {
-        tell(&format!("could not say that nobody waits for lock {name}; if it was had, it ends by itself"));
+        tell(&format!("cannot reach the server to return lock {name}; if it was granted, it ends by itself"));
     }
 }
 
-/// Gives the lock back.
-pub(super) async fn give_back(wanted: &Wanted<'_>, fence: u64) -> Result<(), CallError> {
+/// Returns the lock.
+pub(super) async fn give_back(wanted: &LockRequest<'_>, fence: u64) -> Result<(), CallError> {
     let (context, name) = (wanted.context, &wanted.run.name);
     let back = ReleaseSlot { holder: wanted.holder.clone(), fence };
     context.client.give_back_slot(&context.namespace, name, &back).await

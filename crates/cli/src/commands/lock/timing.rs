@@ -1,37 +1,37 @@
-//! When a lock is renewed, and by when its command must have been stopped: all before anybody else could have it.
+//! When a lock is renewed, and when its command is stopped: always before anyone else can hold the lock.
 //!
-//! The server counts a lease from when it decided; whoever asked counts from before it asked, and so is always the earlier.
+//! The server counts a lease from its decision; the client counts from before its request, and so always ends earlier.
 
 use std::time::Duration;
 
-/// Most time that a command has to end by itself.
+/// Longest time that a command has to end by itself.
 const LONGEST_GRACE: Duration = Duration::from_secs(10);
 
-/// A renewal that was not answered is tried again after this at the latest.
+/// Longest pause before a renewal without an answer is repeated.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Least time between the end of a command and that of its lease: what a busy machine may take to do it.
+/// Least time between the end of a command and the end of its lease: what a busy machine may need to kill it.
 const LEAST_MARGIN: Duration = Duration::from_millis(200);
 
-/// What a command has to end by itself when the lock is gone already.
+/// Time that a command has to end by itself when the lock is lost already.
 pub(super) const LAST_GRACE: Duration = Duration::from_secs(1);
 
 /// The times of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Timing {
-    /// From asking for a lease to asking for the next.
+    /// From one request for the lease to the next.
     pub(super) renew: Duration,
-    /// From a renewal without an answer to the next.
+    /// From a renewal without an answer to its repetition.
     pub(super) again: Duration,
-    /// From asking for a lease that was given to asking the command to end.
+    /// From the request of the granted lease to asking the command to end.
     pub(super) stop: Duration,
-    /// From asking for a lease that was given to ending the command.
+    /// From the request of the granted lease to killing the command.
     pub(super) kill: Duration,
 }
 
 impl Timing {
-    /// Of a lease: a third to renew it, then as much and more for trying again; the last quarter, or ten seconds of it, for
-    /// the command to end; a fifth of that, 200 ms at least, to be sure.
+    /// The times of a lease: renewal after a third; the last quarter, at most ten seconds, for the command to end; a fifth of
+    /// that, at least 200 ms, as a margin.
     pub(super) fn of(lease: Duration) -> Self {
         let grace = (lease / 4).min(LONGEST_GRACE);
         Self {

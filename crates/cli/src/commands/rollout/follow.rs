@@ -1,4 +1,4 @@
-//! Following a rollout until it rests: a redrawing tree on a terminal, a line per change otherwise.
+//! Follows a rollout until it needs nothing more: a redrawn tree on a terminal, a line per change otherwise.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use bellwether_api::v1::target::TargetView;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 
-use super::exit;
+use super::outcome::exit;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
-use crate::show::age::clock;
 use crate::show::screen::Screen;
-use crate::show::{print, tell, tree};
+use crate::show::time::clock;
+use crate::show::{tree, try_print};
 
-/// How long one request for a change hangs: short, so that ages on the screen move.
+/// Longest wait of one long poll: short, so that ages on the screen move.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Follows the entity until request number `after` was heeded and what it led to rests, and says how it ended by the exit code.
+/// Follows the entity until request number `after` was applied and its rollout is at rest; the exit code reports how it ended.
 pub(crate) async fn follow(
     context: &Context,
     entity: &str,
     timeout: Option<Span>,
     after: u64,
 ) -> CommandResult {
-    let drawn = context.show.terminal && !context.is_data();
+    let drawn = context.show.terminal && !context.show.is_data();
     let mut screen = Screen::default();
     let mut said = String::new();
     let rested = until_rest(context, entity, (timeout, after), async |view: &RolloutView| {
@@ -36,30 +36,37 @@ pub(crate) async fn follow(
         }
         let line = line(view);
         if line != said {
-            print(&format!("{} {line}", clock(view.now_ms)));
+            try_print(&format!("{} {line}", clock(view.now_ms)))?;
             said = line;
         }
         Ok(())
     });
     rested.await?.map_or_else(
-        || Err(Failure::new(Exit::Timeout, format!("see the rollout of {entity} rest in time"))),
+        || Err(not_in_time(entity, timeout)),
         |view| {
-            say_how_to_approve(&view);
+            note_approval(context, &view);
             Ok(exit(&view))
         },
     )
 }
 
-/// Says what a person can type when it is a person that is waited for.
-fn say_how_to_approve(view: &RolloutView) {
+/// That the time to wait is over.
+pub(super) fn not_in_time(entity: &str, timeout: Option<Span>) -> Failure {
+    let within = timeout.map(|timeout| format!(" within {}", timeout.brief())).unwrap_or_default();
+    let message = format!("the rollout of entity {entity} did not end{within}; it continues");
+    Failure::stated(Exit::Timeout, message).hint(format!("bellwether rollout get {entity}"))
+}
+
+/// Prints the command that approves the stage that waits, if one does.
+fn note_approval(context: &Context, view: &RolloutView) {
     if let Some(RolloutState::WaitingApproval { stage }) = view.rollout.as_ref().map(|rollout| &rollout.state)
     {
         let entity = &view.entity.name;
-        tell(&format!("approve it with: bellwether rollout approve {entity} --stage {stage}"));
+        context.show.note(&format!("approve it with: bellwether rollout approve {entity} --stage {stage}"));
     }
 }
 
-/// Calls `each` with every state seen, until request number `after` was heeded and what it led to rests; none when the time is over.
+/// Calls `each` with every state, until request number `after` was applied and its rollout is at rest; `None` when the time is over.
 pub(crate) async fn until_rest(
     context: &Context,
     entity: &str,
@@ -86,8 +93,8 @@ async fn next(context: &Context, entity: &str, index: Option<u64>) -> Result<Rol
     Ok(context.client.current_rollout(&context.namespace, entity, index, WAIT).await?)
 }
 
-/// Whether nothing more happens without a person or a new request. Not every request makes a rollout of its own: asking for
-/// last known good turns the one under way around.
+/// Whether nothing more happens without a person or a new request. Not every request starts a rollout: a request for the last
+/// known good version turns the rollout under way into a rollback.
 fn rests(view: &RolloutView, after: u64) -> bool {
     let asked = view.entity.wanted.as_ref().map_or(0, |wanted| wanted.request);
     let heeded = view.progress.handled >= asked.max(after);

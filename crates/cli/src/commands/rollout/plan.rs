@@ -1,30 +1,32 @@
-//! `rollout plan`: what a rollout would bring, before it matters.
+//! `rollout plan`: predicts a rollout.
 
 use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_core::words::time::Span;
 
+use super::super::policy::PolicyChange;
 use crate::args::PlanRollout;
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit};
-use crate::show::{print, table, tell};
+use crate::show::{print, table};
 
 /// Batches shown; the others are counted.
 const SHOWN: usize = 12;
 
-/// Plans a rollout and shows it. Exits with 0 if the rollout would end by itself, with 1 if not.
+/// Plans a rollout and shows the plan. Exits 0 if the rollout would end by itself, 1 if not.
 pub(super) async fn run(context: &Context, what: PlanRollout) -> CommandResult {
-    let PlanRollout { entity, version, apply_time, policy } = what;
+    let PlanRollout { of, version, apply_time, policy } = what;
+    let (entity, change) = (of.entity, PolicyChange::read(policy)?);
     let apply = apply_time.map(|span| span.to_string());
-    let new = NewPlan { version, policy: policy.into(), apply };
+    let new = NewPlan { version, policy: change.set, unset: change.unset, apply };
     let plan = context.client.plan_rollout(&context.namespace, &entity, &new).await?;
     context.show.data(&plan, || vec![plan.token.clone()], |_| lines(&plan))?;
-    if !context.is_data() {
+    if !context.show.is_data() {
         if !plan.batches.is_empty() {
             print("");
             print(&batches(&plan));
         }
-        tell(&format!(
-            "start exactly this: bellwether rollout start {entity} {} --plan {}",
+        context.show.note(&format!(
+            "start exactly this rollout with: bellwether rollout start {entity} {} --plan {}",
             plan.version, plan.token
         ));
     }
@@ -32,18 +34,18 @@ pub(super) async fn run(context: &Context, what: PlanRollout) -> CommandResult {
 }
 
 fn lines(plan: &Plan) -> String {
-    let after = |at: u64| Span::from_millis(at.saturating_sub(plan.began_ms));
+    let after = |at: u64| Span::from_millis(at.saturating_sub(plan.began_ms)).brief();
     let mut lines = vec![format!("to         {}", plan.version)];
     for (version, count) in &plan.running {
-        let what = if *version == plan.version { "run it already" } else { "change" };
+        let what = if *version == plan.version { "already at it" } else { "to change" };
         lines.push(format!("from       {version}: {count} {what}"));
     }
     let when = if plan.ends { "at the earliest after" } else { "waits from" };
     lines.push(format!("end        {}, {when} {}", plan.end, after(plan.ended_ms)));
     lines.push(format!("batches    {}", plan.batches_opened));
-    let longest = Span::from_millis(plan.longest_at_worst_ms);
+    let longest = Span::from_millis(plan.longest_at_worst_ms).brief();
     lines.push(format!(
-        "if bad     {} to {} targets run it before it is stopped, each for up to {longest}",
+        "if bad     {} to {} targets run it before the rollout stops, each for up to {longest}",
         plan.touched_at_best, plan.touched_at_worst
     ));
     lines.join("\n")
@@ -55,14 +57,14 @@ fn batches(plan: &Plan) -> String {
         let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
         vec![
             batch.number.to_string(),
-            format!("+{}", Span::from_millis(batch.opened_ms.saturating_sub(plan.began_ms))),
+            format!("+{}", Span::from_millis(batch.opened_ms.saturating_sub(plan.began_ms)).brief()),
             batch.told.to_string(),
             name(&batch.first),
             name(&batch.last),
             domains.collect::<Vec<_>>().join(" "),
         ]
     });
-    let mut text = table(&["batch", "opens", "told", "first", "last", "domains"], rows);
+    let mut text = table(&["batch", "opens", "targets", "first", "last", "domains"], rows);
     let more = plan.batches_opened.saturating_sub(u64::try_from(SHOWN).unwrap_or(u64::MAX));
     if more > 0 {
         text.push_str(&format!("\n… and {more} more"));

@@ -1,4 +1,4 @@
-//! The report: what trials of several policies come to, as data and as a table. Owns percentiles and words; plays nothing.
+//! The report of the trials of several policies, as data and as a table. Owns percentiles and texts; simulates nothing.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::trial::{Trials, took};
 use crate::args::Simulate;
-use crate::show::age::length;
 use crate::show::table;
+use crate::show::time::length;
 
-/// What all trials come to.
+/// The results of all trials.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     nodes: u32,
@@ -21,12 +21,12 @@ pub(super) struct Report {
     policies: Vec<Outcome>,
 }
 
-/// What one policy's trials come to.
+/// The results of one policy's trials.
 #[derive(Debug, Serialize)]
 struct Outcome {
     name: String,
     policy: PolicyShape,
-    /// How often it ended how.
+    /// Number of runs by how they ended.
     ends: BTreeMap<&'static str, u64>,
     /// How the run of median length ended, in a sentence.
     end: String,
@@ -34,21 +34,21 @@ struct Outcome {
     batches: Range,
     told: Range,
     failed: Range,
-    /// Nodes that counted as succeeded and fail all the same, after the soak.
+    /// Nodes that counted as succeeded and fail after the soak.
     late: Range,
     in_flight_most: u64,
-    /// The same, on the way back.
+    /// Most nodes in flight at once during a rollback.
     returning_most: u64,
-    /// What the bad version did in the runs that found it bad.
+    /// The effects of the bad version in the runs that found it bad.
     #[serde(skip_serializing_if = "Option::is_none")]
     found_bad: Option<FoundBad>,
     /// The batches of the run of median length.
     opened: Vec<Opened>,
-    /// How things stood over time in the run of median length.
+    /// The counts over time of the run of median length.
     series: Vec<Point>,
 }
 
-/// How a number is spread over the runs.
+/// The distribution of a number over the runs.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Range {
     least: u64,
@@ -61,13 +61,13 @@ struct Range {
 #[derive(Debug, Serialize)]
 struct FoundBad {
     runs: u64,
-    /// Nodes that had been told it when it was found bad.
+    /// Nodes that were assigned the version when it was found bad.
     touched: Range,
-    /// From the start until it was found bad.
+    /// Time from the start until the version was found bad.
     after_ms: Range,
-    /// The longest that any node ran it.
+    /// Longest time that any node ran the version.
     longest_ms: Range,
-    /// How long all nodes together ran it, in seconds.
+    /// Time that all nodes together ran the version, in seconds.
     node_seconds: Range,
 }
 
@@ -105,7 +105,7 @@ impl Report {
         self.policies.iter().map(|outcome| outcome.name.clone()).collect()
     }
 
-    /// A row for each policy, and a line for each that did not simply end.
+    /// A row for each policy, and a line for each one that did not simply succeed.
     pub(super) fn human(&self) -> String {
         let late = self.policies.iter().any(|outcome| outcome.late.most > 0);
         let mut header = vec!["policy", "result", "took", "batches", "told", "failed"];
@@ -174,7 +174,7 @@ impl Outcome {
         row
     }
 
-    /// How it ended; how often, if not always alike.
+    /// How the runs ended, with counts if they differ.
     fn result(&self) -> String {
         let all: u64 = self.ends.values().sum();
         let mut ends: Vec<_> = self.ends.iter().collect();
@@ -216,21 +216,21 @@ impl Range {
         Self { least: at(0), p5: at(5), median: at(50), p95: at(95), most: at(100) }
     }
 
-    /// The median, and from where to where nine of ten are unless they are all alike.
+    /// The median, and the range of nine runs in ten if they differ.
     fn show(&self, word: impl Fn(u64) -> String) -> String {
         let (low, high) = (word(self.p5), word(self.p95));
         let median = word(self.median);
         if low == high && low == median { median } else { format!("{median} ({low} to {high})") }
     }
 
-    /// Best, median and worst, unless they are all alike.
+    /// Best, median and worst, if they differ.
     fn extremes(&self) -> String {
         let Self { least, median, most, .. } = self;
         if least == most { median.to_string() } else { format!("{least} / {median} / {most}") }
     }
 }
 
-/// How a run ended, in a word or two.
+/// How a run ended, in a few words.
 pub(super) const fn label(end: &SimulationEnd) -> &'static str {
     match end {
         SimulationEnd::Over(RolloutState::Succeeded) => "succeeded",
@@ -252,7 +252,7 @@ pub(super) const fn label(end: &SimulationEnd) -> &'static str {
     }
 }
 
-/// What is to be said of an end that is not a plain one.
+/// The reason of an end that needs one.
 fn sentence(run: &Timeline) -> String {
     match &run.end {
         SimulationEnd::Over(_) | SimulationEnd::Nothing => String::new(),

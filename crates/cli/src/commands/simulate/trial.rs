@@ -1,5 +1,5 @@
-//! Trials: a policy played again and again on a made-up fleet. Owns the fleet's names and the luck of each run; what
-//! happens is the real decider's.
+//! Trials: repeated runs of a policy on a simulated fleet. Owns the fleet's names and the random faults of each run; the
+//! decisions are the real decider's.
 
 use std::io::{IsTerminal, Write};
 
@@ -13,25 +13,25 @@ use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::{Span, Timestamp};
 
-use super::faults::FaultModel;
-use super::policies::NamedPolicy;
 use crate::args::Simulate;
 use crate::exit::Failure;
+use crate::simulation::faults::FaultModel;
+use crate::simulation::policies::NamedPolicy;
 
-/// Most samples of one run: more than a plot has room for. Many runs share what would be a hundred times that.
+/// Most samples of one run: more than a plot can show. Many runs share a hundred times that.
 const SAMPLES: usize = 400;
 
 /// Most batches kept of one run, or of all runs together.
 const BATCHES: usize = 1_000;
 
-/// When the made-up fleet is asked: late enough for everybody to have been well for long.
+/// When the rollout is requested: late enough for every node to have been healthy for long.
 const START: Timestamp = Timestamp::from_millis(86_400_000);
 
-/// A policy with what it brought, run by run.
+/// A policy with the results of its runs.
 #[derive(Debug)]
 pub(super) struct Trials {
     pub(super) named: NamedPolicy,
-    /// By how long they took, shortest first.
+    /// The runs by their length, shortest first.
     pub(super) runs: Vec<Timeline>,
 }
 
@@ -42,12 +42,12 @@ impl Trials {
     }
 }
 
-/// How long a run took, in the fleet's time.
+/// The length of a run, in the fleet's time.
 pub(super) fn took(timeline: &Timeline) -> Span {
     timeline.ended.since(timeline.began)
 }
 
-/// A made-up fleet.
+/// A simulated fleet.
 pub(super) struct TrialSetup<'a> {
     args: &'a Simulate,
     names: Vec<TargetName>,
@@ -81,7 +81,7 @@ impl<'a> TrialSetup<'a> {
         Ok(Self { args, names, fleet, luck, line: ProgressLine::new() })
     }
 
-    /// Plays a policy as often as was asked for.
+    /// Runs a policy as often as requested.
     pub(super) fn play(&mut self, named: &NamedPolicy) -> Trials {
         let mut runs: Vec<Timeline> = (1..=self.args.runs).map(|run| self.run(named, run)).collect();
         self.line.clear();
@@ -139,7 +139,7 @@ fn in_zone(zone: &str) -> Labels {
     labels
 }
 
-/// One line on the terminal that says how far it is, drawn again only when it says something else.
+/// A progress line on the terminal, redrawn when it changes.
 struct ProgressLine {
     terminal: bool,
     drawn: Option<(u32, u64)>,
@@ -154,7 +154,7 @@ impl ProgressLine {
         if self.terminal && self.drawn != Some(means) {
             self.drawn = Some(means);
             let line = crate::show::screen::cut(&text(), crate::show::screen::size().0.saturating_sub(1));
-            // A terminal that has gone away leaves nobody to tell.
+            // With the terminal closed nobody reads the line.
             drop(write!(std::io::stderr(), "\r\x1b[K{line}"));
         }
     }

@@ -67,7 +67,7 @@ fn view() -> RolloutView {
 }
 
 #[test]
-fn a_rollout_reads_as_a_tree_with_trouble_first() {
+fn a_rollout_reads_as_a_tree_with_failed_targets_first() {
     let targets = [
         target("web-1", "succeeded", 2, 1_000),
         target("web-2", "failed", 2, 1_000),
@@ -82,17 +82,17 @@ fn a_rollout_reads_as_a_tree_with_trouble_first() {
     │ ██████████▒▒▒▒▒░░░░░ 1/4 succeeded, 4 needed · 1 failed, 0 tolerated · 1 in flight, 1 at once
     │ rollout 2 to v2 is running
     ├─ batch 1  TIME-1  1 failed, 1 succeeded
-    │  ├ ✗ web-2        failed         8s  v1         told v2, no answer yet
-    │  └ ✓ web-1        succeeded      8s  v1
+    │  ├ ✗ web-2        failed           8s  v1         told v2, no answer yet
+    │  └ ✓ web-1        succeeded        8s  v1
     ├─ batch 2  TIME-2  1 assigned
-    │  └ ◔ web-3        assigned       4s  v1         told v2, no answer yet
-    └─ not told by this rollout  1 idle
-       └ · web-4        idle               v1
+    │  └ ◔ web-3        assigned         4s  v1         told v2, no answer yet
+    └─ not assigned by this rollout  1 idle
+       └ · web-4        idle                 v1
     ");
 }
 
 #[test]
-fn a_stage_says_how_far_it_goes_and_a_closed_window_when_it_opens() {
+fn a_stage_shows_its_cap_and_a_closed_window_when_it_opens() {
     let mut view = view();
     view.entity.policy.stages = Some(["1", "25% approve", "100%"].map(str::to_owned).to_vec());
     let rollout = view.rollout.as_mut().unwrap();
@@ -103,7 +103,7 @@ fn a_stage_says_how_far_it_goes_and_a_closed_window_when_it_opens() {
     assert!(drawn.contains(&line), "{drawn}");
     view.rollout.as_mut().unwrap().state = RolloutState::RollingBack;
     let drawn = lines(&view, &[], Paint::new(false)).join("\n");
-    assert!(!drawn.contains("stage"), "there are no stages on the way back: {drawn}");
+    assert!(!drawn.contains("stage"), "a rollback has no stages: {drawn}");
 }
 
 #[test]

@@ -74,6 +74,7 @@ impl SimulatedFleet {
             version: self.wanted.clone(),
             how: RequestKind::Start,
             annotation: Annotation::of(self.by.clone(), self.at),
+            policy: None,
         };
         let entity = Entity::new(self.entity.clone(), Selector::all(), policy.clone());
         Entity { wanted: Some(wanted), ..entity }

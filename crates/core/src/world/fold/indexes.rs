@@ -86,7 +86,7 @@ impl Fleet {
             return;
         }
         self.touched.insert_mut(name.clone(), revision);
-        let Some(entity) = self.entities.get(name).map(|kept| kept.value.clone()) else {
+        let Some(entity) = self.entities.get(name).map(|kept| kept.value.in_force()) else {
             self.boards.remove_mut(name);
             self.touched.remove_mut(name);
             self.note_orphans(name);

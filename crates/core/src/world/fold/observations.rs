@@ -68,7 +68,7 @@ impl Fleet {
     }
 
     pub(super) fn build_board(&mut self, name: &EntityName) {
-        let Some(entity) = self.entities.get(name).map(|kept| kept.value.clone()) else { return };
+        let Some(entity) = self.entities.get(name).map(|kept| kept.value.in_force()) else { return };
         let progress = self.progresses.get(name).map(|kept| kept.value.clone()).unwrap_or_default();
         let rollout = progress.active().and_then(|number| self.rollouts.get(&(name.clone(), number)));
         let mut board = Board::new(entity.clone(), progress.clone(), rollout.map(|kept| kept.value.clone()));

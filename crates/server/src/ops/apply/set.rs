@@ -192,8 +192,7 @@ impl Session {
             return Ok(None);
         }
         let reason = document.reason.clone();
-        let request =
-            NewRollout { version: Some(version.to_string()), reason, policy: Default::default(), plan: None };
+        let request = NewRollout { version: Some(version.to_string()), reason, ..NewRollout::default() };
         let started = rollout::start(&self.transactor, &self.namespace, &self.actor, name, request).await;
         if let Err(OpError::Refused { reason, hint: None }) = &started
             && progress.bad(&version).is_some()

@@ -5,7 +5,7 @@ use bellwether_core::trial::simulation::timeline::{Timeline, TimelineSample};
 
 use crate::commands::simulate::report::label;
 use crate::commands::simulate::trial::{Trials, took};
-use crate::show::age::length;
+use crate::show::time::length;
 
 /// How many points a band has.
 const BAND: u64 = 160;

@@ -1,4 +1,4 @@
-//! Spreads: how long something takes, as typed, drawn by chance. Owns the grammar and the arithmetic of its shapes.
+//! Spreads: random durations, as typed. Owns the grammar and the arithmetic of their shapes.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -6,30 +6,30 @@ use std::str::FromStr;
 use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::time::Span;
 
-/// Longest that anything takes: a day. An exponential tail has no end of its own.
+/// Longest duration, a day: an exponential tail has no end of its own.
 const LONGEST: Span = Span::from_secs(86_400);
 
-/// What is accepted, for whoever typed something else.
+/// The accepted forms, for error messages.
 const ACCEPTED: &str = "write 30s, 10s..60s for anything between, exp:30s for that mean, normal:30s±5s or \
                         lognormal:30s±20s for mean and deviation (+- reads as ±); a day at most";
 
-/// How long something takes.
+/// A distribution of durations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Distribution {
-    /// Always the same.
+    /// Constant.
     Fixed(Span),
-    /// Anything between, each alike.
+    /// Uniform between two durations.
     Uniform(Span, Span),
-    /// Mostly short, now and then long; the mean.
+    /// Exponential, by its mean.
     Exponential(Span),
-    /// Around a mean, with a standard deviation; never below zero.
+    /// Normal, by mean and standard deviation; never below zero.
     Normal(Span, Span),
-    /// Around a mean, with a standard deviation and a long tail.
+    /// Log-normal, by mean and standard deviation.
     LogNormal(Span, Span),
 }
 
 impl Distribution {
-    /// Draws one. The same shape always takes as many draws.
+    /// Draws one duration. The same shape always takes as many draws.
     pub(crate) fn draw(&self, chance: &mut RandomStream) -> Span {
         match self {
             Self::Fixed(span) => *span,
@@ -48,13 +48,13 @@ impl Distribution {
     }
 }
 
-/// Above 0, up to 1: 53 bits of a draw, all that a float holds.
+/// Above 0, up to 1: 53 random bits, all that a float holds.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "53 bits fit exactly")]
 fn unit(chance: &mut RandomStream) -> f64 {
     ((chance.draw() >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
-/// The standard normal, by Box and Muller.
+/// A standard normal deviate, by Box and Muller.
 fn bell(chance: &mut RandomStream) -> f64 {
     let (radius, angle) = (unit(chance), unit(chance));
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
@@ -65,7 +65,7 @@ fn millis(span: Span) -> f64 {
     span.as_millis() as f64
 }
 
-/// Whole milliseconds, from nothing to [`LONGEST`].
+/// Whole milliseconds, from zero to [`LONGEST`].
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! Luck: what befalls the nodes of a made-up fleet. Owns shares, ways to fail, and the behaviour drawn from them.
+//! Faults of a simulated fleet. Owns shares, failure modes, and the behaviour drawn from them.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -13,26 +13,26 @@ use bellwether_core::words::time::Span;
 
 use super::spread::Distribution;
 
-/// A share in parts of a million.
+/// A share, in parts per million.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share(u32);
 
-/// Ways to fail, each with its weight.
+/// Failure modes, each with its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mix(Vec<(Mode, u32)>);
 
-/// A way to fail.
+/// How a node fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// It cannot apply it.
+    /// It cannot apply the version.
     Apply,
-    /// It runs it, and its check fails from the start.
+    /// It runs the version, and its check fails from the start.
     Check,
-    /// It runs it, and its check fails later.
+    /// It runs the version, and its check fails later.
     Soak,
-    /// It never gets it done.
+    /// It never finishes.
     Hang,
-    /// It is not heard from any more.
+    /// It stops reporting.
     Silent,
 }
 
@@ -44,7 +44,7 @@ const MODES: [(Mode, &str); 5] = [
     (Mode::Silent, "silent"),
 ];
 
-/// What befalls the nodes.
+/// The faults that nodes are given.
 #[derive(Debug, Clone)]
 pub(crate) struct FaultModel {
     pub(crate) apply: Distribution,
@@ -56,7 +56,7 @@ pub(crate) struct FaultModel {
 }
 
 impl Share {
-    /// Parts of a million.
+    /// Parts per million.
     pub(crate) const fn parts(self) -> u32 {
         self.0
     }
@@ -79,7 +79,7 @@ impl Mix {
 
 impl TargetBehaviour for FaultModel {
     fn answer(&self, told: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse {
-        // All is drawn in the same order whatever comes of it: a node has the same luck under every policy.
+        // Everything is drawn in the same order whatever the outcome: a node has the same faults under every policy.
         let apply = self.apply.draw(chance);
         let (bad, unlucky) = (chance.happens(self.bad.0), chance.happens(self.unlucky.0));
         let (mode, moment) = (self.mix.draw(chance), chance.draw());
@@ -111,7 +111,7 @@ impl TargetBehaviour for FaultModel {
 }
 
 impl FaultModel {
-    /// Attempts after a first one that failed, with the pauses between them that an agent makes.
+    /// Attempts after a first failed one, with the pauses that an agent makes between them.
     fn try_again(
         &self,
         first: Span,

@@ -1,12 +1,10 @@
-//! The policies to compare: read from flags and files into the API's shape. Owns how a policy is written on one line;
+//! The policies to compare, read from flags and files into the API's shape. Owns how a policy is written on one line;
 //! what a policy means is core's.
 
 use std::path::Path;
 
 use bellwether_api::v1::policy::Policy as Shape;
 use bellwether_core::records::policy::Policy;
-use serde::de::value::Error as ValueError;
-use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde_json::{Map, Value};
 
 use crate::exit::Failure;
@@ -14,14 +12,14 @@ use crate::exit::Failure;
 /// Most policies of one comparison: a plot of more cannot be read.
 const MAX_POLICIES: usize = 12;
 
-/// A policy with the name it is shown by.
+/// A policy with the name that reports show.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedPolicy {
     pub(crate) name: String,
     pub(crate) policy: Policy,
 }
 
-/// Reads `batch=5% soak=60s`, with a name before a colon if there is one. Nothing at all is the default policy.
+/// Reads `batch=5% soak=60s`, with an optional name before a colon. An empty text is the default policy.
 pub(crate) fn named(text: &str) -> Result<NamedPolicy, String> {
     let before_fields = text.split('=').next().unwrap_or_default();
     let (name, fields) = match before_fields.find(':') {
@@ -48,8 +46,8 @@ pub(crate) fn named(text: &str) -> Result<NamedPolicy, String> {
     Ok(NamedPolicy { name: name.to_owned(), policy: policy(table)? })
 }
 
-/// All that were given; the default policy when none was.
-pub(super) fn all(given: &[NamedPolicy], files: &[impl AsRef<Path>]) -> Result<Vec<NamedPolicy>, Failure> {
+/// All policies that were given; the default policy when none was.
+pub(crate) fn all(given: &[NamedPolicy], files: &[impl AsRef<Path>]) -> Result<Vec<NamedPolicy>, Failure> {
     let mut all = given.to_vec();
     for path in files {
         let path = path.as_ref();
@@ -80,7 +78,7 @@ pub(super) fn all(given: &[NamedPolicy], files: &[impl AsRef<Path>]) -> Result<V
     }
 }
 
-/// The policies of a file: one, called as the file, or several by name.
+/// The policies of a file: one, named after the file, or several by name.
 fn in_file(path: &Path, text: &str) -> Result<Vec<NamedPolicy>, String> {
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
     let table: Map<String, Value> = match end {
@@ -90,7 +88,9 @@ fn in_file(path: &Path, text: &str) -> Result<Vec<NamedPolicy>, String> {
         _ => return Err("its name ends in none of .toml, .yaml, .json".to_owned()),
     };
     let several = !table.is_empty()
-        && table.iter().all(|(key, value)| value.is_object() && !known_fields().contains(&key.as_str()));
+        && table
+            .iter()
+            .all(|(key, value)| value.is_object() && !Shape::field_names().contains(&key.as_str()));
     if !several {
         let name =
             path.file_stem().map_or_else(|| "policy".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -104,9 +104,9 @@ fn in_file(path: &Path, text: &str) -> Result<Vec<NamedPolicy>, String> {
     table.into_iter().map(one).collect()
 }
 
-/// The policy that these fields say.
+/// The policy with these fields.
 fn policy(fields: Map<String, Value>) -> Result<Policy, String> {
-    let known = known_fields();
+    let known = Shape::field_names();
     let mut table = Map::new();
     for (key, value) in fields {
         if !known.contains(&key.as_str()) {
@@ -118,7 +118,7 @@ fn policy(fields: Map<String, Value>) -> Result<Policy, String> {
     Policy::try_from(&shape).map_err(|error| format!("{}: {}", error.place, error.reason))
 }
 
-/// The value in the form its field wants: as it stands, as the number, truth or list that it spells, or as text.
+/// The value in the form that its field takes: as it is, as the number, boolean or list that it spells, or as text.
 fn fitting(key: &str, value: Value) -> Result<Value, String> {
     let mut forms = vec![value.clone()];
     match &value {
@@ -147,40 +147,6 @@ fn unknown(key: &str, known: &[&str]) -> String {
     match crate::near::nearest(key, known.iter().copied()) {
         Some(field) => format!("{key:?} is no field of a policy; did you mean {field}?"),
         None => format!("{key:?} is no field of a policy; there are {}", known.join(", ")),
-    }
-}
-
-/// The fields of a policy, read from the shape itself, so that a new one needs no line here.
-fn known_fields() -> &'static [&'static str] {
-    let mut asked = Fields(&[]);
-    // It answers with its fields and then refuses, which is all that is wanted of it.
-    drop(Shape::deserialize(&mut asked));
-    asked.0
-}
-
-/// Asks a shape for its fields.
-struct Fields(&'static [&'static str]);
-
-impl<'de> Deserializer<'de> for &mut Fields {
-    type Error = ValueError;
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        _: V,
-    ) -> Result<V::Value, ValueError> {
-        self.0 = fields;
-        Err(ValueError::custom("only asked"))
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, ValueError> {
-        Err(ValueError::custom("no struct"))
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }
 

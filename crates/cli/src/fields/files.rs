@@ -1,18 +1,18 @@
-//! The keys of configuration files, from the tables of the guide: what a person reads there is what `explain` says.
+//! The keys of configuration files, read from the tables of the guide, so that the guide and `explain` agree.
 
-use super::Field;
+use super::field::Field;
 
 /// The pages with tables of keys, and the file each is about.
 const PAGES: [(&str, &str); 6] = [
-    ("server.toml", include_str!("../../../../../docs/guide/server.md")),
-    ("agent.toml", include_str!("../../../../../docs/guide/nodes.md")),
-    ("agent.toml", include_str!("../../../../../docs/guide/configuration.md")),
-    ("agent.toml", include_str!("../../../../../docs/guide/files.md")),
-    ("agent.toml", include_str!("../../../../../docs/guide/services.md")),
-    ("agent.toml", include_str!("../../../../../docs/guide/discovery.md")),
+    ("server.toml", include_str!("../../../../docs/guide/server.md")),
+    ("agent.toml", include_str!("../../../../docs/guide/nodes.md")),
+    ("agent.toml", include_str!("../../../../docs/guide/configuration.md")),
+    ("agent.toml", include_str!("../../../../docs/guide/files.md")),
+    ("agent.toml", include_str!("../../../../docs/guide/services.md")),
+    ("agent.toml", include_str!("../../../../docs/guide/discovery.md")),
 ];
 
-/// What a table of keys begins with.
+/// The beginning of a table of keys.
 const HEADER: &str = "| key | default |";
 
 /// Every key of every file, as `FILE.SECTION.KEY`.
@@ -66,7 +66,7 @@ fn cells(line: &str) -> Vec<String> {
     inner.split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect()
 }
 
-/// A text without what marks it up: backticks, and links' targets.
+/// A text without its markup: backticks, and the targets of links.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -84,7 +84,7 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The keys that a reader of a file names when it is given one that does not exist.
+    /// The keys that an error about an unknown key lists.
     fn expected(error: &str) -> Vec<String> {
         let list = error.split("expected").nth(1).unwrap();
         list.split('`').skip(1).step_by(2).map(str::to_owned).collect()

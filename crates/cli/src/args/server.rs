@@ -1,0 +1,117 @@
+//! `server` and `agent` as typed: setting up and running the two long-lived programs.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerVerb {
+    /// Initialise a control plane: certificate authority, store, first admin token
+    Init {
+        #[command(flatten)]
+        config: ServerConfig,
+    },
+    /// List the servers of the control plane and show which one leads
+    List,
+    /// Copy the whole store to another one; no server may use either meanwhile
+    Migrate {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// Configuration file of a server that uses the destination store
+        #[arg(long, value_name = "FILE")]
+        to: PathBuf,
+    },
+    /// Write a backup of the store to a file; an embedded store is backed up while its server is stopped
+    Backup {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// Backup file, which must not exist; `-` writes to stdout
+        file: PathBuf,
+    },
+    /// Show what a backup contains and verify that it is complete
+    Inspect {
+        /// Backup file; `-` reads stdin
+        file: PathBuf,
+    },
+    /// Restore a backup into an empty store
+    Restore {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// Backup file
+        file: PathBuf,
+    },
+    /// Run a server
+    Run {
+        #[command(flatten)]
+        config: ServerConfig,
+        /// Check the configuration and exit
+        #[arg(long)]
+        check: bool,
+        /// Stop when the process that started this one ends
+        #[arg(long, hide = true)]
+        die_with_parent: bool,
+    },
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ServerConfig {
+    /// Server configuration file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Data directory; overrides the configuration file
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Listen address; overrides the configuration file
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentVerb {
+    /// Join this machine to the server given by --server, with a join token
+    Join {
+        /// File with the join token; `-` reads stdin
+        #[arg(long, value_name = "FILE")]
+        token_file: PathBuf,
+        /// Node name
+        #[arg(long, value_name = "NODE")]
+        name: String,
+        /// Initial label, KEY=VALUE; may be repeated
+        #[arg(long, value_name = "KEY=VALUE")]
+        label: Vec<String>,
+        /// Data directory of the agent
+        #[arg(long, default_value = "/var/lib/bellwether/agent", value_name = "DIR")]
+        data_dir: PathBuf,
+    },
+    /// Run the agent
+    Run {
+        /// Agent configuration file
+        #[arg(short, long, default_value = "/etc/bellwether/agent.toml", value_name = "FILE")]
+        config: PathBuf,
+        /// Check the configuration and exit
+        #[arg(long)]
+        check: bool,
+        /// Stop when the process that started this one ends
+        #[arg(long, hide = true)]
+        die_with_parent: bool,
+    },
+    /// Show the state of this machine's agent
+    Status {
+        #[command(flatten)]
+        agent: AgentDir,
+    },
+}
+
+/// Which agent of this machine a command talks to.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct AgentDir {
+    /// Data directory of this machine's agent
+    #[arg(
+        long,
+        env = "BELLWETHER_AGENT_DIR",
+        hide_env = true,
+        default_value = "/var/lib/bellwether/agent",
+        value_name = "DIR"
+    )]
+    pub(crate) data_dir: PathBuf,
+}

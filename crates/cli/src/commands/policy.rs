@@ -1,0 +1,131 @@
+//! Policy flags as the API takes them: fields to set, and fields to unset.
+
+use bellwether_api::v1::policy::Policy;
+use serde_json::{Map, Value};
+
+use crate::args::PolicyFlags;
+use crate::exit::Failure;
+
+/// What policy flags change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct PolicyChange {
+    /// Fields with their new values.
+    pub(super) set: Policy,
+    /// Names of the fields that take their defaults again.
+    pub(super) unset: Vec<String>,
+}
+
+impl PolicyChange {
+    /// Reads the flags; a flag with an empty value unsets its field.
+    ///
+    /// # Errors
+    /// Wrong usage when a value has the wrong type.
+    pub(super) fn read(flags: PolicyFlags) -> Result<Self, Failure> {
+        let mut unset = flags.unset;
+        let mut fields = Map::new();
+        let texts = [
+            ("batch", flags.batch),
+            ("max_unavailable", flags.max_unavailable),
+            ("success", flags.success),
+            ("failures", flags.failures),
+            ("unreachable", flags.unreachable),
+            ("soak", flags.soak),
+            ("deadline", flags.deadline),
+            ("progress", flags.progress),
+            ("domain", flags.domain),
+            ("order", flags.order),
+            ("on_failure", flags.on_failure),
+            ("rollback", flags.rollback),
+            ("supersede", flags.supersede),
+            ("settle", flags.settle),
+            ("fail_fast", flags.fail_fast),
+            ("retries", flags.retries),
+        ];
+        for (name, text) in texts {
+            let Some(text) = text else { continue };
+            if text.is_empty() {
+                unset.push(name.to_owned());
+            } else {
+                fields.insert(name.to_owned(), value(name, text));
+            }
+        }
+        for (name, list) in [("stages", flags.stages), ("windows", flags.windows), ("needs", flags.needs)] {
+            let Some(list) = list else { continue };
+            if list.iter().all(String::is_empty) {
+                unset.push(name.to_owned());
+            } else {
+                fields.insert(name.to_owned(), Value::from(list));
+            }
+        }
+        let set = serde_json::from_value(Value::Object(fields));
+        let set = set.map_err(|error| Failure::usage(format!("read the policy: {error}")))?;
+        Ok(Self { set, unset })
+    }
+
+    /// Whether nothing is changed.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The policy with this change.
+    ///
+    /// # Errors
+    /// Wrong usage when a field to unset does not exist, with the nearest name.
+    pub(super) fn applied_to(self, policy: Policy) -> Result<Policy, Failure> {
+        let kept = policy.without(&self.unset);
+        let kept = kept.map_err(|error| Failure::usage(format!("unset a policy field: {}", error.reason)))?;
+        Ok(kept.overlaid(self.set))
+    }
+}
+
+/// The value of a field: a truth or a number where the field is one, else text.
+fn value(name: &str, text: String) -> Value {
+    let typed = match name {
+        "fail_fast" => text.parse().ok().map(Value::Bool),
+        "retries" => text.parse().ok().map(|count: u32| Value::from(count)),
+        _ => None,
+    };
+    typed.unwrap_or(Value::String(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn an_empty_value_and_unset_both_unset_a_field() {
+        let flags = PolicyFlags {
+            batch: some("20%"),
+            soak: some(""),
+            windows: Some(vec![String::new()]),
+            retries: some("2"),
+            unset: vec!["needs".to_owned()],
+            ..PolicyFlags::default()
+        };
+        let change = PolicyChange::read(flags).unwrap();
+        let old = Policy {
+            soak: some("1m"),
+            windows: Some(vec!["Mon 10:00-12:00".to_owned()]),
+            needs: Some(vec!["db".to_owned()]),
+            domain: some("zone"),
+            ..Policy::default()
+        };
+        let new = change.applied_to(old).unwrap();
+        let expected =
+            Policy { batch: some("20%"), retries: Some(2), domain: some("zone"), ..Policy::default() };
+        assert_eq!(new, expected);
+    }
+
+    #[test]
+    fn a_wrong_type_and_an_unknown_field_are_refused() {
+        let flags = PolicyFlags { retries: some("many"), ..PolicyFlags::default() };
+        assert!(PolicyChange::read(flags).unwrap_err().message.contains("many"));
+        let change = PolicyChange { unset: vec!["windos".to_owned()], ..PolicyChange::default() };
+        let refused = change.applied_to(Policy::default()).unwrap_err();
+        assert!(refused.message.contains("did you mean windows?"), "{}", refused.message);
+    }
+}

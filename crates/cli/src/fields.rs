@@ -1,0 +1,162 @@
+//! Every field a person may write, with its meaning, default and an example: from the API's description of its shapes, and
+//! from the guide's tables of the keys of configuration files.
+
+mod field;
+mod files;
+
+use std::collections::BTreeMap;
+
+use bellwether_api::v1::apply::{
+    EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument,
+};
+use bellwether_api::v1::policy::Policy;
+use serde_json::Value;
+use utoipa::{PartialSchema, ToSchema};
+
+pub(crate) use self::field::Field;
+use crate::exit::{Exit, Failure};
+use crate::near::nearest;
+
+/// Longest path, in fields.
+const DEEPEST: usize = 4;
+
+/// Prefixes that may be left out of a path, in the order in which they are tried.
+const PLACES: [&str; 7] =
+    ["", "policy.", "entity.", "server.toml.", "agent.toml.", "agent.toml.agent.", "agent.toml.entity.NAME."];
+
+/// The paths of all fields; none if the API's description cannot be read.
+pub(crate) fn paths() -> Vec<String> {
+    all().unwrap_or_default().into_iter().map(|field| field.field).collect()
+}
+
+/// The field with this path, and the fields inside it.
+///
+/// # Errors
+/// Not found, with the nearest path as its hint.
+pub(crate) fn find(table: &[Field], asked: &str) -> Result<Vec<Field>, Failure> {
+    let asked = asked.replace('-', "_");
+    let whole = asked.contains(".toml.");
+    let in_file = |name: &str| asked.strip_prefix(name).map(|key| format!("{name}toml.{key}"));
+    let in_file = in_file("server.").or_else(|| in_file("agent.")).filter(|_| !whole);
+    let asked = in_file.unwrap_or(asked);
+    let full = PLACES.map(|place| format!("{place}{asked}"));
+    for path in &full {
+        let within = format!("{path}.");
+        let part = |field: &&Field| field.field == *path || field.field.starts_with(&within);
+        let found: Vec<Field> = table.iter().filter(part).cloned().collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let failure = Failure::new(Exit::No, format!("explain {asked}: there is no such field"));
+    let known = table.iter().map(|field| field.field.as_str());
+    let near = full.iter().find_map(|path| nearest(path, known.clone()));
+    Err(match near {
+        Some(near) => failure.hint(format!("did you mean {near}?")),
+        None => failure.hint("list all fields with: bellwether explain -o name"),
+    })
+}
+
+/// Every field of documents, policies and configuration files.
+///
+/// # Errors
+/// A fault of this program if the API's description cannot be read.
+pub(crate) fn all() -> Result<Vec<Field>, Failure> {
+    let mut shapes = Vec::new();
+    EntityDocument::schemas(&mut shapes);
+    let unreadable = |error: serde_json::Error| Failure::ours(format!("read the API's description: {error}"));
+    let mut known = BTreeMap::new();
+    for (name, shape) in shapes {
+        known.insert(name, serde_json::to_value(shape).map_err(unreadable)?);
+    }
+    let mut fields = Vec::new();
+    let roots = [
+        ("entity", EntityDocument::schema()),
+        ("policy", Policy::schema()),
+        ("freeze", FreezeDocument::schema()),
+        ("pause", PauseDocument::schema()),
+        ("profile", ProfileDocument::schema()),
+        ("slot", SlotDocument::schema()),
+    ];
+    for (name, shape) in roots {
+        let shape = serde_json::to_value(shape).map_err(unreadable)?;
+        fields.push(explained(name, &shape));
+        walk(name, &shape, &known, &mut fields);
+    }
+    fields.extend(files::fields());
+    Ok(fields)
+}
+
+fn walk(path: &str, shape: &Value, known: &BTreeMap<String, Value>, fields: &mut Vec<Field>) {
+    let Some(properties) = shape.get("properties").and_then(Value::as_object) else { return };
+    for (name, property) in properties {
+        let path = format!("{path}.{name}");
+        fields.push(explained(&path, property));
+        let inner = referred(property).and_then(|name| known.get(name));
+        // The policy of an entity is explained by itself.
+        if let Some(inner) = inner.filter(|_| name != "policy" && path.split('.').count() < DEEPEST) {
+            walk(&path, inner, known, fields);
+        }
+    }
+}
+
+fn explained(path: &str, shape: &Value) -> Field {
+    let said = said(shape).unwrap_or_default().replace('\n', " ");
+    let (meaning, default) = match said.split_once("Default") {
+        Some((meaning, default)) => {
+            let default = default.trim_start_matches([':', ' ']).trim_end_matches('.').to_owned();
+            (meaning.trim().to_owned(), Some(default))
+        }
+        None => (said.trim().to_owned(), None),
+    };
+    Field { field: path.to_owned(), meaning, default, example: shape.get("example").cloned() }
+}
+
+/// The description of a shape; an optional one has it a level further in.
+fn said(shape: &Value) -> Option<&str> {
+    let own = shape.get("description").and_then(Value::as_str);
+    own.or_else(|| shape.get("oneOf").and_then(Value::as_array)?.iter().find_map(said))
+}
+
+/// The name of the shape that this one refers to.
+fn referred(shape: &Value) -> Option<&str> {
+    let own = shape.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+    own.or_else(|| shape.get("oneOf").and_then(Value::as_array)?.iter().find_map(referred))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_has_a_meaning_and_every_plain_one_an_example() {
+        let fields = all().unwrap();
+        for field in &fields {
+            assert!(field.meaning.len() > 5, "{} has no meaning", field.field);
+            let whole = fields.iter().any(|other| other.field.starts_with(&format!("{}.", field.field)));
+            let of_file = field.field.contains(".toml.");
+            let whole = whole || of_file || field.field == "entity.policy";
+            assert!(whole || field.example.is_some(), "{}", field.field);
+        }
+        for path in [
+            "server.toml.listen",
+            "agent.toml.entity.NAME.check.interval",
+            "policy.batch",
+            "policy.monitor.url",
+            "policy.hooks.approval.every",
+            "freeze.lasts",
+        ] {
+            assert!(fields.iter().any(|field| field.field == path), "{path} is not explained");
+        }
+    }
+
+    #[test]
+    fn a_default_is_separate_from_the_meaning() {
+        let found = find(&all().unwrap(), "batch").unwrap();
+        assert_eq!(found.first().unwrap().default.as_deref(), Some("5%"));
+        let deadline = find(&all().unwrap(), "policy.deadline").unwrap();
+        assert_eq!(deadline.first().unwrap().default.as_deref(), Some("120s + soak"));
+        let hint = find(&all().unwrap(), "policy.batsh").unwrap_err().hint.unwrap();
+        assert_eq!(hint, "did you mean policy.batch?");
+    }
+}

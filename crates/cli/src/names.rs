@@ -1,0 +1,169 @@
+//! Names of objects, asked of the server: for completion, and for the nearest name of a mistyped one.
+
+use std::time::Duration;
+
+use bellwether_core::words::near::nearest;
+use clap::ArgMatches;
+
+use crate::args::{self, Global};
+use crate::context::{self, Context};
+use crate::exit::{CommandResult, Failure};
+
+/// Longest time to wait for names: a person waits at the prompt.
+const LIMIT: Duration = Duration::from_millis(1_500);
+
+/// Most names asked for.
+const MOST: usize = 10_000;
+
+/// A kind of object that has names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nodes.
+    Node,
+    /// Entities.
+    Entity,
+    /// Services.
+    Service,
+    /// Profiles.
+    Profile,
+    /// Freezes.
+    Freeze,
+    /// Pauses by selector.
+    Pause,
+    /// Slots, and so locks.
+    Slot,
+    /// API tokens.
+    Token,
+    /// Connection contexts; they are known without a server.
+    Context,
+}
+
+/// Each kind by the value name that help shows, and by its word in subjects such as `node/web-1`.
+const KINDS: [(&str, &str, Kind); 10] = [
+    ("NODE", "node", Kind::Node),
+    ("ENTITY", "entity", Kind::Entity),
+    ("SERVICE", "service", Kind::Service),
+    ("PROFILE", "profile", Kind::Profile),
+    ("FREEZE", "freeze", Kind::Freeze),
+    ("PAUSE", "pause", Kind::Pause),
+    ("SLOT", "slot", Kind::Slot),
+    ("LOCK", "lock", Kind::Slot),
+    ("TOKEN", "token", Kind::Token),
+    ("CONTEXT", "context", Kind::Context),
+];
+
+impl Kind {
+    /// The kind of object that a value of this name is.
+    pub(crate) fn of_value(name: &str) -> Option<Self> {
+        KINDS.iter().find(|(value, _, _)| *value == name).map(|(_, _, kind)| *kind)
+    }
+
+    /// The kind of object that a subject begins with.
+    pub(crate) fn of_subject(word: &str) -> Option<Self> {
+        let word = if word == "rollout" { "entity" } else { word };
+        KINDS.iter().find(|(_, known, _)| *known == word).map(|(_, _, kind)| *kind)
+    }
+}
+
+/// The names of all objects of a kind; a failure is no names.
+pub(crate) async fn of(global: &Global, kind: Kind) -> Vec<String> {
+    let names = tokio::time::timeout(LIMIT, ask(global, kind)).await;
+    names.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+async fn ask(global: &Global, kind: Kind) -> Result<Vec<String>, Failure> {
+    if kind == Kind::Context {
+        return Ok(context::load(global)?.context.into_keys().collect());
+    }
+    let context = Context::new(global)?;
+    let (client, namespace) = (&context.client, context.namespace.as_str());
+    Ok(match kind {
+        Kind::Node => nodes(&context).await?,
+        Kind::Entity => client.entities(namespace).await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Service => {
+            client.services(namespace, None).await?.items.into_iter().map(|each| each.name).collect()
+        }
+        Kind::Profile => client.profiles(namespace).await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Freeze => {
+            client.freezes(Some(namespace)).await?.items.into_iter().map(|each| each.freeze.name).collect()
+        }
+        Kind::Pause => {
+            client.pauses(namespace).await?.items.into_iter().map(|each| each.pause.name).collect()
+        }
+        Kind::Slot => client.slots(namespace, true).await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Token => client.tokens().await?.items.into_iter().map(|each| each.name).collect(),
+        Kind::Context => Vec::new(),
+    })
+}
+
+async fn nodes(context: &Context) -> Result<Vec<String>, Failure> {
+    let (mut names, mut after) = (Vec::new(), None);
+    loop {
+        let page = context.client.nodes(&context.namespace, None, after.as_deref(), false).await?;
+        names.extend(page.items.into_iter().map(|view| view.node.name));
+        after = page.next;
+        if after.is_none() || names.len() >= MOST {
+            return Ok(names);
+        }
+    }
+}
+
+/// A failure to find an object that the command line names, with the nearest name there is as its hint.
+pub(crate) async fn with_nearest(
+    ended: CommandResult,
+    global: &Global,
+    matches: &ArgMatches,
+) -> CommandResult {
+    let failure = match ended {
+        Err(failure) if failure.not_found => failure,
+        Ok(_) | Err(_) => return ended,
+    };
+    for (kind, name) in named(matches) {
+        let known = of(global, kind).await;
+        if known.contains(&name) {
+            continue;
+        }
+        if let Some(near) = nearest(&name, known.iter().map(String::as_str)) {
+            return Err(failure.hint(format!("did you mean {near}?")));
+        }
+    }
+    Err(failure)
+}
+
+/// The objects that the command line names, with their kinds.
+fn named(matches: &ArgMatches) -> Vec<(Kind, String)> {
+    let mut command = &args::command();
+    let mut matches = matches;
+    let mut found = Vec::new();
+    loop {
+        for arg in command.get_arguments() {
+            let value =
+                arg.get_value_names().and_then(<[_]>::first).map(|name| name.as_str()).unwrap_or_default();
+            let Ok(Some(texts)) = matches.try_get_raw(arg.get_id().as_str()) else { continue };
+            let texts = texts.map(|text| text.to_string_lossy().into_owned());
+            match Kind::of_value(value) {
+                Some(kind) => found.extend(texts.map(|text| (kind, text))),
+                None if value == "SUBJECT" => found.extend(texts.flat_map(|text| subject(&text))),
+                None => {}
+            }
+        }
+        match matches.subcommand().and_then(|(name, inner)| Some((command.find_subcommand(name)?, inner))) {
+            Some(next) => (command, matches) = next,
+            None => return found,
+        }
+    }
+}
+
+/// What a subject such as `node/web-1` may name; a bare name is a node's or an entity's.
+fn subject(text: &str) -> Vec<(Kind, String)> {
+    match text.split_once('/') {
+        Some(("target", rest)) => {
+            let entity = rest.split('/').next().unwrap_or_default();
+            vec![(Kind::Entity, entity.to_owned())]
+        }
+        Some((word, name)) => {
+            Kind::of_subject(word).map(|kind| (kind, name.to_owned())).into_iter().collect()
+        }
+        None => vec![(Kind::Node, text.to_owned()), (Kind::Entity, text.to_owned())],
+    }
+}

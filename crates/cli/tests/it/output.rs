@@ -1,0 +1,215 @@
+//! What commands print: data in every format, one line for each change, the nearest name, completion, and a quiet end.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::place::{PROGRAM, Place, text, wait_for};
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+/// A fleet of one node with one of everything that can be listed.
+async fn furnished() -> Place {
+    let mut place = Place::new().await;
+    place.start_agent("web-1", "[entity.shop]\nstatic = [\"/bin/true\"]\n[[service]]\nname = \"till\"\n");
+    for args in [
+        &["entity", "set", "shop", "--selector", "all", "--soak", "0s", "--batch", "10%"][..],
+        &["rollout", "start", "shop", "v1", "-w", "--timeout", "60s"],
+        &["profile", "set", "colours", "red=1"],
+        &["freeze", "on", "sale", "--selector", "zone=b"],
+        &["pause", "on", "disks", "-l", "role=db"],
+        &["slot", "set", "reboot", "--capacity", "2"],
+        &["token", "create", "reader"],
+        &["context", "set", "home", "--token-file", &place.path("server/admin-token")],
+    ] {
+        let output = place.run(args);
+        assert_eq!(code(&output), 0, "{args:?}: {}", text(&output.stderr));
+    }
+    wait_for("the service is known", async || code(&place.run(&["service", "get", "till"])) == 0).await;
+    place
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_that_shows_something_prints_json_yaml_and_names() {
+    let place = furnished().await;
+    let dir = place.path("web-1/data");
+    let commands: [&[&str]; 39] = [
+        &["status"],
+        &["server", "list"],
+        &["agent", "status", "--data-dir", &dir],
+        &["node", "list"],
+        &["node", "get", "web-1"],
+        &["node", "why", "web-1"],
+        &["node", "list", "--unaccounted"],
+        &["entity", "list"],
+        &["entity", "get", "shop"],
+        &["rollout", "list"],
+        &["rollout", "get", "shop"],
+        &["rollout", "status", "shop"],
+        &["rollout", "history", "shop"],
+        &["rollout", "plan", "shop", "v2"],
+        &["profile", "list"],
+        &["profile", "get", "colours"],
+        &["profile", "history", "colours"],
+        &["profile", "diff", "colours", "1"],
+        &["service", "list"],
+        &["service", "get", "till"],
+        &["service", "local", "--data-dir", &dir],
+        &["freeze", "list"],
+        &["pause", "list"],
+        &["slot", "list", "--all"],
+        &["lock", "list", "--all"],
+        &["token", "list"],
+        &["token", "whoami"],
+        &["join-token", "list"],
+        &["context", "list"],
+        &["describe", "node/web-1"],
+        &["describe", "rollout/shop"],
+        &["describe", "slot/reboot"],
+        &["why", "entity/shop"],
+        &["explain", "policy.batch"],
+        &["get-failures"],
+        &["running-versions", "-e", "shop"],
+        &["current-version", "-e", "shop"],
+        &["local-version", "-e", "shop", "--data-dir", &dir],
+        &["check-single-version", "v1", "-e", "shop"],
+    ];
+    for args in commands {
+        let run = |format: &str| place.run(&[args, &["-o", format]].concat());
+        let json = run("json");
+        let parsed: Result<Value, _> = serde_json::from_slice(&json.stdout);
+        assert!(parsed.is_ok(), "{args:?}: {}{}", text(&json.stdout), text(&json.stderr));
+        assert!(!text(&json.stdout).contains("_at_ms\": 1"), "{args:?}: {}", text(&json.stdout));
+        for format in ["yaml", "name", "wide", "table"] {
+            let output = run(format);
+            assert_eq!(code(&output), code(&json), "{args:?} -o {format}: {}", text(&output.stderr));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_change_prints_one_line_and_quiet_silences_it() {
+    let place = furnished().await;
+    let cases: [(&[&str], &str); 12] = [
+        (&["entity", "set", "shop", "--batch", "20%"], "entity shop: batch 10% → 20%\n"),
+        (&["entity", "set", "shop", "--batch", "20%"], "entity shop: unchanged\n"),
+        (&["entity", "set", "shop", "--domain", "zone"], "entity shop: domain - → zone\n"),
+        (&["entity", "set", "shop", "--unset", "domain"], "entity shop: domain zone → -\n"),
+        (&["node", "label", "web-1", "zone=b"], "node web-1: zone - → b\n"),
+        (&["node", "cordon", "web-1"], "node web-1: cordoned\n"),
+        (&["node", "uncordon", "web-1"], "node web-1: uncordoned\n"),
+        (&["freeze", "off", "sale"], "freeze sale: ended\n"),
+        (&["pause", "off", "disks"], "pause disks: ended\n"),
+        (&["slot", "delete", "reboot", "--yes"], "slot reboot: deleted\n"),
+        (&["token", "delete", "reader", "--yes"], "token reader: deleted\n"),
+        (&["context", "delete", "home", "--yes"], "context home: deleted\n"),
+    ];
+    for (args, line) in cases {
+        let output = place.run(args);
+        assert_eq!((code(&output), text(&output.stderr).as_str()), (0, line), "{args:?}");
+    }
+    let quiet = place.run(&["entity", "set", "shop", "--batch", "30%", "-q"]);
+    assert_eq!((code(&quiet), text(&quiet.stderr)), (0, String::new()));
+    let started = place.run(&["rollout", "start", "shop", "v2", "--batch", "50%"]);
+    assert!(text(&started.stderr).contains("apply to this rollout alone"), "{}", text(&started.stderr));
+    let entity = text(&place.run(&["entity", "get", "shop"]).stdout);
+    assert!(entity.contains("batch        30%"), "{entity}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistyped_name_is_answered_with_the_nearest_one() {
+    let place = furnished().await;
+    let cases: [(&[&str], &str); 12] = [
+        (&["node", "get", "web1"], "did you mean web-1?"),
+        (&["entity", "get", "shp"], "did you mean shop?"),
+        (&["entity", "set", "shp", "--batch", "1"], "did you mean shop?"),
+        (&["rollout", "status", "shpo"], "did you mean shop?"),
+        (&["service", "get", "tilll"], "did you mean till?"),
+        (&["profile", "get", "colors"], "did you mean colours?"),
+        (&["freeze", "off", "sael"], "did you mean sale?"),
+        (&["describe", "slot/rebot"], "did you mean reboot?"),
+        (&["describe", "entity/shp"], "did you mean shop?"),
+        (&["context", "use", "hom"], "did you mean home?"),
+        (&["explain", "policy.batsh"], "did you mean policy.batch?"),
+        (&["token", "delete", "raeder", "--yes"], "did you mean reader?"),
+    ];
+    for (args, hint) in cases {
+        let output = place.run(args);
+        assert!(
+            code(&output) != 0 && text(&output.stderr).contains(hint),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_in_use_is_not_deleted_by_accident() {
+    let place = Place::new().await;
+    let me = text(&place.run(&["token", "whoami", "-o", "name"]).stdout);
+    let name = me.trim().rsplit('/').next().unwrap().to_owned();
+    let refused = place.run(&["token", "delete", &name, "--yes"]);
+    assert_eq!(code(&refused), 7, "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("--force"), "{}", text(&refused.stderr));
+}
+
+/// What bash offers for a line, by the script that `completions` prints.
+fn completed(place: &Place, line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let mut command = place.command(&["--"]);
+    let answered = command
+        .args(&words)
+        .env("COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string())
+        .env("_CLAP_COMPLETE_COMP_TYPE", "9")
+        .env("_CLAP_COMPLETE_SPACE", "true")
+        .env("_CLAP_IFS", "\n")
+        .output()
+        .unwrap();
+    text(&answered.stdout)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completion_knows_commands_options_and_names() {
+    let place = furnished().await;
+    assert_eq!(completed(&place, "bellwether node get we").trim(), "web-1");
+    assert_eq!(completed(&place, "bellwether rollout start sh").trim(), "shop");
+    assert_eq!(completed(&place, "bellwether describe slot/re").trim(), "slot/reboot");
+    assert_eq!(completed(&place, "bellwether context use ho").trim(), "home");
+    assert!(completed(&place, "bellwether ro").contains("rollout"));
+    let hidden = completed(&place, "bellwether ");
+    assert!(hidden.contains("node") && !hidden.contains("lock-child"), "{hidden}");
+
+    let script = place.path("completion.bash");
+    std::fs::write(&script, &place.run(&["completions", "bash"]).stdout).unwrap();
+    let bin = std::path::Path::new(PROGRAM).parent().unwrap().display().to_string();
+    let shell = format!(
+        "source {script}; COMP_WORDS=(bellwether entity get s); COMP_CWORD=3; COMP_TYPE=9; \
+         _clap_complete_bellwether bellwether s get; echo \"${{COMPREPLY[*]}}\""
+    );
+    let plain = place.command(&[]);
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &shell]).env_clear();
+    for (key, value) in plain.get_envs() {
+        bash.env(key, value.unwrap());
+    }
+    let answered = bash.env("PATH", format!("{bin}:/usr/bin:/bin")).output().unwrap();
+    assert_eq!(text(&answered.stdout).trim(), "shop", "{}", text(&answered.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_goes_away_ends_a_command_quietly() {
+    let place = furnished().await;
+    for args in [&["completions", "bash"][..], &["entity", "list"], &["explain"], &["events", "-w"]] {
+        let mut command = place.command(args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        // A command that follows events notices with the next one.
+        let labelled = place.run(&["node", "label", "web-1", &format!("seen={}", args.len())]);
+        assert_eq!(code(&labelled), 0);
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!((code(&ended), text(&ended.stderr)), (0, String::new()), "{args:?}");
+    }
+}
