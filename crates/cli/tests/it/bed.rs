@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
-use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::rollout::{NewRollout, RolloutView};
 use bellwether_api::v1::server::ControlPlane;
 use bellwether_rt::tasks::Tasks;
