@@ -310,17 +310,14 @@ pub(crate) fn command() -> clap::Command {
 
 /// The short help of the command that these words lead to, for a command line that ends before its verb.
 pub(crate) fn short_help(words: impl Iterator<Item = std::ffi::OsString>) -> String {
-    let mut root = command();
-    root.build();
-    let mut current = &mut root;
+    let mut command = command();
+    command.build();
     for word in words {
-        if current.find_subcommand(&word).is_some()
-            && let Some(inner) = current.find_subcommand_mut(&word)
-        {
-            current = inner;
+        if let Some(inner) = command.find_subcommand(&word) {
+            command = inner.clone();
         }
     }
-    current.render_help().to_string()
+    command.render_help().to_string()
 }
 
 /// The token in the environment. There is no flag for it: a secret on a command line can be read by every process.
