@@ -57,7 +57,7 @@ pub(crate) struct Global {
     /// Namespace [default: default]
     #[arg(short, long, global = true, env = "BELLWETHER_NAMESPACE", hide_env = true)]
     pub(crate) namespace: Option<String>,
-    /// Output format: table, wide, json, yaml or name
+    /// Format: table (default), wide, json, yaml, name
     #[arg(
         short,
         long,
@@ -65,7 +65,8 @@ pub(crate) struct Global {
         value_enum,
         default_value = "table",
         value_name = "FORMAT",
-        hide_possible_values = true
+        hide_possible_values = true,
+        hide_default_value = true
     )]
     pub(crate) output: Output,
     /// Print no messages besides the answer and errors
@@ -93,14 +94,15 @@ pub(crate) struct Global {
     /// Log filter, like info or bellwether_server=debug
     #[arg(long, global = true, env = "BELLWETHER_LOG", hide_env = true, value_name = "FILTER")]
     pub(crate) log: Option<String>,
-    /// Log format: text or json
+    /// Log format: text (default) or json
     #[arg(
         long,
         global = true,
         value_enum,
         default_value = "text",
         value_name = "FORMAT",
-        hide_possible_values = true
+        hide_possible_values = true,
+        hide_default_value = true
     )]
     pub(crate) log_format: LogFormat,
     /// File that contexts are kept in
@@ -302,6 +304,18 @@ pub(crate) struct DemoService {
 /// The whole command line, with help grouped by purpose and the global options listed once.
 pub(crate) fn command() -> clap::Command {
     help::arranged(Args::command())
+}
+
+/// The short help of the command that these words lead to, for a command line that ends before its verb.
+pub(crate) fn short_help(words: impl Iterator<Item = std::ffi::OsString>) -> String {
+    let mut command = command();
+    command.build();
+    for word in words {
+        if let Some(inner) = command.find_subcommand(&word) {
+            command = inner.clone();
+        }
+    }
+    command.render_help().to_string()
 }
 
 /// The token in the environment. There is no flag for it: a secret on a command line can be read by every process.

@@ -17,9 +17,10 @@ mod telemetry;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 
 use args::Args;
-use exit::{CommandResult, Failure};
+use exit::{CommandResult, Exit, Failure};
 
 fn main() -> ExitCode {
     if let Err(error) = rustls::crypto::ring::default_provider().install_default() {
@@ -34,6 +35,10 @@ fn main() -> ExitCode {
     let parsed = parsed.and_then(|matches| Ok((Args::from_arg_matches(&matches)?, matches)));
     let (args, matches) = match parsed {
         Ok(parsed) => parsed,
+        Err(error) if error.kind() == ErrorKind::MissingSubcommand => {
+            show::tell(&args::short_help(std::env::args_os().skip(1)));
+            return exit::code(Ok(Exit::Usage));
+        }
         Err(error) => return exit::usage(&error),
     };
     telemetry::start(&args);

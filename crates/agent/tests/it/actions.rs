@@ -24,7 +24,7 @@ impl Bench {
 
     /// Asks for another run, and answers its version.
     async fn run_action(&self) -> String {
-        let new = NewRollout { ..NewRollout::default() };
+        let new = NewRollout::default();
         self.client.start_rollout(NS, "web", &new).await.unwrap().version
     }
 

@@ -71,7 +71,7 @@ pub(crate) struct TriggerUpdate {
     #[command(flatten)]
     pub(crate) of: EntityChoice,
     /// Reason, kept in the history
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct UpdateStatus {
     #[arg(long)]
     pub(crate) node: Option<String>,
     /// Reason, one line
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
     /// Time that the status holds without being set again, like 10m; unlimited if absent
     #[arg(long, value_name = "TIME")]

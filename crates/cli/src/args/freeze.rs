@@ -47,7 +47,7 @@ pub(crate) struct FreezeScopeFlags {
     #[arg(long)]
     pub(crate) all_namespaces: bool,
     /// Reason, shown by everything that waits
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
 }
 

@@ -35,8 +35,7 @@ const TEMPLATE: &str =
     "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Global options:\n{options}{after-help}";
 
 /// The end of every other command's help.
-const GLOBAL: &str =
-    "Global options: -n NAMESPACE, -o FORMAT, -q, --context, --server and others: see `bellwether --help`";
+const GLOBAL: &str = "Global options such as -n, -o, -q, --context and --server: bellwether --help";
 
 /// The end of the short help of the whole program.
 const SHORT_END: &str = "More: bellwether --help (every command and option), bellwether COMMAND --help";
@@ -47,6 +46,9 @@ Environment:
   BELLWETHER_SERVER, BELLWETHER_CA, BELLWETHER_NAMESPACE, BELLWETHER_CONTEXT, BELLWETHER_TOKEN_FILE,
   BELLWETHER_LOG and NO_COLOR set the option of the same name; an option on the command line wins.
   BELLWETHER_TOKEN holds the API token itself.";
+
+/// Columns of the descriptions in the long list of commands.
+const ABOUT_COLUMNS: usize = 56;
 
 /// Columns of the names in the short list of commands.
 const COLUMNS: usize = 60;
@@ -112,6 +114,24 @@ fn short_list() -> String {
     lines.join("\n")
 }
 
+/// A text in lines that fit beside the names.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        if let Some(line) = lines.last_mut() {
+            if line.is_empty() {
+                line.push_str(word);
+            } else if line.len() + word.len() < ABOUT_COLUMNS {
+                line.push(' ');
+                line.push_str(word);
+            } else {
+                lines.push(word.to_owned());
+            }
+        }
+    }
+    lines
+}
+
 /// The groups with a line for each command.
 fn long_list(command: &Command) -> String {
     let mut lines = Vec::new();
@@ -119,7 +139,12 @@ fn long_list(command: &Command) -> String {
         lines.push(format!("{title}:"));
         for name in names {
             let about = command.find_subcommand(name).and_then(Command::get_about);
-            lines.push(format!("  {name:<21} {}", about.map(ToString::to_string).unwrap_or_default()));
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let mut name = *name;
+            for line in wrapped(&about) {
+                lines.push(format!("  {name:<21} {line}"));
+                name = "";
+            }
         }
         lines.push(String::new());
     }

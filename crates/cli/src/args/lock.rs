@@ -53,7 +53,7 @@ pub(crate) struct LockRun {
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Span>,
     /// Reason, shown to everyone who waits for the lock
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
     /// Holder name; this machine and process if absent
     #[arg(long)]

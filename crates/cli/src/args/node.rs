@@ -28,7 +28,7 @@ pub(crate) struct NodeName {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct NodeReason {
     /// Reason, kept with the node and in the event
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
 }
 

@@ -13,7 +13,7 @@ pub(crate) enum PauseVerb {
         #[arg(short = 'l', long)]
         selector: String,
         /// Reason, shown by everything that waits
-        #[arg(long, value_name = "TEXT", default_value = "")]
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
     /// End a pause for all of its nodes

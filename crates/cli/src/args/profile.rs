@@ -89,7 +89,7 @@ pub(crate) struct Change {
     #[arg(long = "ref", value_name = "REVISION")]
     pub(crate) reference: Option<u64>,
     /// Reason, kept in the history
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
     /// Start a rollout of every entity that uses the profile
     #[arg(long)]

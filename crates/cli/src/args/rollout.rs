@@ -12,7 +12,7 @@ pub(crate) struct StartRollout {
     /// Version; PROFILE@REVISION for a profile, its newest if absent; absent for an action
     pub(crate) version: Option<String>,
     /// Reason, kept in the history
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
     /// Start only if nothing changed since this plan: the token that `rollout plan` prints
     #[arg(long, value_name = "TOKEN")]
@@ -21,9 +21,9 @@ pub(crate) struct StartRollout {
     #[arg(long)]
     pub(crate) save: bool,
     #[command(flatten)]
-    pub(crate) policy: PolicyFlags,
-    #[command(flatten)]
     pub(crate) wait: WaitFlags,
+    #[command(flatten)]
+    pub(crate) policy: PolicyFlags,
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -120,6 +120,6 @@ pub(crate) struct OperationFlags {
     #[command(flatten)]
     pub(crate) of: EntityName,
     /// Reason, kept in the history
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
 }

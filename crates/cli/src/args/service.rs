@@ -57,7 +57,7 @@ pub(crate) struct CheckFlags {
     #[arg(long)]
     pub(crate) check: Option<String>,
     /// Reason, one line
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
     #[command(flatten)]
     pub(crate) agent: AgentDir,

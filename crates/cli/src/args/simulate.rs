@@ -38,7 +38,7 @@ pub(crate) struct Simulate {
     /// Share of nodes on which the new version fails at every attempt; 100% if given without a share
     #[arg(long, default_value = "0%", default_missing_value = "100%", num_args = 0..=1, value_name = "SHARE")]
     pub(crate) bad: Share,
-    /// How nodes fail: apply, check, soak, hang or silent; several with weights, like apply=3,soak=1
+    /// Failure modes: apply, check, soak, hang or silent; several with weights, like apply=3,soak=1
     #[arg(long, default_value = "apply,check,soak", value_name = "MODES")]
     pub(crate) failure_mode: Mix,
     /// Time into the soak at which a failure appears, like exp:10m; uniform within the soak if absent

@@ -185,3 +185,10 @@ fn the_guide_lists_every_command() {
         assert!(page.contains(&format!("| `{words}")), "the guide does not list {words}");
     }
 }
+
+#[test]
+fn the_guide_shows_the_short_help() {
+    let page = include_str!("../../../../docs/guide/commands.md");
+    let help = super::command().term_width(80).render_help().to_string();
+    assert!(page.contains(help.trim_end()), "the guide does not show:\n{help}");
+}

@@ -14,7 +14,7 @@ const LEAVES: usize = 12;
 /// The tree, line by line.
 pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<String> {
     let mut lines = vec![head(view, paint)];
-    lines.push(thresholds(view, paint));
+    lines.extend(thresholds(view, paint));
     if !view.why.is_empty() {
         lines.push(format!("│ {}", view.why));
     }
@@ -103,19 +103,15 @@ pub(crate) const fn state(state: &RolloutState) -> (&'static str, Tone) {
     }
 }
 
-fn thresholds(view: &RolloutView, paint: Paint) -> String {
+/// Progress against its thresholds, in two lines that fit 80 columns.
+fn thresholds(view: &RolloutView, paint: Paint) -> [String; 2] {
     let counts = &view.counts;
     let bar = bar(counts.succeeded, counts.failed, counts.in_flight, counts.targets, paint);
-    let mut text = format!(
-        "│ {bar} {}/{} succeeded, {} needed · {} failed, {} tolerated · {} in flight, {} at once",
-        counts.succeeded,
-        counts.targets,
-        view.needed,
-        counts.failed,
-        view.tolerated,
-        counts.in_flight,
-        view.batch,
+    let progress = format!(
+        "│ {bar} {}/{} succeeded, {} needed · {} failed, {} tolerated",
+        counts.succeeded, counts.targets, view.needed, counts.failed, view.tolerated,
     );
+    let mut text = format!("│ {} in flight, {} at once", counts.in_flight, view.batch);
     for (count, word) in [
         (counts.unreachable, "unreachable"),
         (counts.held, "held"),
@@ -126,7 +122,7 @@ fn thresholds(view: &RolloutView, paint: Paint) -> String {
             text.push_str(&format!(" · {count} {word}"));
         }
     }
-    text
+    [progress, text]
 }
 
 /// A bar of twenty cells.

@@ -79,7 +79,8 @@ fn a_rollout_reads_as_a_tree_with_failed_targets_first() {
     let drawn = drawn.replace(&clock(1_000), "TIME-1").replace(&clock(5_000), "TIME-2");
     insta::assert_snapshot!(drawn, @r"
     web  v1 → v2  running  rollout 2 by kim, 8s
-    │ ██████████▒▒▒▒▒░░░░░ 1/4 succeeded, 4 needed · 1 failed, 0 tolerated · 1 in flight, 1 at once
+    │ ██████████▒▒▒▒▒░░░░░ 1/4 succeeded, 4 needed · 1 failed, 0 tolerated
+    │ 1 in flight, 1 at once
     │ rollout 2 to v2 is running
     ├─ batch 1  TIME-1  1 failed, 1 succeeded
     │  ├ ✗ web-2        failed           8s  v1         told v2, no answer yet

@@ -128,7 +128,7 @@ async fn an_agent_killed_at_every_named_moment_of_an_action_runs_it_once_at_most
 
 /// Asks for another run, and answers its version.
 async fn run_action(bed: &Bed) -> String {
-    let new = NewRollout { ..NewRollout::default() };
+    let new = NewRollout::default();
     bed.client(1).start_rollout("default", "web", &new).await.unwrap().version
 }
 
