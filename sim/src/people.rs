@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Body;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1;
-use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::words::random::RandomStream;
 use bellwether_rt::tasks::Tasks;
 use http::{Request, header};
 use serde_json::{Value, json};

@@ -46,7 +46,7 @@
 //! assert_eq!(orchestrate(&mut engine, 2..3).1, "v2 v2 v1 v1");
 //! assert_eq!(orchestrate(&mut engine, 3..8).0.last_known_good, "v2".parse().ok());
 //!
-//! // A bad one stops after the first batch and is taken back.
+//! // A bad one stops after the first batch and is rolled back.
 //! engine.set_target_version(&namespace, &entity, "v3".parse()?, alice(8))?;
 //! assert_eq!(orchestrate(&mut engine, 8..9).1, "v3 v3 v2 v2");
 //! let (progress, runs) = orchestrate(&mut engine, 9..12);

@@ -64,7 +64,7 @@ pub enum SlotRefusal {
     },
 }
 
-/// A holding is over: it ran out, was given back, or was taken from its holder.
+/// A holding ended: it expired, was released, or was taken from its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("number {fence} is over")]
 pub struct SlotLost {

@@ -38,11 +38,11 @@ pub struct EntityMemory {
 pub struct ActionRun {
     /// Which.
     pub version: Version,
-    /// What came of it.
+    /// The outcome.
     pub outcome: RunOutcome,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOutcome {
     /// Nothing yet: it is under way, or about to be.
@@ -65,7 +65,7 @@ pub enum FailureReason {
         /// What is missing.
         evidence: Evidence,
     },
-    /// It failed, or turned unwell after it was validated.
+    /// It failed, or became unhealthy after it was validated.
     Failed {
         /// What the step was to reach.
         aim: ApplyProgress,

@@ -69,7 +69,7 @@ pub struct Rollout {
 /// Where a rollout stands. The last six are final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutState {
-    /// It hands out its version, batch by batch.
+    /// It dispatches its version, batch by batch.
     InProgress,
     /// It will go on by itself when the reason is gone.
     Waiting(RolloutWait),

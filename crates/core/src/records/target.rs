@@ -1,4 +1,4 @@
-//! What one target was told by its entity, and what came of it. Written only by the rollout decider; what the target is
+//! The assignment of one target by its entity, and its outcome. Written only by the rollout decider; what the target is
 //! doing at the moment is not stored but read from its sighting by [`phase`](crate::rollout::observation::phase).
 
 use alloc::sync::Arc;
@@ -8,7 +8,7 @@ use crate::words::counter::{AssignmentNumber, RolloutNumber};
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// What one target was told, and what came of it.
+/// The assignment of one target, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetState {
     /// The version it was told.
@@ -23,7 +23,7 @@ pub struct TargetState {
     pub assigned_at: Timestamp,
     /// Counts towards its deadline.
     pub clock: DeadlineClock,
-    /// What came of it.
+    /// The outcome of the assignment.
     pub outcome: AssignmentOutcome,
 }
 
@@ -55,7 +55,7 @@ pub enum DeadlineClock {
     },
 }
 
-/// What came of an assignment.
+/// The outcome of an assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssignmentOutcome {
     /// No verdict yet.

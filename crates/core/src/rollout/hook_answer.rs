@@ -16,7 +16,7 @@ use crate::words::time::Timestamp;
 /// Longest reason that is kept, in characters.
 const MAX_REASON: usize = 200;
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookAnswer {
     /// Who is next, in this order; nobody is an answer too.

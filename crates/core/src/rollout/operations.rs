@@ -173,7 +173,7 @@ pub fn abort(
     Ok(Entity { abort, hold: None, ..entity.clone() })
 }
 
-/// Hands out nothing more until [`resume`]; deadlines stand still.
+/// Pauses dispatch until [`resume`]; deadlines stand still.
 ///
 /// # Errors
 /// [`OperationRefusal`] when no rollout is under way or it is paused already.

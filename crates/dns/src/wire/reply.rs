@@ -3,7 +3,7 @@
 //! Records are whole or not there. What does not fit of the answer itself is left out and the answer marked as truncated;
 //! what does not fit of the addresses beside it is left out in silence, as it can be asked for (RFC 2181).
 
-use bellwether_core::dns::random::RandomStream;
+use bellwether_core::words::random::RandomStream;
 
 use super::code::{ResponseCode, TYPE_OPT};
 use super::query::{Edns, Query, QueryHeader};
@@ -53,7 +53,7 @@ impl<'b> ReplyWriter<'b> {
         if let Some(authority) = &records.authority {
             self.authority = u16::from(self.push(records.bytes(authority)));
         }
-        let mut chance = RandomStream::new(seed);
+        let mut chance = RandomStream::of(seed);
         let mut left: Vec<_> = records.answers.iter().collect();
         let mut rest = left.as_mut_slice();
         // Where each target's name stands; 0 for one that is not there.

@@ -63,7 +63,7 @@ impl RolloutVerdict {
 pub struct TargetChange {
     /// Which target.
     pub target: TargetName,
-    /// What it is told and what came of it; `None` removes what is kept of it.
+    /// The assignment and its outcome; `None` removes the record.
     pub state: Option<TargetState>,
     /// What the change has to tell; belongs in the same write.
     pub events: Vec<EventDraft>,

@@ -5,9 +5,9 @@ use alloc::sync::Arc;
 
 use crate::records::policy::Policy;
 use crate::records::target::AssignmentPurpose;
-use crate::trial::simulation::random::RandomStream;
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
+use crate::words::random::RandomStream;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
@@ -59,7 +59,7 @@ pub enum SimulatedResponse {
     },
 }
 
-/// How the targets of a rehearsal behave.
+/// Behaviour of the targets of a simulation.
 pub trait TargetBehaviour {
     /// What a target does about what it was just told. `chance` is the target's own stream for this assignment: the same
     /// seed gives every target the same luck under every policy.
