@@ -2,39 +2,26 @@
 //! agent. Applying takes time, fails now and then, and always fails for bad versions.
 
 mod link;
+mod node;
 mod work;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use axum::body::Body;
-use bellwether_core::local::account::EntityAccount;
-use bellwether_core::local::memory::EntityMemory;
-use bellwether_core::records::order::Order;
-use bellwether_core::words::name::{EntityName, Namespace, NodeName};
+use bellwether_core::words::name::EntityName;
 use bellwether_core::words::random::RandomStream;
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
-use bellwether_server::pki::CertificateIdentity;
-use http::Request;
-use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::network::Network;
 use crate::trace::Trace;
 use link::{AgentConnection, report, sync};
+pub use node::bearer;
+use node::{AgentNode, AgentReport};
 use work::OrderWorker;
-
-/// What an agent's machine keeps.
-#[derive(Debug, Default)]
-struct AgentDisk {
-    order: Option<Order>,
-    memories: BTreeMap<EntityName, EntityMemory>,
-    /// How often each run was begun.
-    begun: BTreeMap<Version, u32>,
-}
 
 /// A machine with an agent on it.
 #[derive(Debug)]
@@ -45,24 +32,6 @@ pub struct Agent {
     gate: Option<TestGate>,
     still: bool,
     lives: u64,
-}
-
-/// What all of an agent's tasks share.
-#[derive(Debug, Clone)]
-struct AgentNode {
-    name: NodeName,
-    network: Network,
-    servers: usize,
-    trace: Trace,
-    disk: Arc<Mutex<AgentDisk>>,
-    seed: u64,
-}
-
-/// What an agent has to say.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct AgentReport {
-    generation: u64,
-    entities: BTreeMap<EntityName, EntityAccount>,
 }
 
 impl Agent {
@@ -150,32 +119,4 @@ impl Agent {
         let twice = disk.begun.iter().filter(|(_, count)| **count > 1);
         (running.collect(), twice.map(|(version, _)| version.clone()).collect())
     }
-}
-
-impl AgentNode {
-    fn disk(&self) -> MutexGuard<'_, AgentDisk> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The identity in a node's certificate.
-#[must_use]
-pub fn bearer(node: &NodeName) -> CertificateIdentity {
-    CertificateIdentity {
-        namespace: Namespace::parse("default").expect("plain letters are a label"),
-        node: node.clone(),
-        key_fingerprint: format!("key-of-{node}"),
-    }
-}
-
-/// A request with a JSON body.
-pub(crate) fn json(method: &str, path: &str, body: &impl Serialize) -> Request<Body> {
-    let body = serde_json::to_vec(body).unwrap_or_default();
-    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    request.body(Body::from(body)).expect("a path of ours is a URI")
-}
-
-/// A request without a body.
-pub(crate) fn bare(method: &str, path: &str) -> Request<Body> {
-    Request::builder().method(method).uri(path).body(Body::empty()).expect("a path of ours is a URI")
 }

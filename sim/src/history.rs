@@ -12,8 +12,8 @@ use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
-use bellwether_server::hook_rules::HookRules;
 use bellwether_server::pki::Pki;
+use bellwether_server::store_rules::StoreRules;
 use bellwether_store::Store;
 use bellwether_store::testing::faulty::FaultInjection;
 use tokio::runtime::{Builder, RngSeed};
@@ -129,7 +129,7 @@ impl History {
     fn new(seed: u64, options: &Options, dir: &Path) -> anyhow::Result<Self> {
         let mut config = Config::load(None)?;
         let without = |rule| options.without == Some(rule);
-        config.rules = HookRules {
+        config.rules = StoreRules {
             relist_every: (!without(DisabledRule::Relisting)).then_some(RELIST_EVERY),
             drops_repeats: !without(DisabledRule::DroppingRepeats),
             fences: !without(DisabledRule::Fencing),

@@ -6,6 +6,7 @@
 //! misbehave like etcd 3.4. Laws are checked after every commit, and at the end everything must have converged.
 
 pub mod agent;
+mod caller;
 mod cast;
 pub mod chaos;
 pub mod history;
@@ -14,5 +15,6 @@ pub mod locker;
 pub mod machine;
 pub mod network;
 pub mod people;
+mod requests;
 pub mod site;
 pub mod trace;

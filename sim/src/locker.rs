@@ -8,8 +8,8 @@ use bellwether_core::words::random::RandomStream;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::agent::json as with_body;
-use crate::people::People;
+use crate::caller::Caller;
+use crate::requests::json as with_body;
 use crate::trace::Trace;
 
 /// Lease of the lock.
@@ -34,21 +34,21 @@ pub struct LockHolding {
 /// All periods of a history.
 pub type Holdings = Arc<Mutex<Vec<LockHolding>>>;
 
-/// Takes, holds and releases the lock, over and over.
-pub async fn locks(people: People, number: u64, seed: u64, holdings: Holdings) {
+/// Acquires, holds and releases the lock, over and over.
+pub(crate) async fn locks(caller: Caller, number: u64, seed: u64, holdings: Holdings) {
     let mut chance = RandomStream::for_one(seed, "locks", number);
     let holder = format!("locker-{number}");
     loop {
         tokio::time::sleep(Duration::from_millis(200 + chance.below(3_000))).await;
         let asked = Instant::now();
         let body = json!({"holder": holder, "lease": "6s", "capacity": 1});
-        let Some(fence) = ask(&people, &mut chance, paths::SLOT_ACQUIRE, &body).await else { continue };
+        let Some(fence) = ask(&caller, &mut chance, paths::SLOT_ACQUIRE, &body).await else { continue };
         let from = Instant::now();
         if from >= asked + LEASE {
             continue;
         }
         let end = from + Duration::from_millis(500 + chance.below(12_000));
-        let to = hold(&people, &mut chance, (&holder, fence), (asked, end)).await;
+        let to = hold(&caller, &mut chance, (&holder, fence), (asked, end)).await;
         holdings.lock().unwrap_or_else(PoisonError::into_inner).push(LockHolding {
             holder: holder.clone(),
             fence,
@@ -56,13 +56,13 @@ pub async fn locks(people: People, number: u64, seed: u64, holdings: Holdings) {
             to,
         });
         let body = json!({"holder": holder, "fence": fence});
-        ask(&people, &mut chance, paths::SLOT_GIVE_BACK, &body).await;
+        ask(&caller, &mut chance, paths::SLOT_GIVE_BACK, &body).await;
     }
 }
 
 /// Holds it until `end`, or until the last acknowledged renewal is too old. Returns when it stopped.
 async fn hold(
-    people: &People,
+    caller: &Caller,
     chance: &mut RandomStream,
     (holder, fence): (&str, u64),
     (asked, end): (Instant, Instant),
@@ -76,7 +76,7 @@ async fn hold(
         }
         let asked = Instant::now();
         let body = json!({"holder": holder, "fence": fence, "lease": "6s"});
-        let renewed = ask(people, chance, paths::SLOT_RENEW, &body);
+        let renewed = ask(caller, chance, paths::SLOT_RENEW, &body);
         // An answer after the deadline does not count.
         let answer = tokio::time::timeout_at(deadline, renewed).await;
         if answer.is_ok_and(|same| same == Some(fence)) {
@@ -86,10 +86,10 @@ async fn hold(
 }
 
 /// Asks any server; returns the fencing number if it was answered.
-async fn ask(people: &People, chance: &mut RandomStream, path: &str, body: &Value) -> Option<u64> {
-    let server = people.any(chance);
+async fn ask(caller: &Caller, chance: &mut RandomStream, path: &str, body: &Value) -> Option<u64> {
+    let server = caller.any(chance);
     let path = fill(path, &["default", "one"]);
-    let (status, answer) = people.call(server, with_body("POST", &path, body)).await.ok()?;
+    let (status, answer) = caller.call(server, with_body("POST", &path, body)).await.ok()?;
     (status < 300).then(|| answer.get("fence").and_then(Value::as_u64)).flatten()
 }
 

@@ -9,7 +9,7 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::http;
 use bellwether_server::pki::Pki;
-use bellwether_server::run::build;
+use bellwether_server::run::{BuildContext, build};
 use bellwether_store::Store;
 use bellwether_store::testing::faulty::FaultyStore;
 
@@ -85,7 +85,16 @@ impl Machine {
                 let Ok(pki) = Pki::open(&dir, &[], clock.now()) else { return };
                 let (outer, inner) = (level.child(), level.child());
                 let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7420));
-                match build(&config, (&store, address), (&outer, &inner), (clock.clone(), pki)).await {
+                let context = BuildContext {
+                    config: &config,
+                    store: &store,
+                    listens: address,
+                    tasks: &outer,
+                    inner_tasks: &inner,
+                    clock: clock.clone(),
+                    pki,
+                };
+                match build(context).await {
                     Ok(app) => return network.listens(number, http::router(&app), &gate_of_it, &outer),
                     Err(_) => {
                         outer.cancel();

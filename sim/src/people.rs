@@ -3,26 +3,19 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1;
 use bellwether_core::words::random::RandomStream;
 use bellwether_rt::tasks::Tasks;
-use http::{Request, header};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::agent::{bare, json as with_body};
+use crate::caller::Caller;
+pub use crate::caller::TOKEN;
 use crate::locker::{Holdings, LockHolding, locks};
 use crate::network::{CallLoss, Network};
+use crate::requests::{bare, json as with_body};
 use crate::trace::Trace;
-
-/// The secret of the users' token.
-pub const TOKEN: &str = "bwt_people";
-
-/// How long a user waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(15);
 
 /// One write of the profile, as its writer knows it.
 #[derive(Debug, Clone)]
@@ -64,9 +57,8 @@ impl WriteOutcome {
 /// All users, and what they remember.
 #[derive(Debug, Clone)]
 pub struct People {
-    network: Network,
+    caller: Caller,
     trace: Trace,
-    servers: usize,
     writes: Arc<Mutex<Vec<Write>>>,
     holdings: Holdings,
     seed: u64,
@@ -77,9 +69,8 @@ impl People {
     #[must_use]
     pub fn new(network: &Network, trace: &Trace, servers: usize, seed: u64) -> Self {
         Self {
-            network: network.clone(),
+            caller: Caller::new(network, servers),
             trace: trace.clone(),
-            servers,
             writes: Arc::default(),
             holdings: Arc::default(),
             seed,
@@ -103,34 +94,8 @@ impl People {
         tasks.spawn("rolls out", self.clone().rolls_out());
         for number in 0..3 {
             tasks.spawn("writes", self.clone().writes_profile(number));
-            tasks.spawn("locks", locks(self.clone(), number, self.seed, self.holdings.clone()));
+            tasks.spawn("locks", locks(self.caller.clone(), number, self.seed, self.holdings.clone()));
         }
-    }
-
-    pub(crate) async fn call(&self, server: usize, request: Request<Body>) -> Result<(u16, Value), CallLoss> {
-        let (mut parts, body) = request.into_parts();
-        let bearer = format!("Bearer {TOKEN}").parse().expect("a token of ours is a header");
-        parts.headers.insert(header::AUTHORIZATION, bearer);
-        let request = Request::from_parts(parts, body);
-        let as_it_is = |router: Router| router;
-        let (status, body) = self.network.call(("people", server), as_it_is, request, PATIENCE).await?;
-        Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
-    }
-
-    /// Calls servers in turn until one answers.
-    async fn insist(&self, chance: &mut RandomStream, make: impl Fn() -> Request<Body>) -> (u16, Value) {
-        loop {
-            let server = self.any(chance);
-            match self.call(server, make()).await {
-                Ok((status, body)) if status < 500 => return (status, body),
-                Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(500)).await,
-            }
-        }
-    }
-
-    pub(crate) fn any(&self, chance: &mut RandomStream) -> usize {
-        let servers = u64::try_from(self.servers).unwrap_or(1);
-        usize::try_from(chance.below(servers)).unwrap_or_default()
     }
 
     /// Rolls out one version after the other, some of them bad, and runs an action.
@@ -143,7 +108,7 @@ impl People {
         let kick = json!({"selector": "role=web", "action": "kick", "policy": {"batch": "4", "soak": "0s", "deadline": "60s"}});
         for (name, spec) in [("web", web), ("kick", kick)] {
             let path = fill(paths::ENTITY, &["default", name]);
-            let (status, body) = self.insist(&mut chance, || with_body("PUT", &path, &spec)).await;
+            let (status, body) = self.caller.insist(&mut chance, || with_body("PUT", &path, &spec)).await;
             if status >= 300 {
                 self.trace.breaks(&format!("entity {name} was refused: {status} {body}"));
             }
@@ -157,7 +122,7 @@ impl People {
                 ("web", json!({ "version": version }))
             };
             let path = fill(paths::ROLLOUTS, &["default", entity]);
-            let (status, _) = self.insist(&mut chance, || with_body("POST", &path, &body)).await;
+            let (status, _) = self.caller.insist(&mut chance, || with_body("POST", &path, &body)).await;
             self.trace.say(&format!("people ask for {entity} {version}: {status}"));
             tokio::time::sleep(Duration::from_millis(5_000 + chance.below(40_000))).await;
         }
@@ -169,8 +134,8 @@ impl People {
         let path = fill(paths::PROFILE, &["default", "shared"]);
         for count in 1_u64.. {
             tokio::time::sleep(Duration::from_millis(500 + chance.below(5_000))).await;
-            let server = self.any(&mut chance);
-            let follows = match self.call(server, bare("GET", &path)).await {
+            let server = self.caller.any(&mut chance);
+            let follows = match self.caller.call(server, bare("GET", &path)).await {
                 Ok((404, _)) => 0,
                 Ok((status, body)) if status < 300 => match body.get("revision").and_then(Value::as_u64) {
                     Some(revision) => revision,
@@ -181,8 +146,8 @@ impl People {
             let text = format!("{number}-{count}");
             let spec = json!({"params": {"text": text}, "ref": follows});
             let asked = Instant::now();
-            let server = self.any(&mut chance);
-            let answer = self.call(server, with_body("PUT", &path, &spec)).await;
+            let server = self.caller.any(&mut chance);
+            let answer = self.caller.call(server, with_body("PUT", &path, &spec)).await;
             let outcome = match answer {
                 Ok((status, body)) if status < 300 => body
                     .get("revision")

@@ -92,7 +92,7 @@ async fn take_orders(bed: &mut Testbed) -> Result<()> {
         match tokio::task::block_in_place(|| orders::obey(bed, &line)) {
             Ok(said) if said.is_empty() => say("done"),
             Ok(said) => say(&said),
-            Err(error) => say(&format!("could not: {error:#}")),
+            Err(error) => say(&format!("error: {error:#}")),
         }
     }
     Ok(())

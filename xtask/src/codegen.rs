@@ -8,7 +8,7 @@ use crate::shell;
 
 /// The protocol, and the code made from it.
 const PROTO: &str = "crates/store/proto/etcd.proto";
-const CODE: &str = "crates/store/src/etcd/generated.rs";
+const CODE: &str = "crates/store/src/etcd/api/generated.rs";
 
 /// The name the generator gives the code: the package of the protocol.
 const PACKAGE: &str = "etcdserverpb.rs";

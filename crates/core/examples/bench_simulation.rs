@@ -1,5 +1,5 @@
 //! How long a rollout in virtual time takes, by number of targets. Run with
-//! `cargo run --release -p bellwether-core --example bench_rehearsal`; each line is `name value unit`.
+//! `cargo run --release -p bellwether-core --example bench_simulation`; each line is `name value unit`.
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::unwrap_used, reason = "it stops where it is wrong")]

@@ -1,8 +1,8 @@
-//! Measures what telling ten thousand machines something costs at the least here: a server, a process of its own, that knows
-//! nothing, decides nothing and writes nothing answers all hanging requests at once, over the connections, TLS and HTTP that
-//! agents have, but for their certificates. What `bench fleet` says of an order is to be read beside it.
+//! Measures the lower bound for delivering something to ten thousand machines on this host: a server process without any
+//! logic or store answers all long polls at once, over the same connections, TLS and HTTP as agents use, except for their
+//! certificates. It is the reference for the order latency of `bench fleet`.
 //!
-//! Run with `cargo xtask bench order`. Figures come last, as `name value unit`.
+//! Run with `cargo xtask bench order`. Results come last, as `name value unit`.
 
 #![expect(clippy::print_stdout, reason = "figures are what a bench is for")]
 
@@ -29,19 +29,19 @@ use bellwether_server::run::{Server, init};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Machines that are told.
+/// Number of machines.
 const AGENTS: usize = 10_000;
 
-/// How often.
+/// Number of rounds.
 const ROUNDS: u64 = 5;
 
-/// How long a request hangs, give or take a quarter: as the agent's link has it.
+/// Duration of a long poll, plus or minus a quarter, as in the agent.
 const WAIT: Span = Span::from_secs(44);
 
-/// How long anything may take that is waited for: far longer than it does.
+/// Deadline of everything that is awaited: far longer than it takes.
 const BOUND: Duration = Duration::from_secs(120);
 
-/// With this argument it is the server.
+/// The argument that makes this process the server.
 const SERVE: &str = "--serve";
 
 fn main() -> Result<()> {
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// Serves, and tells everybody something for each line that it reads.
+/// Serves; publishes a new order for each line that it reads.
 async fn serve() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let mut config = Config::load(None)?;
@@ -80,7 +80,7 @@ async fn serve() -> Result<()> {
     Ok(())
 }
 
-/// Hangs until there is a newer order than the machine has.
+/// Waits until there is a newer order than the machine has.
 async fn sync(
     State(told): State<watch::Sender<u64>>,
     Query(asked): Query<BTreeMap<String, String>>,
@@ -93,14 +93,14 @@ async fn sync(
     Json(OrderPoll { order, wants_report: false, catalogue: None, servers: None })
 }
 
-/// One entity at a version: what `bench fleet` tells.
+/// An order with one entity at a version, as in `bench fleet`.
 fn order(generation: u64) -> Order {
     let assignment =
         Assignment { version: generation.to_string(), number: generation, means: "apply".to_owned() };
     Order { generation, term: 1, entities: BTreeMap::from([("app".to_owned(), assignment)]), paused: None }
 }
 
-/// The time, for measuring.
+/// The time, for measurements.
 #[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
 fn now() -> Instant {
     Instant::now()
@@ -145,10 +145,10 @@ async fn measure() -> Result<()> {
     Ok(())
 }
 
-/// When each machine was told, by what.
+/// When each machine received which order.
 type Times = Arc<Mutex<BTreeMap<u64, Vec<Instant>>>>;
 
-/// How long until half of the machines, and 99 of 100, have what `tell` tells: of the median round.
+/// Time until half of the machines, and 99 of 100, have the order, in the median round.
 async fn rounds(
     client: &Client,
     reports: bool,
@@ -177,14 +177,14 @@ async fn rounds(
         if round > 0 {
             spreads.push((at(50), at(99)));
         }
-        // Until everybody hangs again, and what follows from it is done.
+        // Until all machines poll again, and what follows from that is done.
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
     spreads.sort_by_key(|(_, most)| *most);
     spreads.get(spreads.len() / 2).copied().context("there were rounds")
 }
 
-/// Calls as the agent's link does.
+/// Polls as the agent does.
 async fn live(client: Client, number: usize, reports: bool, times: Times) {
     let name = format!("n-{number:05}");
     let mut known = 0;
@@ -203,7 +203,7 @@ async fn live(client: Client, number: usize, reports: bool, times: Times) {
     }
 }
 
-/// Everything it was told is done, and well.
+/// A report that everything was applied successfully.
 fn report(name: &str, order: &Order) -> Report {
     let done = order.entities.iter().map(|(entity, assignment)| {
         let report = EntityReport {

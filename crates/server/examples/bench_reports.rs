@@ -1,7 +1,7 @@
-//! Measures status reports: simulated agents speaking the real protocol over TLS to a real server, each report changing one
-//! status, authorised by the node's certificate, durable and with its event, beside a TLS handler that only parses the JSON.
+//! Measures status reports: simulated agents send reports over TLS to a real server, each report changing one status,
+//! authorised by the node's certificate, durable and with its event; compared with a TLS handler that only parses the JSON.
 //!
-//! Run with `cargo xtask bench reports`. Figures come last, as `name value unit (peer value, ratio)`.
+//! Run with `cargo xtask bench reports`. Results come last, as `name value unit (peer value, ratio)`.
 
 #![expect(clippy::print_stdout, reason = "figures are what a bench is for")]
 
@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 /// Agents that report at the same time.
 const AGENTS: usize = 256;
 
-/// How long each side is measured.
+/// Duration of each measurement.
 const MEASURE: Span = Span::from_secs(8);
 
 fn main() -> Result<()> {
@@ -68,7 +68,7 @@ async fn measure() -> Result<()> {
     Ok(())
 }
 
-/// A joined node's client, and its credentials for the floor.
+/// The client of a joined node, and its credentials for the reference server.
 struct Agent {
     name: String,
     client: Client,
@@ -119,7 +119,7 @@ async fn rate(agents: &[Agent], floor: Option<&Client>) -> Result<f64> {
     let clock = Arc::new(clock);
     for agent in agents {
         let client = match floor {
-            // A connection of its own, as the real side has.
+            // A connection of its own, as on the real server.
             Some(floor) => floor.fresh(),
             None => agent.client.clone(),
         };
@@ -133,7 +133,7 @@ async fn rate(agents: &[Agent], floor: Option<&Client>) -> Result<f64> {
     Ok(f64::from(count) / Duration::from_millis(MEASURE.as_millis()).as_secs_f64())
 }
 
-/// Reports until the end, each time with the other state.
+/// Sends reports until the end, each with the other state.
 async fn report(
     client: &Client,
     name: &str,

@@ -1,6 +1,8 @@
-//! The server's configuration: one TOML file, every key with a default; unknown keys are refused with the list of those there are.
+//! The server's configuration: one TOML file. Every key has a default; an unknown key is refused with the list of known keys.
 
+pub mod deciders;
 pub mod etcd;
+pub mod value;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,52 +11,53 @@ use std::path::{Path, PathBuf};
 use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::decide::retention::EVENTS_KEPT;
 use bellwether_core::words::name::{Actor, ServerName};
-use bellwether_core::words::time::Span;
+use deciders::DeciderSettings;
 use etcd::Etcd;
 use serde::Deserialize;
+pub use value::ConfigError;
+use value::span;
 
-use crate::hook_rules::HookRules;
-use crate::hooks;
-use crate::http::ConcurrencyLimits;
+use crate::hooks::settings::HookSettings;
+use crate::http::limits::ConcurrencyLimits;
 use crate::names::{self, ServerDns};
-use crate::reconcile::DeciderSettings;
+use crate::store_rules::StoreRules;
 
-/// Where the server listens when nothing else is said.
+/// Address of the TLS listener, unless the configuration names one.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
 
-/// The name of a server that has its store for itself.
+/// Name of a server that has a store of its own, unless the configuration names it.
 const DEFAULT_NAME: &str = "server";
 
-/// The server's configuration, checked.
+/// The server's configuration, validated.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Directory of the store, keys and the first admin token. Nobody else's.
+    /// Directory of the store, the keys and the first admin token. One server per directory.
     pub data_dir: PathBuf,
     /// Address of the TLS listener. Port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Address of a listener without TLS: loopback only, and only for `dev` and `demo`.
+    /// Address of a listener without TLS: loopback only, used by `dev` and `demo`.
     pub plain_listen: Option<SocketAddr>,
-    /// Names and addresses that the server's certificate is good for.
+    /// Names and addresses in the server's certificate.
     pub names: Vec<String>,
-    /// How long a node may be quiet, and how many events are kept.
+    /// How long a node may be silent, and how many events are kept.
     pub settings: DeciderSettings,
-    /// Tokens and trust for the hooks of policies.
-    pub hooks: hooks::HookSettings,
-    /// DNS on this server, if it answers any.
+    /// Tokens and certificate authority for the hooks of policies.
+    pub hooks: HookSettings,
+    /// DNS on this server; none if it does not answer DNS.
     pub dns: Option<ServerDns>,
-    /// This server's name among the others.
+    /// This server's name, unique among the servers of the installation.
     pub name: ServerName,
-    /// Where agents, people and the other servers call it, if that is not where it listens.
+    /// URL at which agents, people and other servers reach this server, unless that is where it listens.
     pub address: Option<String>,
-    /// What it holds to because of the store.
-    pub rules: HookRules,
+    /// How this server guards against defects of a shared store.
+    pub rules: StoreRules,
     /// The etcd that several servers share; none for a store of this server's own, in its data directory.
     pub etcd: Option<Etcd>,
-    /// How many requests of a kind are under way at most.
+    /// Most requests of each class at the same time.
     pub classes: ConcurrencyLimits,
 }
 
-/// The file as written.
+/// The configuration file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -73,44 +76,15 @@ struct File {
     etcd: Option<etcd::Table>,
 }
 
-/// The table `hooks`.
+/// The table `[hooks]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HooksTable {
     ca_file: Option<PathBuf>,
 }
 
-/// Why a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The file is not TOML, or has a key that does not exist.
-    #[error("read {path}: {reason}")]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// Where and what.
-        reason: String,
-    },
-    /// A value is not allowed.
-    #[error("use {key}: {reason}")]
-    Value {
-        /// Which key.
-        key: &'static str,
-        /// Why not.
-        reason: String,
-    },
-}
-
 impl Config {
-    /// The configuration in `file`, or the defaults.
+    /// Loads the configuration in `file`; the defaults without a file.
     ///
     /// # Errors
     /// [`ConfigError`] naming the file, key and reason.
@@ -130,7 +104,7 @@ impl Config {
         let listen = file.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
         let listen: SocketAddr = listen
             .parse()
-            .map_err(|error| value("listen", format!("{listen:?} is no ADDRESS:PORT: {error}")))?;
+            .map_err(|error| value("listen", format!("{listen:?} is not ADDRESS:PORT: {error}")))?;
         let defaults = PresenceLimits::default();
         let limits = PresenceLimits {
             suspect: span("suspect_after", file.suspect_after)?.unwrap_or(defaults.suspect),
@@ -154,7 +128,7 @@ impl Config {
         let config = Self {
             name: own_name(file.name, etcd.is_some())?,
             address: file.address.map(address).transpose()?,
-            rules: HookRules::of(etcd.is_some()),
+            rules: StoreRules::of(etcd.is_some()),
             etcd,
             classes: ConcurrencyLimits::default(),
             data_dir: file.data_dir.unwrap_or_else(|| PathBuf::from("/var/lib/bellwether/server")),
@@ -163,7 +137,7 @@ impl Config {
             names: file.names.unwrap_or_else(local),
             settings: DeciderSettings { limits, events_kept },
             dns: dns.transpose()?,
-            hooks: hooks::HookSettings {
+            hooks: HookSettings {
                 tokens: hook_tokens(file.hook_tokens.unwrap_or_default())?,
                 ca_file: file.hooks.and_then(|hooks| hooks.ca_file),
             },
@@ -171,7 +145,7 @@ impl Config {
         Ok(config.listening_on(listen))
     }
 
-    /// The same, listening on this address, which its certificate is then good for.
+    /// The same configuration with another address to listen on, which is added to the names in the certificate.
     #[must_use]
     pub fn listening_on(mut self, address: SocketAddr) -> Self {
         let name = address.ip().to_string();
@@ -183,14 +157,12 @@ impl Config {
     }
 }
 
-/// The name of a server: one that shares its store with others must be told apart from them.
+/// The server's name. It is required where servers share a store.
 fn own_name(name: Option<String>, shares: bool) -> Result<ServerName, ConfigError> {
     let value = |reason: String| ConfigError::Value { key: "name", reason };
     match name {
         Some(name) => ServerName::parse(&name).map_err(|error| value(error.to_string())),
-        None if shares => {
-            Err(value("servers that share an etcd each need a name of their own: say which".to_owned()))
-        }
+        None if shares => Err(value("it is missing: servers that share an etcd each need a name".to_owned())),
         None => ServerName::parse(DEFAULT_NAME).map_err(|error| value(error.to_string())),
     }
 }
@@ -198,12 +170,12 @@ fn own_name(name: Option<String>, shares: bool) -> Result<ServerName, ConfigErro
 fn address(text: String) -> Result<String, ConfigError> {
     let refuse = |reason: String| ConfigError::Value { key: "address", reason };
     let uri: http::Uri =
-        text.parse().map_err(|error| refuse(format!("{text:?} is no https://HOST:PORT: {error}")))?;
+        text.parse().map_err(|error| refuse(format!("{text:?} is not https://HOST:PORT: {error}")))?;
     let whole = uri.scheme_str() == Some("https") && uri.host().is_some() && matches!(uri.path(), "" | "/");
     if whole {
         Ok(text.trim_end_matches('/').to_owned())
     } else {
-        Err(refuse(format!("{text:?} is no https://HOST:PORT")))
+        Err(refuse(format!("{text:?} is not https://HOST:PORT")))
     }
 }
 
@@ -213,14 +185,6 @@ fn hook_tokens(table: BTreeMap<String, PathBuf>) -> Result<BTreeMap<Actor, PathB
         Err(error) => Err(ConfigError::Value { key: "hook_tokens", reason: error.to_string() }),
     };
     table.into_iter().map(named).collect()
-}
-
-fn span(key: &'static str, text: Option<String>) -> Result<Option<Span>, ConfigError> {
-    let read = |text: String| text.parse();
-    text.map(read).transpose().map_err(|error: bellwether_core::words::time::SpanError| ConfigError::Value {
-        key,
-        reason: error.to_string(),
-    })
 }
 
 #[cfg(test)]
@@ -234,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_a_whole_configuration() {
+    fn an_empty_file_is_a_complete_configuration() {
         with("", |config| assert_eq!(config.unwrap().listen.to_string(), DEFAULT_LISTEN));
     }
 

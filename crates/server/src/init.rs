@@ -1,4 +1,4 @@
-//! Makes an installation: its authority, what its store belongs to, and the first admin token.
+//! Initialises a control plane: certificate authority, store, first admin token.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,41 +11,46 @@ use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::tasks::Tasks;
+use bellwether_rt::tasks::{BoxFuture, Tasks};
 use bellwether_store::Store;
 use prometheus_client::metrics::counter::Counter;
 
 use crate::config::Config;
-use crate::hook_rules::HookRules;
 use crate::installation::Installation;
 use crate::pki::{self, Pki};
 use crate::records::commit::{Committer, Fence};
-use crate::run::{RunError, open_store};
+use crate::run::error::RunError;
+use crate::run::store::open_store;
 use crate::secret;
 use crate::sessions::Sessions;
+use crate::store_rules::StoreRules;
 use crate::transactor::{CommitContext, Transactor};
 use crate::world::{self, RelistHandle, WorldFollower};
 use crate::world_view::WorldPublisher;
 
-/// What `init` made.
+/// Result of [`init`].
 #[derive(Debug)]
 pub struct InitialisedInstallation {
     /// The first admin token; also in `token_file`.
     pub token: Secret,
-    /// Where the token was written, mode 0600.
+    /// The file with the token, mode 0600.
     pub token_file: PathBuf,
-    /// The CA's certificate (PEM): what clients trust.
+    /// The CA's certificate (PEM file), which clients trust.
     pub ca_file: PathBuf,
-    /// Its fingerprint.
+    /// SHA-256 of the CA's certificate, lower-case hex.
     pub ca_fingerprint: String,
 }
 
-/// Makes an installation: its authority, its store, and one admin token. An authority whose files are there already, in
-/// `pki` of the data directory, is used.
+/// Initialises a control plane: certificate authority, store, one admin token. Certificate and key of an authority that are
+/// in `pki` of the data directory already are used.
 ///
 /// # Errors
-/// [`RunError`]; an installation that is there already is left as it is.
-pub async fn init(config: &Config) -> Result<InitialisedInstallation, RunError> {
+/// [`RunError`]; an existing installation is not changed.
+pub fn init(config: &Config) -> BoxFuture<'_, Result<InitialisedInstallation, RunError>> {
+    Box::pin(initialise(config))
+}
+
+async fn initialise(config: &Config) -> Result<InitialisedInstallation, RunError> {
     private_dir(&config.data_dir)?;
     let tasks = Tasks::new();
     let store = open_store(config, &tasks).await?;
@@ -57,9 +62,9 @@ pub async fn init(config: &Config) -> Result<InitialisedInstallation, RunError> 
 
 async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<InitialisedInstallation, RunError> {
     let (dir, clock) = (config.data_dir.clone(), Clock::system());
-    Installation::room_for_one(store).await?;
+    Installation::check_uninitialised(store).await?;
     let authority = Pki::open(&dir.join("pki"), &config.names, clock.now())?;
-    // Tokens without an installation are what an interrupted `init` left: nobody was ever shown them.
+    // Tokens in a store without an installation are left by an interrupted `init`: nobody has seen their secrets.
     let world = world::load(store, &World::default()).await?;
     let token = secret::new_token()?;
     first_token(store, &clock, tasks, &world, &token).await?;
@@ -69,7 +74,7 @@ async fn init_in(config: &Config, store: &Store, tasks: &Tasks) -> Result<Initia
         std::fs::remove_file(&token_file).map_err(write)?;
     }
     pki::write_private(&token_file, token.expose()).map_err(write)?;
-    // Last, because its presence says that everything is there.
+    // Written last: its presence marks the installation as complete.
     Installation::new(authority.ca_fingerprint()).write(store).await?;
     Ok(InitialisedInstallation {
         token,
@@ -104,7 +109,7 @@ async fn first_token(
         publisher,
         sessions,
         asked,
-        rules: HookRules::of(false),
+        rules: StoreRules::of(false),
         lists,
     };
     tasks.spawn("world", follower.run(world.clone(), tasks.token()));

@@ -1,11 +1,20 @@
-//! What a server holds while it does: its place among the servers, and the leadership. Starts to try for both, and hands the
-//! leadership over before the server stops.
+//! Leadership: which server decides.
+//!
+//! - **Who leads.** The server that holds the lease-bound key `leader` ([`LeaseKey`]). Every server tries to, all the time.
+//! - **The term.** The create revision of the key plus the installation's term base: each leadership has a greater term than
+//!   every one before it, also after the records were moved to another store. Deciders' commits compare the key's create
+//!   revision, so that a commit decided under an earlier term fails.
+//! - **Winning.** [`Leadership::won`] returns the term. The winner decides only once its view of the store contains
+//!   everything that was committed before.
+//! - **Losing.** The lease was not renewed: the leader stops by its own clock before another server can win. A commit that
+//!   fails on the compare ends the term at once; [`Leadership::lost`] waits until the key is known to be lost as well.
+//! - **Handing over.** A server that stops releases the key and waits, briefly, until another server leads.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::records::server::Server;
+use bellwether_core::records::key::Record;
+use bellwether_core::records::server::Leader;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::ServerName;
 use bellwether_core::world::World;
@@ -17,77 +26,112 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::installation::Installation;
-use crate::membership::LeaseKey;
+use crate::lease_key::LeaseKey;
+use crate::records::key_text;
 
-/// How long a server that stops waits at most until another one leads: that one has only to write that it does.
+/// Longest wait of a server that stops until another one leads, which takes the other one a single commit.
 const HAND_OVER_WITHIN: Duration = Duration::from_secs(1);
 
-/// Both seats of a server. Cheap to clone.
+/// Whether this server leads, and in which term. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Memberships {
-    /// Its place among the servers, while it has one.
-    pub place: watch::Receiver<Option<Revision>>,
-    /// The leadership, while this server has it.
-    pub term: watch::Receiver<Option<Term>>,
-    me: ServerName,
-    /// Cancelled when the leadership is not to be had any more.
-    leads: CancellationToken,
+pub struct Leadership {
+    term: watch::Receiver<Option<Term>>,
+    name: ServerName,
+    /// Cancelled when this server no longer tries to lead.
+    candidacy: CancellationToken,
 }
 
-impl Memberships {
-    /// Starts to try for both. The leadership is on `tasks`, the place on `inner`, as requests in flight still need it then.
+impl Leadership {
+    /// Starts to try for the leadership.
     #[must_use]
-    pub fn take(
+    pub fn start(
         config: &Config,
-        (store, listens): (&Store, SocketAddr),
-        (tasks, inner): (&Tasks, &Tasks),
-        (clock, installation): (&Clock, Installation),
+        store: &Store,
+        installation: Installation,
+        clock: &Clock,
+        tasks: &Tasks,
     ) -> Self {
-        let sole = config.etcd.is_none();
-        let server = Server {
-            name: config.name.clone(),
-            address: config.address.clone().unwrap_or_else(|| format!("https://{listens}")),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            since: clock.now(),
+        let (name, clock) = (config.name.clone(), clock.clone());
+        let record = move || Record::Leader(Leader { server: name.clone(), since: clock.now() });
+        let key = LeaseKey {
+            store: store.clone(),
+            key: key_text::LEADER.into(),
+            purpose: "leadership",
+            has_own_store: config.etcd.is_none(),
+            record: Arc::new(record),
         };
-        let (places, place) = watch::channel(None);
-        let seat = LeaseKey::of_server(store.clone(), server, clock.clone(), sole);
-        inner.spawn("place", seat.run(places, inner.token()));
-        let leads = tasks.child().token();
-        let (taken, led) = watch::channel(None);
-        let seat = LeaseKey::of_leader(store.clone(), config.name.clone(), clock.clone(), sole);
-        tasks.spawn("leader", seat.run(taken, leads.clone()));
+        let candidacy = tasks.child().token();
+        let (holding, held) = watch::channel(None);
+        tasks.spawn("leader", key.run(holding, candidacy.clone()));
         let (terms, term) = watch::channel(None);
-        tasks.spawn("term", tell_terms(led, terms, installation));
-        Self { place, term, me: config.name.clone(), leads }
+        tasks.spawn("term", publish_terms(held, terms, installation));
+        Self { term, name: config.name.clone(), candidacy }
     }
 
-    /// Gives the leadership back, if this server has it, and waits for a moment until another server has it: it then decides
-    /// before the agents of this one come to it, not after.
+    /// The term, while this server leads.
+    #[must_use]
+    pub fn term(&self) -> Option<Term> {
+        *self.term.borrow()
+    }
+
+    /// Whether this server leads in this term.
+    #[must_use]
+    pub fn is_in(&self, term: Term) -> bool {
+        self.term() == Some(term)
+    }
+
+    /// Waits until this server leads, and returns the term. None on `stop`.
+    pub async fn won(&mut self, stop: &CancellationToken) -> Option<Term> {
+        // Both arms only wait; the value is tested by wait_for.
+        tokio::select! {
+            () = stop.cancelled() => None,
+            term = self.term.wait_for(Option::is_some) => term.ok().and_then(|term| *term),
+        }
+    }
+
+    /// Waits until `term` is over, or for `stop`: a commit may show the loss before the key does.
+    pub async fn lost(&mut self, term: Term, stop: &CancellationToken) {
+        // Both arms only wait.
+        tokio::select! {
+            () = stop.cancelled() => {}
+            over = self.term.wait_for(|present| *present != Some(term)) => drop(over),
+        }
+    }
+
+    /// Waits until the leadership is won or lost. Cancel safe.
+    pub async fn changed(&mut self) {
+        // Without a sender the server is stopping: there is nothing more to wait for.
+        if self.term.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Releases the leadership, if this server has it, and waits until another server leads: that one then decides before
+    /// the agents of this server connect to it.
     pub async fn hand_over(&self, mut worlds: watch::Receiver<Arc<World>>) {
-        let led = self.term.borrow().is_some();
-        self.leads.cancel();
-        let has_others = worlds.borrow().servers.keys().any(|server| *server != self.me);
-        if !led || !has_others {
+        let was_leading = self.term().is_some();
+        self.candidacy.cancel();
+        let has_others = worlds.borrow().servers.keys().any(|server| *server != self.name);
+        if !was_leading || !has_others {
             return;
         }
-        let leads =
-            |world: &Arc<World>| world.leader.as_ref().is_some_and(|leader| leader.value.server != self.me);
-        match tokio::time::timeout(HAND_OVER_WITHIN, worlds.wait_for(leads)).await {
+        let another_leads =
+            |world: &Arc<World>| world.leader.as_ref().is_some_and(|leader| leader.value.server != self.name);
+        match tokio::time::timeout(HAND_OVER_WITHIN, worlds.wait_for(another_leads)).await {
             Ok(Ok(_)) => tracing::info!("another server leads"),
             Ok(Err(_)) | Err(_) => tracing::info!("stopping before another server leads"),
         }
     }
 }
 
-/// Turns revisions at which the leadership was taken into terms, until its seat is no longer tried for.
-async fn tell_terms(
-    mut led: watch::Receiver<Option<Revision>>,
+/// Publishes the term of each leadership, until the key is no longer tried for.
+async fn publish_terms(
+    mut held: watch::Receiver<Option<Revision>>,
     terms: watch::Sender<Option<Term>>,
     installation: Installation,
 ) {
-    while led.changed().await.is_ok() {
-        let taken = *led.borrow_and_update();
-        terms.send_replace(taken.map(|at| installation.term(at)));
+    while held.changed().await.is_ok() {
+        let revision = *held.borrow_and_update();
+        terms.send_replace(revision.map(|revision| installation.term(revision)));
     }
 }

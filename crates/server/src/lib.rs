@@ -1,14 +1,14 @@
-//! Bellwether's control plane: keeps records, decides, and speaks to agents and people.
+//! Bellwether's control plane: stores records, decides, and serves the API for agents and people.
 //!
-//! Start reading at [`run`], which builds the parts; then [`transactor`] (operations), [`reconcile`] (deciders), [`http`].
+//! Start reading at [`run`], which builds a server; then [`transactor`] (operations), [`reconcile`] (deciders), [`http`].
 
 pub mod config;
-pub mod hook_rules;
 pub mod hooks;
 pub mod http;
 pub mod init;
 pub mod installation;
 pub mod leadership;
+mod lease_key;
 pub mod membership;
 pub mod metrics;
 pub mod names;
@@ -20,6 +20,8 @@ pub mod records;
 pub mod run;
 pub mod secret;
 pub mod sessions;
+mod sleep;
+pub mod store_rules;
 pub mod timing;
 pub mod transactor;
 pub mod transfer;

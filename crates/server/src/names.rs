@@ -1,4 +1,4 @@
-//! DNS on this server: one namespace's names, answered from its world.
+//! DNS on this server, for the services of one namespace.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sessions::Sessions;
 
-/// What a server is called in its own zone.
+/// Host name of the server in its own zone.
 const NAME_SERVER: &str = "server";
 
-/// The table `dns`, as written.
+/// The table `[dns]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DnsTable {
@@ -31,16 +31,16 @@ pub(crate) struct DnsTable {
     forward: Vec<String>,
 }
 
-/// DNS on this server.
+/// Configuration of DNS on this server.
 #[derive(Debug, Clone)]
 pub struct ServerDns {
-    /// Whose names.
+    /// The namespace whose services are answered.
     namespace: Namespace,
     inner: bellwether_dns::settings::DnsConfig,
 }
 
 impl DnsTable {
-    /// Checks every value.
+    /// Validates every value.
     pub(crate) fn check(self) -> Result<ServerDns, SettingError> {
         let namespace = self.namespace.as_deref().unwrap_or("default");
         let namespace = Namespace::parse(namespace)
@@ -53,31 +53,33 @@ impl DnsTable {
     }
 }
 
-/// Begins to answer, from whatever the world says at the moment of each question, until `tasks` is stopped.
+/// Starts to answer from the newest world, until `tasks` stops.
 pub(crate) async fn start(
     names: ServerDns,
-    (worlds, sessions): (watch::Receiver<Arc<World>>, &Sessions),
+    worlds: watch::Receiver<Arc<World>>,
+    sessions: &Sessions,
     tasks: &Tasks,
 ) -> Result<(), ServeError> {
-    let bell = sessions.catalogue(&names.namespace);
+    let notify = sessions.catalogue(&names.namespace);
     let sender = watch::Sender::new(Arc::new(zone(&names, &worlds.borrow())));
     let serving = serve(names.inner.config.clone(), sender.subscribe(), tasks).await?;
     tracing::info!(addresses = ?serving.addresses(), namespace = %names.namespace, "answering DNS");
-    tasks.spawn("names", follow(names, (worlds, bell), sender, tasks.token()));
+    tasks.spawn("names", follow(names, worlds, notify, sender, tasks.token()));
     Ok(())
 }
 
 async fn follow(
     names: ServerDns,
-    (worlds, mut bell): (watch::Receiver<Arc<World>>, watch::Receiver<u64>),
+    worlds: watch::Receiver<Arc<World>>,
+    mut notify: watch::Receiver<u64>,
     sender: watch::Sender<Arc<Zone>>,
     stop: CancellationToken,
 ) {
     loop {
-        // Both only wait; the world is looked at below.
+        // Both arms only wait; the world is read below.
         tokio::select! {
             () = stop.cancelled() => return,
-            rung = bell.changed() => if rung.is_err() { return },
+            woken = notify.changed() => if woken.is_err() { return },
         }
         let zone = zone(&names, &worlds.borrow());
         sender.send_replace(Arc::new(zone));

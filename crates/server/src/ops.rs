@@ -1,6 +1,7 @@
-//! What people, programs and agents may ask to be changed: one file per noun. Each looks at the world, asks core what
-//! follows, and commits it with its events; the actor of every event is whoever asked.
+//! Operations: what people, programs and agents may request, one file per noun. Each reads the world, lets core decide what
+//! changes, and commits that with its events; the actor of the events is the caller.
 
+pub mod apply;
 pub mod entity;
 pub mod expect;
 pub mod external;
@@ -13,6 +14,7 @@ pub mod profile;
 pub mod registrations;
 pub mod report;
 pub mod rollout;
+pub mod scope;
 pub mod slot;
 pub mod token;
 
@@ -21,59 +23,67 @@ use bellwether_core::records::event::EventDraft;
 
 use crate::records::commit::CommitError;
 
-/// Why an operation was not done. Nothing was changed.
+/// Why an operation was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpError {
-    /// There is no such thing.
-    #[error("find {0}")]
+    /// The object does not exist.
+    #[error("cannot find {0}")]
     NotFound(String),
-    /// There is already such a thing.
-    #[error("make {what}: {reason}")]
+    /// The object exists already.
+    #[error("cannot create {what}: {reason}")]
     Exists {
-        /// What.
+        /// The object.
         what: String,
-        /// Why the one that is there stays.
+        /// Why it is not replaced.
         reason: String,
     },
-    /// It makes no sense in the present state.
-    #[error("{reason}")]
+    /// The operation is not possible in the present state.
+    #[error("cannot {reason}")]
     Refused {
-        /// Why.
+        /// What was refused, and why: fits after "cannot ".
         reason: String,
-        /// What to do instead.
+        /// The next thing to try.
         hint: Option<String>,
     },
-    /// It is not at the revision that was named.
-    #[error("{reason}")]
+    /// The caller lacks a right on this object.
+    #[error("cannot {what}: it needs {needed}")]
+    Forbidden {
+        /// The operation and its object; fits after "cannot ".
+        what: String,
+        /// The role it needs.
+        needed: &'static str,
+    },
+    /// The object is not at the expected revision.
+    #[error("cannot {reason}")]
     Moved {
-        /// What was to be done, and what is there instead.
+        /// What was refused, and the revision found: fits after "cannot ".
         reason: String,
-        /// What to do next.
+        /// The next thing to try.
         hint: String,
     },
-    /// A value is not allowed.
-    #[error("{0}")]
+    /// A value is not valid.
+    #[error("cannot {0}")]
     Invalid(#[from] ShapeError),
-    /// A join token does not open the door.
-    #[error("join: {0}")]
+    /// The join token is not valid.
+    #[error("cannot join: {0}")]
     JoinToken(&'static str),
-    /// Keys or certificates.
-    #[error("{0}")]
+    /// Keys or certificates failed.
+    #[error("cannot {0}")]
     Pki(#[from] crate::pki::PkiError),
-    /// No randomness.
-    #[error("{0}")]
+    /// The random source failed.
+    #[error("cannot {0}")]
     Random(#[from] crate::secret::RandomError),
-    /// It could not be committed.
+    /// The commit failed.
     #[error("{0}")]
     Commit(#[from] CommitError),
 }
 
-/// An event without before and after.
+/// An event without values before and after.
 fn event(kind: &'static str, subject: String, cause: impl Into<String>) -> EventDraft {
     EventDraft { kind, subject, before: None, after: None, cause: cause.into() }
 }
 
-/// A reason as an event's cause.
+/// The cause of an event, from the reason that a person gave.
 fn cause(reason: &str) -> String {
-    if reason.is_empty() { "no reason was given".to_owned() } else { reason.to_owned() }
+    if reason.is_empty() { "no reason given".to_owned() } else { reason.to_owned() }
 }

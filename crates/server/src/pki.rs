@@ -1,13 +1,15 @@
-//! Our own certificate authority: one CA per installation, one certificate for the server, short ones for nodes.
+//! The installation's certificate authority: one CA, one certificate per server, short-lived ones for nodes.
 //!
-//! Keys stay in the data directory with mode 0600 and never travel. A node makes its own key and sends a request.
+//! Keys stay in the data directory with mode 0600 and are never sent. A node makes its own key and sends a signing request.
 
+mod error;
 mod files;
 
+pub use error::PkiError;
 pub(crate) use files::write_private;
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use bellwether_core::words::name::{Namespace, NodeName};
@@ -24,43 +26,20 @@ use rustls::{RootCertStore, ServerConfig};
 
 use crate::secret;
 
-/// How long the CA lives: ten years; replacing it means joining every machine again.
+/// Lifetime of the CA's certificate: ten years, since replacing it means that every node joins again.
 const CA_LIFE: Span = Span::from_secs(10 * 365 * 86_400);
 
-/// How long a server certificate lives: a fresh one is made at every start, its key never leaves memory.
+/// Lifetime of a server's certificate. A new one is made at every start; its key is never written to disk.
 const SERVER_LIFE: Span = Span::from_secs(2 * 365 * 86_400);
 
-/// How long a node's certificate lives. Renewed at half life; a machine cut off for longer must join again.
+/// Lifetime of a node's certificate. It is renewed at half of that; a node disconnected for longer must join again.
 pub const NODE_LIFE: Span = Span::from_secs(72 * 3_600);
 
-/// Certificates are valid from a day before now, for machines whose clock is behind: by the hours of a time zone, most
-/// likely, on one that takes its hardware clock for local time.
+/// Certificates are valid from this long ago, for machines whose clocks are behind: most likely by the offset of their time
+/// zone, when the hardware clock is read as local time.
 const BACKDATE: Span = Span::from_secs(24 * 3_600);
 
-/// What went wrong with keys or certificates.
-#[derive(Debug, thiserror::Error)]
-pub enum PkiError {
-    /// A file could not be read or written.
-    #[error("{action} {path}: {source}")]
-    File {
-        /// What was tried: "read" or "write".
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// A certificate or key could not be made or understood.
-    #[error("use {what}: {reason}")]
-    Certificate {
-        /// Which one.
-        what: String,
-        /// Why not.
-        reason: String,
-    },
-}
-
-/// The installation's authority, loaded.
+/// The installation's certificate authority, loaded.
 #[derive(Debug)]
 pub struct Pki {
     ca_pem: String,
@@ -70,18 +49,18 @@ pub struct Pki {
     key: PrivateKeyDer<'static>,
 }
 
-/// A certificate made for a node.
+/// A certificate issued to a node.
 #[derive(Debug, Clone)]
 pub struct IssuedCertificate {
     /// The certificate, PEM.
     pub pem: String,
     /// SHA-256 of the public key, lower-case hex.
     pub key_fingerprint: String,
-    /// When it ends.
+    /// End of its validity.
     pub expires_at: Timestamp,
 }
 
-/// Who a verified client certificate belongs to.
+/// The node that a verified client certificate was issued to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateIdentity {
     /// The namespace in the certificate.
@@ -93,10 +72,10 @@ pub struct CertificateIdentity {
 }
 
 impl Pki {
-    /// Loads the authority from `dir`, making it where it is missing, and makes the server a certificate for `names`.
+    /// Loads the authority from `dir`, or creates it there, and issues the server a certificate for `names`.
     ///
     /// # Errors
-    /// [`PkiError`] naming the file. An existing file that cannot be understood is never replaced.
+    /// [`PkiError`] naming the file. An existing file that does not parse is never replaced.
     pub fn open(dir: &Path, names: &[String], now: Timestamp) -> Result<Self, PkiError> {
         let (ca_pem, ca_key) = files::pair(dir, "ca", || make_ca(now))?;
         let key = KeyPair::from_pem(&ca_key).map_err(|error| refuse("the CA's key", error))?;
@@ -112,22 +91,22 @@ impl Pki {
         Ok(Self { chain: vec![leaf, ca_der.clone()], ca_pem, ca_der, issuer, key })
     }
 
-    /// The CA's certificate, PEM: what clients trust.
+    /// The CA's certificate (PEM), which clients trust.
     #[must_use]
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// SHA-256 of the CA's certificate, lower-case hex: what join tokens carry.
+    /// SHA-256 of the CA's certificate, lower-case hex, as in join tokens.
     #[must_use]
     pub fn ca_fingerprint(&self) -> String {
         secret::hash(&self.ca_der)
     }
 
-    /// TLS for the listener: 1.3 only, client certificates from our CA accepted and verified, none required.
+    /// TLS settings of the listener: version 1.3 only; client certificates are optional, and verified with our CA.
     ///
     /// # Errors
-    /// [`PkiError`] when the parts do not fit together.
+    /// [`PkiError`] when certificate and key do not match.
     pub fn server_tls(&self) -> Result<ServerConfig, PkiError> {
         let mut roots = RootCertStore::empty();
         roots.add(self.ca_der.clone()).map_err(|error| refuse("the CA's certificate", error))?;
@@ -143,16 +122,16 @@ impl Pki {
             .with_single_cert(self.chain.clone(), self.key.clone_key())
             .map_err(|error| refuse("the server's certificate", error))?;
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        // Whoever comes back shows a ticket that only this server reads: it remembers nobody, however many they are.
-        tls.ticketer = Ticketer::new().map_err(|error| refuse("a key for tickets", error))?;
+        // Sessions are resumed by tickets that only this server can decrypt: it keeps no state per client.
+        tls.ticketer = Ticketer::new().map_err(|error| refuse("a key for session tickets", error))?;
         tls.send_tls13_tickets = 1;
         Ok(tls)
     }
 
-    /// Makes a client certificate for a node from its request. Everything but the key in the request is ignored.
+    /// Issues a client certificate to a node. Everything in the request but the key is ignored.
     ///
     /// # Errors
-    /// [`PkiError::Certificate`] when the request is not one.
+    /// [`PkiError::Certificate`] when the request does not parse.
     pub fn issue(
         &self,
         namespace: &Namespace,
@@ -178,10 +157,10 @@ impl Pki {
     }
 }
 
-/// Reads who a certificate belongs to. The caller has verified that it comes from our CA.
+/// The node that a certificate was issued to. The caller has verified that our CA issued it.
 ///
 /// # Errors
-/// [`PkiError::Certificate`] when it is not one of ours for a node.
+/// [`PkiError::Certificate`] when it was not issued to a node.
 pub fn bearer(der: &CertificateDer<'_>) -> Result<CertificateIdentity, PkiError> {
     let what = "the client certificate";
     let (_, parsed) = x509_parser::parse_x509_certificate(der).map_err(|error| refuse(what, error))?;
@@ -189,7 +168,7 @@ pub fn bearer(der: &CertificateDer<'_>) -> Result<CertificateIdentity, PkiError>
     let namespace = subject.iter_organization().next().and_then(|part| part.as_str().ok());
     let node = subject.iter_common_name().next().and_then(|part| part.as_str().ok());
     let (Some(namespace), Some(node)) = (namespace, node) else {
-        return Err(refuse(what, "it names no namespace and node"));
+        return Err(refuse(what, "it names no node"));
     };
     Ok(CertificateIdentity {
         namespace: Namespace::parse(namespace).map_err(|error| refuse(what, error))?,
@@ -245,7 +224,7 @@ fn validity(params: &mut CertificateParams, now: Timestamp, until: Timestamp) ->
 
 fn date(at: Timestamp) -> Result<time::OffsetDateTime, PkiError> {
     let secs = i64::try_from(at.as_millis() / 1_000).unwrap_or(i64::MAX);
-    time::OffsetDateTime::from_unix_timestamp(secs).map_err(|error| refuse("the host's clock", error))
+    time::OffsetDateTime::from_unix_timestamp(secs).map_err(|error| refuse("the system clock", error))
 }
 
 fn refuse(what: &str, reason: impl std::fmt::Display) -> PkiError {

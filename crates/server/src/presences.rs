@@ -1,108 +1,110 @@
-//! Keeps stored presences in step with the sessions: every server for the nodes that call it, the leader also for those of
-//! servers that are gone. Owns when that is looked at; what follows is the liveness decider's.
+//! Keeps stored presences in step with the sessions: each server for the nodes that call it, the leader also for those of
+//! failed servers. This task owns when that is done; the liveness decider owns what is written.
 
 use std::time::Duration;
 
 use bellwether_core::decide::liveness;
 use bellwether_core::decide::liveness::context::{LivenessContext, PresenceLimits};
 use bellwether_core::records::key::Key;
-use bellwether_core::words::counter::{Revision, Term};
+use bellwether_core::words::counter::Revision;
 use bellwether_core::words::name::{Namespace, ServerName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::reconcile::{LOOK_AGAIN, sleep_or_never, slices};
+use crate::leadership::Leadership;
+use crate::reconcile::{LOOK_AGAIN, slices};
 use crate::records::commit::CommitError;
 use crate::sessions::Sessions;
+use crate::sleep::sleep_or_never;
 use crate::transactor::{CommitContext, Transactor};
 
-/// Sessions that open and end within this are looked at, and written down, together.
+/// Sessions that open and close within this time are processed together.
 const GATHER: Duration = Duration::from_millis(25);
 
-/// The task's parts.
+/// The task that keeps presences up to date.
 #[derive(Debug)]
 pub struct Presences {
-    /// Where verdicts are committed.
+    /// Commits the verdicts.
     pub transactor: Transactor,
-    /// Who is connected.
+    /// Sessions with this server.
     pub sessions: Sessions,
-    /// Which server this is.
-    pub me: ServerName,
-    /// Its place among the servers, while it has one: the revision it was taken at.
-    pub place: watch::Receiver<Option<Revision>>,
-    /// The leadership, while this server has it.
-    pub term: watch::Receiver<Option<Term>>,
-    /// How long a node may be quiet.
+    /// This server's name.
+    pub name: ServerName,
+    /// The revision at which this server acquired its membership, while it has it.
+    pub membership: watch::Receiver<Option<Revision>>,
+    /// Whether this server leads.
+    pub leadership: Leadership,
+    /// How long a node may be silent.
     pub limits: PresenceLimits,
 }
 
 impl Presences {
-    /// Runs until asked to stop.
+    /// Runs until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
         loop {
             // Both arms only wait; the value is tested by wait_for.
-            let place = tokio::select! {
+            let held = tokio::select! {
                 () = stop.cancelled() => return,
-                place = self.place.wait_for(Option::is_some) => match place {
-                    Ok(place) => *place,
+                held = self.membership.wait_for(Option::is_some) => match held {
+                    Ok(held) => *held,
                     Err(_) => return,
                 },
             };
-            let Some(place) = place else { continue };
-            self.transactor.shown(place).await;
-            self.sessions.begin(&self.transactor.world(), &self.me);
-            self.watch(place, &stop).await;
+            let Some(held) = held else { continue };
+            self.transactor.wait_for_revision(held).await;
+            self.sessions.begin(&self.transactor.world(), &self.name);
+            self.watch(held, &stop).await;
             if stop.is_cancelled() {
                 return;
             }
         }
     }
 
-    /// Looks while this server has its place.
-    async fn watch(&mut self, place: Revision, stop: &CancellationToken) {
+    /// Runs passes while this server keeps the membership acquired at this revision.
+    async fn watch(&mut self, acquired: Revision, stop: &CancellationToken) {
         let mut worlds = self.transactor.follow();
         let mut sessions = self.sessions.changes();
-        while self.place.borrow().is_some_and(|held| held == place) {
+        while self.membership.borrow().is_some_and(|held| held == acquired) {
             worlds.borrow_and_update();
             sessions.borrow_and_update();
-            let sleep = match self.pass(place).await {
+            let sleep = match self.pass(acquired).await {
                 Ok(wake) => wake.map(|at| at.since(self.transactor.now()).to_duration()),
                 Err(CommitError::Closed) => return,
                 Err(CommitError::Conflict | CommitError::LostTerm) => Some(LOOK_AGAIN),
                 Err(error) => {
-                    tracing::warn!(%error, "could not write down who is there");
+                    tracing::warn!(%error, "cannot commit presences");
                     Some(LOOK_AGAIN)
                 }
             };
-            // All arms only wait; the next pass looks at everything.
+            // All arms only wait; the next pass examines everything.
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = worlds.changed() => if changed.is_err() { return },
                 _ = sessions.changed() => tokio::time::sleep(GATHER).await,
-                _ = self.place.changed() => {}
-                _ = self.term.changed() => {}
+                _ = self.membership.changed() => {}
+                () = self.leadership.changed() => {}
                 () = sleep_or_never(sleep) => {}
             }
         }
     }
 
-    /// One look at every namespace. Answers when to look again.
-    async fn pass(&self, place: Revision) -> Result<Option<Timestamp>, CommitError> {
+    /// One pass over all namespaces. Returns when the next one is due.
+    async fn pass(&self, acquired: Revision) -> Result<Option<Timestamp>, CommitError> {
         let mut wake: Option<Timestamp> = None;
         let world = self.transactor.world();
-        let seated = Key::Server(self.me.clone());
+        let own_key = Key::Server(self.name.clone());
         for namespace in world.fleets.keys() {
-            // A server whose place the world does not show, or no longer, writes nothing.
-            if world.revision(namespace, &seated) != place {
+            // Without its membership in the world, this server writes nothing.
+            if world.revision(namespace, &own_key) != acquired {
                 return Ok(None);
             }
-            let term = *self.term.borrow();
+            let term = self.leadership.term();
             let Some(verdict) = self.look(&world, namespace, term.is_some()) else { continue };
             wake = [wake, verdict.wake].into_iter().flatten().min();
             if !verdict.changesets.is_empty() {
-                let by = CommitContext { term, seen: vec![seated.clone()], ..CommitContext::decider() };
+                let by = CommitContext { term, seen: vec![own_key.clone()], ..CommitContext::decider() };
                 self.transactor.commit_in_line(&world, namespace, by, slices(verdict.changesets)).await?;
             }
         }
@@ -116,7 +118,7 @@ impl Presences {
         leads: bool,
     ) -> Option<bellwether_core::verdict::Verdict> {
         let fleet = world.fleets.get(namespace)?;
-        let watch = LivenessContext { me: &self.me, servers: &world.servers, leads, limits: self.limits };
+        let watch = LivenessContext { me: &self.name, servers: &world.servers, leads, limits: self.limits };
         let now = self.transactor.now();
         Some(self.sessions.with(namespace, |contacts| {
             contacts.settle(fleet, &watch, now);

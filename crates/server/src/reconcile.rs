@@ -1,7 +1,7 @@
-//! The reconcile loop: while this server leads, let every decider look at the whole world, commit what it wants, look again.
+//! The reconcile loop: while this server leads, run every decider on the whole world, commit the verdicts, repeat.
 //!
-//! Woken by change or by time; what woke it is not looked at. A verdict larger than one transaction is
-//! committed in slices, in order, each whole; the first that fails ends the pass, and the next one decides anew.
+//! A pass starts after each change, or when time requires it; deciders never learn which. A verdict larger than one
+//! transaction is committed in slices, in order; the first failed commit ends the pass, and the next pass decides anew.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,79 +13,55 @@ use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_rt::fail::{self, FailPoint};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::deciders::DeciderSettings;
+use crate::leadership::Leadership;
 use crate::metrics::Metrics;
 use crate::records::commit::CommitError;
+use crate::sleep::sleep_or_never;
 use crate::transactor::{CommitContext, Transactor};
 use crate::world::RelistHandle;
 
-/// Operations per slice: below the store's 128, leaving room for the guards of leadership and event numbers.
+/// Operations per slice: below the store's limit of 128, with room for the compares of leadership and event numbers.
 const SLICE_OPS: usize = 100;
 
-/// After a store failure or a lost race, the world is looked at again no later than this.
+/// Longest delay of the next pass after a failed commit.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What deciders are told besides the world.
-#[derive(Debug, Clone, Copy)]
-pub struct DeciderSettings {
-    /// How long a node may be quiet.
-    pub limits: bellwether_core::decide::liveness::context::PresenceLimits,
-    /// Events kept per namespace.
-    pub events_kept: u64,
-}
-
-/// The reconcile loop's parts.
+/// The reconcile loop.
 #[derive(Debug)]
 pub struct Reconciler {
-    /// Where verdicts are committed.
+    /// Commits the verdicts.
     pub transactor: Transactor,
-    /// Makes sure of what the world shows.
-    pub lister: RelistHandle,
-    /// The leadership.
-    pub term: watch::Receiver<Option<Term>>,
-    /// What deciders are told besides the world.
+    /// Brings the world up to date with the store.
+    pub relist: RelistHandle,
+    /// When to decide, and under which term.
+    pub leadership: Leadership,
+    /// Settings of the deciders.
     pub settings: DeciderSettings,
-    /// What is counted.
+    /// Counters.
     pub metrics: Metrics,
 }
 
 impl Reconciler {
-    /// Runs until asked to stop.
+    /// Runs until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
-        while let Some(term) = self.next_term(&stop).await {
-            fail::pass(FailPoint::SeatWon);
-            // A new leader has seen everything that was written before it led: it asks the store, as a watch may have missed
-            // something.
-            if self.lister.make_sure(&stop).await {
+        while let Some(term) = self.leadership.won(&stop).await {
+            fail::pass(FailPoint::LeadershipAcquired);
+            // A new leader decides only once its world contains everything that was committed before. It asks the store, since a
+            // watch may have missed something.
+            if self.relist.bring_up_to_date(&stop).await {
                 self.lead(term, &stop).await;
             }
-            self.let_go(term, &stop).await;
-        }
-    }
-
-    async fn next_term(&mut self, stop: &CancellationToken) -> Option<Term> {
-        // Both arms only wait; the value is tested by wait_for.
-        tokio::select! {
-            () = stop.cancelled() => None,
-            term = self.term.wait_for(Option::is_some) => term.ok().and_then(|term| *term),
-        }
-    }
-
-    /// Waits until a term that ended is no longer taken for the present one: its loss shows in a commit first.
-    async fn let_go(&mut self, term: Term, stop: &CancellationToken) {
-        // Both arms only wait.
-        tokio::select! {
-            () = stop.cancelled() => {}
-            gone = self.term.wait_for(|present| *present != Some(term)) => drop(gone),
+            self.leadership.lost(term, &stop).await;
         }
     }
 
     async fn lead(&mut self, term: Term, stop: &CancellationToken) {
         let mut worlds = self.transactor.follow();
         let since = self.transactor.now();
-        while *self.term.borrow() == Some(term) {
+        while self.leadership.is_in(term) {
             let world = worlds.borrow_and_update().clone();
             let now = self.transactor.now();
             let pass = self.pass(&world, term, (since, now)).await;
@@ -96,21 +72,21 @@ impl Reconciler {
                 Err(CommitError::LostTerm | CommitError::Closed) => return,
                 Err(CommitError::Conflict) => Some(LOOK_AGAIN),
                 Err(error) => {
-                    tracing::warn!(%error, "could not commit a verdict");
+                    tracing::warn!(%error, "cannot commit a verdict");
                     Some(LOOK_AGAIN)
                 }
             };
-            // All arms only wait; the next pass looks at everything.
+            // All arms only wait; the next pass examines everything.
             tokio::select! {
                 () = stop.cancelled() => return,
                 changed = worlds.changed() => if changed.is_err() { return },
-                _ = self.term.changed() => {}
+                () = self.leadership.changed() => {}
                 () = sleep_or_never(sleep) => {}
             }
         }
     }
 
-    /// One look at everything, by a leader `since` then.
+    /// One pass over all namespaces by a leader since `since`.
     async fn pass(
         &self,
         world: &Arc<World>,
@@ -119,6 +95,7 @@ impl Reconciler {
     ) -> Result<PassResult, CommitError> {
         let mut pass = PassResult::default();
         for namespace in world.fleets.keys() {
+            // Each decider sees the results of those before it.
             for decider in &DECIDERS {
                 pass.add(self.decide(decider, namespace, term, (since, now)).await?);
             }
@@ -141,7 +118,7 @@ impl Reconciler {
         let context =
             DeciderContext { world: &world, namespace, fleet, term, leading_since, events_kept, now };
         for Decision { guard, verdict } in (entry.decide)(context) {
-            let by = CommitContext { seen: guard, ..decider(term) };
+            let by = CommitContext { seen: guard.into_iter().collect(), ..decider(term) };
             pass.add(match fail_points(entry) {
                 Some(points) => self.commit_between(points, &world, namespace, (by, verdict)).await?,
                 None => self.commit(&world, namespace, by, verdict).await?,
@@ -150,7 +127,7 @@ impl Reconciler {
         Ok(pass)
     }
 
-    /// Commits a verdict; if it changes anything, passes these points before and after.
+    /// Commits a verdict, passing the fail points before and after if it changes anything.
     async fn commit_between(
         &self,
         [before, after]: [FailPoint; 2],
@@ -192,7 +169,7 @@ fn fail_points(decider: &Decider) -> Option<[FailPoint; 2]> {
     }
 }
 
-/// What a pass came to.
+/// Result of a pass, or of a part of one.
 #[derive(Debug, Default)]
 struct PassResult {
     wrote: bool,
@@ -206,7 +183,7 @@ impl PassResult {
     }
 }
 
-/// Atoms in as few slices as fit, in order.
+/// Splits changesets into as few slices as possible, in order.
 pub(crate) fn slices(changesets: Vec<Changeset>) -> Vec<Vec<Changeset>> {
     let mut slices: Vec<Vec<Changeset>> = Vec::new();
     let mut room = 0;
@@ -226,18 +203,9 @@ pub(crate) fn slices(changesets: Vec<Changeset>) -> Vec<Vec<Changeset>> {
     slices
 }
 
-/// A decider under this leadership.
+/// The context of a decider's commit in this term.
 pub(crate) fn decider(term: Term) -> CommitContext {
     CommitContext { term: Some(term), ..CommitContext::decider() }
-}
-
-/// Sleeps so long; for ever when there is nothing to wake up for.
-pub(crate) async fn sleep_or_never(how_long: Option<Duration>) {
-    match how_long {
-        // A millisecond past the moment, so that the moment has come when the clock is read in whole milliseconds.
-        Some(how_long) => tokio::time::sleep(how_long + Duration::from_millis(1)).await,
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]

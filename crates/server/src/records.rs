@@ -1,4 +1,4 @@
-//! Records ↔ bytes, and the one place that commits them.
+//! Encoding of records and keys, and the one place that commits them.
 
 pub mod commit;
 pub mod encoding;

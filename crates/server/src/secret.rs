@@ -1,21 +1,21 @@
-//! Secrets: how they are made, hashed and compared. 256 random bits need no slow hash.
+//! Secrets: generation, hashing and comparison. A plain hash is enough for 256 random bits.
 
 use bellwether_api::client::secret::Secret;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// Marks a person's or program's token, so that a leaked one is recognised for what it is.
+/// Prefix of API tokens, by which a leaked one is recognised.
 const TOKEN_PREFIX: &str = "bwt_";
 
-/// Marks a join token.
+/// Prefix of join tokens.
 const JOIN_PREFIX: &str = "bwj_";
 
-/// The host's random source did not answer.
+/// The system's random source failed.
 #[derive(Debug, thiserror::Error)]
-#[error("draw random bytes from the host: {0}")]
+#[error("read random bytes from the system: {0}")]
 pub struct RandomError(getrandom::Error);
 
-/// A new token: 256 random bits in hex behind a prefix.
+/// A new API token: a prefix and 256 random bits in hex.
 ///
 /// # Errors
 /// [`RandomError`].
@@ -23,7 +23,7 @@ pub fn new_token() -> Result<Secret, RandomError> {
     Ok(Secret::new(format!("{TOKEN_PREFIX}{}", random_hex()?)))
 }
 
-/// A new join token: `bwj_`, 256 random bits, and the CA's fingerprint, so that a machine joins no impostor.
+/// A new join token: `bwj_`, 256 random bits, and the CA's fingerprint, by which the node verifies the server.
 ///
 /// # Errors
 /// [`RandomError`].
@@ -37,7 +37,7 @@ pub fn hash(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Compares two hashes without telling by time where they differ.
+/// Compares two hashes in constant time.
 #[must_use]
 pub fn same(left: &str, right: &str) -> bool {
     bool::from(left.as_bytes().ct_eq(right.as_bytes()))
@@ -49,7 +49,8 @@ fn random_hex() -> Result<String, RandomError> {
     Ok(hex(&bytes))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

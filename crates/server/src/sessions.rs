@@ -1,4 +1,4 @@
-//! Agents' sessions with this server: held in memory, counted per node, told to the liveness decider.
+//! Agents' sessions with this server: kept in memory, counted per node, read by the liveness decider.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
 use tokio::sync::{Notify, watch};
 
-/// All sessions of this server. Cheap to clone.
+/// All sessions with this server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Sessions(Arc<Shared>);
 
@@ -19,25 +19,25 @@ struct Shared {
     clock: Clock,
     // A std mutex: held for a map update, never across an await.
     contacts: Mutex<BTreeMap<Namespace, Contacts>>,
-    // Who hangs for which node's order: a new order wakes those, and nobody else.
-    bells: Mutex<BTreeMap<(Namespace, NodeName), Arc<NodeNotify>>>,
-    // Who waits for a change of a namespace's catalogue.
+    // Waiters for a node's order: a new order wakes the sessions of that node only.
+    notifies: Mutex<BTreeMap<(Namespace, NodeName), Arc<NodeNotify>>>,
+    // Waiters for a change of a namespace's catalogue.
     catalogues: Mutex<BTreeMap<Namespace, watch::Sender<u64>>>,
     changes: watch::Sender<u64>,
 }
 
-/// A node's bell. There are as many as agents: a watch channel would be five times as large.
+/// Notifies the sessions of one node. There is one per agent: a watch channel would be five times as large.
 #[derive(Debug, Default)]
 struct NodeNotify {
-    rings: AtomicU64,
-    rung: Notify,
+    wakes: AtomicU64,
+    woken: Notify,
 }
 
-/// One open session; dropping it ends it.
+/// An open session; dropping it closes it.
 #[derive(Debug)]
 pub struct Session {
-    bell: Arc<NodeNotify>,
-    /// How many rings were heard.
+    notify: Arc<NodeNotify>,
+    /// Number of notifications received.
     heard: u64,
     sessions: Sessions,
     namespace: Namespace,
@@ -45,14 +45,14 @@ pub struct Session {
 }
 
 impl Sessions {
-    /// No sessions yet.
+    /// No sessions.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         let changes = watch::Sender::new(0);
         Self(Arc::new(Shared {
             clock,
             contacts: Mutex::default(),
-            bells: Mutex::default(),
+            notifies: Mutex::default(),
             catalogues: Mutex::default(),
             changes,
         }))
@@ -64,59 +64,59 @@ impl Sessions {
         if self.with(namespace, |contacts| contacts.opened(node)) {
             self.0.changes.send_modify(|count| *count = count.wrapping_add(1));
         }
-        let mut bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
-        let bell = bells.entry((namespace.clone(), node.clone())).or_default().clone();
-        let heard = bell.rings.load(Ordering::Acquire);
-        Session { bell, heard, sessions: self.clone(), namespace: namespace.clone(), node: node.clone() }
+        let mut notifies = self.0.notifies.lock().unwrap_or_else(PoisonError::into_inner);
+        let notify = notifies.entry((namespace.clone(), node.clone())).or_default().clone();
+        let heard = notify.wakes.load(Ordering::Acquire);
+        Session { notify, heard, sessions: self.clone(), namespace: namespace.clone(), node: node.clone() }
     }
 
-    /// Wakes whoever hangs for this node's order.
-    pub fn ring(&self, namespace: &Namespace, node: &NodeName) {
-        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bell) = bells.get(&(namespace.clone(), node.clone())) {
-            bell.ring();
+    /// Wakes the sessions of this node.
+    pub fn wake(&self, namespace: &Namespace, node: &NodeName) {
+        let notifies = self.0.notifies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(notify) = notifies.get(&(namespace.clone(), node.clone())) {
+            notify.wake();
         }
     }
 
-    /// Rings when a namespace's catalogue changed.
+    /// Changes whenever the namespace's catalogue does.
     #[must_use]
     pub fn catalogue(&self, namespace: &Namespace) -> watch::Receiver<u64> {
-        let mut bells = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
-        bells.entry(namespace.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+        let mut notifies = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
+        notifies.entry(namespace.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
     }
 
-    /// Wakes whoever waits for a change of this namespace's catalogue.
-    pub fn ring_catalogue(&self, namespace: &Namespace) {
-        let bells = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bell) = bells.get(namespace) {
-            bell.send_modify(|count| *count = count.wrapping_add(1));
+    /// Wakes all waiters for this namespace's catalogue.
+    pub fn wake_catalogue(&self, namespace: &Namespace) {
+        let notifies = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(notify) = notifies.get(namespace) {
+            notify.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 
-    /// Wakes everybody: after a gap nobody knows which orders are new.
-    pub fn ring_all(&self) {
-        let bells = self.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Wakes all waiters: after a gap in the watch, any order may be new.
+    pub fn wake_all(&self) {
+        let notifies = self.0.notifies.lock().unwrap_or_else(PoisonError::into_inner);
         let catalogues = self.0.catalogues.lock().unwrap_or_else(PoisonError::into_inner);
-        bells.values().for_each(|bell| bell.ring());
-        for bell in catalogues.values() {
-            bell.send_modify(|count| *count = count.wrapping_add(1));
+        notifies.values().for_each(|notify| notify.wake());
+        for notify in catalogues.values() {
+            notify.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 
-    /// Sees every opening and closing that may matter.
+    /// Changes whenever a session opens or closes that may change a presence.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
     }
 
-    /// Lets `look` see, and settle, the contacts of a namespace.
+    /// Runs `look` on the contacts of a namespace, which it may change.
     pub fn with<T>(&self, namespace: &Namespace, look: impl FnOnce(&mut Contacts) -> T) -> T {
         let mut all = self.0.contacts.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.0.clock.now();
         look(all.entry(namespace.clone()).or_insert_with(|| Contacts::new(now)))
     }
 
-    /// This server takes its place: each node that it is said to hold must be heard from from now on, or found silent.
+    /// Begins a membership: each node whose presence names this server must call again, or it becomes silent.
     pub fn begin(&self, world: &World, me: &ServerName) {
         let now = self.0.clock.now();
         for (namespace, fleet) in &world.fleets {
@@ -124,7 +124,7 @@ impl Sessions {
         }
     }
 
-    /// How many nodes hold a session with this server.
+    /// Number of nodes with a session on this server.
     #[must_use]
     pub fn count(&self) -> usize {
         let all = self.0.contacts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,25 +133,25 @@ impl Sessions {
 }
 
 impl NodeNotify {
-    fn ring(&self) {
-        self.rings.fetch_add(1, Ordering::Release);
-        self.rung.notify_waiters();
+    fn wake(&self) {
+        self.wakes.fetch_add(1, Ordering::Release);
+        self.woken.notify_waiters();
     }
 }
 
 impl Session {
-    /// Waits until the node's order may be a new one: until the bell rang since the session was opened, or since this was last
-    /// answered. Dropped before it answers, it has heard nothing.
-    pub async fn rung(&mut self) {
+    /// Waits until the node's order may be new: until a notification since the session was opened, or since this last
+    /// returned. Cancel safe: a notification that was not returned stays pending.
+    pub async fn woken(&mut self) {
         loop {
-            // Made before the rings are counted: it hears those that come in between.
-            let rung = self.bell.rung.notified();
-            let rings = self.bell.rings.load(Ordering::Acquire);
-            if rings != self.heard {
-                self.heard = rings;
+            // Created before the notifications are counted, so that none in between is missed.
+            let woken = self.notify.woken.notified();
+            let wakes = self.notify.wakes.load(Ordering::Acquire);
+            if wakes != self.heard {
+                self.heard = wakes;
                 return;
             }
-            rung.await;
+            woken.await;
         }
     }
 }
@@ -160,13 +160,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         let now = self.sessions.0.clock.now();
         if self.sessions.with(&self.namespace, |contacts| contacts.closed(&self.node, now)) {
-            let mut bells = self.sessions.0.bells.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut notifies = self.sessions.0.notifies.lock().unwrap_or_else(PoisonError::into_inner);
             let key = (self.namespace.clone(), self.node.clone());
-            // The map's and this session's own are still there; another session's would be a third.
-            if bells.get(&key).is_some_and(|bell| Arc::strong_count(bell) <= 2) {
-                bells.remove(&key);
+            // Two references are the map's and this session's; a third is another session's.
+            if notifies.get(&key).is_some_and(|notify| Arc::strong_count(notify) <= 2) {
+                notifies.remove(&key);
             }
-            drop(bells);
+            drop(notifies);
             self.sessions.0.changes.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
@@ -180,28 +180,28 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_ring_is_heard_once_by_each_session_of_the_node_whether_it_waits_by_then_or_not() {
+    async fn a_notification_wakes_each_session_of_the_node_once_whether_it_waits_already_or_not() {
         let sessions = Sessions::new(Clock::of_runtime(Timestamp::EPOCH));
         let (namespace, [web, db]) =
             ("default".parse().unwrap(), ["web-1", "db-1"].map(|n| n.parse().unwrap()));
         let mut first = sessions.open(&namespace, &web);
         let mut second = sessions.open(&namespace, &web);
         let mut other = sessions.open(&namespace, &db);
-        assert!(first.rung().now_or_never().is_none());
-        sessions.ring(&namespace, &web);
-        first.rung().await;
-        assert!(first.rung().now_or_never().is_none(), "it heard that one");
-        let mut waits = Box::pin(first.rung());
+        assert!(first.woken().now_or_never().is_none());
+        sessions.wake(&namespace, &web);
+        first.woken().await;
+        assert!(first.woken().now_or_never().is_none(), "it heard that one");
+        let mut waits = Box::pin(first.woken());
         assert!(waits.as_mut().now_or_never().is_none());
-        sessions.ring(&namespace, &web);
+        sessions.wake(&namespace, &web);
         waits.await;
-        second.rung().await;
-        assert!(second.rung().now_or_never().is_none(), "two rings before it listened are one");
-        assert!(other.rung().now_or_never().is_none(), "it was not for that node");
-        sessions.ring_all();
-        other.rung().await;
+        second.woken().await;
+        assert!(second.woken().now_or_never().is_none(), "two rings before it listened are one");
+        assert!(other.woken().now_or_never().is_none(), "it was not for that node");
+        sessions.wake_all();
+        other.woken().await;
         drop(first);
-        sessions.ring(&namespace, &web);
-        second.rung().await;
+        sessions.wake(&namespace, &web);
+        second.woken().await;
     }
 }

@@ -1,5 +1,5 @@
-//! One time for all servers: a server that begins takes over the time of those that are there, and time never goes back
-//! behind what was written. Else a new leader whose machine's clock differs would end soaks early, or stretch deadlines.
+//! One time for all servers: a starting server adopts the time of the others, and time never goes back behind the newest
+//! event. Without this, a new leader with a different clock would end soaks early or extend deadlines.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use futures_util::future::join_all;
 use crate::records::encoding;
 use crate::records::key_text::{self, KeyLocation};
 
-/// How long the others are waited for: one that is gone keeps its place for a few seconds.
+/// Longest wait for the other servers: a failed server keeps its membership for a few seconds.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// A difference that a person should hear of.
+/// Smallest difference that is logged.
 const WORTH_TELLING: Span = Span::from_secs(2);
 
-/// The clock, set to what most of the servers in place say now; as it is if none of them answers.
+/// The clock, set to the median time of the other live servers; unchanged if none answers.
 ///
 /// # Errors
-/// [`StoreError`] when it cannot be read who is there.
+/// [`StoreError`] when the servers cannot be listed.
 pub async fn agreed(store: &Store, me: &ServerName, clock: Clock, ca_pem: &str) -> Result<Clock, StoreError> {
     let addresses = others(store, me).await?;
     let asked = join_all(addresses.iter().map(|address| difference(address, ca_pem, &clock))).await;
@@ -34,13 +34,13 @@ pub async fn agreed(store: &Store, me: &ServerName, clock: Clock, ca_pem: &str) 
     if middle.unsigned_abs() >= WORTH_TELLING.as_millis() {
         tracing::warn!(
             behind_ms = middle,
-            "this machine's clock differs from the control plane's time, which is used; set the machine's clock"
+            "the system clock differs from the control plane's time, which is used instead; correct the system clock"
         );
     }
     Ok(clock.set_to(by(clock.now(), middle)))
 }
 
-/// The clock, set forward if what was written last is later than it says.
+/// The clock, set forward if the newest event is later.
 #[must_use]
 pub fn not_behind(world: &World, clock: Clock) -> Clock {
     let newest = world.fleets.values().filter_map(|fleet| fleet.events.last());
@@ -48,14 +48,14 @@ pub fn not_behind(world: &World, clock: Clock) -> Clock {
     match newest.filter(|time| *time > clock.now()) {
         Some(time) => {
             let ahead = time.since(clock.now());
-            tracing::warn!(%ahead, "this machine's clock is behind what was written last; going on from there");
+            tracing::warn!(%ahead, "the system clock is behind the newest event; continuing from the time of that event");
             clock.set_to(time)
         }
         None => clock,
     }
 }
 
-/// Where the other servers in place are called.
+/// Addresses of the other live servers.
 async fn others(store: &Store, me: &ServerName) -> Result<Vec<String>, StoreError> {
     let page = store.list(Range::prefix(key_text::SERVERS), None, 64).await?;
     let server = |key: &[u8], value: &[u8]| {
@@ -69,14 +69,14 @@ async fn others(store: &Store, me: &ServerName) -> Result<Vec<String>, StoreErro
     Ok(all.filter(|server| server.name != *me).map(|server| server.address).collect())
 }
 
-/// By how many milliseconds a server's time is ahead of ours; none if it does not answer.
+/// Milliseconds by which another server's clock is ahead of this one; none if it does not answer.
 async fn difference(address: &str, ca_pem: &str, clock: &Clock) -> Option<i64> {
     let access =
         Access { server: address.to_owned(), ca: Some(ca_pem.to_owned()), identity: Identity::Nobody };
     let client = Client::new(&access).ok()?;
     let asked = clock.now();
     let there = client.time(WITHIN).await.ok()?.now_ms;
-    // The answer was made about halfway between.
+    // The other clock was read about halfway through the call.
     let here = asked.as_millis().midpoint(clock.now().as_millis());
     Some(i64::try_from(there).ok()? - i64::try_from(here).ok()?)
 }

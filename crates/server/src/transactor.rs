@@ -1,4 +1,4 @@
-//! Where operations are done: the current world, the committer, the clock. Owns "look, decide, commit, look again".
+//! Optimistic transactions: read the world, decide, commit, retry on conflict.
 
 mod draft;
 
@@ -20,18 +20,18 @@ pub use self::draft::Draft;
 use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal};
 use crate::world_view::PublishedWorld;
 
-/// How often an operation looks again after somebody else was faster, before it says so.
-const TRIES: u32 = 16;
+/// Attempts of an operation until it reports the conflict.
+pub(crate) const TRIES: u32 = 16;
 
-/// How long an operation waits for the world to show what was committed. It shows it within milliseconds unless the
-/// store has trouble; the commit itself stands either way.
+/// Longest wait until the world contains a commit. It takes milliseconds unless the store is slow; the commit stands either
+/// way.
 const SHOW_WITHIN: Duration = Duration::from_secs(5);
 
-/// Most slices of one verdict on their way at once: enough to keep the store busy, and people who want something written
-/// meanwhile wait no longer than for these.
+/// Most slices of one verdict in flight: enough to keep the store busy, few enough that a person's change in between waits
+/// only for these.
 const IN_LINE: usize = 36;
 
-/// Where operations are done. Cheap to clone.
+/// Runs transactions on records. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Transactor {
     published: PublishedWorld,
@@ -41,25 +41,25 @@ pub struct Transactor {
     draft: Option<Draft>,
 }
 
-/// On whose behalf something is committed, and on what grounds.
+/// Who commits, and what must still hold.
 #[derive(Debug, Clone)]
 pub struct CommitContext {
-    /// Who; events name them.
+    /// The actor of the events.
     pub actor: Actor,
-    /// The leadership it was decided under, for deciders.
+    /// The term that a decider decided in.
     pub term: Option<Term>,
-    /// Records that must not have changed since they were looked at, besides those that are written.
+    /// Records that were read and must be unchanged, besides those that are written.
     pub seen: Vec<Key>,
 }
 
 impl CommitContext {
-    /// A person, a program or a node.
+    /// The context of a person, a program or a node.
     #[must_use]
     pub const fn person(actor: Actor) -> Self {
         Self { actor, term: None, seen: Vec::new() }
     }
 
-    /// A decider, not under any leadership.
+    /// The context of a decider, without a term.
     #[must_use]
     pub fn decider() -> Self {
         let actor = Actor::parse("bellwether").expect("plain letters are an actor");
@@ -92,13 +92,13 @@ impl CommitContext {
 }
 
 impl Transactor {
-    /// A desk on what is published, with this committer.
+    /// A transactor on the published worlds and a committer.
     #[must_use]
     pub fn new(published: PublishedWorld, committer: Committer, clock: Clock) -> Self {
         Self { published, committer, clock, draft: None }
     }
 
-    /// The world as it is known now.
+    /// The newest world.
     #[must_use]
     pub fn world(&self) -> Arc<World> {
         self.draft.as_ref().map_or_else(|| self.published.world(), Draft::world)
@@ -112,7 +112,7 @@ impl Transactor {
         (Self { draft: Some(draft.clone()), ..self.clone() }, draft)
     }
 
-    /// The present.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
@@ -124,24 +124,24 @@ impl Transactor {
         self.published.follow()
     }
 
-    /// Waits until the world includes `revision`, within reason.
-    pub async fn shown(&self, revision: Revision) {
-        match tokio::time::timeout(SHOW_WITHIN, self.shows(revision)).await {
+    /// Waits until the world contains `revision`, for a limited time.
+    pub async fn wait_for_revision(&self, revision: Revision) {
+        match tokio::time::timeout(SHOW_WITHIN, self.reaches(revision)).await {
             Ok(true) => {}
-            Ok(false) => tracing::debug!("the world is closing"),
-            Err(_) => tracing::warn!(%revision, "the world is behind the store"),
+            Ok(false) => tracing::debug!("the world is no longer published"),
+            Err(_) => tracing::warn!(%revision, "the world lags behind the store"),
         }
     }
 
-    /// Waits until the world includes `revision`, however long that takes. False when it never will.
-    pub async fn shows(&self, revision: Revision) -> bool {
-        self.published.shows(revision).await
+    /// Waits until the world contains `revision`, without a limit. False when the server stops first.
+    pub async fn reaches(&self, revision: Revision) -> bool {
+        self.published.reaches(revision).await
     }
 
-    /// Commits atoms decided on `world`, in one piece, and waits until the world shows them.
+    /// Commits changesets decided on `world` in one transaction, and waits until the world contains them.
     ///
     /// # Errors
-    /// [`CommitError`]; nothing was changed then.
+    /// [`CommitError`].
     pub async fn commit(
         &self,
         world: &World,
@@ -150,15 +150,15 @@ impl Transactor {
         changesets: Vec<Changeset>,
     ) -> Result<Revision, CommitError> {
         let revision = self.committer.commit(by.propose(world, namespace, changesets)).await?;
-        self.shown(revision).await;
+        self.wait_for_revision(revision).await;
         Ok(revision)
     }
 
-    /// Commits slices of atoms decided on `world`, each in one piece and one after the other, and waits until the world shows
-    /// them. The first that does not go through ends it: those behind it are not committed either.
+    /// Commits slices of changesets decided on `world`, each in one transaction, in order, and waits until the world contains
+    /// them. After the first failed slice no later one is committed.
     ///
     /// # Errors
-    /// [`CommitError`] of the first that did not; those before it stand.
+    /// [`CommitError`] of the first failed slice; those before it are committed.
     pub async fn commit_in_line(
         &self,
         world: &World,
@@ -167,34 +167,34 @@ impl Transactor {
         slices: Vec<Vec<Changeset>>,
     ) -> Result<(), CommitError> {
         let line = CommitPipeline::default();
-        let mut on_their_way = VecDeque::new();
-        let mut sum = Ok(Revision::ZERO);
+        let mut in_flight = VecDeque::new();
+        let mut result = Ok(Revision::ZERO);
         for slice in slices {
             let proposal =
                 Proposal { line: Some(line.clone()), ..by.clone().propose(world, namespace, slice) };
             match self.committer.propose(proposal).await {
-                Ok(pending) => on_their_way.push_back(pending),
-                Err(error) => sum = sum.and(Err(error)),
+                Ok(pending) => in_flight.push_back(pending),
+                Err(error) => result = result.and(Err(error)),
             }
-            if on_their_way.len() >= IN_LINE {
-                sum = settled(on_their_way.pop_front(), sum).await;
+            if in_flight.len() >= IN_LINE {
+                result = settle(in_flight.pop_front(), result).await;
             }
-            if sum.is_err() {
+            if result.is_err() {
                 break;
             }
         }
-        while !on_their_way.is_empty() {
-            sum = settled(on_their_way.pop_front(), sum).await;
+        while !in_flight.is_empty() {
+            result = settle(in_flight.pop_front(), result).await;
         }
-        self.shown(sum?).await;
+        self.wait_for_revision(result?).await;
         Ok(())
     }
 
-    /// Looks at the fleet, lets `decide` say what to change, commits it; looks again if somebody else was faster.
-    /// A decision to change nothing is done at once.
+    /// Runs a transaction: `decide` reads the fleet and returns a changeset, which is committed; after a conflict it decides
+    /// again on the newer world. Without a changeset nothing is committed.
     ///
     /// # Errors
-    /// What `decide` refused, or why the commit did not go through.
+    /// The refusal of `decide`, or the [`CommitError`].
     pub async fn change<T, E: From<CommitError>>(
         &self,
         namespace: &Namespace,
@@ -217,7 +217,7 @@ impl Transactor {
             {
                 Ok(_) => return Ok(answer),
                 Err(CommitError::Conflict) if tries < TRIES => {
-                    self.shown(world.revision.next()).await;
+                    self.wait_for_revision(world.revision.next()).await;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -225,13 +225,13 @@ impl Transactor {
     }
 }
 
-/// What it came to with this one: the newest revision, or the first error.
-async fn settled(
+/// Combines a pending commit with the result so far: the newest revision, or the first error.
+async fn settle(
     pending: Option<PendingCommit>,
-    sum: Result<Revision, CommitError>,
+    result: Result<Revision, CommitError>,
 ) -> Result<Revision, CommitError> {
-    let Some(pending) = pending else { return sum };
+    let Some(pending) = pending else { return result };
     let done = pending.done().await;
-    let before = sum?;
+    let before = result?;
     Ok(before.max(done?))
 }

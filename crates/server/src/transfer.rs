@@ -1,5 +1,5 @@
-//! Takes everything that is kept out of one store and into another, or into a file and back: nothing is lost on the way, what
-//! is there already is never written over, and terms go on growing afterwards.
+//! Moves all records from one store to another, or to a file and back. No record is lost, an existing record is never
+//! overwritten, and terms keep growing afterwards.
 
 pub mod backup;
 pub mod location;
@@ -16,74 +16,70 @@ use crate::installation::{Installation, InstallationError};
 use crate::records::key_text;
 use crate::run::RunError;
 
-/// Entries read at once.
+/// Entries per read.
 const PAGE: usize = 500;
 
-/// Bytes of a transaction that are left for what the store adds.
+/// Bytes of a transaction that are reserved for the overhead of the store.
 const SPARE_BYTES: usize = 64 << 10;
 
-/// Why records could not be carried over.
+/// Why records cannot be moved. The message fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    /// A store did not answer.
+    /// A store failed.
     #[error("{0}")]
     Store(#[from] StoreError),
-    /// The store is not an installation's, or not for one.
+    /// A store has no installation, or has one where it must not.
     #[error("{0}")]
     Installation(#[from] InstallationError),
-    /// Servers are using it.
-    #[error(
-        "take the records of a store that servers use: {servers} have their place in it; stop them first"
-    )]
+    /// Servers use the store.
+    #[error("move or restore the records of a store in use by {servers}; stop them first")]
     InUse {
         /// Their names.
         servers: String,
     },
-    /// Somebody wrote meanwhile.
-    #[error(
-        "carry the records over: somebody else writes to that store meanwhile; stop whoever does and try again"
-    )]
+    /// Another process wrote to the store at the same time.
+    #[error("move the records: another process writes to the store; stop it and try again")]
     Disturbed,
-    /// What arrived is not what was sent.
-    #[error("carry the records over: {sent} were read and {found} are there")]
+    /// The records in the destination differ from those of the source.
+    #[error("move the records: {sent} were read, and {found} are in the destination")]
     Lost {
-        /// How many were read.
+        /// Number of records read.
         sent: u64,
-        /// How many are there, or are others.
+        /// Number of records found in the destination.
         found: u64,
     },
     /// A file cannot be read or written.
     #[error("{action} {path}: {source}")]
     File {
-        /// What was tried.
+        /// The verb: "read" or "write".
         action: &'static str,
         /// The file.
         path: std::path::PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// It is no backup, or a damaged one.
+    /// The file is not a backup, or is damaged.
     #[error("read the backup: {0}")]
     Damaged(String),
-    /// A newer release wrote it.
+    /// A newer release wrote the backup.
     #[error(
-        "read the backup: it has format {found}, and this release reads formats up to {known}; install a newer release"
+        "read the backup: its format is {found}, and this release reads formats up to {known}; install a newer release"
     )]
     Newer {
-        /// Its format.
+        /// The format found.
         found: u32,
-        /// What this release reads.
+        /// The newest format that this release reads.
         known: u32,
     },
-    /// A store does not open.
+    /// A store cannot be opened.
     #[error("{0}")]
     Open(#[from] RunError),
-    /// A record has no written form.
-    #[error("write it: could not {0}")]
+    /// A record cannot be encoded.
+    #[error("encode a record: {0}")]
     Shape(#[from] ShapeError),
 }
 
-/// The number and the sum of records, in the order of their keys.
+/// Count and checksum of records, in the order of their keys.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordTally {
     count: u64,
@@ -104,8 +100,8 @@ impl RecordTally {
     }
 }
 
-/// Records of an installation as they were at one revision, page by page. What is bound to a server's life, and what says
-/// whose the store is, is not among them.
+/// Reads the records of an installation at one revision, page by page. Leaves out keys bound to leases, and the record of
+/// the installation itself.
 #[derive(Debug)]
 pub(crate) struct RecordReader<'a> {
     store: &'a Store,
@@ -115,7 +111,7 @@ pub(crate) struct RecordReader<'a> {
 }
 
 impl<'a> RecordReader<'a> {
-    /// Everything after a key, at the present revision.
+    /// Starts after a key, or at the beginning, at the present revision.
     pub(crate) async fn start(store: &'a Store, after: Option<&[u8]>) -> Result<Self, TransferError> {
         let all = Range::prefix(key_text::ROOT);
         let range = after.map_or(all.clone(), |key| all.after(&Bytes::copy_from_slice(key)));
@@ -123,14 +119,14 @@ impl<'a> RecordReader<'a> {
         Ok(Self { store, range, at, more: true })
     }
 
-    /// The next records; none at the end.
+    /// The next page of records; none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<(Bytes, Bytes)>>, TransferError> {
         while self.more {
             let page: Page = self.store.list(self.range.clone(), Some(self.at), PAGE).await?;
             self.more = page.more;
             let Some(last) = page.entries.last() else { return Ok(None) };
             self.range = self.range.after(&last.key);
-            let kept = page.entries.into_iter().filter(|entry| is_carried(&entry.key));
+            let kept = page.entries.into_iter().filter(|entry| is_moved(&entry.key));
             let records: Vec<(Bytes, Bytes)> = kept.map(|entry| (entry.key, entry.value)).collect();
             if !records.is_empty() {
                 return Ok(Some(records));
@@ -140,13 +136,13 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-/// Whether a key is carried over.
-fn is_carried(key: &[u8]) -> bool {
+/// Whether a key is moved.
+fn is_moved(key: &[u8]) -> bool {
     let aside = [key_text::META, key_text::LEADER, key_text::MOVING];
     !aside.iter().any(|one| one.as_bytes() == key) && !key.starts_with(key_text::SERVERS.as_bytes())
 }
 
-/// Counts and sums everything that is carried over.
+/// Count and checksum of all records that are moved.
 pub(crate) async fn tally(store: &Store) -> Result<RecordTally, TransferError> {
     let mut reader = RecordReader::start(store, None).await?;
     let mut tally = RecordTally::default();
@@ -158,7 +154,7 @@ pub(crate) async fn tally(store: &Store) -> Result<RecordTally, TransferError> {
     Ok(tally)
 }
 
-/// Writes records that must not be there yet, as many to a transaction as fit.
+/// Writes records that must not exist yet, in as few transactions as possible.
 pub(crate) async fn write(store: &Store, records: Vec<(Bytes, Bytes)>) -> Result<(), TransferError> {
     let mut txn = Txn::default();
     for (key, value) in records {
@@ -179,7 +175,7 @@ async fn commit(store: &Store, txn: Txn) -> Result<(), TransferError> {
     }
 }
 
-/// Marks the goal as one that is being filled. Answers whether it was already.
+/// Marks the destination as being filled. Returns whether it was marked already, by an earlier attempt.
 pub(crate) async fn begin(to: &Store, installation: &Installation) -> Result<bool, TransferError> {
     if let Some(there) = Installation::read(to).await? {
         return Err(InstallationError::Present { id: there.id }.into());
@@ -203,7 +199,7 @@ pub(crate) async fn begin(to: &Store, installation: &Installation) -> Result<boo
     Ok(false)
 }
 
-/// Says whose the store is, now that everything is in it.
+/// Writes the record of the installation and removes the mark, once all records are there.
 pub(crate) async fn finish_in(to: &Store, meta: Bytes) -> Result<(), TransferError> {
     let compares = vec![Compare::Absent { key: key_text::META.into() }];
     let ops = vec![
@@ -213,7 +209,7 @@ pub(crate) async fn finish_in(to: &Store, meta: Bytes) -> Result<(), TransferErr
     commit(to, Txn { compares, ops }).await
 }
 
-/// Forgets what an interrupted attempt has left.
+/// Deletes what an interrupted attempt left.
 pub(crate) async fn clear(to: &Store) -> Result<(), TransferError> {
     let mut reader = RecordReader::start(to, None).await?;
     while let Some(records) = reader.next().await? {
@@ -225,8 +221,8 @@ pub(crate) async fn clear(to: &Store) -> Result<(), TransferError> {
     Ok(())
 }
 
-/// Refuses a store that servers use right now. One that is open to this process alone is used by nobody else: places in it
-/// are what a killed server has left.
+/// Refuses a store that servers use. An embedded store is locked by this process, so that no server can use it:
+/// memberships in it were left by a killed server.
 pub(crate) async fn unused(store: &Store) -> Result<(), TransferError> {
     if store.health().borrow().engine != "etcd" {
         return Ok(());
@@ -239,8 +235,8 @@ pub(crate) async fn unused(store: &Store) -> Result<(), TransferError> {
     if servers.is_empty() { Ok(()) } else { Err(TransferError::InUse { servers }) }
 }
 
-/// The installation as it goes on in another store: its terms are above every one that was given here.
-pub(crate) fn goes_on(installation: &Installation, at: Revision) -> Installation {
+/// The installation's record in another store: its terms are greater than all terms so far.
+pub(crate) fn in_another_store(installation: &Installation, at: Revision) -> Installation {
     let term_base = installation.term_base.saturating_add(at.0);
     Installation { term_base, moved_to: None, ..installation.clone() }
 }

@@ -1,8 +1,8 @@
-//! The server's picture of the store: list, then watch, then fold each change; published as immutable snapshots.
+//! The server's view of the store: list, watch, and fold each change into immutable snapshots, which are published.
 //!
-//! The list is the truth and the watch a hint: after a gap or a failure everything is listed again. A watch that goes may have
-//! missed something all the same: from time to time, and by a new leader, what is shown is compared with what the store holds,
-//! and listed again only if it differs. Both take a while, so what the watch tells is shown meanwhile.
+//! The list is authoritative and the watch is an optimisation: after a gap or a failure everything is listed again. Since a
+//! watch may also miss something silently, the world is compared with the store at intervals and when a server begins to
+//! lead, and listed again only if it differs. Meanwhile changes from the watch are published as usual.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::hook_rules::HookRules;
-use crate::reconcile::sleep_or_never;
 use crate::records::key_text::{self, KeyLocation};
 use crate::sessions::Sessions;
+use crate::sleep::sleep_or_never;
+use crate::store_rules::StoreRules;
 use crate::world_view::WorldPublisher;
 
 mod check;
@@ -28,37 +28,37 @@ mod load;
 use load::parse;
 pub use load::{WorldError, load};
 
-/// Changes folded before a snapshot is published, if as many are there: an order to a whole fleet is on its way to the first
-/// while the last is still being taken in.
+/// Changes that are folded before a snapshot is published, while more are pending: an order for a whole fleet reaches its
+/// first nodes before all of it is folded.
 const FOLD_AT_ONCE: usize = 1_000;
 
-/// Most that wait for a list at once.
+/// Most pending requests to bring the world up to date.
 const ASKED: usize = 16;
 
-/// Pause before the store is asked again after it failed.
+/// Pause after the store failed.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// How long the watch may take to tell what was shown already, after a list.
+/// Longest time for a new watch, after a list, to reach the revision that was published before.
 const CATCH_UP_WITHIN: Duration = Duration::from_secs(2);
 
-/// Has a follower make sure of what it shows. Cheap to clone.
+/// Requests that the world be brought up to date with the store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RelistHandle(mpsc::Sender<oneshot::Sender<()>>);
 
-/// A follower's side of it.
+/// The requests, as the follower receives them.
 pub type RelistRequests = mpsc::Receiver<oneshot::Sender<()>>;
 
 impl RelistHandle {
-    /// A lister, and what the follower listens to.
+    /// A handle, and the receiver for the follower.
     #[must_use]
     pub fn new() -> (Self, RelistRequests) {
         let (sender, asked) = mpsc::channel(ASKED);
         (Self(sender), asked)
     }
 
-    /// Waits until this server shows all that was committed before this was called, and knows that it does; false when asked to
-    /// stop before.
-    pub async fn make_sure(&self, stop: &CancellationToken) -> bool {
+    /// Waits until the published world contains everything that was committed before this call. False on
+    /// `stop`.
+    pub async fn bring_up_to_date(&self, stop: &CancellationToken) -> bool {
         let (done, listed) = oneshot::channel();
         let listed = async { self.0.send(done).await.is_ok() && listed.await.is_ok() };
         // Both arms only wait.
@@ -69,34 +69,34 @@ impl RelistHandle {
     }
 }
 
-/// A follower's parts.
+/// The task that follows the store.
 #[derive(Debug)]
 pub struct WorldFollower {
     /// The store.
     pub store: Store,
-    /// Where the newest world goes.
+    /// Publishes the worlds.
     pub publisher: WorldPublisher,
-    /// Whom changes wake.
+    /// Sessions that a change wakes.
     pub sessions: Sessions,
-    /// Who wants to be sure of what is shown.
+    /// Requests to bring the world up to date.
     pub asked: RelistRequests,
-    /// What it holds to because of the store.
-    pub rules: HookRules,
-    /// How often it read everything anew.
+    /// Guards against defects of a shared store.
+    pub rules: StoreRules,
+    /// Counts the lists after the start.
     pub lists: Counter,
 }
 
-/// What is shown of the world, and whom that wakes.
-struct ShownWorld {
+/// The published world, and the sessions that its changes wake.
+struct WorldUpdater {
     publisher: WorldPublisher,
     sessions: Sessions,
-    rules: HookRules,
+    rules: StoreRules,
 }
 
 impl WorldFollower {
-    /// Follows the store from `world` on, publishing a snapshot after each stretch of changes, until asked to stop.
+    /// Follows the store from `world` on and publishes a snapshot after each run of changes, until `stop`.
     pub async fn run(self, world: World, stop: CancellationToken) {
-        // Nothing is lost when the following is dropped.
+        // Dropping the future loses nothing.
         tokio::select! {
             () = stop.cancelled() => {}
             () = self.follow(world) => {}
@@ -105,14 +105,14 @@ impl WorldFollower {
 
     async fn follow(self, mut world: World) {
         let Self { store, publisher, sessions, mut asked, rules, lists } = self;
-        let shown = ShownWorld { publisher, sessions, rules };
+        let updater = WorldUpdater { publisher, sessions, rules };
         let mut watch = open(&store, &world).await;
         loop {
             let mut waiting = Vec::new();
             if let Some(open) = &mut watch {
-                // Shown::follow and recv are cancel safe; the last one only waits.
+                // ShownWorld::follow and recv are cancel safe; the last arm only waits.
                 tokio::select! {
-                    error = shown.follow(open, &mut world) => {
+                    error = updater.follow(open, &mut world) => {
                         tracing::warn!(%error, "listing everything again");
                         watch = None;
                     }
@@ -121,31 +121,31 @@ impl WorldFollower {
                 }
             }
             waiting.extend(std::iter::from_fn(|| asked.try_recv().ok()));
-            if watch.is_some() && shown.is_sure(&store, (&mut world, &mut watch)).await {
-                told(&mut waiting);
+            if watch.is_some() && updater.is_up_to_date(&store, &mut world, &mut watch).await {
+                answer_all(&mut waiting);
                 continue;
             }
             if watch.is_none() {
                 tokio::time::sleep(RETRY).await;
             }
             lists.inc();
-            watch = shown.list(&store, &mut asked, (&mut world, watch), waiting).await;
+            watch = updater.list(&store, &mut asked, (&mut world, watch), waiting).await;
         }
     }
 }
 
-impl ShownWorld {
-    /// Takes in what a watch tells until it ends, and says why it did. Waits only in [`Watch::next`], which is cancel safe.
+impl WorldUpdater {
+    /// Folds and publishes the changes of a watch until it fails; returns the error. Cancel safe: it waits only in [`Watch::next`].
     async fn follow(&self, watch: &mut Watch, world: &mut World) -> WatchError {
         loop {
             let batch = watch.next().await;
-            if let Some(error) = self.take_in(batch, watch, world) {
+            if let Some(error) = self.apply(batch, watch, world) {
                 return error;
             }
         }
     }
 
-    /// Takes in what a watch tells until that much is shown; says why the watch ended, if it did before.
+    /// Folds and publishes the changes of a watch up to `revision`; returns the error if the watch failed before.
     async fn follow_to(
         &self,
         revision: Revision,
@@ -154,14 +154,14 @@ impl ShownWorld {
     ) -> Option<WatchError> {
         while world.revision < revision {
             let batch = watch.next().await;
-            if let Some(error) = self.take_in(batch, watch, world) {
+            if let Some(error) = self.apply(batch, watch, world) {
                 return Some(error);
             }
         }
         None
     }
 
-    /// Follows `watch`, for as long as it goes, until `work` is done.
+    /// Runs `work`, and follows `watch` meanwhile.
     async fn meanwhile<T>(
         &self,
         work: impl Future<Output = T>,
@@ -170,7 +170,7 @@ impl ShownWorld {
     ) -> T {
         tokio::pin!(work);
         if let Some(open) = watch {
-            // The work is kept when the watch ends; Shown::follow is cancel safe.
+            // `work` goes on when the watch fails; ShownWorld::follow is cancel safe.
             tokio::select! {
                 done = &mut work => return done,
                 error = self.follow(open, world) => tracing::warn!(%error, "the watch ended"),
@@ -180,8 +180,8 @@ impl ShownWorld {
         work.await
     }
 
-    /// Lists everything until that succeeds, and shows it to those who are `waiting` for it and to all others. Until then `watch`
-    /// is followed, for as long as it goes. Returns the next one.
+    /// Lists everything, as often as needed, publishes the result and answers the `waiting` requests. Follows `watch` meanwhile.
+    /// Returns the watch from the new revision on.
     async fn list(
         &self,
         store: &Store,
@@ -191,14 +191,14 @@ impl ShownWorld {
     ) -> Option<Watch> {
         let mut went_back = false;
         loop {
-            // Whoever asked before a list begins is served by it.
+            // Requests made before a list begins are answered by it.
             waiting.extend(std::iter::from_fn(|| asked.try_recv().ok()));
             let before = world.revision;
             let Some(fresh) = self.read(store, world, &mut watch).await else { continue };
             if fresh.revision < before && !went_back {
-                // Once is a member of the store that is behind; twice is a store that was put back.
+                // An older revision once: a member of the store that is behind. Twice: a store restored from a backup.
                 let (was, is) = (before.get(), fresh.revision.get());
-                tracing::error!(was, is, "the store went back; listing everything again");
+                tracing::error!(was, is, "the store is at an earlier revision; listing everything again");
                 went_back = true;
                 continue;
             }
@@ -209,20 +209,20 @@ impl ShownWorld {
             };
             *world = fresh;
             self.publisher.publish(world.clone());
-            self.sessions.ring_all();
-            told(&mut waiting);
+            self.sessions.wake_all();
+            answer_all(&mut waiting);
             return next;
         }
     }
 
-    /// Reads everything, and follows `watch` meanwhile. None, after a while, if it cannot be read.
+    /// Lists everything, and follows `watch` meanwhile. None, after a pause, if the store fails.
     async fn read(&self, store: &Store, world: &mut World, watch: &mut Option<Watch>) -> Option<World> {
         let known = world.clone();
         let reading = async {
             match load(store, &known).await {
                 Ok(fresh) => Some(fresh),
                 Err(error) => {
-                    tracing::error!(%error, "could not read the world");
+                    tracing::error!(%error, "cannot read the records");
                     tokio::time::sleep(RETRY).await;
                     None
                 }
@@ -231,8 +231,8 @@ impl ShownWorld {
         self.meanwhile(reading, world, watch).await
     }
 
-    /// Brings what was just listed as far as the world that is shown, so that nothing that was shown is unsaid: by a watch of
-    /// its own, which may know what the former missed. None if that takes too long.
+    /// Brings a listed world to at least the published revision, so that no published change is undone: by a watch of
+    /// its own, which may have what the former one missed. None if that takes too long.
     async fn catch_up(
         &self,
         store: &Store,
@@ -242,7 +242,7 @@ impl ShownWorld {
         let Some(mut watch) = open(store, &fresh).await else {
             return (fresh.revision >= at_least).then_some((fresh, None));
         };
-        // Everybody is woken by what is listed, so nobody has to be for this.
+        // After a list all sessions are woken, so the nodes collected here are not used.
         let mut ordered = Vec::new();
         let catching_up = async {
             while fresh.revision < at_least {
@@ -263,8 +263,8 @@ impl ShownWorld {
         }
     }
 
-    /// Folds a batch and those that are there already, and shows what came of it. Says why the watch ended, if it did.
-    fn take_in(
+    /// Folds a batch and those that are pending, publishes the result and wakes sessions. Returns the error if the watch failed.
+    fn apply(
         &self,
         batch: Result<Batch, WatchError>,
         watch: &mut Watch,
@@ -289,41 +289,41 @@ impl ShownWorld {
         }
         self.publisher.publish(world.clone());
         for (namespace, _) in catalogues(world).into_iter().filter(|now| !before.contains(now)) {
-            self.sessions.ring_catalogue(&namespace);
+            self.sessions.wake_catalogue(&namespace);
         }
         for (namespace, node) in ordered {
-            self.sessions.ring(&namespace, &node);
+            self.sessions.wake(&namespace, &node);
         }
         ended
     }
 }
 
-/// Tells those who waited; some may have gone.
-fn told(waiting: &mut Vec<oneshot::Sender<()>>) {
+/// Answers the requests; some of the callers may be gone.
+fn answer_all(waiting: &mut Vec<oneshot::Sender<()>>) {
     let gone = waiting.drain(..).filter_map(|done| done.send(()).err()).count();
-    tracing::debug!(gone, "what is shown is what the store holds");
+    tracing::debug!(gone, "the world is up to date");
 }
 
-/// A watch from where a world is on; none if there is none to be had now.
+/// Opens a watch from the world's revision on; none if the store fails.
 async fn open(store: &Store, world: &World) -> Option<Watch> {
     let after = bellwether_store::Revision(world.revision.get());
     match store.watch(Range::prefix(key_text::ROOT), after).await {
         Ok(watch) => Some(watch),
         Err(error) => {
-            tracing::warn!(%error, "could not watch the store; listing everything again");
+            tracing::warn!(%error, "cannot watch the store; listing everything again");
             None
         }
     }
 }
 
-/// How far each namespace's catalogue is.
+/// The revision of each namespace's catalogue.
 fn catalogues(world: &World) -> Vec<(Namespace, Revision)> {
     let fleets = world.fleets.iter();
     fleets.map(|(namespace, fleet)| (namespace.clone(), fleet.catalogue_log.last())).collect()
 }
 
-/// Folds a batch, and collects the nodes whose order was written in it.
-fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)>, rules: HookRules) {
+/// Folds a batch, and collects the nodes whose orders changed.
+fn fold(world: &mut World, batch: Batch, ordered: &mut Vec<(Namespace, NodeName)>, rules: StoreRules) {
     let revision = Revision::new(batch.revision.0);
     if revision <= world.revision && rules.drops_repeats {
         return;

@@ -1,5 +1,5 @@
-//! The newest world as it is published, and who waits until one of theirs is. Whoever waits for a revision is woken when
-//! that is there, and not by the worlds before it: a fleet that reports all at once waits in its thousands.
+//! The newest world, published, and waiters for a revision. A waiter is woken once its revision is published, not by each
+//! world before: thousands wait when a whole fleet reports at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,15 +8,15 @@ use bellwether_core::words::counter::Revision;
 use bellwether_core::world::World;
 use tokio::sync::{oneshot, watch};
 
-/// Those who wait.
+/// Waiters, by the revision they wait for.
 #[derive(Debug, Default)]
 struct RevisionWaiters {
     by_revision: BTreeMap<Revision, Vec<oneshot::Sender<()>>>,
-    /// Nothing is published any more.
+    /// Whether the publisher is gone.
     is_over: bool,
 }
 
-/// The side that publishes worlds.
+/// Publishes worlds.
 #[derive(Debug)]
 pub struct WorldPublisher {
     world: watch::Sender<Arc<World>>,
@@ -24,7 +24,7 @@ pub struct WorldPublisher {
     waiting: Arc<Mutex<RevisionWaiters>>,
 }
 
-/// The side that looks. Cheap to clone.
+/// Reads published worlds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct PublishedWorld {
     world: watch::Receiver<Arc<World>>,
@@ -32,7 +32,7 @@ pub struct PublishedWorld {
 }
 
 impl WorldPublisher {
-    /// A publisher of `first`, and who looks at it.
+    /// A publisher of `first`, and its reader.
     #[must_use]
     pub fn new(first: Arc<World>) -> (Self, PublishedWorld) {
         let (sender, receiver) = watch::channel(first);
@@ -54,7 +54,7 @@ impl WorldPublisher {
 }
 
 impl Drop for WorldPublisher {
-    /// Nobody waits for what will not be shown any more.
+    /// Nothing will be published any more: the waiters are released.
     fn drop(&mut self) {
         let over = RevisionWaiters { is_over: true, ..RevisionWaiters::default() };
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = over;
@@ -62,23 +62,23 @@ impl Drop for WorldPublisher {
 }
 
 impl PublishedWorld {
-    /// The world that is shown now.
+    /// The newest world.
     #[must_use]
     pub fn world(&self) -> Arc<World> {
         self.world.borrow().clone()
     }
 
-    /// A receiver that sees every world shown.
+    /// A receiver of every published world.
     #[must_use]
     pub fn follow(&self) -> watch::Receiver<Arc<World>> {
         self.world.clone()
     }
 
-    /// Waits until a world that includes `revision` is shown. False when none will be.
-    pub async fn shows(&self, revision: Revision) -> bool {
+    /// Waits until a world that contains `revision` is published. False when none will be.
+    pub async fn reaches(&self, revision: Revision) -> bool {
         let shown = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            // Under the lock: a world that is shown from here on finds this waiter.
+            // Under the lock: a world published from here on finds this waiter.
             if self.world.borrow().revision >= revision {
                 return true;
             }
@@ -102,16 +102,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_sees_their_revision_or_a_later_one() {
+    async fn a_waiter_sees_its_revision_or_a_later_one() {
         let (publisher, published) = WorldPublisher::new(Arc::new(at(1)));
-        assert!(published.shows(Revision::new(1)).await, "it is shown already");
-        let waiters =
-            [2, 3, 5].map(|revision| {
-                let published = published.clone();
-                async move {
-                    published.shows(Revision::new(revision)).await.then(|| published.world().revision.get())
-                }
-            });
+        assert!(published.reaches(Revision::new(1)).await, "it is shown already");
+        let waiters = [2, 3, 5].map(|revision| {
+            let published = published.clone();
+            async move {
+                published.reaches(Revision::new(revision)).await.then(|| published.world().revision.get())
+            }
+        });
         let [two, three, five] = waiters;
         let (mut two, mut three, mut five) = (Box::pin(two), Box::pin(three), Box::pin(five));
         assert!(futures_util::poll!(&mut two).is_pending());
@@ -125,13 +124,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_a_publisher_that_is_gone() {
+    async fn waiters_are_released_when_the_publisher_is_gone() {
         let (publisher, published) = WorldPublisher::new(Arc::new(at(1)));
-        let mut before = Box::pin(published.shows(Revision::new(2)));
+        let mut before = Box::pin(published.reaches(Revision::new(2)));
         assert!(futures_util::poll!(&mut before).is_pending());
         drop(publisher);
         assert!(!before.await);
-        assert!(!published.shows(Revision::new(2)).await);
-        assert!(published.shows(Revision::new(1)).await, "the last world is still there");
+        assert!(!published.reaches(Revision::new(2)).await);
+        assert!(published.reaches(Revision::new(1)).await, "the last world is still there");
     }
 }

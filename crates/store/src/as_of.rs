@@ -9,15 +9,8 @@ use bytes::Bytes;
 use crate::entry::{Entry, Page, Revision};
 use crate::error::StoreError;
 use crate::history::Commit;
+use crate::limits::{MAX_PAGE, MAX_PAGE_BYTES};
 use crate::range::Range;
-
-/// Most entries of one page, whatever limit is requested: a page is copied in one go, and nothing
-/// may hold a view of the store for long.
-pub const MAX_PAGE: usize = 10_000;
-
-/// Size of keys and values, in bytes, at which a page ends, whatever limit is requested: 8 MiB. A page always
-/// holds at least one entry if there is one.
-pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
 /// Refuses a revision that is not kept.
 pub(crate) fn check_kept(asked: Revision, oldest: Revision, current: Revision) -> Result<(), StoreError> {

@@ -7,8 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::entry::Revision;
+use crate::limits::{MAX_TTL, MIN_TTL};
 
-/// Why the store gave no answer. The message fits after "could not …".
+/// Why the store gave no answer. The message fits after "cannot ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The request can never be accepted; repeating it changes nothing.
@@ -85,7 +86,7 @@ pub enum Refusal {
     #[error("list pages of no entries")]
     EmptyPage,
     /// A lease lasts at least [`crate::MIN_TTL`] and at most [`crate::MAX_TTL`].
-    #[error("grant a lease of {ttl:?}: it is outside of {:?} to {:?}", crate::MIN_TTL, crate::MAX_TTL)]
+    #[error("grant a lease of {ttl:?}: it is outside of {MIN_TTL:?} to {MAX_TTL:?}")]
     Ttl {
         /// The time asked for.
         ttl: Duration,
@@ -113,7 +114,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Why a store could not be opened. The message fits after "could not …".
+/// Why a store could not be opened. The message fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process, or another store of this process, holds the directory.

@@ -8,20 +8,18 @@
 //! then; renewing a revoked lease may succeed in 3.4, so guard what must not happen twice by a compare in the same
 //! commit, never by a renewal.
 
+mod api;
 mod commit;
 mod compaction;
 mod endpoints;
 mod fault;
-#[rustfmt::skip]
-#[expect(clippy::all, clippy::pedantic, clippy::allow_attributes, clippy::allow_attributes_without_reason, unreachable_pub, reason = "a program wrote it, and no person reads it")]
-#[allow(dead_code, clippy::wildcard_enum_match_arm, clippy::excessive_nesting, reason = "not every message of the protocol is used")]
-mod generated;
 mod keyspace;
 mod lease;
 mod probe;
 mod read;
 mod settings;
 mod shared;
+mod stream;
 mod watch;
 
 use std::sync::Arc;

@@ -9,14 +9,6 @@ use crate::entry::{Entry, Revision};
 use crate::range::Range;
 use crate::watch::{Batch, Change};
 
-/// Number of commits a local back end keeps for watches and reads at a revision. At the 200 writes a second a
-/// fleet of ten thousand makes at most at rest, this is eight minutes: enough for any live watcher to
-/// catch up, and for paging through a list.
-pub const RETAINED_COMMITS: u64 = 100_000;
-
-/// Size of history a local back end keeps, in bytes, if fewer commits reach it: 256 MiB.
-pub const RETAINED_BYTES: u64 = 256 << 20;
-
 /// One key as a commit found it and as it left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {

@@ -11,12 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::entry::LeaseId;
 use crate::error::{Refusal, StoreError};
-
-/// The shortest lease: 1 ms, the resolution of stored deadlines. etcd rounds up to whole seconds.
-pub const MIN_TTL: Duration = Duration::from_millis(1);
-
-/// The longest lease: one year. What should outlive it needs no lease.
-pub const MAX_TTL: Duration = Duration::from_hours(365 * 24);
+use crate::limits::{MAX_TTL, MIN_TTL};
 
 /// How long to wait before ending a lease again when the store did not accept it (a full disk).
 const RETRY: Duration = Duration::from_secs(1);
@@ -99,7 +94,7 @@ pub(crate) async fn keep_time(
             match end(lease).await {
                 Ok(()) | Err(StoreError::LeaseGone) => leases.end(lease),
                 Err(error) => {
-                    tracing::warn!(%lease, "could not {error}; will try to end the lease again");
+                    tracing::warn!(%lease, "cannot {error}; will try to end the lease again");
                     next = Some(Instant::now() + RETRY);
                 }
             }

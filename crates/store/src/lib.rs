@@ -22,6 +22,7 @@ mod health;
 mod history;
 mod judge;
 mod lease;
+mod limits;
 mod memory;
 mod range;
 mod store;
@@ -30,14 +31,14 @@ pub mod testing;
 mod txn;
 mod watch;
 
-pub use as_of::{MAX_PAGE, MAX_PAGE_BYTES};
 pub use entry::{Entry, Keys, LeaseId, Page, Revision};
 pub use error::{Limit, OpenError, Refusal, StoreError};
 pub use etcd::{Compaction, EtcdIdentity, EtcdSettings};
 pub use health::{Condition, Health};
-pub use history::{RETAINED_BYTES, RETAINED_COMMITS};
-pub use lease::{MAX_TTL, MIN_TTL};
+pub use limits::{
+    MAX_OPS, MAX_PAGE, MAX_PAGE_BYTES, MAX_TTL, MAX_TXN_BYTES, MIN_TTL, RETAINED_BYTES, RETAINED_COMMITS,
+};
 pub use range::Range;
 pub use store::Store;
-pub use txn::{CommitOutcome, Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
+pub use txn::{CommitOutcome, Compare, Op, Txn};
 pub use watch::{Batch, Change, Watch, WatchError};

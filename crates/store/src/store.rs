@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_rt::tasks::Tasks;
+use bellwether_rt::tasks::{BoxFuture, Tasks};
 use bytes::Bytes;
 use tokio::sync::watch;
 
@@ -60,8 +60,8 @@ impl Store {
     /// # Errors
     /// [`OpenError::Setting`] and [`OpenError::Io`] for the settings; [`OpenError::Etcd`] if no endpoint is an etcd
     /// that lets us in, within the deadline of a call. Nothing was written then.
-    pub async fn etcd(settings: EtcdSettings, tasks: &Tasks) -> Result<Self, OpenError> {
-        Ok(Self(Etcd::start(settings, tasks).await?))
+    pub fn etcd(settings: EtcdSettings, tasks: &Tasks) -> BoxFuture<'_, Result<Self, OpenError>> {
+        Box::pin(async move { Ok(Self(Etcd::start(settings, tasks).await?)) })
     }
 
     /// The health of the store, followed as it changes.

@@ -6,14 +6,7 @@ use bytes::Bytes;
 
 use crate::entry::{LeaseId, Revision};
 use crate::error::{Limit, Refusal, StoreError};
-
-/// The most compares, and the most operations, of one transaction. It is etcd's default `--max-txn-ops`,
-/// held by every back end so that switching breaks nothing.
-pub const MAX_OPS: usize = 128;
-
-/// The most bytes of keys and values, compares and operations together, of one transaction: 1 MiB. etcd
-/// takes requests of 1.5 MiB; the rest is room for its framing.
-pub const MAX_TXN_BYTES: usize = 1 << 20;
+use crate::limits::{MAX_OPS, MAX_TXN_BYTES};
 
 /// A condition on the state just before the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub struct Batch {
     pub changes: Vec<Change>,
 }
 
-/// Why a watch ended. The message fits after "could not …".
+/// Why a watch ended. The message fits after "cannot …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
     /// The watcher fell behind what is kept; list again and watch from that page's revision.
@@ -49,7 +49,7 @@ pub enum WatchError {
     #[error("watch on: the store is closed")]
     Closed,
     /// The store could not read its own history. Watching again from the last revision seen may work.
-    #[error("watch on: could not {0}")]
+    #[error("watch on: cannot {0}")]
     Failed(StoreError),
 }
 

@@ -17,8 +17,9 @@ use http::Request;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::{AgentNode, AgentReport, bare, bearer, json};
+use super::node::{AgentNode, AgentReport, bearer};
 use crate::network::CallLoss;
+use crate::requests::{bare, json};
 
 /// Duration of a long poll.
 const WAIT: Duration = Duration::from_secs(55);
@@ -127,7 +128,7 @@ fn take(
             orders.send_replace(order.generation.get());
             disk.order = Some(order);
         }
-        Err(stale) => node.trace.say(&format!("{} could not {stale}", node.name)),
+        Err(stale) => node.trace.say(&format!("{} cannot {stale}", node.name)),
     }
 }
 

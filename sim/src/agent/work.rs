@@ -17,7 +17,7 @@ use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 
-use super::{AgentNode, AgentReport};
+use super::node::{AgentNode, AgentReport};
 
 /// The task that works on orders.
 pub(super) struct OrderWorker {

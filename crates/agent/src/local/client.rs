@@ -1,4 +1,4 @@
-//! Asking this machine's own agent, over its socket.
+//! A client of this node's agent, over its socket.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use bellwether_api::problem::Problem;
 use bellwether_api::v1::local::NewStatus;
 use bellwether_api::v1::service::CatalogueUpdate;
 use bellwether_core::catalogue::Catalogue;
+use bellwether_rt::tasks::BoxFuture;
 use http::{Method, Request, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -20,32 +21,34 @@ use tokio::net::UnixStream;
 use super::socket_path::socket;
 use crate::catalogue::CatalogueSnapshot;
 
-/// How long an answer may take: longer than the agent waits for its disk.
+/// Deadline of a call: longer than the agent waits for its disk.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// Largest answer read, in bytes: the catalogue of a large fleet fits.
+/// Largest answer, in bytes: the catalogue of a large fleet fits.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
-/// Why the agent did not do what it was asked. Fits after "could not ".
+/// Why a call failed. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
-    /// Nobody listens.
-    #[error("ask this machine's agent at {path}: {source}; is it running, and is this its data directory?")]
+    /// No agent listens.
+    #[error(
+        "reach the agent of this node at {path}: {source}; check that it is running and that this is its data directory"
+    )]
     Away {
         /// The socket.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
-    /// It refused.
+    /// The agent refused.
     #[error("{0}")]
     Problem(Problem),
-    /// It did not answer within the deadline, or not in words we know.
-    #[error("understand this machine's agent: {0}")]
+    /// The agent did not answer within the deadline, or its answer is not valid.
+    #[error("read the answer of the agent of this node: {0}")]
     Broken(String),
 }
 
-/// Sets a status of this machine.
+/// Sets a status of this node.
 ///
 /// # Errors
 /// [`LocalError`].
@@ -54,7 +57,7 @@ pub async fn set_status(data_dir: &Path, category: &str, status: &NewStatus) -> 
     call::<_, serde_json::Value>(data_dir, Method::PUT, &path, Some(status)).await.map(|_| ())
 }
 
-/// What this machine's agent is about.
+/// The status of this node's agent.
 ///
 /// # Errors
 /// [`LocalError`].
@@ -62,7 +65,7 @@ pub async fn status(data_dir: &Path) -> Result<crate::status::AgentStatus, Local
     call::<(), _>(data_dir, Method::GET, paths::AGENT_STATUS, None).await
 }
 
-/// What this machine's agent knows of the services of the fleet.
+/// This node's copy of the catalogue.
 ///
 /// # Errors
 /// [`LocalError`].
@@ -72,7 +75,7 @@ pub async fn catalogue(data_dir: &Path) -> Result<Catalogue, LocalError> {
     snapshot.map(|snapshot| snapshot.catalogue).map_err(LocalError::Broken)
 }
 
-/// Asks for anything, with an answer of its own shape.
+/// Calls any path, with an answer of the caller's type.
 ///
 /// # Errors
 /// [`LocalError`].
@@ -82,7 +85,8 @@ pub async fn call<B: Serialize, A: DeserializeOwned>(
     path: &str,
     body: Option<&B>,
 ) -> Result<A, LocalError> {
-    let asked = ask(data_dir, method, path, body);
+    let bytes = body.map(serde_json::to_vec).transpose().map_err(broken)?.unwrap_or_default();
+    let asked = boxed_ask(data_dir, method, path, bytes);
     let (status, bytes) = tokio::time::timeout(DEADLINE, asked)
         .await
         .map_err(|_| LocalError::Broken(format!("no answer within {DEADLINE:?}")))??;
@@ -93,23 +97,32 @@ pub async fn call<B: Serialize, A: DeserializeOwned>(
     Err(problem.map_or_else(|_| LocalError::Broken(format!("status {status}")), LocalError::Problem))
 }
 
-async fn ask<B: Serialize>(
+/// [`ask`], compiled once.
+fn boxed_ask<'a>(
+    data_dir: &'a Path,
+    method: Method,
+    path: &'a str,
+    body: Vec<u8>,
+) -> BoxFuture<'a, Result<(http::StatusCode, Bytes), LocalError>> {
+    Box::pin(ask(data_dir, method, path, body))
+}
+
+async fn ask(
     data_dir: &Path,
     method: Method,
     path: &str,
-    body: Option<&B>,
+    body: Vec<u8>,
 ) -> Result<(http::StatusCode, Bytes), LocalError> {
     let at = socket(data_dir);
     let stream = UnixStream::connect(&at).await;
     let stream = stream.map_err(|source| LocalError::Away { path: at, source })?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    let bytes = body.map(serde_json::to_vec).transpose().map_err(broken)?.unwrap_or_default();
     let request = Request::builder()
         .method(method)
         .uri(path)
         .header(header::HOST, "agent")
         .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(bytes)))
+        .body(Full::new(Bytes::from(body)))
         .map_err(broken)?;
     let driving = async {
         if let Err(error) = connection.await {
@@ -124,10 +137,10 @@ async fn ask<B: Serialize>(
         let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
         Ok((status, body.map_err(broken)?.to_bytes()))
     };
-    // Dropping the connection when there is an answer is how this ends it.
+    // With an answer, dropping the connection ends it.
     tokio::select! {
         answer = answer => answer,
-        () = driving => Err(LocalError::Broken("the connection ended".to_owned())),
+        () = driving => Err(LocalError::Broken("the connection was closed".to_owned())),
     }
 }
 

@@ -186,7 +186,8 @@ async fn two_services_on_two_nodes_that_wait_for_each_other_are_named_until_one_
     place.resume_agent("shop-1");
     for name in ["shop", "bank"] {
         wait_for(&format!("{name} serves"), async || {
-            said(&place.run(&["why", &format!("service/{name}")])).contains("1 of 1 registered serve")
+            said(&place.run(&["why", &format!("service/{name}")]))
+                .contains("1 of 1 registered instances are healthy")
         })
         .await;
     }

@@ -79,7 +79,7 @@ async fn machines_take_turns_to_reboot_as_fleetlock_has_it() {
         let (status, said) = two.asks("v1/pre-reboot", &[]);
         let expected = json!({
             "kind": "failed_lock_semaphore_full",
-            "value": "could not lend slot reboot to two: 1 of 1 held: by one",
+            "value": "cannot give slot reboot to two: 1 of 1 held: by one",
         });
         assert_eq!((status, said), (409, expected));
         assert_eq!(two.steady_state(), 200, "what it never had it gives back all the same");

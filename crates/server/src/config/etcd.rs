@@ -6,27 +6,27 @@ use std::time::Duration;
 use bellwether_store::{EtcdIdentity, EtcdSettings};
 use serde::Deserialize;
 
-use super::{ConfigError, span};
+use super::value::{ConfigError, span};
 
-/// Where everything of an installation stands when nothing else is said.
+/// Prefix of all keys, unless the configuration names one.
 const PREFIX: &str = "/bellwether";
 
-/// The etcd that several servers share, checked.
+/// The etcd that several servers share, validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Etcd {
-    /// Its members, `https://HOST:PORT`, at least one.
+    /// URLs of the members, `https://HOST:PORT`, at least one.
     pub endpoints: Vec<String>,
-    /// What all keys begin with.
+    /// Prefix of all keys.
     pub prefix: String,
-    /// What its certificates are verified with, if not by what the host trusts.
+    /// File with the authority of etcd's certificates; the system's own if absent.
     pub ca_file: Option<PathBuf>,
-    /// The certificate and key to show it.
+    /// Files of the client certificate and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// How long one call may take before another member is asked.
+    /// Deadline of one call, after which another member is tried.
     pub call_timeout: Option<Duration>,
 }
 
-/// The table as written.
+/// The table `[etcd]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {
@@ -39,7 +39,7 @@ pub(super) struct Table {
 }
 
 impl Etcd {
-    /// The same as the store wants it.
+    /// The settings of the store.
     #[must_use]
     pub fn settings(&self) -> EtcdSettings {
         let usual = EtcdSettings::new(self.endpoints.clone());
@@ -58,7 +58,7 @@ impl Table {
     pub(super) fn check(self) -> Result<Etcd, ConfigError> {
         let value = |key, reason: String| ConfigError::Value { key, reason };
         if self.endpoints.is_empty() {
-            return Err(value("etcd.endpoints", "it is empty: name at least one member".to_owned()));
+            return Err(value("etcd.endpoints", "it is empty; name at least one member".to_owned()));
         }
         for endpoint in &self.endpoints {
             let uri = endpoint.parse::<http::Uri>().ok();
@@ -66,7 +66,7 @@ impl Table {
                 matches!(uri.scheme_str(), Some("http" | "https")) && uri.port_u16().is_some()
             });
             if !known {
-                return Err(value("etcd.endpoints", format!("{endpoint:?} is no https://HOST:PORT")));
+                return Err(value("etcd.endpoints", format!("{endpoint:?} is not https://HOST:PORT")));
             }
         }
         let prefix = self.prefix.unwrap_or_else(|| PREFIX.to_owned());
@@ -76,8 +76,8 @@ impl Table {
         let identity = match (self.cert_file, self.key_file) {
             (Some(cert), Some(key)) => Some((cert, key)),
             (None, None) => None,
-            (Some(_), None) => return Err(value("etcd.key_file", "a certificate needs its key".to_owned())),
-            (None, Some(_)) => return Err(value("etcd.cert_file", "a key needs its certificate".to_owned())),
+            (Some(_), None) => return Err(value("etcd.key_file", "cert_file requires key_file".to_owned())),
+            (None, Some(_)) => return Err(value("etcd.cert_file", "key_file requires cert_file".to_owned())),
         };
         let call_timeout = span("etcd.call_timeout", self.call_timeout)?.map(|span| span.to_duration());
         Ok(Etcd { endpoints: self.endpoints, prefix, ca_file: self.ca_file, identity, call_timeout })

@@ -1,5 +1,5 @@
-//! One call of one hook: the question out, the answer in, within the hook's timeout. Every way to fail becomes one line
-//! for a person.
+//! One call of a hook: sends the question, reads the answer, within the hook's timeout. Every failure becomes one line of
+//! text.
 
 use bellwether_core::records::policy::hook::MonitorSource;
 use bellwether_core::rollout::hook_answer::HookAnswer;
@@ -7,45 +7,47 @@ use bellwether_core::rollout::hook_question::HookQuestion;
 use bellwether_core::words::name::TargetName;
 use http::Method;
 
+use super::call_spec::HookCallSpec;
 use super::exchange::{self, HookRequest};
-use super::{HookCallSpec, HookSettings, prometheus, shape};
+use super::settings::HookSettings;
+use super::{prometheus, shape};
 use crate::transactor::Transactor;
 
-/// Asks, and says what came of it.
+/// Calls the hook and returns its answer, or why there is none.
 pub(super) async fn answer(
     transactor: &Transactor,
-    asking: &HookCallSpec,
+    spec: &HookCallSpec,
     settings: &HookSettings,
 ) -> HookAnswer {
-    let timeout = asking.hook.timeout;
-    let answer = match tokio::time::timeout(timeout.to_duration(), ask(asking, settings)).await {
+    let timeout = spec.hook.timeout;
+    let answer = match tokio::time::timeout(timeout.to_duration(), ask(spec, settings)).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(reason)) => HookAnswer::Silent { reason },
         Err(_) => HookAnswer::Silent { reason: format!("timed out after {timeout}") },
     };
-    match (&asking.question, answer) {
+    match (&spec.question, answer) {
         (HookQuestion::Removal { targets }, HookAnswer::Removed(gone)) => {
-            left(transactor, asking, targets, gone)
+            removed_targets(transactor, spec, targets, gone)
         }
         (_, answer) => answer,
     }
 }
 
-async fn ask(asking: &HookCallSpec, settings: &HookSettings) -> Result<HookAnswer, String> {
-    let bearer = bearer(asking, settings).await?;
+async fn ask(spec: &HookCallSpec, settings: &HookSettings) -> Result<HookAnswer, String> {
+    let bearer = bearer(spec, settings).await?;
     let ca_file = settings.ca_file.as_deref();
-    match &asking.source {
+    match &spec.source {
         MonitorSource::Hook => {
-            let url = asking.hook.url.clone();
-            let request = HookRequest { method: Method::POST, url, body: shape::question(asking)?, bearer };
+            let url = spec.hook.url.clone();
+            let request = HookRequest { method: Method::POST, url, body: shape::question(spec)?, bearer };
             let reply = exchange::send(&request, ca_file).await?;
             if !(200..300).contains(&reply.status) {
                 return Err(reply.refusal());
             }
-            shape::answer(&asking.question, &reply.body)
+            shape::answer(&spec.question, &reply.body)
         }
         MonitorSource::Prometheus { query } => {
-            let url = prometheus::url(&asking.hook.url, query);
+            let url = prometheus::url(&spec.hook.url, query);
             let request = HookRequest { method: Method::GET, url, body: String::new(), bearer };
             let reply = exchange::send(&request, ca_file).await?;
             prometheus::answer(&reply)
@@ -53,43 +55,45 @@ async fn ask(asking: &HookCallSpec, settings: &HookSettings) -> Result<HookAnswe
     }
 }
 
-/// The token to send, read anew for every call so that it can be replaced.
-async fn bearer(asking: &HookCallSpec, settings: &HookSettings) -> Result<Option<String>, String> {
-    let Some(name) = &asking.hook.token else { return Ok(None) };
+/// The token to send. It is read for every call, so that it can be replaced.
+async fn bearer(spec: &HookCallSpec, settings: &HookSettings) -> Result<Option<String>, String> {
+    let Some(name) = &spec.hook.token else { return Ok(None) };
     let unknown = || format!("the server's configuration has no token named {name} (hook_tokens)");
     let file = settings.tokens.get(name).ok_or_else(unknown)?;
     let text = tokio::fs::read_to_string(file).await;
-    let text = text.map_err(|error| format!("could not read the token {name}: {error}"))?;
+    let text = text.map_err(|error| format!("cannot read the token {name}: {error}"))?;
     Ok(Some(text.trim().to_owned()))
 }
 
-/// Targets that a hook says are gone, and that are still there: nodes are not taken away by an answer.
-fn left(
+/// The targets that a hook removed and that still exist: an answer does not remove nodes.
+fn removed_targets(
     transactor: &Transactor,
-    asking: &HookCallSpec,
+    spec: &HookCallSpec,
     targets: &[TargetName],
     gone: Vec<TargetName>,
 ) -> HookAnswer {
     let world = transactor.world();
-    let fleet = world.fleets.get(&asking.place.namespace);
-    // External targets leave with the answer.
-    if fleet.is_some_and(|fleet| fleet.staleness(&asking.place.entity).is_some()) {
+    let fleet = world.fleets.get(&spec.key.namespace);
+    // External targets are removed by the answer.
+    if fleet.is_some_and(|fleet| fleet.staleness(&spec.key.entity).is_some()) {
         return HookAnswer::Removed(gone);
     }
-    let still = |name: &&TargetName| targets.contains(name) && is_target(transactor, asking, name);
+    let still = |name: &&TargetName| targets.contains(name) && is_target(transactor, spec, name);
     match gone.iter().find(still) {
         Some(name) => HookAnswer::Silent {
-            reason: format!("{name} is a node: cordon or relabel it so that the selector no longer picks it"),
+            reason: format!(
+                "{name} is a node; cordon it, or change its labels so that the selector no longer matches"
+            ),
         },
         None => HookAnswer::Removed(gone),
     }
 }
 
-/// Whether it is a target of the entity now: the hook may have taken it away itself.
-fn is_target(transactor: &Transactor, asking: &HookCallSpec, name: &TargetName) -> bool {
+/// Whether it is still a target of the entity: the hook may have removed it itself.
+fn is_target(transactor: &Transactor, spec: &HookCallSpec, name: &TargetName) -> bool {
     let world = transactor.world();
-    let fleet = world.fleets.get(&asking.place.namespace);
-    let board = fleet.and_then(|fleet| fleet.boards.get(&asking.place.entity));
+    let fleet = world.fleets.get(&spec.key.namespace);
+    let board = fleet.and_then(|fleet| fleet.boards.get(&spec.key.entity));
     let target = board.and_then(|board| board.target(name));
     target.is_some_and(|target| target.observation.is_some())
 }

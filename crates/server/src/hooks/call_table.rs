@@ -1,5 +1,5 @@
-//! Which question was asked when: owns the pace. A repeated question waits, one with other contents goes at once, and no
-//! hook is asked twice at the same time.
+//! The calls of all hooks: owns their pace. A repeated question waits for the interval, a changed question is asked at once,
+//! and a hook has at most one call in flight.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,37 +9,40 @@ use bellwether_core::rollout::hook_question::HookQuestion;
 use bellwether_core::words::name::{EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 
-use super::{HookCallKey, HookCallSpec, TO_ONE_ADDRESS};
+use super::call_spec::{HookCallKey, HookCallSpec};
 
-/// Shortest time between two calls of one hook for one entity, whatever changes.
+/// Most calls in flight to one address: a controller that hangs leaves room for others.
+const TO_ONE_ADDRESS: usize = 16;
+
+/// Shortest interval between two calls of one hook for one entity.
 const FLOOR: Span = Span::from_millis(250);
 
-/// What was asked, by place.
+/// The last call of each hook.
 #[derive(Debug, Default)]
 pub(super) struct CallTable(BTreeMap<HookCallKey, CallEntry>);
 
 #[derive(Debug)]
 struct CallEntry {
-    asking: HookCallSpec,
-    came: CallState,
+    spec: HookCallSpec,
+    state: CallState,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum CallState {
-    /// Nothing yet.
+    /// In flight.
     InFlight,
-    /// An answer, then.
+    /// Answered at this time.
     Answer(Timestamp),
-    /// None, or nonsense; it is left alone until then.
+    /// Failed; not called again until this time.
     Failed { until: Timestamp },
 }
 
-/// Calls under way, by address.
+/// Number of calls in flight, by address.
 #[derive(Debug, Default)]
 pub(super) struct CallsInFlight(BTreeMap<String, usize>);
 
 impl CallsInFlight {
-    /// Whether there is room for one more to this address; takes it.
+    /// Takes one place for a call to this address; false if none is left.
     pub(super) fn take(&mut self, url: &str) -> bool {
         let count = self.0.entry(url.to_owned()).or_default();
         *count += 1;
@@ -47,28 +50,28 @@ impl CallsInFlight {
     }
 }
 
-/// When a question is due.
+/// When a call is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallDue {
-    /// From then on.
+    /// From this time on.
     At(Timestamp),
-    /// When what is under way has ended.
+    /// After the call in flight.
     InFlight,
 }
 
 impl CallTable {
-    /// When this question is due, with what is remembered of earlier answers.
-    pub(super) fn due(&self, asking: &HookCallSpec, known: &HookAnswers, now: Timestamp) -> CallDue {
-        let every = asking.hook.every;
-        let Some(line) = self.0.get(&asking.place) else {
-            let heard = (known.rollout == asking.rollout).then(|| heard(known, &asking.question));
+    /// When this question is due, given the recorded answers.
+    pub(super) fn due(&self, spec: &HookCallSpec, known: &HookAnswers, now: Timestamp) -> CallDue {
+        let every = spec.hook.every;
+        let Some(line) = self.0.get(&spec.key) else {
+            let heard = (known.rollout == spec.rollout).then(|| heard(known, &spec.question));
             return CallDue::At(heard.flatten().map_or(now, |at| at.plus(every)));
         };
-        let last = &line.asking;
-        let same = last.rollout == asking.rollout && last.hook == asking.hook && last.source == asking.source;
-        match line.came {
+        let last = &line.spec;
+        let same = last.rollout == spec.rollout && last.hook == spec.hook && last.source == spec.source;
+        match line.state {
             CallState::InFlight => CallDue::InFlight,
-            CallState::Answer(at) if same && !differs(&last.question, &asking.question) => {
+            CallState::Answer(at) if same && !differs(&last.question, &spec.question) => {
                 CallDue::At(at.plus(every))
             }
             CallState::Failed { until } if same => CallDue::At(until),
@@ -77,41 +80,41 @@ impl CallTable {
         }
     }
 
-    /// The calls under way.
-    pub(super) fn under_way(&self) -> CallsInFlight {
-        let mut under_way = CallsInFlight::default();
-        for line in self.0.values().filter(|line| matches!(line.came, CallState::InFlight)) {
-            under_way.take(&line.asking.hook.url);
+    /// Counts the calls in flight.
+    pub(super) fn in_flight(&self) -> CallsInFlight {
+        let mut in_flight = CallsInFlight::default();
+        for line in self.0.values().filter(|line| matches!(line.state, CallState::InFlight)) {
+            in_flight.take(&line.spec.hook.url);
         }
-        under_way
+        in_flight
     }
 
-    /// It was asked.
-    pub(super) fn asking(&mut self, asking: HookCallSpec) {
-        self.0.insert(asking.place.clone(), CallEntry { asking, came: CallState::InFlight });
+    /// Records that a call started.
+    pub(super) fn started(&mut self, spec: HookCallSpec) {
+        self.0.insert(spec.key.clone(), CallEntry { spec, state: CallState::InFlight });
     }
 
-    /// It was answered, or not as it should have been.
-    pub(super) fn answered(&mut self, place: &HookCallKey, failed: bool, now: Timestamp) {
-        let Some(line) = self.0.get_mut(place) else { return };
-        line.came = if failed {
-            let every = line.asking.hook.every;
-            CallState::Failed { until: now.plus(every).plus(jitter(place, every, now)) }
+    /// Records that a call ended.
+    pub(super) fn answered(&mut self, key: &HookCallKey, failed: bool, now: Timestamp) {
+        let Some(line) = self.0.get_mut(key) else { return };
+        line.state = if failed {
+            let every = line.spec.hook.every;
+            CallState::Failed { until: now.plus(every).plus(jitter(key, every, now)) }
         } else {
             CallState::Answer(now)
         };
     }
 
-    /// Forgets entities that have nothing to ask any more, but for what is under way.
+    /// Forgets entities without pending questions, unless a call is in flight.
     pub(super) fn keep_only(&mut self, live: &BTreeSet<(Namespace, EntityName)>) {
-        self.0.retain(|place, line| {
-            matches!(line.came, CallState::InFlight)
-                || live.contains(&(place.namespace.clone(), place.entity.clone()))
+        self.0.retain(|key, line| {
+            matches!(line.state, CallState::InFlight)
+                || live.contains(&(key.namespace.clone(), key.entity.clone()))
         });
     }
 }
 
-/// When this very question was answered, as an earlier leader remembered it.
+/// When this question was answered, as recorded, possibly by an earlier leader.
 fn heard(known: &HookAnswers, question: &HookQuestion) -> Option<Timestamp> {
     match question {
         HookQuestion::Selection { turned, .. } => {
@@ -127,8 +130,8 @@ fn heard(known: &HookAnswers, question: &HookQuestion) -> Option<Timestamp> {
     }
 }
 
-/// Whether the question has contents that were not asked about. Figures change all the time and are no news; targets
-/// that are left out now are none either.
+/// Whether the question differs in a way that requires an early call: changed counts do not, and neither do targets that
+/// are no longer included.
 fn differs(last: &HookQuestion, question: &HookQuestion) -> bool {
     match (last, question) {
         (HookQuestion::Monitor { .. }, HookQuestion::Monitor { .. }) => false,
@@ -144,12 +147,11 @@ fn differs(last: &HookQuestion, question: &HookQuestion) -> bool {
     }
 }
 
-/// Up to a tenth of the interval, another one for every place and time: hooks that failed together are not asked
-/// together for ever.
-fn jitter(place: &HookCallKey, every: Span, now: Timestamp) -> Span {
+/// Up to a tenth of the interval, different for each hook and time: hooks that failed together are not called together
+/// again.
+fn jitter(key: &HookCallKey, every: Span, now: Timestamp) -> Span {
     let mut hasher = DefaultHasher::new();
-    (place.namespace.as_str(), place.entity.as_str(), place.asked.as_str(), now.as_millis())
-        .hash(&mut hasher);
+    (key.namespace.as_str(), key.entity.as_str(), key.asked.as_str(), now.as_millis()).hash(&mut hasher);
     Span::from_millis(hasher.finish() % (every.as_millis() / 10).max(1))
 }
 

@@ -1,4 +1,4 @@
-//! One HTTP exchange with a hook: a connection of its own, no redirects, a bounded answer.
+//! One HTTP exchange with a hook: a new connection, no redirects, a bounded response.
 
 use std::error::Error;
 use std::path::Path;
@@ -16,26 +16,26 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-/// Largest answer that is read: a thousand names with reasons fit many times over.
+/// Largest response, in bytes: a thousand names with reasons fit many times.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// Where Debian and its kin keep the authorities that the system trusts.
+/// The system's trusted authorities, on Debian and its derivatives.
 const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Most of an answer's first line that is repeated to a person, in characters.
+/// Most characters of a response's first line in a message.
 const MAX_LINE: usize = 120;
 
-/// What is sent.
+/// A request to a hook.
 #[derive(Debug)]
 pub(super) struct HookRequest {
     pub(super) method: Method,
     pub(super) url: String,
-    /// JSON, or nothing.
+    /// JSON, or empty.
     pub(super) body: String,
     pub(super) bearer: Option<String>,
 }
 
-/// What came back.
+/// A hook's response.
 #[derive(Debug)]
 pub(super) struct HookReply {
     pub(super) status: u16,
@@ -43,7 +43,7 @@ pub(super) struct HookReply {
 }
 
 impl HookReply {
-    /// The status and the first line, for a person.
+    /// The status and the first line, as a message.
     pub(super) fn refusal(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
         let line: String = text.lines().next().unwrap_or_default().trim().chars().take(MAX_LINE).collect();
@@ -55,9 +55,10 @@ impl HookReply {
     }
 }
 
-/// Sends it and reads the answer; tries once more if there is no connection.
+/// Sends the request and reads the response; connects a second time if the first attempt fails.
 pub(super) async fn send(request: &HookRequest, ca_file: Option<&Path>) -> Result<HookReply, String> {
-    let uri: Uri = request.url.parse().map_err(|error| format!("{} is no address: {error}", request.url))?;
+    let uri: Uri =
+        request.url.parse().map_err(|error| format!("{} is not a valid URL: {error}", request.url))?;
     let client = client(&uri, ca_file).await?;
     let once = || async { client.request(prepared(request, &uri)?).await.map_err(ExchangeError::Call) };
     let answer = match once().await {
@@ -69,9 +70,9 @@ pub(super) async fn send(request: &HookRequest, ca_file: Option<&Path>) -> Resul
     let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
     let body = body.map_err(|error| {
         if error.is::<LengthLimitError>() {
-            "its answer is larger than 1 MiB".to_owned()
+            "the response is larger than 1 MiB".to_owned()
         } else {
-            format!("its answer broke off: {}", innermost(&*error))
+            format!("the response is incomplete: {}", innermost(&*error))
         }
     })?;
     Ok(HookReply { status, body: body.to_bytes() })
@@ -90,7 +91,7 @@ impl ExchangeError {
                 let tls = uri.scheme_str() == Some("https");
                 let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
                 let host = uri.host().unwrap_or_default();
-                format!("could not connect to {host}:{port}: {}", innermost(&error))
+                format!("cannot connect to {host}:{port}: {}", innermost(&error))
             }
             Self::Call(error) => format!("no answer: {}", innermost(&error)),
         }
@@ -104,16 +105,16 @@ fn prepared(request: &HookRequest, uri: &Uri) -> Result<http::Request<Full<Bytes
     }
     if let Some(token) = &request.bearer {
         let value = HeaderValue::try_from(format!("Bearer {token}"));
-        let mut value = value
-            .map_err(|_| ExchangeError::Request("its token has characters that no token has".to_owned()))?;
+        let mut value =
+            value.map_err(|_| ExchangeError::Request("the token has invalid characters".to_owned()))?;
         value.set_sensitive(true);
         builder = builder.header(header::AUTHORIZATION, value);
     }
     let body = Full::new(Bytes::from(request.body.clone()));
-    builder.body(body).map_err(|error| ExchangeError::Request(format!("{uri} is no address: {error}")))
+    builder.body(body).map_err(|error| ExchangeError::Request(format!("{uri} is not a valid URL: {error}")))
 }
 
-/// A client for one exchange. Hooks are asked seldom, and trust may change between two calls.
+/// A client for one exchange: calls are rare, and the trusted authorities may change between them.
 async fn client(
     uri: &Uri,
     ca_file: Option<&Path>,
@@ -124,7 +125,7 @@ async fn client(
     };
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| format!("could not speak TLS: {error}"))?
+        .map_err(|error| format!("cannot start TLS: {error}"))?
         .with_root_certificates(roots)
         .with_no_client_auth();
     let mut tcp = HttpConnector::new();
@@ -137,15 +138,15 @@ async fn client(
 }
 
 async fn roots(file: &Path) -> Result<RootCertStore, String> {
-    let trouble = |reason: String| format!("could not read the authorities in {}: {reason}", file.display());
+    let trouble = |reason: String| format!("cannot read the authorities in {}: {reason}", file.display());
     let pem = tokio::fs::read(file).await.map_err(|error| trouble(error.to_string()))?;
     let mut roots = RootCertStore::empty();
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     roots.add_parsable_certificates(certificates.map_err(|error| trouble(error.to_string()))?);
-    if roots.is_empty() { Err(trouble("no certificate in it".to_owned())) } else { Ok(roots) }
+    if roots.is_empty() { Err(trouble("it has no certificate".to_owned())) } else { Ok(roots) }
 }
 
-/// What happened at the bottom: the causes above it say less.
+/// The innermost cause: the outer ones add nothing.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {

@@ -1,4 +1,4 @@
-//! A Prometheus server as the judge of a rollout: its query fails the rollout while it returns a sample that is not zero.
+//! Prometheus as a monitor of rollouts: the query fails the rollout while it returns a sample other than zero.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::exchange::HookReply;
 
-/// The address of an instant query.
+/// The URL of an instant query.
 pub(super) fn url(base: &str, query: &str) -> String {
     let mut url = format!("{}/api/v1/query?query=", base.trim_end_matches('/'));
     for byte in query.bytes() {
@@ -35,7 +35,7 @@ struct QueryData {
     result: Value,
 }
 
-/// One sample: its labels, when there are any, and its time and value.
+/// One sample: its labels, if any, and its time and value.
 #[derive(Debug, Deserialize)]
 struct Sample {
     #[serde(default)]
@@ -43,25 +43,25 @@ struct Sample {
     value: (f64, String),
 }
 
-/// What its answer says of the rollout.
+/// The judgement in Prometheus' response.
 pub(super) fn answer(reply: &HookReply) -> Result<HookAnswer, String> {
     let page: QueryResponse = match serde_json::from_slice(&reply.body) {
         Ok(page) => page,
         Err(_) if reply.status != 200 => return Err(reply.refusal()),
-        Err(error) => return Err(format!("answer is no Prometheus answer: {error}")),
+        Err(error) => return Err(format!("the response is not a Prometheus response: {error}")),
     };
     if page.status != "success" {
         return Err(format!("the query failed: {}", page.error));
     }
-    let data = page.data.ok_or_else(|| "answer lacks \"data\"".to_owned())?;
-    let garbled = |error: serde_json::Error| format!("answer does not fit: {error}");
+    let data = page.data.ok_or_else(|| "the answer lacks \"data\"".to_owned())?;
+    let garbled = |error: serde_json::Error| format!("the answer is not valid: {error}");
     let samples: Vec<Sample> = match data.kind.as_str() {
         "vector" => serde_json::from_value(data.result).map_err(garbled)?,
         "scalar" => {
             let value = serde_json::from_value(data.result).map_err(garbled)?;
             vec![Sample { metric: BTreeMap::new(), value }]
         }
-        other => return Err(format!("the query returned a {other}; it has to return a vector or a scalar")),
+        other => return Err(format!("the query returned a {other}; it must return a vector or a scalar")),
     };
     judged(&samples)
 }
@@ -71,7 +71,7 @@ fn judged(samples: &[Sample]) -> Result<HookAnswer, String> {
     for sample in samples {
         let (_, text) = &sample.value;
         let value: f64 =
-            text.parse().map_err(|_| format!("the query returned {text:?}, which is no number"))?;
+            text.parse().map_err(|_| format!("the query returned {text:?}, which is not a number"))?;
         if value.is_nan() {
             unknown = unknown.or(Some(sample));
         } else if value != 0.0 {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_well_unless_a_sample_is_not_zero() {
+    fn a_rollout_is_healthy_unless_a_sample_is_not_zero() {
         let sample = |value: &str| {
             format!(r#"{{"metric":{{"__name__":"errors","job":"web"}},"value":[1.5,"{value}"]}}"#)
         };
@@ -135,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_judgement_is_said() {
+    fn a_response_without_a_judgement_is_an_error() {
         let error = r#"{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}"#;
         assert_eq!(of(400, error).unwrap_err(), "the query failed: parse error: unexpected end");
         assert_eq!(of(502, "Bad Gateway\nmore").unwrap_err(), "status 502: Bad Gateway");
         let matrix = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
         assert!(of(200, matrix).unwrap_err().contains("returned a matrix"));
-        assert!(of(200, "<html>").unwrap_err().starts_with("answer is no Prometheus answer"));
+        assert!(of(200, "<html>").unwrap_err().starts_with("the response is not a Prometheus response"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What there is to ask in a world. Owns the way from policies and boards to questions; when they are asked is the
-//! ledger's.
+//! The questions that a world has for hooks, derived from policies and boards. When they are asked is decided by the call
+//! table.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use bellwether_core::words::name::{EntityName, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 
-use super::{HookCallKey, HookCallSpec, RolloutSubject};
+use super::call_spec::{HookCallKey, HookCallSpec, RolloutSubject};
 
-/// What there is to ask.
+/// The pending questions.
 #[derive(Debug, Default)]
 pub(super) struct PendingQuestions {
-    /// The questions, each with what is remembered of earlier answers.
+    /// The questions, each with the recorded answers.
     pub(super) questions: Vec<(HookCallSpec, Arc<HookAnswers>)>,
-    /// Entities with hooks whose rollout is under way.
+    /// Entities with hooks and an active rollout.
     pub(super) live: BTreeSet<(Namespace, EntityName)>,
-    /// When there may be other questions though nothing changes.
+    /// When there may be other questions without any change.
     pub(super) wake: Option<Timestamp>,
 }
 
-/// Looks at every entity that has hooks and a rollout under way.
+/// Collects the questions of every entity with hooks and an active rollout.
 pub(super) fn look(world: &World, now: Timestamp) -> PendingQuestions {
     let mut look = PendingQuestions::default();
     for (namespace, fleet) in &world.fleets {
@@ -51,18 +51,18 @@ impl PendingQuestions {
         let environment = world.environment(namespace, entity);
         let verdict = rollout::decide(board, &environment, now);
         self.wake = [self.wake, verdict.wake].into_iter().flatten().min();
-        // A rollout that this verdict begins is asked about once it is written.
+        // Questions about a rollout that this verdict starts follow once it is written.
         if verdict.progress.is_some_and(|progress| progress.active() != Some(rollout.number)) {
             return;
         }
         for question in verdict.questions {
             let asked = question.asked();
             let Some((hook, source)) = hook_of(&board.entity().policy, asked) else { continue };
-            let place = HookCallKey { namespace: namespace.clone(), entity: entity.clone(), asked };
-            let about = RolloutSubject { version: rollout.version.clone(), from: rollout.from.clone() };
+            let key = HookCallKey { namespace: namespace.clone(), entity: entity.clone(), asked };
+            let versions = RolloutSubject { version: rollout.version.clone(), from: rollout.from.clone() };
             let (hook, number) = (hook.clone(), rollout.number);
-            let asking = HookCallSpec { place, rollout: number, about, hook, source, question };
-            self.questions.push((asking, environment.answers.clone()));
+            let spec = HookCallSpec { key, rollout: number, versions, hook, source, question };
+            self.questions.push((spec, environment.answers.clone()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Questions as the JSON that is sent, and answers from the JSON that comes back.
+//! JSON of questions and answers.
 
 use bellwether_api::v1::hook::{
     Approve, HookApproved, HookJudged, HookMonitored, HookRemoved, HookSelected, Judge, Remove, Select,
@@ -10,45 +10,45 @@ use bellwether_core::words::name::TargetName;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::HookCallSpec;
+use super::call_spec::HookCallSpec;
 
-/// The question with what every question says.
+/// Writes a question with the fields that all questions have.
 macro_rules! asked {
-    ($asking:expr, $shape:ident { $($field:ident: $value:expr),* $(,)? }) => {
+    ($spec:expr, $shape:ident { $($field:ident: $value:expr),* $(,)? }) => {
         written(&$shape {
-            namespace: $asking.place.namespace.to_string(),
-            entity: $asking.place.entity.to_string(),
-            rollout: $asking.rollout.get(),
-            version: $asking.about.version.to_string(),
-            from: $asking.about.from.as_ref().map(ToString::to_string),
-            hook: $asking.place.asked.to_string(),
+            namespace: $spec.key.namespace.to_string(),
+            entity: $spec.key.entity.to_string(),
+            rollout: $spec.rollout.get(),
+            version: $spec.versions.version.to_string(),
+            from: $spec.versions.from.as_ref().map(ToString::to_string),
+            hook: $spec.key.asked.to_string(),
             $($field: $value,)*
         })
     };
 }
 
-/// The body of the call.
-pub(super) fn question(asking: &HookCallSpec) -> Result<String, String> {
-    match &asking.question {
+/// The body of a call.
+pub(super) fn question(spec: &HookCallSpec) -> Result<String, String> {
+    match &spec.question {
         HookQuestion::Selection { turned, room, candidates } => {
-            asked!(asking, Select { turned: *turned, room: *room, candidates: texts(candidates) })
+            asked!(spec, Select { turned: *turned, room: *room, candidates: texts(candidates) })
         }
         HookQuestion::Approval { turned, targets } => {
-            asked!(asking, Approve { turned: *turned, targets: texts(targets) })
+            asked!(spec, Approve { turned: *turned, targets: texts(targets) })
         }
         HookQuestion::Monitoring { targets } => {
             let target = |(name, assignment): &(TargetName, _)| {
                 let assignment: &bellwether_core::words::counter::AssignmentNumber = assignment;
                 SoakedTarget { name: name.to_string(), assignment: assignment.get() }
             };
-            asked!(asking, Judge { targets: targets.iter().map(target).collect() })
+            asked!(spec, Judge { targets: targets.iter().map(target).collect() })
         }
-        HookQuestion::Removal { targets } => asked!(asking, Remove { targets: texts(targets) }),
-        HookQuestion::Monitor { counts } => asked!(asking, Watch { counts: (*counts).into() }),
+        HookQuestion::Removal { targets } => asked!(spec, Remove { targets: texts(targets) }),
+        HookQuestion::Monitor { counts } => asked!(spec, Watch { counts: (*counts).into() }),
     }
 }
 
-/// The answer in a body.
+/// Parses the answer to a question.
 pub(super) fn answer(question: &HookQuestion, body: &[u8]) -> Result<HookAnswer, String> {
     Ok(match question {
         HookQuestion::Selection { .. } => HookAnswer::Selected(names(read::<HookSelected>(body)?.targets)?),
@@ -71,21 +71,21 @@ pub(super) fn answer(question: &HookQuestion, body: &[u8]) -> Result<HookAnswer,
     })
 }
 
-/// Reads a body; what is missing is named.
+/// Parses a body; a missing field is named.
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     let value: serde_json::Value =
-        serde_json::from_slice(body).map_err(|error| format!("answer is no JSON: {error}"))?;
+        serde_json::from_slice(body).map_err(|error| format!("the answer is not JSON: {error}"))?;
     serde_json::from_value(value).map_err(|error| {
         let text = error.to_string();
         match text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
-            Some(field) => format!("answer lacks {field:?}"),
-            None => format!("answer does not fit: {text}"),
+            Some(field) => format!("the answer lacks {field:?}"),
+            None => format!("the answer is not valid: {text}"),
         }
     })
 }
 
 fn written(shape: &impl Serialize) -> Result<String, String> {
-    serde_json::to_string(shape).map_err(|error| format!("could not write the question: {error}"))
+    serde_json::to_string(shape).map_err(|error| format!("cannot write the question: {error}"))
 }
 
 fn texts(names: &[TargetName]) -> Vec<String> {
@@ -97,5 +97,5 @@ fn names(texts: Vec<String>) -> Result<Vec<TargetName>, String> {
 }
 
 fn name(text: &str) -> Result<TargetName, String> {
-    TargetName::parse(text).map_err(|_| format!("it named {text:?}, which is no target's name"))
+    TargetName::parse(text).map_err(|_| format!("it named {text:?}, which is not a valid target name"))
 }

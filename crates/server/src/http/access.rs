@@ -1,4 +1,4 @@
-//! Tokens, joining and "who am I" over HTTP.
+//! API tokens, join tokens, joining, and the identity of the caller, over HTTP.
 
 use axum::extract::State;
 use bellwether_api::v1::access::{
@@ -7,11 +7,11 @@ use bellwether_api::v1::access::{
 use bellwether_api::v1::page::Page;
 use bellwether_core::access::Identity;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, TokenText};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 use crate::pki::IssuedCertificate;
 
@@ -85,7 +85,7 @@ pub(crate) async fn renew(
     (NamespacePath(namespace), Node(name)): (NamespacePath, Node),
     JsonBody(request): JsonBody<Renew>,
 ) -> Result<JsonAnswer<Joined>, Failure> {
-    let issued = ops::node::renew(&app.transactor, &app.pki, (&namespace, &name), &request)?;
+    let issued = ops::node::renew(&app.transactor, &app.pki, &namespace, &name, &request)?;
     Ok(JsonAnswer(joined(&app, issued)))
 }
 

@@ -1,5 +1,5 @@
-//! Admission: who is served now, who waits for a moment, and who is told to come again. Owns how many requests of a kind are
-//! under way; looks at nothing that somebody may or may not do, and comes before anybody asks who they are.
+//! Admission: concurrency limits by class of request. A request runs, waits for a permit, or is refused with a time to retry
+//! after. This happens before authentication and is independent of what the caller may do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,75 +8,32 @@ use axum::extract::Request;
 use bellwether_api::paths;
 use bellwether_api::problem::Code;
 use bellwether_core::access::RequiredAccess;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::limits::{ConcurrencyLimit, ConcurrencyLimits};
 use super::listen::Peer;
 use super::problem::Failure;
+use crate::metrics::RefusedRequests;
 
-/// How long anybody waits for their turn: half of the time after which callers give up, so that what is served is still wanted.
+/// Longest wait for a permit: half of the time after which clients give up, so that a response still has a reader.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A lane of requests. One that is full holds nobody up in another.
+/// The class of a request. Classes do not share limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestClass {
-    /// What people and programs ask and change.
+    /// Requests of people and programs.
     People,
-    /// Requests that hang until something changes.
+    /// Blocking reads.
     Watchers,
-    /// What machines tell: reports, offers, logs, joining.
+    /// Reports, registrations, logs and joins of nodes.
     Machines,
-    /// The hanging requests of agents.
+    /// Order polls of agents.
     Syncs,
 }
 
-/// How wide a lane is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConcurrencyLimit {
-    /// Most that are served at once.
-    pub served: usize,
-    /// Most that wait until one of those is done.
-    pub waiting: usize,
-    /// When whoever finds no room is told to come again, in milliseconds.
-    pub again_ms: u64,
-}
-
-/// The width of every lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConcurrencyLimits {
-    /// Of [`RequestClass::People`].
-    pub people: ConcurrencyLimit,
-    /// Of [`RequestClass::Watchers`].
-    pub watchers: ConcurrencyLimit,
-    /// Of [`RequestClass::Machines`].
-    pub machines: ConcurrencyLimit,
-    /// Of [`RequestClass::Syncs`].
-    pub syncs: ConcurrencyLimit,
-}
-
-impl Default for ConcurrencyLimits {
-    /// Machines: as many at once as fill the store's transactions at its best, and with those in wait as many as may be
-    /// connected: ten thousand agents that were told something answer within a second. Hanging requests do no work, so none
-    /// waits for another: they are bounded like the connections are.
-    fn default() -> Self {
-        Self {
-            people: ConcurrencyLimit { served: 256, waiting: 1_024, again_ms: 1_000 },
-            watchers: ConcurrencyLimit { served: 4_096, waiting: 0, again_ms: 5_000 },
-            machines: ConcurrencyLimit { served: 1_024, waiting: 15_360, again_ms: 4_000 },
-            syncs: ConcurrencyLimit { served: 16_384, waiting: 0, again_ms: 4_000 },
-        }
-    }
-}
-
-/// Requests that found no room, by lane.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct RefusedRequests {
-    class: &'static str,
-}
-
-/// The lanes of a server. Cheap to clone.
+/// The permits of all classes. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Admission {
     people: ClassQueue,
@@ -88,13 +45,13 @@ pub struct Admission {
 
 #[derive(Debug, Clone)]
 struct ClassQueue {
-    width: ConcurrencyLimit,
-    /// Room for all that are served or wait.
+    limit: ConcurrencyLimit,
+    /// Permits of requests that run or wait.
     room: Arc<Semaphore>,
     served: Arc<Semaphore>,
 }
 
-/// A place in a lane; dropped, it is another's.
+/// A request's permit; dropping it admits the next request.
 #[derive(Debug)]
 pub(crate) struct AdmissionPermit {
     _room: OwnedSemaphorePermit,
@@ -102,46 +59,48 @@ pub(crate) struct AdmissionPermit {
 }
 
 impl Admission {
-    /// Lanes of these widths. Whoever finds no room is counted in `refused`.
+    /// Admission with these limits, which counts refused requests in `refused`.
     #[must_use]
-    pub fn new(widths: ConcurrencyLimits, refused: Family<RefusedRequests, Counter>) -> Self {
+    pub fn new(limits: ConcurrencyLimits, refused: Family<RefusedRequests, Counter>) -> Self {
         Self {
-            people: ClassQueue::new(widths.people),
-            watchers: ClassQueue::new(widths.watchers),
-            machines: ClassQueue::new(widths.machines),
-            syncs: ClassQueue::new(widths.syncs),
+            people: ClassQueue::new(limits.people),
+            watchers: ClassQueue::new(limits.watchers),
+            machines: ClassQueue::new(limits.machines),
+            syncs: ClassQueue::new(limits.syncs),
             refused,
         }
     }
 
-    /// Waits for a place, if there is room to wait.
+    /// Waits for a permit, if not too many requests wait already.
     ///
     /// # Errors
-    /// When to come again, if there is none.
+    /// When to retry, if too many wait.
     pub(super) async fn enter(&self, class: RequestClass) -> Result<AdmissionPermit, Failure> {
-        let gate = match class {
+        let queue = match class {
             RequestClass::People => &self.people,
             RequestClass::Watchers => &self.watchers,
             RequestClass::Machines => &self.machines,
             RequestClass::Syncs => &self.syncs,
         };
-        if let Some(place) = gate.enter().await {
+        if let Some(place) = queue.enter().await {
             return Ok(place);
         }
         self.refused.get_or_create(&RefusedRequests { class: class.as_str() }).inc();
-        let ConcurrencyLimit { served, waiting, again_ms } = gate.width;
+        let ConcurrencyLimit { served, waiting, retry_after_ms } = queue.limit;
         let detail = format!(
-            "could not take one more request {}: {served} are under way here and {waiting} wait",
+            "cannot accept another request {}: {served} are in flight and {waiting} wait",
             class.describe()
         );
-        Err(Failure::new(Code::Busy, detail).hint("nothing was changed; try again").retry_after_ms(again_ms))
+        Err(Failure::new(Code::Busy, detail)
+            .hint("nothing was changed; retry")
+            .retry_after_ms(retry_after_ms))
     }
 }
 
 impl ClassQueue {
-    fn new(width: ConcurrencyLimit) -> Self {
-        let room = Arc::new(Semaphore::new(width.served.saturating_add(width.waiting)));
-        Self { width, room, served: Arc::new(Semaphore::new(width.served)) }
+    fn new(limit: ConcurrencyLimit) -> Self {
+        let room = Arc::new(Semaphore::new(limit.served.saturating_add(limit.waiting)));
+        Self { limit, room, served: Arc::new(Semaphore::new(limit.served)) }
     }
 
     async fn enter(&self) -> Option<AdmissionPermit> {
@@ -155,8 +114,8 @@ impl ClassQueue {
 }
 
 impl RequestClass {
-    /// The lane of a request to the route `path` that needs `need`. None for those that say how the server is: they are
-    /// answered at any time.
+    /// The class of a request to the route `path`. None for requests about the state of the server itself, which are always
+    /// admitted.
     pub(super) fn of((path, need): (&'static str, RequiredAccess), request: &Request) -> Option<Self> {
         let is_machine = || request.extensions().get::<Peer>().is_some_and(|peer| peer.bearer.is_some());
         let hangs = || {
@@ -185,9 +144,9 @@ impl RequestClass {
     const fn describe(self) -> &'static str {
         match self {
             Self::People => "of people",
-            Self::Watchers => "that waits for a change",
-            Self::Machines => "of machines",
-            Self::Syncs => "of an agent that waits for its order",
+            Self::Watchers => "that waits for changes",
+            Self::Machines => "of nodes",
+            Self::Syncs => "that polls for an order",
         }
     }
 }
@@ -202,13 +161,13 @@ mod tests {
     use crate::pki::CertificateIdentity;
 
     fn narrow() -> Admission {
-        let width = ConcurrencyLimit { served: 1, waiting: 1, again_ms: 1_500 };
-        let widths = ConcurrencyLimits { people: width, watchers: width, machines: width, syncs: width };
-        Admission::new(widths, Family::default())
+        let limit = ConcurrencyLimit { served: 1, waiting: 1, retry_after_ms: 1_500 };
+        let limits = ConcurrencyLimits { people: limit, watchers: limit, machines: limit, syncs: limit };
+        Admission::new(limits, Family::default())
     }
 
     #[tokio::test]
-    async fn one_is_served_one_waits_and_the_third_is_told_when_to_come_again() {
+    async fn one_request_runs_one_waits_and_the_third_is_refused_with_a_retry_time() {
         let admission = narrow();
         let first = admission.enter(RequestClass::Machines).await.unwrap();
         let mut second = Box::pin(admission.enter(RequestClass::Machines));
@@ -216,7 +175,7 @@ mod tests {
         let third = admission.enter(RequestClass::Machines).await.unwrap_err().into_response();
         assert_eq!(third.status(), 429);
         assert_eq!(third.headers()[http::header::RETRY_AFTER], "2", "whole seconds, rounded up");
-        assert!(admission.enter(RequestClass::People).await.is_ok(), "another lane has room");
+        assert!(admission.enter(RequestClass::People).await.is_ok(), "another class has room");
         drop(first);
         drop(second.await.unwrap());
         assert!(admission.enter(RequestClass::Machines).await.is_ok());
@@ -225,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waited_too_long_is_told_to_come_again() {
+    async fn a_request_that_waits_too_long_is_refused() {
         let admission = narrow();
         let first = admission.enter(RequestClass::People).await.unwrap();
         assert!(admission.enter(RequestClass::People).await.is_err());
@@ -234,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_hangs_up_while_they_wait_gives_their_place_back() {
+    async fn a_client_that_hangs_up_while_it_waits_releases_its_permit() {
         let admission = narrow();
         let first = admission.enter(RequestClass::People).await.unwrap();
         let mut second = Box::pin(admission.enter(RequestClass::People));
@@ -247,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn each_request_has_its_lane() {
+    fn each_request_has_its_class() {
         let bearer = |is_machine: bool| {
             is_machine.then(|| CertificateIdentity {
                 namespace: "default".parse().unwrap(),

@@ -1,4 +1,4 @@
-//! The one authorisation point: every route passes here, with the need it was registered with.
+//! Authentication and authorisation. Every route is guarded here, with the access that it was registered with.
 
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::middleware::Next;
@@ -12,19 +12,19 @@ use bellwether_core::words::name::{Actor, NodeName};
 use http::header;
 use http::request::Parts;
 
-use super::AppState;
 use super::admission::RequestClass;
 use super::consistency::{self, Consistency};
 use super::listen::Peer;
 use super::problem::Failure;
+use super::state::AppState;
 use crate::secret;
 
-/// Whoever is asking, after the check.
+/// The authenticated and authorised caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Authenticated(pub(crate) Identity);
 
 impl Authenticated {
-    /// What events call them.
+    /// The actor of the caller's events.
     pub(crate) fn actor(&self) -> Actor {
         self.0.actor()
     }
@@ -33,16 +33,16 @@ impl Authenticated {
 impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Failure;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        // The guard puts it there; a handler without it was not registered through `Routes`.
+        // The guard inserts it; a handler without it was not registered through `Routes`.
         let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Failure::new(Code::Internal, "could not tell who is asking"))
+        caller.ok_or_else(|| Failure::new(Code::Internal, "the caller was not authenticated"))
     }
 }
 
-/// Lets a request through to its handler once there is room for it, if its identity satisfies the route's need.
+/// Admits a request, authenticates and authorises it, and runs its handler.
 ///
-/// Ten thousand requests hang behind it: what is read of them is kept in words of their own, and they in a box, as a future
-/// keeps the room of all that it was ever given.
+/// Ten thousand requests wait behind it at a time, so what lives across an await is small: strings are copied out of the
+/// request, and the request is boxed, since a future reserves space for everything it ever holds.
 pub(crate) fn guard(
     State((app, path, need)): State<(AppState, &'static str, RequiredAccess)>,
     params: RawPathParams,
@@ -67,7 +67,7 @@ pub(crate) fn guard(
         };
         let shown = match consistency::asked(&request) {
             Ok(Consistency::Local) => Ok(()),
-            Ok(Consistency::Linearizable) => Box::pin(consistency::reach(&app)).await,
+            Ok(Consistency::Linearizable) => Box::pin(consistency::wait_until_current(&app)).await,
             Err(neither) => Err(neither),
         };
         if let Err(failure) = shown {
@@ -79,7 +79,7 @@ pub(crate) fn guard(
     }
 }
 
-/// Who asks, if they may: for a route with this need, and these namespace and node in its path.
+/// The caller's identity, if it has this access to the namespace and node in the path.
 fn admit(
     app: &AppState,
     request: &Request,
@@ -91,7 +91,7 @@ fn admit(
         Some((_, Some(home))) => namespace.is_none_or(|named| named == *home),
         Some((_, None)) | None => true,
     };
-    // A path without a node in it is a node's own where any node of the namespace will do.
+    // A path without a node belongs to every node of the namespace.
     let named = match (&identity, need) {
         (Some((Identity::Node(node), _)), RequiredAccess::NodeOrRead) => Some(node.clone()),
         (_, _) => named,
@@ -109,8 +109,8 @@ fn refuse(denied: Denied) -> Response {
     Failure::from(denied).hint(hint).into_response()
 }
 
-/// The token in an `Authorization` header. As a password only where clients have no other way to show one: a browser that
-/// remembered it would show it unasked to whatever page sends it here.
+/// The token in an `Authorization` header. It is accepted as a password only where clients have no other way to send it: a
+/// browser that stored it would send it along with the requests of any page.
 fn token(header: &str, may_be_password: bool) -> Option<String> {
     if let Some(token) = header.strip_prefix("Bearer ") {
         return Some(token.to_owned());
@@ -120,7 +120,7 @@ fn token(header: &str, may_be_password: bool) -> Option<String> {
     pair.split_once(':').map(|(_, password)| password.to_owned())
 }
 
-/// Who is asking, and the namespace a node belongs to. A token wins over a certificate: it was shown on purpose.
+/// The caller's identity, and the namespace of a node. A token takes precedence over a certificate: it was sent on purpose.
 fn identify(app: &AppState, request: &Request) -> Option<(Identity, Option<String>)> {
     let world = app.world();
     if let Some(shown) = request.headers().get(header::AUTHORIZATION) {

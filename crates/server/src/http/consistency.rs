@@ -1,5 +1,4 @@
-//! The present: a read that asks for it is answered when this server's picture of the store includes everything that was
-//! committed before it was asked, or not at all. Owns how that is made sure of.
+//! Linearizable reads: answered only once this server's world contains everything that was committed before the request.
 
 use std::time::Duration;
 
@@ -9,28 +8,28 @@ use bellwether_api::problem::Code;
 use bellwether_api::shape::ShapeError;
 use bellwether_core::words::counter::Revision;
 
-use super::AppState;
 use super::problem::Failure;
+use super::state::AppState;
 
-/// How long a read waits for the present at most: half of what its caller waits for an answer.
+/// Longest wait for the world to be up to date: half of the time after which clients give up.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// How long for what is under way: a watch tells of a commit within milliseconds.
+/// Wait for the watch alone, which delivers a commit within milliseconds, before the store is compared.
 const UNDER_WAY: Duration = Duration::from_millis(250);
 
-/// How new an answer must be.
+/// The consistency that a read requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Consistency {
-    /// As this server knows it.
+    /// From this server's world as it is.
     Local,
-    /// With everything that was committed before.
+    /// From a world that contains everything committed before the request.
     Linearizable,
 }
 
-/// What a request asks for.
+/// The consistency that a request asks for in its query.
 ///
 /// # Errors
-/// That it is neither.
+/// [`Failure`] for an unknown value.
 pub(super) fn asked(request: &Request) -> Result<Consistency, Failure> {
     let pairs = request.uri().query().unwrap_or_default().split('&');
     let asked = pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == CONSISTENCY);
@@ -44,30 +43,30 @@ pub(super) fn asked(request: &Request) -> Result<Consistency, Failure> {
     }
 }
 
-/// Waits until this server knows all that was committed before.
+/// Waits until the world contains everything committed before this call.
 ///
 /// # Errors
-/// Why it does not.
-pub(super) async fn reach(app: &AppState) -> Result<(), Failure> {
+/// Why it does not: the store or this server is the reason.
+pub(super) async fn wait_until_current(app: &AppState) -> Result<(), Failure> {
     let reached = tokio::time::timeout(WITHIN, reached(app)).await;
-    reached.unwrap_or_else(|_| Err(refused("the store did not answer in time")))
+    reached.unwrap_or_else(|_| Err(refused("the store does not answer in time")))
 }
 
 async fn reached(app: &AppState) -> Result<(), Failure> {
-    let now = app.store.now().await.map_err(|error| refused(format!("could not {error}")))?;
+    let now = app.store.now().await.map_err(|error| refused(format!("cannot {error}")))?;
     let now = Revision::new(now.0);
-    if tokio::time::timeout(UNDER_WAY, app.transactor.shows(now)).await == Ok(true) {
+    if tokio::time::timeout(UNDER_WAY, app.transactor.reaches(now)).await == Ok(true) {
         return Ok(());
     }
-    // Either the watch is held up, or it was others in a shared etcd who committed, of which it never tells: what is
-    // shown is compared with the store, and read again if need be, and this server knows afterwards that it has seen as much.
-    if !app.lister.make_sure(&app.stop).await {
+    // Either the watch is delayed, or the newer commits are of other programs in a shared etcd, which this watch never
+    // delivers: the world is compared with the store, and listed again if it differs. Then it is known to be up to date.
+    if !app.relist.bring_up_to_date(&app.stop).await {
         return Err(refused("this server is stopping"));
     }
-    if app.world().revision >= now { Ok(()) } else { Err(refused("the store went back")) }
+    if app.world().revision >= now { Ok(()) } else { Err(refused("the store is at an earlier revision")) }
 }
 
 fn refused(why: impl std::fmt::Display) -> Failure {
-    let hint = "ask another server, or without consistency for what this one knows, which may be old";
-    Failure::new(Code::Store, format!("could not make sure that this is the present: {why}")).hint(hint)
+    let hint = "ask another server, or read without consistency, which may return older data";
+    Failure::new(Code::Store, format!("cannot read the newest state: {why}")).hint(hint)
 }

@@ -5,11 +5,11 @@ use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::{Entity as Shape, EntitySpec};
 use bellwether_api::v1::page::Page;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath, QueryParams};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 
 pub(crate) async fn list(
@@ -55,8 +55,8 @@ pub(crate) async fn delete(
     Ok(JsonAnswer(Empty {}))
 }
 
-/// There is no such entity.
+/// The error for an entity that does not exist.
 pub(crate) fn missing(name: &bellwether_core::words::name::EntityName) -> Failure {
-    Failure::new(Code::NotFound, format!("could not find entity {name}"))
-        .hint(format!("make it: bellwether entity set {name} --selector all"))
+    Failure::new(Code::NotFound, format!("cannot find entity {name}"))
+        .hint(format!("create it: bellwether entity set {name} --selector all"))
 }

@@ -15,18 +15,18 @@ use bellwether_core::words::time::{Span, Timestamp};
 use futures_util::Stream;
 use http::HeaderMap;
 
-use super::AppState;
 use super::input::{JsonAnswer, NamespacePath, QueryParams};
 use super::problem::Failure;
+use super::state::AppState;
 use crate::records::{encoding, key_text};
 
-/// Events read at once for a stream.
+/// Events per read for a stream.
 const STREAM_PAGE: usize = 256;
 
-/// How long one stream lives before the client has to show its token again.
+/// Longest life of a stream, after which the client authenticates again.
 const STREAM_LIFE: Span = Span::from_secs(300);
 
-/// How often an idle stream says that it is alive.
+/// Interval of keep-alive messages on an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Events after `after`, oldest first; the newest `limit` when `after` is absent. With `wait`, waits for the first.
@@ -50,7 +50,7 @@ pub(crate) async fn list(
     Ok(JsonAnswer(Page { next: next.filter(|_| items.len() == limit), items, revision }))
 }
 
-/// Every event after `after` (or the `Last-Event-ID`), then each new one as it happens.
+/// All events after `after` (or the `Last-Event-ID`), then each new one.
 pub(crate) async fn stream(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -63,7 +63,7 @@ pub(crate) async fn stream(
         Some(number) => Sequence::new(number),
         None => query.after()?.unwrap_or_else(|| last(&app, &namespace)),
     };
-    // A stream ends after a while, and the client resumes: a token that was deleted meanwhile is then nobody's.
+    // The stream ends after a while and the client resumes it, so that a deleted token stops working.
     let end = app.clock.now().plus(STREAM_LIFE);
     let pages = futures_util::stream::unfold((app, namespace, after), move |place| next_page(place, end));
     let events = futures_util::StreamExt::flat_map(pages, |page| {
@@ -75,10 +75,14 @@ pub(crate) async fn stream(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-type Place = (AppState, Namespace, Sequence);
+/// Where a stream is: the last event that was sent.
+type StreamPosition = (AppState, Namespace, Sequence);
 
-/// The next events after a place; ends when the server stops or the store cannot be read, and the client resumes.
-async fn next_page((app, namespace, after): Place, end: Timestamp) -> Option<(Vec<Event>, Place)> {
+/// The next events after a sequence number. Ends when the server stops or the store fails; the client then resumes.
+async fn next_page(
+    (app, namespace, after): StreamPosition,
+    end: Timestamp,
+) -> Option<(Vec<Event>, StreamPosition)> {
     loop {
         let left = end.since(app.clock.now());
         if app.stop.is_cancelled() || left == Span::ZERO {
@@ -109,7 +113,7 @@ async fn wait_for_more(app: &AppState, namespace: &Namespace, after: Sequence, w
     }
 }
 
-/// Events after a place, from memory where they are there, else from the store.
+/// Events after a sequence number: from the world if they are there, else from the store.
 async fn read(
     app: &AppState,
     namespace: &Namespace,
@@ -124,7 +128,7 @@ async fn read(
         return Ok(newer.map(|(_, event)| (&**event).into()).collect());
     }
     let page = app.store.list(key_text::events_after(namespace, after), None, limit).await;
-    let page = page.map_err(|error| Failure::new(Code::Store, format!("could not {error}")))?;
+    let page = page.map_err(|error| Failure::new(Code::Store, format!("cannot {error}")))?;
     let mut events = Vec::with_capacity(page.entries.len());
     for entry in page.entries {
         let Some(key_text::KeyLocation::Record(_, key)) = key_text::read(&entry.key) else { continue };

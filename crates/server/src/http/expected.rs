@@ -1,4 +1,4 @@
-//! Nodes that are expected, and those of whom nobody hears, over HTTP.
+//! Expected nodes, and nodes that are not up, over HTTP.
 
 use axum::extract::State;
 use bellwether_api::v1::annotation::Annotation;
@@ -7,11 +7,11 @@ use bellwether_api::v1::page::Page;
 use bellwether_core::records::node::{Presence, PresenceState};
 use bellwether_core::world::fleet::Fleet;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 
 pub(crate) async fn put(
@@ -42,7 +42,7 @@ pub(crate) async fn unaccounted(
     Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }
 
-/// Expected nodes, and joined ones that are not up, by name.
+/// Expected nodes, and joined nodes that are not up, by name.
 fn silent(fleet: &Fleet) -> Vec<SilentNode> {
     let expected = fleet.expected.iter().map(|(name, kept)| SilentNode {
         node: name.to_string(),

@@ -1,16 +1,17 @@
-//! External targets over HTTP: controllers report, and are answered what each target is to run.
+//! External targets over HTTP: controllers send reports and get the expected version of each target.
 
 use axum::extract::State;
 use bellwether_api::v1::external::{ExpectedVersions, TargetReports};
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath};
 use super::problem::Failure;
 use super::routes::Empty;
-use crate::ops::external::{ExternalScope, absorb, expected};
+use super::state::AppState;
+use crate::ops::external::{absorb, expected};
+use crate::ops::scope::EntityScope;
 
-/// Reports in, expected versions out.
+/// Takes reports, returns the expected versions.
 pub(crate) async fn orchestrate(
     State(app): State<AppState>,
     caller: Authenticated,
@@ -18,12 +19,12 @@ pub(crate) async fn orchestrate(
     JsonBody(reports): JsonBody<TargetReports>,
 ) -> Result<JsonAnswer<ExpectedVersions>, Failure> {
     let actor = caller.actor();
-    let of = ExternalScope { namespace: &namespace, entity: &entity, actor: &actor };
+    let of = EntityScope { namespace: &namespace, entity: &entity, actor: &actor };
     let names = absorb(&app.transactor, of, &reports).await?;
     Ok(JsonAnswer(expected(&app.transactor, of, &names).await?))
 }
 
-/// Reports in; what follows from them is asked for another time.
+/// Takes reports, without waiting for the decisions that follow.
 pub(crate) async fn report(
     State(app): State<AppState>,
     caller: Authenticated,
@@ -31,7 +32,7 @@ pub(crate) async fn report(
     JsonBody(reports): JsonBody<TargetReports>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let actor = caller.actor();
-    let of = ExternalScope { namespace: &namespace, entity: &entity, actor: &actor };
+    let of = EntityScope { namespace: &namespace, entity: &entity, actor: &actor };
     absorb(&app.transactor, of, &reports).await?;
     Ok(JsonAnswer(Empty {}))
 }

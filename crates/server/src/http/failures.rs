@@ -1,13 +1,13 @@
-//! What failed across a namespace, over HTTP: one call, whatever the size of the fleet.
+//! All failures in a namespace, over HTTP, in one bounded response.
 
 use axum::extract::State;
 use bellwether_api::v1::failure::{Failure as Line, Failures, Unreachable};
 use bellwether_core::records::node::PresenceState;
 use bellwether_core::world::fleet::Fleet;
 
-use super::AppState;
 use super::input::{JsonAnswer, NamespacePath};
 use super::problem::Failure;
+use super::state::AppState;
 
 pub(crate) async fn list(
     State(app): State<AppState>,

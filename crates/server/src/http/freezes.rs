@@ -1,4 +1,4 @@
-//! Freezes over HTTP: of one namespace, and of all of them.
+//! Freezes over HTTP: of one namespace, and of all namespaces.
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
@@ -8,15 +8,15 @@ use bellwether_core::words::name::FreezeName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{Freeze, JsonAnswer, JsonBody, NamespacePath, QueryParams};
 use super::problem::{Failure, SetResponse};
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 use crate::ops::freeze::FreezeNamespace;
 
-/// Those that hold in every namespace.
+/// The freezes of all namespaces.
 fn everywhere(world: &World, now: Timestamp) -> Vec<FreezeView> {
     world.freezes.values().map(|kept| FreezeView::at(&kept.value, true, now)).collect()
 }
@@ -60,8 +60,7 @@ fn one(
     };
     let missing = || {
         let what = ops::freeze::missing(&world, place, name);
-        Failure::new(Code::NotFound, format!("could not find {what}"))
-            .hint("see which there are: bellwether freeze list")
+        Failure::new(Code::NotFound, format!("cannot find {what}")).hint("list them: bellwether freeze list")
     };
     found.map(|kept| JsonAnswer(FreezeView::at(&kept.value, global, app.clock.now()))).ok_or_else(missing)
 }

@@ -1,5 +1,5 @@
-//! Lanes of arrival: a fleet that calls all at once waits in its own, so that people come in between. Owns who may shake hands
-//! now; what an arrival says of itself is a hint that makes it wait, never a right.
+//! Limits TLS handshakes of agents, so that people can connect while a whole fleet does. The class of a connection is what
+//! the client claims before authentication: it decides only whether the client waits, never what it may do.
 
 use std::io;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use tokio::sync::Semaphore;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{LazyConfigAcceptor, TlsAcceptor};
 
-/// Most handshakes of machines under way at once: over a slow network still thousands a second, and no more work than some
-/// 30 ms of one core before a person's.
+/// Most handshakes of agents at the same time: thousands a second even over a slow network, and at most 30 ms of one
+/// core ahead of a person's handshake.
 const MACHINES: usize = 96;
 
-/// A handshake that takes longer, its turn included, is somebody holding a socket open, or somebody who has given up.
+/// Longest time for a handshake, waiting included: after it the client has given up, or occupies a socket for nothing.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// What an arrival says that it is. A hint, never a right.
+/// What a client claims to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArrivalKind {
-    /// Somebody who looks: a person, a program.
+    /// A person or a program.
     Person,
-    /// An agent, which calls for as long as it lives and pings by itself.
+    /// An agent, which stays connected and pings by itself.
     Machine,
 }
 
-/// The lanes of one listener. Cheap to clone.
+/// Limits the handshakes on one listener. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct HandshakeLimiter(Arc<Semaphore>);
 
@@ -38,22 +38,22 @@ impl Default for HandshakeLimiter {
 }
 
 impl HandshakeLimiter {
-    /// Shakes hands, when it is the arrival's turn.
+    /// Does the TLS handshake, after waiting for a permit if the client is an agent.
     ///
     /// # Errors
-    /// What the peer did wrong, or that it took too long.
-    pub(super) async fn shake_hands(
+    /// The peer's protocol error, or a timeout.
+    pub(super) async fn handshake(
         &self,
         tls: &TlsAcceptor,
         stream: TcpStream,
     ) -> io::Result<(TlsStream<TcpStream>, ArrivalKind)> {
-        match tokio::time::timeout(DEADLINE, self.in_turn(tls, stream)).await {
-            Ok(shaken) => shaken,
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long")),
+        match tokio::time::timeout(DEADLINE, self.limited(tls, stream)).await {
+            Ok(tls_stream) => tls_stream,
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the handshake timed out")),
         }
     }
 
-    async fn in_turn(
+    async fn limited(
         &self,
         tls: &TlsAcceptor,
         stream: TcpStream,
@@ -66,8 +66,8 @@ impl HandshakeLimiter {
             ArrivalKind::Machine => self.0.acquire().await.ok(),
             ArrivalKind::Person => None,
         };
-        let shaken = arrived.into_stream(tls.config().clone()).await;
+        let tls_stream = arrived.into_stream(tls.config().clone()).await;
         drop(turn);
-        Ok((shaken?, caller))
+        Ok((tls_stream?, caller))
     }
 }

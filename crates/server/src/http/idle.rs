@@ -1,4 +1,4 @@
-//! Connections whose peer pings by itself: they live as long as something arrives. Owns how long nothing may.
+//! Closes connections of agents on which nothing arrives: agents ping by themselves.
 
 use std::io;
 use std::pin::Pin;
@@ -10,11 +10,11 @@ use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_rt::clock::Clock;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A machine pings every 6 s: one of its pings may be lost, and the next one late. With the time that a node may be quiet it
-/// is less than the 30 s within which a cut cable is to be found.
+/// Longest silence. Agents ping every 6 s: one ping may be lost and the next one late. Together with the time that a node
+/// may be silent it is below the 30 s within which a cut connection is to be found.
 const QUIET: Span = Span::from_secs(14);
 
-/// When something last arrived. Cheap to clone.
+/// Time of the last received data. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct LastActivity {
     clock: Clock,
@@ -22,7 +22,7 @@ pub(super) struct LastActivity {
 }
 
 impl LastActivity {
-    /// Something arrived just now.
+    /// Records that data arrived now.
     pub(super) fn new(clock: Clock) -> Self {
         let at = Arc::new(AtomicU64::new(clock.now().as_millis()));
         Self { clock, at }
@@ -32,7 +32,7 @@ impl LastActivity {
         self.at.store(self.clock.now().as_millis(), Ordering::Relaxed);
     }
 
-    /// Waits until nothing has arrived for too long.
+    /// Waits until the connection is silent for too long.
     pub(super) async fn falls_silent(&self) {
         loop {
             let until = Timestamp::from_millis(self.at.load(Ordering::Relaxed)).plus(QUIET);
@@ -45,7 +45,7 @@ impl LastActivity {
     }
 }
 
-/// A stream that notes when something arrives on it.
+/// A stream that records when data arrives.
 #[derive(Debug)]
 pub(super) struct ActivityStream<S> {
     pub(super) stream: S,

@@ -1,4 +1,4 @@
-//! What requests carry: bodies, path parameters, queries; each refused with its place.
+//! Bodies, path parameters and queries of requests; an invalid one is refused with its field or parameter.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use bellwether_core::words::name::{
 };
 use bytes::Bytes;
 use http::request::Parts;
-use http::{StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::problem::{Failure, unread};
-use super::{AppState, MAX_WAIT};
+use super::limits::MAX_WAIT;
+use super::problem::{Failure, json_response, unreadable_body};
+use super::state::AppState;
 
 /// A JSON body.
 pub(crate) struct JsonBody<T>(pub(crate) T);
@@ -26,7 +26,7 @@ pub(crate) struct JsonBody<T>(pub(crate) T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|error| unread(&error))?;
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable_body(&error))?;
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         let mut reader = serde_json::Deserializer::from_slice(bytes);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
@@ -39,27 +39,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// A JSON answer.
+/// A JSON response.
 pub(crate) struct JsonAnswer<T>(pub(crate) T);
 
 impl<T: Serialize> IntoResponse for JsonAnswer<T> {
     fn into_response(self) -> Response {
-        json(StatusCode::OK, serde_json::to_vec(&self.0))
+        json_response(serde_json::to_vec(&self.0))
     }
 }
 
-/// An answer of this JSON. It is written to a `Vec`, as everything else is: for another kind of buffer the writing of every
-/// shape would be compiled once more.
-pub(crate) fn json(status: StatusCode, written: serde_json::Result<Vec<u8>>) -> Response {
-    match written {
-        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
-        Err(error) => {
-            Failure::new(Code::Internal, format!("cannot write the answer: {error}")).into_response()
-        }
-    }
-}
-
-/// The namespace in the path: one that exists.
+/// The namespace in the path, which exists.
 pub(crate) struct NamespacePath(pub(crate) Namespace);
 
 impl FromRequestParts<AppState> for NamespacePath {
@@ -73,8 +62,8 @@ impl FromRequestParts<AppState> for NamespacePath {
         known.push("default".to_owned());
         known.sort();
         known.dedup();
-        let hint = format!("there are: {}", known.join(", "));
-        Err(Failure::new(Code::NotFound, format!("could not find namespace {namespace}")).hint(hint))
+        let hint = format!("known namespaces: {}", known.join(", "));
+        Err(Failure::new(Code::NotFound, format!("cannot find namespace {namespace}")).hint(hint))
     }
 }
 
@@ -115,12 +104,12 @@ where
 {
     let all = RawPathParams::from_request_parts(parts, app)
         .await
-        .map_err(|error| Failure::new(Code::Invalid, format!("could not read the path: {error}")))?;
+        .map_err(|error| Failure::new(Code::Invalid, format!("cannot read the path: {error}")))?;
     let text = all.iter().find(|(name, _)| *name == key).map(|(_, text)| text.to_owned());
     Ok(read(key, &text.unwrap_or_default())?)
 }
 
-/// A query string as pairs, each read at most once by name; unknown ones are refused.
+/// A query string as pairs. Unknown parameters are refused.
 pub(crate) struct QueryParams(Vec<(String, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
@@ -129,23 +118,23 @@ impl<S: Send + Sync> FromRequestParts<S> for QueryParams {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let pairs = pairs.map_err(|error| Failure::from(ShapeError::at("the query", error)))?;
         let mut pairs = pairs.0;
-        // Heeded for every route before its handler.
+        // The guard evaluates it for every route.
         pairs.retain(|(name, _)| name != CONSISTENCY);
         Ok(Self(pairs))
     }
 }
 
 impl QueryParams {
-    /// Refuses every parameter that is not among these.
+    /// Refuses parameters that are not in this list.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Failure> {
         let unknown = self.0.iter().find(|(name, _)| !known.contains(&name.as_str()));
         unknown.map_or(Ok(()), |(name, _)| {
             let list = known.join(", ");
-            Err(ShapeError::at(name, format!("there is no such parameter here; there are: {list}")).into())
+            Err(ShapeError::at(name, format!("it is not a parameter of this route; known: {list}")).into())
         })
     }
 
-    /// A parameter.
+    /// The value of a parameter, if it is there.
     pub(crate) fn get<T>(&self, name: &str) -> Result<Option<T>, Failure>
     where
         T: std::str::FromStr,
@@ -155,7 +144,7 @@ impl QueryParams {
         Ok(bellwether_api::shape::read_some(name, found)?)
     }
 
-    /// Every value of a parameter that may stand there several times.
+    /// All values of a parameter that may be repeated.
     pub(crate) fn all<T>(&self, name: &str) -> Result<Vec<T>, Failure>
     where
         T: std::str::FromStr,
@@ -165,28 +154,28 @@ impl QueryParams {
         found.map(|(_, value)| Ok(read(name, value)?)).collect()
     }
 
-    /// How long to wait: `wait`, like `30s`, at most a minute; not at all if absent.
+    /// The parameter `wait`, a duration such as `30s`: at most a minute, zero if absent.
     pub(crate) fn wait(&self) -> Result<Duration, Failure> {
         let wait: Option<bellwether_core::words::time::Span> = self.get("wait")?;
         Ok(wait.map_or(Duration::ZERO, |span| span.to_duration().min(MAX_WAIT)))
     }
 
-    /// The revision already known: `index`.
+    /// The parameter `index`: the revision that the client has.
     pub(crate) fn index(&self) -> Result<Revision, Failure> {
         Ok(Revision::new(self.get("index")?.unwrap_or_default()))
     }
 
-    /// The event already known: `after`.
+    /// The parameter `after`: the last event that the client has.
     pub(crate) fn after(&self) -> Result<Option<Sequence>, Failure> {
         Ok(self.get::<u64>("after")?.map(Sequence::new))
     }
 
-    /// How many at most: `limit`, 1 to 1,000.
+    /// The parameter `limit`: most items in the response, 1 to 1,000.
     pub(crate) fn limit(&self) -> Result<usize, Failure> {
         let limit: usize = self.get("limit")?.unwrap_or(1_000);
         if (1..=1_000).contains(&limit) {
             return Ok(limit);
         }
-        Err(ShapeError::at("limit", "it is not from 1 to 1000").into())
+        Err(ShapeError::at("limit", "it is not between 1 and 1000").into())
     }
 }

@@ -1,6 +1,6 @@
-//! Sockets: accepts connections, speaks TLS, says who the peer's certificate names, and stops in order.
+//! Listeners: accept connections, do TLS, pass on the identity in the peer's certificate, and stop in order.
 //!
-//! Limits apply here, before anybody is authenticated: handshakes and headers have a deadline, connections a cap.
+//! Limits apply here before anyone is authenticated: deadlines for handshakes and headers, and a number of connections.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -25,82 +25,82 @@ use super::handshakes::{ArrivalKind, HandshakeLimiter};
 use super::idle::{ActivityStream, LastActivity};
 use crate::pki::{self, CertificateIdentity};
 
-/// Most connections at once: ten thousand agents, and people.
+/// Most connections: ten thousand agents, and people.
 const MAX_CONNECTIONS: usize = 16_384;
 
-/// Headers that take longer are somebody holding a socket open.
+/// Longest time for the headers of a request: a slower client occupies a connection for nothing.
 const HEADER_DEADLINE: Duration = Duration::from_secs(15);
 
-/// How often an idle HTTP/2 connection is pinged whose peer is no machine, and how long the answer may take: a cut cable is
-/// noticed within the sum, without any request. Machines ping by themselves.
+/// Interval of pings on an idle HTTP/2 connection, and how long the reply may take: a cut connection is found within the
+/// sum. Agents ping by themselves.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PING_DEADLINE: Duration = Duration::from_secs(5);
 
-/// What the transport knows of whoever is asking.
+/// The peer, as the transport knows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
-    /// Whom its verified client certificate names.
+    /// The node in its verified client certificate.
     pub(crate) bearer: Option<CertificateIdentity>,
 }
 
-/// The router as it is served to a peer whose identity the transport has made sure of.
+/// The router for a peer whose identity was verified by other means.
 pub fn to_peer(router: Router, bearer: Option<CertificateIdentity>) -> Router {
     router.layer(axum::Extension(Peer { bearer }))
 }
 
-/// How those who arrive are spoken with.
+/// The transport of a listener.
 #[derive(Clone)]
 pub(crate) struct Transport {
-    /// How hands are shaken; over loopback it may go without.
+    /// TLS; none for a loopback listener without it.
     pub(crate) tls: Option<TlsAcceptor>,
-    /// By what silence is measured.
+    /// The clock by which silence is measured.
     pub(crate) clock: Clock,
 }
 
-/// Serves `router` on `listener` until the level stops, then lets requests in flight finish.
-pub(crate) async fn serve(listener: TcpListener, speech: Transport, router: Router, tasks: Tasks) {
-    let doorway = Acceptor { name: "connection", room: MAX_CONNECTIONS };
+/// Serves `router` on `listener` until `tasks` stops, then lets requests in flight finish.
+pub(crate) async fn serve(listener: TcpListener, transport: Transport, router: Router, tasks: Tasks) {
+    let acceptor = Acceptor { name: "connection", limit: MAX_CONNECTIONS };
     let classes = HandshakeLimiter::default();
     let serve = |(stream, address)| {
-        connection(stream, address, (speech.clone(), classes.clone()), router.clone(), tasks.clone())
+        connection(stream, address, (transport.clone(), classes.clone()), router.clone(), tasks.clone())
     };
-    doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
+    acceptor.run(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
-/// A conversation under way.
+/// An HTTP connection, until it ends.
 type ConnectionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 async fn connection(
     stream: TcpStream,
     address: SocketAddr,
-    (speech, classes): (Transport, HandshakeLimiter),
+    (transport, classes): (Transport, HandshakeLimiter),
     router: Router,
     tasks: Tasks,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "could not set nodelay");
+        tracing::debug!(%error, "cannot disable Nagle's algorithm");
     }
-    let Some(tls) = speech.tls else {
-        return speak((stream, None), Peer { bearer: None }, router, tasks).await;
+    let Some(tls) = transport.tls else {
+        return serve_http((stream, None), Peer { bearer: None }, router, tasks).await;
     };
-    // In a box of its own, so that a connection does not hold the room of its handshake for as long as it lives.
-    let greeting = Box::pin(async {
-        let shaken = classes.shake_hands(&tls, stream).await;
-        shaken.map(|shaken| speak_secretly(shaken, address, speech.clock, (router, tasks.clone())))
+    // Boxed, so that a connection does not keep the space of its handshake.
+    let handshaking = Box::pin(async {
+        let tls_stream = classes.handshake(&tls, stream).await;
+        tls_stream.map(|tls_stream| serve_tls(tls_stream, address, transport.clock, (router, tasks.clone())))
     });
-    // Both arms only wait; a handshake that is cut short is begun anew elsewhere.
-    let speaking = tokio::select! {
-        speaking = greeting => speaking,
+    // Both arms only wait; a client whose handshake is cut short connects elsewhere.
+    let served = tokio::select! {
+        served = handshaking => served,
         () = tasks.cancelled() => return,
     };
-    match speaking {
-        Ok(speaking) => speaking.await,
+    match served {
+        Ok(served) => served.await,
         Err(error) => tracing::debug!(%address, %error, "handshake failed"),
     }
 }
 
-/// Speaks with whom hands were shaken, until it ends.
-fn speak_secretly(
+/// Serves HTTP on a TLS connection.
+fn serve_tls(
     (stream, caller): (TlsStream<TcpStream>, ArrivalKind),
     address: SocketAddr,
     clock: Clock,
@@ -116,17 +116,17 @@ fn speak_secretly(
     });
     let peer = Peer { bearer };
     match caller {
-        ArrivalKind::Person => speak((stream, None), peer, router, tasks),
+        ArrivalKind::Person => serve_http((stream, None), peer, router, tasks),
         ArrivalKind::Machine => {
             let heard = LastActivity::new(clock);
-            speak((ActivityStream { stream, heard: heard.clone() }, Some(heard)), peer, router, tasks)
+            serve_http((ActivityStream { stream, heard: heard.clone() }, Some(heard)), peer, router, tasks)
         }
     }
 }
 
-/// Speaks with a peer until it ends: one that is `heard` pings by itself. What it is made of is moved into place before
-/// anything is waited for: a future keeps the room of all that it was ever given, for as long as it lives.
-fn speak(
+/// Serves HTTP on a connection; one with `heard` is an agent's and is closed when silent. Everything is moved into place
+/// before the first await, since a future reserves space for everything it ever holds.
+fn serve_http(
     (stream, heard): (impl AsyncRead + AsyncWrite + Unpin + Send + 'static, Option<LastActivity>),
     peer: Peer,
     router: Router,
@@ -144,7 +144,7 @@ fn speak(
     let mut connection = Box::pin(connection.into_owned());
     Box::pin(async move {
         let lives = async {
-            // Polling the connection by reference keeps its state when the stop arm wins.
+            // The connection is polled by reference, so that it keeps its state when the stop arm wins.
             tokio::select! {
                 ended = connection.as_mut() => ended,
                 () = tasks.cancelled() => {
@@ -153,10 +153,10 @@ fn speak(
                 }
             }
         };
-        // Both arms only wait: nobody hears any more what a connection that fell silent would have said.
+        // Both arms only wait: a silent peer receives nothing more.
         let ended = tokio::select! {
             ended = lives => ended,
-            () = silence(heard) => return tracing::debug!("connection fell silent"),
+            () = wait_for_silence(heard) => return tracing::debug!("connection closed after silence"),
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended");
@@ -164,8 +164,8 @@ fn speak(
     })
 }
 
-/// Waits until a peer that pings by itself falls silent; for ever with others.
-async fn silence(heard: Option<LastActivity>) {
+/// Waits until an agent is silent for too long; never returns for other peers.
+async fn wait_for_silence(heard: Option<LastActivity>) {
     match heard {
         Some(heard) => heard.falls_silent().await,
         None => std::future::pending().await,

@@ -6,16 +6,17 @@ use bellwether_api::v1;
 use bellwether_api::v1::node::{LabelChange, NodeView, Reason};
 use bellwether_api::v1::page::Page;
 use bellwether_core::records::node::{Presence, PresenceState};
-use bellwether_core::words::name::NodeName;
+use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::selector::Selector;
 use bellwether_core::world::fleet::Fleet;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{CategoryText, JsonAnswer, JsonBody, NamespacePath, Node, QueryParams};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
+use crate::ops::scope::NodeScope;
 
 pub(crate) async fn list(
     State(app): State<AppState>,
@@ -58,13 +59,13 @@ pub(crate) async fn get(
     let world = app.world();
     let found = world.fleets.get(&namespace).and_then(|fleet| view(fleet, &name));
     let missing = || {
-        Failure::new(Code::NotFound, format!("could not find node {name}"))
-            .hint("see which there are: bellwether node list")
+        Failure::new(Code::NotFound, format!("cannot find node {name}"))
+            .hint("list them: bellwether node list")
     };
     Ok(JsonAnswer(found.ok_or_else(missing)?))
 }
 
-/// Everything known about one node.
+/// One node with its report, presence and statuses.
 pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
     let node = &fleet.nodes.get(name)?.value;
     let never = Presence { contact: PresenceState::Never, since: node.joined_at, server: None };
@@ -94,7 +95,7 @@ pub(crate) async fn label(
     Node(name): Node,
     JsonBody(change): JsonBody<LabelChange>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::label(&app.transactor, &namespace, &caller.actor(), &name, change).await?;
+    ops::node::label(&app.transactor, scope(&namespace, &name, &caller.actor()), change).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -105,7 +106,7 @@ pub(crate) async fn pause(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::pause(&app.transactor, &namespace, &caller.actor(), &name, &because.reason).await?;
+    ops::node::pause(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -115,7 +116,7 @@ pub(crate) async fn resume(
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
 ) -> Result<JsonAnswer<v1::pause::Resumed>, Failure> {
-    Ok(JsonAnswer(ops::node::resume(&app.transactor, &namespace, &caller.actor(), &name).await?))
+    Ok(JsonAnswer(ops::node::resume(&app.transactor, scope(&namespace, &name, &caller.actor())).await?))
 }
 
 pub(crate) async fn cordon(
@@ -125,7 +126,8 @@ pub(crate) async fn cordon(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, &namespace, &caller.actor(), &name, (&because.reason, false)).await?;
+    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, false)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -136,7 +138,8 @@ pub(crate) async fn drain(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::cordon(&app.transactor, &namespace, &caller.actor(), &name, (&because.reason, true)).await?;
+    ops::node::cordon(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason, true)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -146,7 +149,7 @@ pub(crate) async fn uncordon(
     NamespacePath(namespace): NamespacePath,
     Node(name): Node,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::uncordon(&app.transactor, &namespace, &caller.actor(), &name).await?;
+    ops::node::uncordon(&app.transactor, scope(&namespace, &name, &caller.actor())).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -157,7 +160,8 @@ pub(crate) async fn decommission(
     Node(name): Node,
     JsonBody(because): JsonBody<Reason>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::node::decommission(&app.transactor, &namespace, &caller.actor(), &name, &because.reason).await?;
+    ops::node::decommission(&app.transactor, scope(&namespace, &name, &caller.actor()), &because.reason)
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -167,7 +171,11 @@ pub(crate) async fn set_status(
     (NamespacePath(namespace), Node(name), CategoryText(category)): (NamespacePath, Node, CategoryText),
     JsonBody(status): JsonBody<v1::status::Status>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    let subject = (&name, category.as_str());
-    ops::report::set_status(&app.transactor, &namespace, &caller.actor(), subject, status).await?;
+    let actor = caller.actor();
+    ops::report::set_status(&app.transactor, scope(&namespace, &name, &actor), &category, status).await?;
     Ok(JsonAnswer(Empty {}))
+}
+
+const fn scope<'a>(namespace: &'a Namespace, node: &'a NodeName, actor: &'a Actor) -> NodeScope<'a> {
+    NodeScope { namespace, node, actor }
 }

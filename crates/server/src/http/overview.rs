@@ -1,4 +1,4 @@
-//! The one-screen overview.
+//! The summary of a namespace over HTTP.
 
 use axum::extract::State;
 use bellwether_api::v1::overview::{EntityOverview, Overview};
@@ -9,9 +9,9 @@ use bellwether_core::words::name::EntityName;
 use bellwether_core::words::version::Version;
 use bellwether_core::world::fleet::Fleet;
 
-use super::AppState;
 use super::input::{JsonAnswer, NamespacePath};
 use super::servers::store;
+use super::state::AppState;
 
 pub(crate) async fn get(
     State(app): State<AppState>,

@@ -1,4 +1,4 @@
-//! Pauses of the nodes that a selector picks, over HTTP.
+//! Pauses of nodes by selector, over HTTP.
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
@@ -8,11 +8,11 @@ use bellwether_core::records::pause::NodePause as Record;
 use bellwether_core::words::name::{Namespace, PauseName};
 use bellwether_core::world::fleet::Fleet;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Pause, QueryParams};
 use super::problem::{Failure, SetResponse};
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 
 fn view(fleet: &Fleet, pause: &Record) -> PauseView {
@@ -26,8 +26,8 @@ fn one(app: &AppState, namespace: &Namespace, name: &PauseName) -> Result<PauseV
     let fleet = world.fleets.get(namespace);
     let found = fleet.and_then(|fleet| Some(view(fleet, &fleet.pauses.get(name)?.value)));
     found.ok_or_else(|| {
-        Failure::new(Code::NotFound, format!("could not find pause {name}"))
-            .hint("see which there are: bellwether pause list")
+        Failure::new(Code::NotFound, format!("cannot find pause {name}"))
+            .hint("list them: bellwether pause list")
     })
 }
 

@@ -1,4 +1,4 @@
-//! Plans over HTTP. The rehearsals run off the runtime's threads.
+//! Rollout plans over HTTP. Simulations run on the blocking threads.
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
@@ -6,13 +6,14 @@ use bellwether_api::v1::plan::{NewPlan, Plan};
 use bellwether_core::trial::plan;
 use tokio::sync::Semaphore;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath};
 use super::problem::Failure;
+use super::state::AppState;
 use crate::ops;
+use crate::ops::scope::EntityScope;
 
-/// Rehearsals made at once by this server: each may take a core for seconds, and whoever may read may ask for one.
+/// Admits one simulation at a time: each may occupy a core for seconds, and any reader may request one.
 static TURN: Semaphore = Semaphore::const_new(1);
 
 pub(crate) async fn plan(
@@ -23,15 +24,16 @@ pub(crate) async fn plan(
     JsonBody(request): JsonBody<NewPlan>,
 ) -> Result<JsonAnswer<Plan>, Failure> {
     let (world, now) = (app.world(), app.transactor.now());
-    let (version, case) = ops::plan::case(&world, (&namespace, &name), &caller.actor(), &request, now)?;
+    let scope = EntityScope { namespace: &namespace, entity: &name, actor: &caller.actor() };
+    let (version, case) = ops::plan::case(&world, scope, &request, now)?;
     let turn = TURN.acquire().await;
     let work = move || {
         let plan = plan::RolloutPlan::of(&case);
-        // The turn ends with the work, also when whoever asked has hung up.
+        // The permit is released when the simulation ends, also when the client has hung up.
         drop(turn);
         plan
     };
     let plan = tokio::task::spawn_blocking(work).await;
-    let lost = |_| Failure::new(Code::Internal, "could not finish the rehearsal".to_owned());
+    let lost = |_| Failure::new(Code::Internal, "the simulation did not finish".to_owned());
     Ok(JsonAnswer(Plan::of(version.as_str(), &plan.map_err(lost)?)))
 }

@@ -1,4 +1,4 @@
-//! Liveness, readiness, metrics, and the count of requests.
+//! Liveness, readiness and metrics over HTTP, and the counters of requests.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -6,8 +6,8 @@ use bellwether_api::problem::Code;
 use bellwether_store::Range;
 use http::header;
 
-use super::AppState;
 use super::problem::Failure;
+use super::state::AppState;
 use crate::metrics::{self, Metrics};
 use crate::records::key_text;
 
@@ -15,11 +15,11 @@ pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Ready when the store answers; its own error is told otherwise.
+/// Ready when the store answers; otherwise its error.
 pub(crate) async fn readyz(State(app): State<AppState>) -> Result<&'static str, Failure> {
     match app.store.list(Range::one(key_text::META), None, 1).await {
         Ok(_) => Ok("ready\n"),
-        Err(error) => Err(Failure::new(Code::Store, format!("could not {error}"))),
+        Err(error) => Err(Failure::new(Code::Store, format!("cannot {error}"))),
     }
 }
 
@@ -29,13 +29,13 @@ pub(crate) async fn metrics_page(
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let now = metrics::ServerGauges {
         sessions: app.sessions.count(),
-        leading: app.seats.term.borrow().is_some(),
+        leading: app.leadership.term().is_some(),
         store: app.store.health().borrow().clone(),
     };
     ([(header::CONTENT_TYPE, kind)], metrics::page(&app.metrics, &app.world(), &now))
 }
 
-/// Counts what goes by.
+/// Counts a response.
 pub(crate) fn count(metrics: &Metrics, response: Response) -> Response {
     metrics.requests.inc();
     if response.status().is_server_error() {

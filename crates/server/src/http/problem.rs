@@ -1,4 +1,4 @@
-//! Problems → HTTP answers: the only place that knows status codes.
+//! Errors as problem documents (RFC 9457). The only place that knows status codes.
 
 use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
@@ -6,17 +6,18 @@ use bellwether_api::problem::{Code, MEDIA_TYPE, Problem};
 use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Denied;
 use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
 
-use super::MAX_BODY_BYTES;
+use super::limits::MAX_BODY_BYTES;
 use crate::ops::OpError;
 use crate::records::commit::CommitError;
 
-/// A problem on its way out.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct Failure(Problem);
 
 impl Failure {
-    /// A problem of this kind.
+    /// An error with this code and detail.
     pub(crate) fn new(code: Code, detail: impl std::fmt::Display) -> Self {
         Self(Problem {
             status: code.status(),
@@ -27,29 +28,45 @@ impl Failure {
         })
     }
 
-    /// With the next thing to try.
+    /// Adds the next thing to try.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// With a time to try again.
+    /// Adds the time after which to retry.
     pub(crate) fn retry_after_ms(mut self, millis: u64) -> Self {
         self.0.retry_after_ms = Some(millis);
         self
     }
 }
 
-/// What was set, in the answer: made, or changed.
+/// The response of a PUT: 201 for a new object, 200 for a changed one.
 pub(crate) struct SetResponse<T> {
     pub(crate) is_new: bool,
     pub(crate) value: T,
 }
 
-impl<T: serde::Serialize> IntoResponse for SetResponse<T> {
+impl<T: Serialize> IntoResponse for SetResponse<T> {
     fn into_response(self) -> Response {
         let status = if self.is_new { StatusCode::CREATED } else { StatusCode::OK };
-        super::input::json(status, serde_json::to_vec(&self.value))
+        json(status, serde_json::to_vec(&self.value))
+    }
+}
+
+/// A response of status 200 with this JSON.
+pub(crate) fn json_response(encoded: serde_json::Result<Vec<u8>>) -> Response {
+    json(StatusCode::OK, encoded)
+}
+
+/// A response with this JSON. It is encoded to a `Vec`, as everywhere else: for another kind of buffer the encoding of every
+/// shape would be compiled once more.
+fn json(status: StatusCode, written: serde_json::Result<Vec<u8>>) -> Response {
+    match written {
+        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Err(error) => {
+            Failure::new(Code::Internal, format!("cannot encode the response: {error}")).into_response()
+        }
     }
 }
 
@@ -62,7 +79,7 @@ impl IntoResponse for Failure {
             let secs = HeaderValue::from(millis.div_ceil(1_000));
             response.headers_mut().insert(header::RETRY_AFTER, secs);
         }
-        // For those on its way who say it in other words.
+        // For layers that convert the error to another format.
         response.extensions_mut().insert(self.0);
         response
     }
@@ -70,17 +87,20 @@ impl IntoResponse for Failure {
 
 impl From<ShapeError> for Failure {
     fn from(error: ShapeError) -> Self {
-        Self::new(Code::Invalid, format!("could not {error}"))
+        Self::new(Code::Invalid, format!("cannot {error}"))
     }
 }
 
 impl From<Denied> for Failure {
     fn from(denied: Denied) -> Self {
-        let code = match &denied {
-            Denied::Unknown => Code::Unauthenticated,
-            Denied::Forbidden { .. } => Code::Forbidden,
-        };
-        Self::new(code, format!("could not {denied}"))
+        match denied {
+            Denied::Unknown => {
+                Self::new(Code::Unauthenticated, "authentication failed: no valid token or node certificate")
+            }
+            Denied::Forbidden { who, needed } => {
+                Self::new(Code::Forbidden, format!("forbidden: {who} needs {needed}"))
+            }
+        }
     }
 }
 
@@ -91,13 +111,13 @@ impl From<CommitError> for Failure {
             CommitError::LostTerm | CommitError::Store(_) | CommitError::Closed => Code::Store,
             CommitError::Shape(_) | CommitError::TooLarge => Code::Internal,
         };
-        let failure = Self::new(code, format!("could not {error}"));
+        let failure = Self::new(code, &error);
         if code == Code::Conflict {
-            failure.hint("look at it again, then repeat the change if you still want it")
+            failure.hint("read it again, then repeat the change if it still applies")
         } else if error.may_be_made() {
-            failure.hint("it may have been done all the same: look before repeating it").retry_after_ms(1_000)
+            failure.hint("it may have been made: check before repeating it").retry_after_ms(1_000)
         } else if code == Code::Store {
-            failure.hint("nothing was changed; try again").retry_after_ms(1_000)
+            failure.hint("nothing was changed; retry").retry_after_ms(1_000)
         } else {
             failure
         }
@@ -106,7 +126,7 @@ impl From<CommitError> for Failure {
 
 impl From<OpError> for Failure {
     fn from(error: OpError) -> Self {
-        let detail = format!("could not {error}");
+        let detail = error.to_string();
         match error {
             OpError::NotFound(_) => Self::new(Code::NotFound, detail),
             OpError::Exists { .. } => Self::new(Code::Exists, detail),
@@ -114,10 +134,12 @@ impl From<OpError> for Failure {
                 let failure = Self::new(Code::Refused, detail);
                 hint.into_iter().fold(failure, Self::hint)
             }
+            OpError::Forbidden { .. } => Self::new(Code::Forbidden, detail)
+                .hint("ask an admin for a token with that role: `bellwether token create`"),
             OpError::Moved { hint, .. } => Self::new(Code::Conflict, detail).hint(hint),
             OpError::Invalid(error) => error.into(),
             OpError::JoinToken(_) => {
-                Self::new(Code::JoinToken, detail).hint("make a new one: bellwether join-token create")
+                Self::new(Code::JoinToken, detail).hint("create a new one: bellwether join-token create")
             }
             OpError::Pki(_) | OpError::Random(_) => Self::new(Code::Internal, detail),
             OpError::Commit(error) => error.into(),
@@ -125,24 +147,24 @@ impl From<OpError> for Failure {
     }
 }
 
-/// A body that could not be read: too large, or it did not arrive.
-pub(crate) fn unread(error: &BytesRejection) -> Failure {
+/// The error for a body that cannot be read: too large, or incomplete.
+pub(crate) fn unreadable_body(error: &BytesRejection) -> Failure {
     if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let detail = format!("could not read the body: it is larger than {MAX_BODY_BYTES} bytes");
+        let detail = format!("cannot read the body: it is larger than {MAX_BODY_BYTES} bytes");
         return Failure::new(Code::TooLarge, detail);
     }
-    Failure::new(Code::Timeout, "could not read the body: it did not arrive")
+    Failure::new(Code::Timeout, "cannot read the body: it did not arrive")
 }
 
-/// No such path.
-pub(crate) async fn nowhere(uri: http::Uri) -> Failure {
-    let hint = format!("the API describes itself at {}", bellwether_api::paths::OPENAPI);
-    Failure::new(Code::NotFound, format!("could not find {}", uri.path())).hint(hint)
+/// The error for an unknown path.
+pub(crate) async fn unknown_path(uri: http::Uri) -> Failure {
+    let hint = format!("the API is described at {}", bellwether_api::paths::OPENAPI);
+    Failure::new(Code::NotFound, format!("cannot find {}", uri.path())).hint(hint)
 }
 
-/// No such method on this path.
-pub(crate) async fn no_such_method(method: http::Method, uri: http::Uri) -> Failure {
-    Failure::new(Code::NotFound, format!("could not find {method} {}", uri.path()))
+/// The error for an unknown method of a path.
+pub(crate) async fn unknown_method(method: http::Method, uri: http::Uri) -> Failure {
+    Failure::new(Code::NotFound, format!("cannot find {method} {}", uri.path()))
 }
 
 #[cfg(test)]
@@ -152,18 +174,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_made_is_told_from_what_was_replaced() {
+    fn created_and_replaced_objects_have_different_statuses() {
         let status = |is_new| SetResponse { is_new, value: () }.into_response().status();
         assert_eq!((status(true), status(false)), (StatusCode::CREATED, StatusCode::OK));
     }
 
     #[test]
-    fn a_full_disk_is_said_as_such_with_its_place_and_is_never_a_no() {
+    fn a_full_disk_is_reported_with_its_path_and_as_unavailable() {
         let full = StoreError::DiskFull { place: "/var/lib/bellwether".to_owned() };
         let Failure(problem) = OpError::from(CommitError::Store(full)).into();
         assert_eq!((problem.status, problem.code), (503, Code::Store));
         assert!(problem.detail.contains("/var/lib/bellwether: no space is left"), "{}", problem.detail);
-        assert_eq!(problem.hint.as_deref(), Some("nothing was changed; try again"));
+        assert_eq!(problem.hint.as_deref(), Some("nothing was changed; retry"));
         assert!(problem.retry_after_ms.is_some());
     }
 
@@ -182,7 +204,7 @@ mod tests {
             StoreError::Broken { reason: "a sync failed".to_owned() },
         ] {
             let Failure(problem) = CommitError::Store(error).into();
-            assert!(problem.hint.as_deref().is_some_and(|hint| hint.contains("look before repeating it")));
+            assert!(problem.hint.as_deref().is_some_and(|hint| hint.contains("check before repeating it")));
         }
     }
 }

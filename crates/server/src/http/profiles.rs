@@ -10,11 +10,11 @@ use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::name::{NodeName, ProfileName};
 use bellwether_core::world::fleet::Fleet;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Number, Profile, QueryParams};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 
 pub(crate) async fn list(
@@ -58,7 +58,7 @@ pub(crate) async fn profile_revisions(
     Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
 }
 
-/// One revision. To a node, only profiles are there that it was told to be at.
+/// One revision. For a node, only profiles exist of which a version is assigned to it.
 pub(crate) async fn profile_revision(
     State(app): State<AppState>,
     Authenticated(identity): Authenticated,
@@ -67,20 +67,20 @@ pub(crate) async fn profile_revision(
     let world = app.world();
     let fleet = world.fleets.get(&namespace);
     let fleet = fleet.filter(|fleet| match &identity {
-        Identity::Node(node) => is_told(fleet, node, &name),
+        Identity::Node(node) => is_assigned(fleet, node, &name),
         Identity::Token { .. } | Identity::Anonymous => true,
     });
     let found = fleet
         .and_then(|fleet| fleet.profile_revisions.get(&(name.clone(), ProfileRevisionNumber::new(number))));
     let missing = || {
-        Failure::new(Code::NotFound, format!("could not find revision {number} of profile {name}"))
-            .hint(format!("see which there are: bellwether profile history {name}"))
+        Failure::new(Code::NotFound, format!("cannot find revision {number} of profile {name}"))
+            .hint(format!("list them: bellwether profile history {name}"))
     };
     Ok(JsonAnswer(Shape::try_from(&*found.ok_or_else(missing)?.value)?))
 }
 
-/// Whether a node was told any version of this profile.
-fn is_told(fleet: &Fleet, node: &NodeName, profile: &ProfileName) -> bool {
+/// Whether a version of this profile is assigned to the node.
+fn is_assigned(fleet: &Fleet, node: &NodeName, profile: &ProfileName) -> bool {
     let told = fleet.contents.get(node).into_iter().flat_map(|content| content.entities.values());
     told.into_iter().any(|told| ProfileRevision::number_in(profile, &told.version).is_some())
 }
@@ -119,8 +119,8 @@ pub(crate) async fn delete(
     Ok(JsonAnswer(Empty {}))
 }
 
-/// There is no such profile.
+/// The error for a profile that does not exist.
 fn missing(name: &ProfileName) -> Failure {
-    Failure::new(Code::NotFound, format!("could not find profile {name}"))
-        .hint(format!("make it: bellwether profile set {name} KEY=VALUE"))
+    Failure::new(Code::NotFound, format!("cannot find profile {name}"))
+        .hint(format!("create it: bellwether profile set {name} KEY=VALUE"))
 }

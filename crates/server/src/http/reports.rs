@@ -3,10 +3,10 @@
 use axum::extract::State;
 use bellwether_api::v1;
 
-use super::AppState;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 
 pub(crate) async fn put(

@@ -17,14 +17,16 @@ use bellwether_core::words::name::{EntityName, Namespace, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::entities::missing;
 use super::input::{Entity, JsonAnswer, JsonBody, NamespacePath, Number, QueryParams, Word};
+use super::page::page;
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 use crate::ops::rollout::RolloutVerb;
+use crate::ops::scope::EntityScope;
 
 pub(crate) async fn start(
     State(app): State<AppState>,
@@ -38,7 +40,7 @@ pub(crate) async fn start(
     Ok(JsonAnswer(StartedRollout { version: wanted.version.to_string(), request: wanted.request.get() }))
 }
 
-/// Says what to do when there is no such entity.
+/// Refuses an entity that does not exist, with a hint.
 fn known(app: &AppState, namespace: &Namespace, name: &EntityName) -> Result<(), Failure> {
     let world = app.world();
     let found = world.fleets.get(namespace).is_some_and(|fleet| fleet.entities.contains_key(name));
@@ -59,7 +61,7 @@ pub(crate) async fn act(
         "undo" => RolloutVerb::Undo,
         "retry" => RolloutVerb::Retry(read_some("version", version.as_deref())?),
         other => {
-            let detail = format!("could not find the operation {other:?} of rollouts");
+            let detail = format!("cannot find the rollout operation {other:?}");
             return Err(
                 Failure::new(Code::NotFound, detail).hint("pause, resume, approve, abort, undo, retry")
             );
@@ -72,7 +74,8 @@ pub(crate) async fn act(
         return Err(ShapeError::at("stage", "only approve takes a stage").into());
     }
     known(&app, &namespace, &name)?;
-    ops::rollout::act(&app.transactor, &namespace, &caller.actor(), &name, (verb, &reason)).await?;
+    let scope = EntityScope { namespace: &namespace, entity: &name, actor: &caller.actor() };
+    ops::rollout::act(&app.transactor, scope, verb, &reason).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -92,10 +95,7 @@ pub(crate) async fn list(
     let all = fleet.rollouts.range(first..(name, below)).map(|(_, kept)| Rollout::from(&*kept.value));
     let mut items: Vec<Rollout> = all.collect();
     items.reverse();
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|last| last.number.to_string());
-    Ok(JsonAnswer(Page { items, next, revision: world.revision.get() }))
+    Ok(JsonAnswer(page(items, limit, world.revision, |last| last.number.to_string())))
 }
 
 pub(crate) async fn get(
@@ -106,13 +106,13 @@ pub(crate) async fn get(
     let fleet = world.fleets.get(&namespace);
     let found = fleet.and_then(|fleet| fleet.rollouts.get(&(name.clone(), RolloutNumber::new(number))));
     let missing = || {
-        Failure::new(Code::NotFound, format!("could not find rollout {number} of entity {name}"))
-            .hint(format!("see which there are: bellwether rollout history {name}"))
+        Failure::new(Code::NotFound, format!("cannot find rollout {number} of entity {name}"))
+            .hint(format!("list them: bellwether rollout history {name}"))
     };
     found.map(|kept| JsonAnswer((&*kept.value).into())).ok_or_else(missing)
 }
 
-/// The rollout that runs, or the last one; with `wait`, after something of the entity changed past `index`.
+/// The active rollout, or the last one; with `wait`, once something of the entity changed after `index`.
 pub(crate) async fn current(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -127,7 +127,7 @@ pub(crate) async fn current(
             let touched = world.fleets.get(&namespace).and_then(|fleet| fleet.touched.get(&name));
             touched.is_none_or(|touched| *touched > index)
         });
-        // All arms only wait; the world is looked at again below.
+        // All arms only wait; the world is read below.
         tokio::select! {
             _ = news => {}
             () = tokio::time::sleep(wait) => {}
@@ -139,7 +139,7 @@ pub(crate) async fn current(
     view(&world, &namespace, &name, now).map(JsonAnswer).ok_or_else(|| missing(&name))
 }
 
-/// An entity's rollout with what is around it.
+/// An entity's rollout with its counts and thresholds.
 pub(crate) fn view(
     world: &World,
     namespace: &Namespace,
@@ -186,12 +186,8 @@ pub(crate) async fn targets(
     let wanted = board.targets().filter(|target| target.observation.is_some());
     let wanted = wanted.filter(|target| group.as_ref().is_none_or(|wanted| *wanted == group_of(target.name)));
     let wanted = wanted.filter(|target| after.as_ref().is_none_or(|after| target.name > after));
-    let mut items: Vec<TargetView> =
-        wanted.take(limit + 1).map(|target| target_view(board, target, now)).collect();
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|last| last.name.clone());
-    Ok(JsonAnswer(Page { items, next, revision: world.revision.get() }))
+    let items = wanted.take(limit + 1).map(|target| target_view(board, target, now)).collect();
+    Ok(JsonAnswer(page(items, limit, world.revision, |last: &TargetView| last.name.clone())))
 }
 
 fn target_view(board: &Board, target: BoardTarget<'_>, now: Timestamp) -> TargetView {

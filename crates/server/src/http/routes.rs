@@ -15,7 +15,8 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use super::auth::guard;
-use super::{AppState, fleet_lock};
+use super::fleet_lock::error::as_fleet_lock_error;
+use super::state::AppState;
 
 /// Routes with their descriptions.
 pub(crate) struct Routes {
@@ -39,6 +40,16 @@ pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) need: RequiredAccess,
     pub(crate) summary: &'static str,
+}
+
+/// A route.
+pub(crate) const fn route(
+    method: HttpMethod,
+    path: &'static str,
+    need: RequiredAccess,
+    summary: &'static str,
+) -> Route {
+    Route { method, path, need, summary }
 }
 
 /// A method's name.
@@ -104,7 +115,7 @@ impl Routes {
         let guard = from_fn_with_state((self.app.clone(), route.path, route.need), guard);
         let guarded = handler.layer(guard);
         let worded = match paths::is_fleet_lock(route.path) {
-            true => guarded.layer(from_fn(fleet_lock::in_its_words)),
+            true => guarded.layer(from_fn(as_fleet_lock_error)),
             false => guarded,
         };
         self.router = self.router.route(route.path, worded);

@@ -13,10 +13,10 @@ use bellwether_core::world::World;
 use bellwether_store::{Condition, Health};
 use tokio::time::Instant;
 
-use super::AppState;
 use super::input::JsonAnswer;
+use super::state::AppState;
 
-/// What time it is here: servers that begin take it over.
+/// This server's time, which starting servers adopt.
 pub(crate) async fn time(State(app): State<AppState>) -> JsonAnswer<ServerTime> {
     JsonAnswer(ServerTime { now_ms: app.clock.now().as_millis() })
 }
@@ -24,7 +24,7 @@ pub(crate) async fn time(State(app): State<AppState>) -> JsonAnswer<ServerTime> 
 pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane> {
     let world = app.world();
     JsonAnswer(ControlPlane {
-        answered_by: app.me.to_string(),
+        answered_by: app.name.to_string(),
         servers: world.servers.values().map(|kept| Server::from(&*kept.value)).collect(),
         leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
         term: world.leader.as_ref().map(|kept| app.installation.term(kept.revision).get()),
@@ -34,7 +34,7 @@ pub(crate) async fn list(State(app): State<AppState>) -> JsonAnswer<ControlPlane
     })
 }
 
-/// The servers in place, for a node that knows those of another tag. None is no news: the answer comes from one of them.
+/// The live servers, for a node whose list has another tag. None if there are none: this server itself is one.
 pub(super) fn news(world: &World, now: Timestamp, tag: &str) -> Option<LiveServers> {
     let servers = || world.servers.values().map(|kept| &*kept.value);
     let mut digest = Digest::default();
@@ -54,7 +54,7 @@ pub(super) fn news(world: &World, now: Timestamp, tag: &str) -> Option<LiveServe
     Some(LiveServers { tag: fresh, servers: servers().map(callable).collect() })
 }
 
-/// How many nodes each server holds, over all namespaces.
+/// Number of nodes with a session on each server, over all namespaces.
 fn sessions(world: &World) -> BTreeMap<String, u64> {
     let mut sessions = BTreeMap::new();
     for (server, held) in world.fleets.values().flat_map(|fleet| fleet.held.iter()) {
@@ -66,7 +66,7 @@ fn sessions(world: &World) -> BTreeMap<String, u64> {
     sessions
 }
 
-/// What the store says of itself.
+/// The status of the store.
 pub(super) fn store(health: &Health) -> StoreStatus {
     let (condition, trouble) = match &health.condition {
         Condition::Writable => ("writable", None),

@@ -1,4 +1,4 @@
-//! The catalogue over HTTP: what nodes offer comes in, services go out, with blocking reads.
+//! The service catalogue over HTTP: registrations of nodes, and reads, which may block.
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
@@ -13,10 +13,11 @@ use bellwether_core::words::near::nearest;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
-use super::AppState;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, Node, QueryParams, Service};
+use super::page::page;
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
 
 pub(crate) async fn registration(
@@ -25,11 +26,11 @@ pub(crate) async fn registration(
     Node(name): Node,
     JsonBody(registrations): JsonBody<ServiceRegistrations>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::registrations::absorb_offers(&app.transactor, &namespace, &name, registrations).await?;
+    ops::registrations::absorb_registrations(&app.transactor, &namespace, &name, registrations).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
-/// Every service that was heard of; with `wait`, after the catalogue changed past `index`.
+/// Every known service; with `wait`, once the catalogue changed after `index`.
 pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -42,16 +43,13 @@ pub(crate) async fn list(
     let world = app.world();
     let services = world.fleets.get(&namespace).into_iter().flat_map(|fleet| fleet.catalogue.services());
     let services = services.filter(|(name, _)| after.as_ref().is_none_or(|after| *name > after));
-    let mut items: Vec<ServiceSummary> =
-        services.take(limit + 1).map(|(name, service)| ServiceSummary::of(name, service)).collect();
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|last| last.name.clone());
-    Ok(JsonAnswer(Page { items, next, revision: last(&world, &namespace).get() }))
+    let items = services.take(limit + 1).map(|(name, service)| ServiceSummary::of(name, service)).collect();
+    let revision = last(&world, &namespace);
+    Ok(JsonAnswer(page(items, limit, revision, |last: &ServiceSummary| last.name.clone())))
 }
 
-/// One service; with `wait`, after the catalogue changed past `index`. A name that was never heard of is not found, but can
-/// be waited for: with `index` and `wait` it is answered without instances.
+/// One service; with `wait`, once the catalogue changed after `index`. An unknown name is not found, unless the request
+/// waits for it: with `index` and `wait` it has no instances.
 pub(crate) async fn get(
     State(app): State<AppState>,
     (NamespacePath(namespace), Service(name)): (NamespacePath, Service),
@@ -63,7 +61,7 @@ pub(crate) async fn get(
     let fleet = world.fleets.get(&namespace);
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
     let revision = last(&world, &namespace).get();
-    let Some(service) = service else { return Err(unheard(fleet, &name)) };
+    let Some(service) = service else { return Err(unknown_service(fleet, &name)) };
     Ok(JsonAnswer(ServiceView {
         name: name.to_string(),
         addressable: service.addressable(),
@@ -73,8 +71,8 @@ pub(crate) async fn get(
     }))
 }
 
-/// The targets of a service for Prometheus' HTTP discovery: of `service`, with every `tag`. Prometheus keeps the targets it
-/// has when it is refused, so a name that was never heard of is refused.
+/// The targets of a service for Prometheus' HTTP service discovery: instances of `service` with every `tag`. An unknown
+/// service is an error, since Prometheus then keeps the targets it has.
 pub(crate) async fn targets(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -82,40 +80,40 @@ pub(crate) async fn targets(
 ) -> Result<JsonAnswer<Vec<TargetGroup>>, Failure> {
     query.only(&["service", "tag"])?;
     let name: Option<ServiceName> = query.get("service")?;
-    let name = name.ok_or_else(|| ShapeError::at("service", "say which, like ?service=web"))?;
+    let name = name.ok_or_else(|| ShapeError::at("service", "it is required, like ?service=web"))?;
     let (tags, world) = (query.all("tag")?, app.world());
     let fleet = world.fleets.get(&namespace);
     let service = fleet.and_then(|fleet| fleet.catalogue.service(&name));
-    let service = service.ok_or_else(|| unheard(fleet, &name))?;
+    let service = service.ok_or_else(|| unknown_service(fleet, &name))?;
     std::future::ready(Ok(JsonAnswer(http_sd::groups(&namespace, (&name, service), &tags)))).await
 }
 
-/// A name that nobody ever offered, and the nearest that somebody did.
-pub(super) fn unheard(fleet: Option<&Fleet>, name: &ServiceName) -> Failure {
+/// The error for a service that was never registered, with the nearest known name.
+pub(super) fn unknown_service(fleet: Option<&Fleet>, name: &ServiceName) -> Failure {
     let known = fleet.into_iter().flat_map(|fleet| fleet.catalogue.services()).map(|(name, _)| name.as_str());
     let failure =
-        Failure::new(Code::NotFound, format!("could not find service {name}: nobody ever offered it"));
+        Failure::new(Code::NotFound, format!("cannot find service {name}: it was never registered"));
     match nearest(name.as_str(), known) {
-        Some(near) => failure.hint(format!("did you mean {near}? bellwether service list shows all")),
-        None => failure.hint("bellwether service list shows all there are"),
+        Some(near) => failure.hint(format!("did you mean {near}? list services: bellwether service list")),
+        None => failure.hint("list services: bellwether service list"),
     }
 }
 
-/// Waits, if the query says so, until the catalogue changed past what is known.
+/// Waits, if the query requests it, until the catalogue changed after `index`.
 async fn changed(app: &AppState, namespace: &Namespace, query: &QueryParams) -> Result<(), Failure> {
     let (index, wait) = (query.index()?, query.wait()?);
     if wait.is_zero() {
         return Ok(());
     }
-    let mut bell = app.sessions.catalogue(namespace);
+    let mut notify = app.sessions.catalogue(namespace);
     let news = async {
         while last(&app.world(), namespace) <= index {
-            if bell.changed().await.is_err() {
+            if notify.changed().await.is_err() {
                 return;
             }
         }
     };
-    // All arms only wait; the world is looked at again by the caller.
+    // All arms only wait; the caller reads the world.
     tokio::select! {
         () = news => {}
         () = tokio::time::sleep(wait) => {}
@@ -124,16 +122,16 @@ async fn changed(app: &AppState, namespace: &Namespace, query: &QueryParams) -> 
     Ok(())
 }
 
-/// The revision of the last change of a namespace's catalogue.
+/// The revision of the last change to a namespace's catalogue.
 pub(crate) fn last(world: &World, namespace: &Namespace) -> Revision {
     world.fleets.get(namespace).map_or(Revision::ZERO, |fleet| fleet.catalogue_log.last())
 }
 
-/// What a copy of the catalogue that has seen `index` lacks; none if nothing.
+/// The update for a copy of the catalogue at `index`; none if it is current.
 pub(crate) fn update(world: &World, namespace: &Namespace, index: Revision) -> Option<CatalogueUpdate> {
     let fleet = world.fleets.get(namespace)?;
     let last = fleet.catalogue_log.last();
-    // An index from the future is one of another installation, or from before a backup was restored.
+    // A later index is of another installation, or from before a backup was restored.
     let lacks = fleet.catalogue_log.after(index).filter(|_| index <= last);
     let (whole, changes): (bool, Vec<CatalogueChange>) = match lacks {
         Some(_) if index == last => return None,

@@ -1,4 +1,4 @@
-//! Slots over HTTP: who holds which, how many may, taking one, giving it back, and taking one from its holder.
+//! Slots over HTTP: list, read, configure, acquire, renew, release.
 
 use axum::extract::State;
 use bellwether_api::shape::read;
@@ -9,15 +9,17 @@ use bellwether_api::v1::slot::{
 use bellwether_core::records::key::Key;
 use bellwether_core::records::slot::Slot as Record;
 use bellwether_core::words::counter::FenceNumber;
+use bellwether_core::words::name::{Actor, Namespace, SlotName};
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, QueryParams, Turn};
 use super::problem::Failure;
 use super::routes::Empty;
+use super::state::AppState;
 use crate::ops;
+use crate::ops::scope::SlotScope;
 
-/// Those that somebody holds, and those of which something was said; with `all`, those that once were held too.
+/// Slots that are held or configured; with `all`, also those that were held before.
 pub(crate) async fn list(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -32,7 +34,7 @@ pub(crate) async fn list(
     std::future::ready(Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))).await
 }
 
-/// One slot; with `wait`, once it is no longer what it was at `index`.
+/// One slot; with `wait`, once it changed after `index`.
 pub(crate) async fn get(
     State(app): State<AppState>,
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
@@ -43,7 +45,7 @@ pub(crate) async fn get(
     if !wait.is_zero() {
         let mut worlds = app.transactor.follow();
         let news = worlds.wait_for(|world| world.revision(&namespace, &key) != index);
-        // All arms only wait; the world is looked at again below.
+        // All arms only wait; the world is read below.
         tokio::select! {
             _ = news => {}
             () = tokio::time::sleep(wait) => {}
@@ -62,8 +64,9 @@ pub(crate) async fn acquire(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(acquire): JsonBody<AcquireSlot>,
 ) -> Result<JsonAnswer<SlotGrant>, Failure> {
-    let wish = ops::slot::wish(&caller.actor(), &acquire)?;
-    let grant = ops::slot::acquire(&app.transactor, (&namespace, &name), &wish).await?;
+    let request = ops::slot::request(&caller.actor(), &acquire)?;
+    let grant =
+        ops::slot::acquire(&app.transactor, scope(&namespace, &name, &caller.actor()), &request).await?;
     Ok(JsonAnswer((&grant).into()))
 }
 
@@ -73,7 +76,7 @@ pub(crate) async fn renew(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(renew): JsonBody<RenewSlot>,
 ) -> Result<JsonAnswer<SlotGrant>, Failure> {
-    let grant = ops::slot::renew(&app.transactor, (&namespace, &name), &caller.actor(), &renew).await?;
+    let grant = ops::slot::renew(&app.transactor, scope(&namespace, &name, &caller.actor()), &renew).await?;
     Ok(JsonAnswer((&grant).into()))
 }
 
@@ -84,7 +87,8 @@ pub(crate) async fn give_back(
     JsonBody(back): JsonBody<ReleaseSlot>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
     let (holder, fence) = (read("holder", &back.holder)?, FenceNumber::new(back.fence));
-    ops::slot::release(&app.transactor, (&namespace, &name), &caller.actor(), (&holder, Some(fence))).await?;
+    ops::slot::release(&app.transactor, scope(&namespace, &name, &caller.actor()), &holder, Some(fence))
+        .await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -93,7 +97,7 @@ pub(crate) async fn delete(
     caller: Authenticated,
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::slot::delete(&app.transactor, (&namespace, &name), &caller.actor()).await?;
+    ops::slot::delete(&app.transactor, scope(&namespace, &name, &caller.actor())).await?;
     Ok(JsonAnswer(Empty {}))
 }
 
@@ -103,7 +107,7 @@ pub(crate) async fn put(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(spec): JsonBody<SlotSpec>,
 ) -> Result<JsonAnswer<Slot>, Failure> {
-    Ok(JsonAnswer(ops::slot::set(&app.transactor, (&namespace, &name), &caller.actor(), &spec).await?))
+    Ok(JsonAnswer(ops::slot::set(&app.transactor, scope(&namespace, &name, &caller.actor()), &spec).await?))
 }
 
 pub(crate) async fn release(
@@ -112,6 +116,10 @@ pub(crate) async fn release(
     (NamespacePath(namespace), Turn(name)): (NamespacePath, Turn),
     JsonBody(force): JsonBody<ForceRelease>,
 ) -> Result<JsonAnswer<Empty>, Failure> {
-    ops::slot::force(&app.transactor, (&namespace, &name), &caller.actor(), &force).await?;
+    ops::slot::force(&app.transactor, scope(&namespace, &name, &caller.actor()), &force).await?;
     Ok(JsonAnswer(Empty {}))
+}
+
+const fn scope<'a>(namespace: &'a Namespace, slot: &'a SlotName, actor: &'a Actor) -> SlotScope<'a> {
+    SlotScope { namespace, slot, actor }
 }

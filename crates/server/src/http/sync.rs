@@ -1,4 +1,4 @@
-//! The hanging request of an agent: heartbeat, order and catalogue in one. It holds the node's session open.
+//! The order poll of an agent: heartbeat, order and catalogue in one long poll. It keeps the node's session open.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_core::world::World;
 use bellwether_rt::fail::{self, FailPoint};
 
-use super::AppState;
 use super::input::{JsonAnswer, NamespacePath, Node, QueryParams};
 use super::problem::Failure;
 use super::servers;
 use super::services::{last, update};
+use super::state::AppState;
 
-/// How long a sync hangs when the agent does not say.
+/// Longest wait of a poll, unless the agent requests another.
 const WAIT: Duration = Duration::from_secs(55);
 
-/// How long a sync waits for this server to take its place; it takes it within milliseconds of its start.
+/// Longest wait of a poll for this server's membership, which is acquired within milliseconds of the start.
 const PLACE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Why another server is to be called.
+/// The error of a server without membership.
 const NO_PLACE: &str =
-    "keep its place among the servers, as the store does not answer in time; call another server";
+    "this server has no membership, since the store does not answer in time; call another server";
 
-/// How long it hangs at most while no report of the node is known: it is asked for one soon, but never in a tight loop.
+/// Longest wait of a poll while the node has no report: it is asked for one soon, but not in a tight loop.
 const UNREPORTED_WAIT: Duration = Duration::from_secs(1);
 
-/// Answers an order newer than `generation`, and what changed in the catalogue past `catalogue`, at once or as soon as there
-/// is something, or nothing after `wait`; with it the servers in place, if their tag is not `servers`.
+/// Returns an order newer than `generation`, and what changed in the catalogue after `catalogue`, as soon as there is either,
+/// or neither after `wait`. Includes the live servers if their tag is not `servers`.
 pub(crate) async fn sync(
     State(app): State<AppState>,
     NamespacePath(namespace): NamespacePath,
@@ -42,32 +42,32 @@ pub(crate) async fn sync(
     let seen = query.get("catalogue")?.map(Revision::new);
     let told: Option<String> = query.get("servers")?;
     let wait = query.get::<String>("wait")?.map_or(Ok(WAIT), |_| query.wait())?;
-    // Not kept while it hangs.
+    // Dropped, so that it does not occupy memory while the poll waits.
     drop(query);
-    // Without its place this server cannot tell anybody that the node is there: another one can.
-    let mut place = app.seats.place.clone();
+    // Without its membership this server cannot record that the node is present; another server can.
+    let mut place = app.membership.clone();
     let placed = tokio::time::timeout(PLACE_WITHIN, place.wait_for(Option::is_some)).await;
     if !placed.is_ok_and(|placed| placed.is_ok()) {
         return Err(Failure::new(Code::Store, NO_PLACE));
     }
-    // Opened before the world is looked at: an order that comes in between rings the bell.
+    // Opened before the world is read, so that an order in between wakes this poll.
     let mut session = app.sessions.open(&namespace, &name);
     let wait = if lacks_report(&app.world(), &namespace, &name) { wait.min(UNREPORTED_WAIT) } else { wait };
     let mut catalogue = app.sessions.catalogue(&namespace);
     let news = async {
         loop {
-            // Not kept while it hangs: a fleet of old worlds is a lot to remember.
+            // Not kept across the await: ten thousand polls would keep old worlds alive.
             if has_news(&app.world(), (&namespace, &name), (known, seen)) {
                 return;
             }
-            // Both arms only wait; whoever does not want the catalogue is not woken for it.
+            // Both arms only wait; polls without a catalogue are not woken for it.
             tokio::select! {
-                () = session.rung() => {}
-                rung = catalogue.changed(), if seen.is_some() => if rung.is_err() { return },
+                () = session.woken() => {}
+                woken = catalogue.changed(), if seen.is_some() => if woken.is_err() { return },
             }
         }
     };
-    // All arms only wait; the world is looked at again below.
+    // All arms only wait; the world is read below.
     tokio::select! {
         () = news => {}
         () = tokio::time::sleep(wait) => {}
@@ -77,10 +77,10 @@ pub(crate) async fn sync(
     let world = app.world();
     let order = newer(&world, &namespace, &name, known);
     if order.is_some() {
-        fail::pass(FailPoint::OrderUntold);
+        fail::pass(FailPoint::OrderUnsent);
     }
     let catalogue = seen.and_then(|seen| update(&world, &namespace, seen));
-    // Told with the next answer, whatever that is for: nobody is woken because a server came or went.
+    // Included in the next response, whatever its reason: polls are not woken because a server came or went.
     let servers = told.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
     Ok(JsonAnswer(OrderPoll {
         order,
@@ -90,7 +90,7 @@ pub(crate) async fn sync(
     }))
 }
 
-/// Whether there is something to tell a node that knows this much.
+/// Whether there is an order or a catalogue update for a node that has these.
 fn has_news(
     world: &World,
     (namespace, name): (&Namespace, &NodeName),

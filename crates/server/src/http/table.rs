@@ -8,6 +8,7 @@ use bellwether_api::paths;
 use bellwether_api::v1::access::{
     Join, JoinTokenInfo, Joined, NewJoinToken, NewToken, Renew, Secret, TokenInfo, WhoAmI,
 };
+use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::event::Event;
 use bellwether_api::v1::external::{ExpectedVersions, TargetReports};
@@ -32,11 +33,12 @@ use bellwether_api::v1::why::Why;
 use bellwether_core::access::RequiredAccess;
 use http::header;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Patch, Post, Put};
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Post, Put};
 
-use super::routes::{Empty, Route, Routes};
+use super::routes::{Empty, Routes, route};
+use super::state::AppState;
 use super::{
-    AppState, access, entities, events, expected, external, failures, logs, nodes, overview, plan, probes,
+    access, apply, entities, events, expected, external, failures, logs, nodes, overview, plan, probes,
     profiles, reports, rollouts, routes, servers, services, sync, why,
 };
 
@@ -67,10 +69,6 @@ pub fn table(app: &AppState) -> Vec<ListedRoute> {
 #[must_use]
 pub fn openapi(app: &AppState) -> OpenApi {
     all(app.clone()).finish().api
-}
-
-const fn route(method: HttpMethod, path: &'static str, need: RequiredAccess, summary: &'static str) -> Route {
-    Route { method, path, need, summary }
 }
 
 pub(super) fn all(app: AppState) -> Routes {
@@ -247,6 +245,19 @@ fn changes(routes: Routes) -> Routes {
         .add::<NewPlan, Plan, _, _>(
             route(Post, paths::PLAN, RequiredAccess::Read, "Say what a rollout would bring"),
             plan::plan,
+        )
+        .add::<ApplyRequest, Applied, _, _>(
+            route(
+                Post,
+                paths::APPLY,
+                RequiredAccess::Read,
+                "Apply documents in one transaction; each needs the right of its own operation, a dry run none",
+            ),
+            apply::apply,
+        )
+        .add::<Empty, Page<Document>, _, _>(
+            route(Get, paths::DOCUMENTS, RequiredAccess::Read, "List objects as documents that can be applied"),
+            apply::documents,
         )
         .add::<EntitySpec, Empty, _, _>(
             route(Put, paths::ENTITY, RequiredAccess::Operate, "Set an entity"),

@@ -1,4 +1,4 @@
-//! "Why" over HTTP.
+//! Explanations of states over HTTP.
 
 use axum::extract::State;
 use bellwether_api::problem::Code;
@@ -15,11 +15,11 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::waits::WaitEntry;
 
-use super::AppState;
 use super::entities::missing;
 use super::input::{JsonAnswer, NamespacePath, Subject};
 use super::problem::Failure;
-use super::services::unheard;
+use super::services::unknown_service;
+use super::state::AppState;
 
 pub(crate) async fn get(
     State(app): State<AppState>,
@@ -40,7 +40,7 @@ pub(crate) async fn get(
             let (name, target): (EntityName, TargetName) = (read("entity", name)?, read("target", target)?);
             let board = fleet.boards.get(&name).ok_or_else(|| missing(&name))?;
             let known = board.target(&target).is_some();
-            let none = || Failure::new(Code::NotFound, format!("could not find target {target} of {name}"));
+            let none = || Failure::new(Code::NotFound, format!("cannot find target {target} of {name}"));
             let lines = known.then(|| vec![why_target(board, &target, now)]).ok_or_else(none)?;
             (true, lines.into_iter().chain(wait_cycles(fleet, &Waiter::Entity(name))).collect())
         }
@@ -49,7 +49,7 @@ pub(crate) async fn get(
     Ok(JsonAnswer(Why { subject, waiting, lines }))
 }
 
-/// A bare name: the node, entity or service of that name.
+/// A plain name: the node, entity or service with that name.
 fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
     let as_node = NodeName::parse(name).ok().filter(|name| fleet.nodes.contains_key(name));
     let as_entity = EntityName::parse(name).ok().filter(|name| fleet.entities.contains_key(name));
@@ -59,8 +59,8 @@ fn bare(fleet: &Fleet, name: &str, now: Timestamp) -> Result<(bool, Vec<String>)
         (None, Some(name), _) => entity(fleet, &name),
         (None, None, Some(name)) => service(fleet, &name),
         (None, None, None) => {
-            let hint = "ask about node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME";
-            Err(Failure::new(Code::NotFound, format!("could not find {name:?}")).hint(hint))
+            let hint = "use node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME";
+            Err(Failure::new(Code::NotFound, format!("cannot find {name:?}")).hint(hint))
         }
     }
 }
@@ -71,14 +71,14 @@ fn entity(fleet: &Fleet, name: &EntityName) -> Result<(bool, Vec<String>), Failu
     Ok((board.progress().active().is_some(), lines.collect()))
 }
 
-/// How many serve, why the others do not, and who waits in a circle for it and for whom it waits.
+/// How many instances are healthy, why others are not, and the wait cycles that the service is part of.
 fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Failure> {
-    let service = fleet.catalogue.service(name).ok_or_else(|| unheard(Some(fleet), name))?;
+    let service = fleet.catalogue.service(name).ok_or_else(|| unknown_service(Some(fleet), name))?;
     let (functional, addressable) = (service.functional(), service.addressable());
     let first = if addressable == 0 {
-        "nobody offers it now".to_owned()
+        "no instance is registered".to_owned()
     } else {
-        format!("{functional} of {addressable} registered serve")
+        format!("{functional} of {addressable} registered instances are healthy")
     };
     let down = service.instances().filter(|instance| !instance.level.serves());
     let down = down.map(need::why);
@@ -88,14 +88,13 @@ fn service(fleet: &Fleet, name: &ServiceName) -> Result<(bool, Vec<String>), Fai
 
 fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<String>), Failure> {
     let kept = fleet.nodes.get(name);
-    let node =
-        &kept.ok_or_else(|| Failure::new(Code::NotFound, format!("could not find node {name}")))?.value;
+    let node = &kept.ok_or_else(|| Failure::new(Code::NotFound, format!("cannot find node {name}")))?.value;
     let mut lines = Vec::new();
     if let Some(mark) = &node.decommissioned {
-        lines.push(format!("it was decommissioned by {}: {}", mark.by, or_none(&mark.reason)));
+        lines.push(format!("decommissioned by {}: {}", mark.by, or_none(&mark.reason)));
     }
     if let Some(mark) = &node.pause {
-        lines.push(format!("it is paused by {}: {}", mark.by, or_none(&mark.reason)));
+        lines.push(format!("paused by {}: {}", mark.by, or_none(&mark.reason)));
     }
     let pauses = fleet.pauses_of(node);
     lines.extend(pauses.map(|pause| format!("it is {}; bellwether pause off {}", pause.line(), pause.name)));
@@ -104,7 +103,7 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
     match presence.map(|presence| (presence.contact, now.since(presence.since))) {
         Some((PresenceState::Up, _)) => {}
         Some((contact, since)) => lines.push(format!("it is {} since {since}", contact.as_str())),
-        None => lines.push("it joined and has not connected yet".to_owned()),
+        None => lines.push("it has joined, and has not connected yet".to_owned()),
     }
     let failed = fleet.reports.get(name).into_iter().flat_map(|kept| &kept.value.statuses);
     for (category, status) in
@@ -117,21 +116,21 @@ fn node(fleet: &Fleet, name: &NodeName, now: Timestamp) -> Result<(bool, Vec<Str
         registrations.filter(|(_, registration)| !serves(&registration.serving))
     {
         lines.push(format!(
-            "{instance} of service {service} does not serve: {}",
+            "{instance} of service {service} is not healthy: {}",
             registration.serving.reason()
         ));
     }
     let services = fleet.waits.on(name).filter(|wait| matches!(wait.who, Waiter::Service(_)));
-    lines.extend(services.flat_map(|wait| circles_of(fleet, wait)));
+    lines.extend(services.flat_map(|wait| wait_cycles_of(fleet, wait)));
     let target = TargetName::from(name);
     let waiting = !lines.is_empty();
     for (entity, board) in fleet.boards.iter().filter(|(_, board)| board.target(&target).is_some()) {
         lines.push(format!("{entity}: {}", why_target(board, &target, now)));
         let own = fleet.waits.on(name).filter(|wait| matches!(&wait.who, Waiter::Entity(of) if of == entity));
-        lines.extend(own.flat_map(|wait| circles_of(fleet, wait)));
+        lines.extend(own.flat_map(|wait| wait_cycles_of(fleet, wait)));
     }
     if lines.is_empty() {
-        lines.push("it is up, and nothing is asked of it".to_owned());
+        lines.push("it is up, and no version is assigned to it".to_owned());
     }
     Ok((waiting, lines))
 }
@@ -143,33 +142,33 @@ const fn serves(serving: &CheckStatus) -> bool {
     }
 }
 
-/// Who holds a slot, and whether anybody else may have it now.
+/// Who holds a slot, and whether it can be acquired now.
 fn slot(fleet: &Fleet, name: &SlotName, now: Timestamp) -> (bool, Vec<String>) {
     let Some(slot) = fleet.slots.get(name).map(|kept| &kept.value) else {
-        return (false, vec!["nobody holds it, and nobody ever did".to_owned()]);
+        return (false, vec!["it is not held, and never was".to_owned()]);
     };
     let (held, may) = (slot.holders.len() as u64, u64::from(slot.capacity));
     let first = match (held, may) {
-        (_, 0) => "nobody may take it: its capacity is 0".to_owned(),
-        (0, _) => format!("nobody holds it; {may} may"),
-        (_, _) if held < may => format!("{held} of {may} hold it; there is room for another"),
-        (_, _) => format!("{held} of {may} hold it; whoever wants it waits"),
+        (_, 0) => "it cannot be acquired: its capacity is 0".to_owned(),
+        (0, _) => format!("it is not held; its capacity is {may}"),
+        (_, _) if held < may => format!("held by {held} of {may}; it can be acquired"),
+        (_, _) => format!("held by {held} of {may}; others have to wait"),
     };
     let holders = slot.holders.iter().map(|(holder, held)| {
         let (for_long, left) = (now.since(held.since), held.ends.since(now));
         let (by, reason) = (&held.by, or_none(&held.reason));
-        format!("{holder} has it as number {} for {for_long}, and for {left} more unless it is renewed (by {by}): {reason}", held.fence)
+        format!("{holder} holds it with fencing number {} since {for_long}, for another {left} unless renewed (by {by}): {reason}", held.fence)
     });
     (held >= may, std::iter::once(first).chain(holders).collect())
 }
 
-/// The circles of waiting that an entity or a service is in.
+/// The wait cycles that an entity or a service is part of.
 fn wait_cycles(fleet: &Fleet, who: &Waiter) -> Vec<String> {
     named(fleet, |member| member.who == *who)
 }
 
-/// The circles that one machine's own waiting is part of.
-fn circles_of(fleet: &Fleet, wait: &WaitEntry) -> Vec<String> {
+/// The wait cycles that waits of one node are part of.
+fn wait_cycles_of(fleet: &Fleet, wait: &WaitEntry) -> Vec<String> {
     named(fleet, |member| member.who == wait.who && wait.lacks.contains(&member.waits_for))
 }
 
@@ -180,5 +179,5 @@ fn named(fleet: &Fleet, is_in: impl Fn(&CycleMember) -> bool) -> Vec<String> {
 }
 
 fn or_none(text: &str) -> &str {
-    if text.is_empty() { "no reason was given" } else { text }
+    if text.is_empty() { "no reason given" } else { text }
 }

@@ -1,4 +1,4 @@
-//! Entities: setting and deleting. What their versions are is the rollouts' business.
+//! Operations on entities: set, delete. Their versions are changed by rollouts.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use bellwether_core::world::fleet::Fleet;
 use super::{OpError, event};
 use crate::transactor::Transactor;
 
-/// How long making an entity waits for the removal of a deleted one of its name.
+/// Longest wait for the removal of a deleted entity, before another with its name is created.
 const FORGET_WITHIN: Duration = Duration::from_secs(5);
 
-/// Makes an entity, or changes the selector and policy of one. Answers whether it is new.
+/// Creates an entity, or changes the selector and policy of an existing one. Returns whether it is new.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field; [`OpError::Refused`] for another kind, or without its profile.
@@ -33,13 +33,12 @@ pub async fn set(
 ) -> Result<bool, OpError> {
     let source = spec.source()?;
     let asked = spec.kind()?;
-    forgotten(transactor, namespace, name).await;
+    wait_until_removed(transactor, namespace, name).await;
     transactor
         .change(namespace, actor, |_, fleet, _| {
             if fleet.orphans.contains(name) {
-                let reason = format!(
-                    "make entity {name}: what is left of the one that was deleted is still being removed"
-                );
+                let reason =
+                    format!("create entity {name}: the deleted entity of this name is still being removed");
                 return Err(OpError::Refused { reason, hint: Some("try again in a moment".to_owned()) });
             }
             let old = fleet.entities.get(name).map(|kept| Entity::clone(&kept.value));
@@ -61,28 +60,28 @@ pub async fn set(
             let event = event(word, format!("entity/{name}"), format!("its targets are {source}"));
             let mut writes = vec![Write::put(Record::Entity(new.clone()))];
             if let (EntityKind::Profile(profile), None) = (&new.kind, &old) {
-                writes.push(held(fleet, profile)?);
+                writes.push(profile_in_use(fleet, profile)?);
             }
             Ok((Some(Changeset { writes, events: vec![event] }), old.is_none()))
         })
         .await
 }
 
-/// Refuses to turn an entity of nodes into one of external targets, or back: what was told the ones is not for the others.
+/// Refuses to change an entity of nodes into one of external targets, or back: the assignments would not apply.
 fn same_source(name: &EntityName, old: Option<&Entity>, source: &TargetSource) -> Result<(), OpError> {
     match (old.map(|old| &old.source), source) {
         (None, _)
         | (Some(TargetSource::Nodes(_)), TargetSource::Nodes(_))
         | (Some(TargetSource::External(_)), TargetSource::External(_)) => Ok(()),
         (Some(old @ (TargetSource::Nodes(_) | TargetSource::External(_))), _) => {
-            let reason = format!("make the targets of entity {name} {source}: they are {old}, and stay that");
-            let hint = format!("give the other one another name, or first: bellwether entity delete {name}");
+            let reason = format!("change the targets of entity {name} to {source}: they are {old}");
+            let hint = format!("use another name, or first: bellwether entity delete {name}");
             Err(OpError::Refused { reason, hint: Some(hint) })
         }
     }
 }
 
-/// What an entity is: for ever what it was made as.
+/// The kind of an entity, which never changes.
 fn kind_of(
     name: &EntityName,
     old: Option<&Entity>,
@@ -93,14 +92,15 @@ fn kind_of(
         (Some(is), None) => Ok(is.clone()),
         (Some(is), Some(asked)) if is == asked => Ok(is.clone()),
         (Some(is), Some(asked)) => {
-            let reason = format!("make entity {name} one of {asked}: it is one of {is}, and stays that");
-            let hint = format!("give the other one another name, or first: bellwether entity delete {name}");
+            let reason = format!("change entity {name} to one of {asked}: it is one of {is}");
+            let hint = format!("use another name, or first: bellwether entity delete {name}");
             Err(OpError::Refused { reason, hint: Some(hint) })
         }
     }
 }
 
-/// The policy that is meant. An action that was run cannot be taken back, so a failure pauses, unless it is to go on.
+/// The policy of an entity of this kind. A run of an action cannot be undone, so a failure pauses, unless the policy says
+/// `continue`.
 ///
 /// # Errors
 /// [`ShapeError`] naming the field.
@@ -111,42 +111,42 @@ pub fn policy(kind: &EntityKind, asked: &v1::policy::Policy) -> Result<Policy, S
         match asked.on_failure.as_deref() {
             None => asked.on_failure = Some("pause".to_owned()),
             Some("rollback") => {
-                let reason = format!("action {action} cannot be taken back; write pause or continue");
+                let reason = format!("action {action} cannot be rolled back; use pause or continue");
                 return at("on_failure", reason);
             }
             Some(_) => {}
         }
         if asked.retries.is_some_and(|retries| retries > 0) {
-            let reason = format!("action {action} runs once; start it again for another run");
+            let reason = format!("action {action} runs once; start another rollout to run it again");
             return at("retries", reason);
         }
     }
     Policy::try_from(&asked).map_err(|error: ShapeError| error.within("policy"))
 }
 
-/// Writes the profile as it is, in one piece with what begins to use it: it cannot be deleted at the same moment.
-fn held(fleet: &Fleet, profile: &ProfileName) -> Result<Write, OpError> {
+/// Writes the profile unchanged, in the transaction that begins to use it, so that it cannot be deleted concurrently.
+fn profile_in_use(fleet: &Fleet, profile: &ProfileName) -> Result<Write, OpError> {
     let found = fleet.profile(profile).ok_or_else(|| OpError::Refused {
-        reason: format!("use profile {profile}: there is none"),
+        reason: format!("use profile {profile}: it does not exist"),
         hint: Some(format!("bellwether profile set {profile} KEY=VALUE")),
     })?;
     Ok(Write::put(Record::Profile(found.clone())))
 }
 
-/// Waits, within reason, until nothing is left of a deleted entity of this name: a new one must not inherit its memory.
-async fn forgotten(transactor: &Transactor, namespace: &Namespace, name: &EntityName) {
+/// Waits until a deleted entity of this name is removed completely: a new one must not inherit its state.
+async fn wait_until_removed(transactor: &Transactor, namespace: &Namespace, name: &EntityName) {
     let mut worlds = transactor.follow();
     let gone = worlds
         .wait_for(|world| world.fleets.get(namespace).is_none_or(|fleet| !fleet.orphans.contains(name)));
     if tokio::time::timeout(FORGET_WITHIN, gone).await.is_err() {
-        tracing::warn!(%namespace, %name, "a deleted entity is not forgotten yet");
+        tracing::warn!(%namespace, %name, "a deleted entity is not removed completely yet");
     }
 }
 
-/// Removes an entity. Its targets stay at what they run; its history goes.
+/// Deletes an entity with its history. Its targets keep what they run.
 ///
 /// # Errors
-/// [`OpError::NotFound`]; [`OpError::Refused`] while a rollout of it is under way.
+/// [`OpError::NotFound`]; [`OpError::Refused`] during a rollout.
 pub async fn delete(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -164,11 +164,11 @@ pub async fn delete(
             if active
                 || asked > progress.map(|progress| progress.handled).or(asked.map(|_| RequestNumber::ZERO))
             {
-                let reason = format!("delete entity {name}: a rollout of it is under way");
-                let hint = format!("end it first: bellwether rollout abort {name}");
+                let reason = format!("delete entity {name}: its rollout is active");
+                let hint = format!("abort it first: bellwether rollout abort {name}");
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
-            let event = event("entity.deleted", format!("entity/{name}"), "its targets stay as they are");
+            let event = event("entity.deleted", format!("entity/{name}"), "its targets are unchanged");
             let writes = vec![Write::Delete(Key::Entity(name.clone()))];
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })

@@ -1,4 +1,4 @@
-//! Nodes that are expected: declared before they join, so that one that never does is missed.
+//! Operations on expected nodes: nodes declared before they join, so that one that never joins is noticed.
 
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::key::{Key, Record};
@@ -8,13 +8,13 @@ use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
 
-/// Most nodes expected at once in a namespace: more than a fleet grows by in a day.
+/// Most expected nodes of a namespace: more than a fleet grows by in a day.
 const MAX_EXPECTED: usize = 10_000;
 
-/// Expects a node; joining ends it. One that is expected already stays as it is.
+/// Declares an expected node, until it joins. One that is expected already is unchanged.
 ///
 /// # Errors
-/// [`OpError::Exists`] when it has joined, [`OpError::Refused`] beyond what may be expected, [`OpError::Invalid`].
+/// [`OpError::Exists`] when it has joined, [`OpError::Refused`] when too many are expected, [`OpError::Invalid`].
 pub async fn expect(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -44,7 +44,7 @@ pub async fn expect(
         .await
 }
 
-/// Expects a node no longer.
+/// Removes an expected node.
 ///
 /// # Errors
 /// [`OpError::NotFound`].
@@ -60,7 +60,7 @@ pub async fn unexpect(
                 return Err(OpError::NotFound(format!("an expected node {name}")));
             }
             let writes = vec![Write::Delete(Key::Expected(name.clone()))];
-            let event = event("node.unexpected", format!("node/{name}"), "it is expected no longer");
+            let event = event("node.unexpected", format!("node/{name}"), "no longer expected");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await

@@ -1,4 +1,4 @@
-//! External targets: controllers report them, and are told what each is to run.
+//! Operations on external targets: controllers report them, and get the version that each is expected to run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,78 +11,69 @@ use bellwether_core::records::key::{Key, Record};
 use bellwether_core::rollout::external::{self, GroupConflict, TargetReport};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::AssignmentNumber;
-use bellwether_core::words::name::{Actor, EntityName, Namespace, TargetName};
+use bellwether_core::words::name::{Actor, EntityName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
+use super::scope::EntityScope;
 use super::{OpError, event};
 use crate::transactor::Transactor;
 
-/// Targets per commit: below the store's 128 operations, leaving room for events and the record of controllers.
+/// Targets per commit: below the store's limit of 128 operations, with room for events and the record of controllers.
 const PER_COMMIT: usize = 50;
 
-/// How long an answer waits for what the reports bring about to be decided.
+/// Longest wait of a response for the decisions that follow from the reports.
 const DECIDED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Whose targets, and who reports them.
-#[derive(Debug, Clone, Copy)]
-pub struct ExternalScope<'a> {
-    /// The namespace.
-    pub namespace: &'a Namespace,
-    /// The entity.
-    pub entity: &'a EntityName,
-    /// Who sent the reports; events name them.
-    pub actor: &'a Actor,
-}
-
-/// One thing that a controller says.
+/// One line of a controller's reports.
 #[derive(Debug, Clone)]
 enum ReportLine {
     Seen(TargetReport, Option<AssignmentNumber>),
     Gone(TargetName),
 }
 
-/// Reports as they were read.
+/// A controller's reports, parsed.
 #[derive(Debug)]
 struct ParsedReports {
     controller: Actor,
     take_over: bool,
     groups: BTreeSet<String>,
-    words: Vec<ReportLine>,
+    lines: Vec<ReportLine>,
     complete: bool,
 }
 
-/// Takes in what a controller saw; answers the names of the targets that were reported, in that order.
+/// Absorbs a controller's reports; returns the names of the reported targets, in order.
 ///
-/// Reports are taken in by and by: after an error some may be in, and sending all of them again does no harm.
+/// Reports are committed in several transactions: after an error some may be committed, and sending all again is safe.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the field; [`OpError::NotFound`]; [`OpError::Refused`] when the entity picks nodes, or
-/// another controller reports these targets.
+/// [`OpError::Invalid`] naming the field; [`OpError::NotFound`]; [`OpError::Refused`] when the entity's targets are nodes,
+/// or another controller reports these targets.
 pub async fn absorb(
     transactor: &Transactor,
-    of: ExternalScope<'_>,
+    scope: EntityScope<'_>,
     reports: &TargetReports,
 ) -> Result<Vec<TargetName>, OpError> {
-    let mut heard = ParsedReports::read(of.actor, reports)?;
-    let names: Vec<TargetName> = heard.seen().cloned().collect();
-    if heard.complete {
+    let mut parsed = ParsedReports::read(scope.actor, reports)?;
+    let names: Vec<TargetName> = parsed.seen().cloned().collect();
+    if parsed.complete {
         let world = transactor.world();
         let reported: BTreeSet<&TargetName> = names.iter().collect();
-        let fleet = world.fleets.get(of.namespace);
-        let known = fleet.into_iter().flat_map(|fleet| fleet.externals_of(of.entity)).map(|(name, _)| name);
-        let of_group = known.filter(|name| heard.groups.contains(external::group(name)));
+        let fleet = world.fleets.get(scope.namespace);
+        let known =
+            fleet.into_iter().flat_map(|fleet| fleet.externals_of(scope.entity)).map(|(name, _)| name);
+        let of_group = known.filter(|name| parsed.groups.contains(external::group(name)));
         let gone: Vec<ReportLine> =
             of_group.filter(|name| !reported.contains(name)).cloned().map(ReportLine::Gone).collect();
-        heard.words.extend(gone);
+        parsed.lines.extend(gone);
     }
-    // Even without a word, it is known who reports.
-    let slices = heard.words.chunks(PER_COMMIT).map(Some);
-    for slice in if heard.words.is_empty() { vec![None] } else { slices.collect() } {
+    // Empty reports also record who reports.
+    let slices = parsed.lines.chunks(PER_COMMIT).map(Some);
+    for slice in if parsed.lines.is_empty() { vec![None] } else { slices.collect() } {
         transactor
-            .change(of.namespace, of.actor, |_, fleet, now| {
-                Ok::<_, OpError>((take(fleet, of, &heard, (slice.unwrap_or_default(), now))?, ()))
+            .change(scope.namespace, scope.actor, |_, fleet, now| {
+                Ok::<_, OpError>((take(fleet, scope, &parsed, slice.unwrap_or_default(), now)?, ()))
             })
             .await?;
     }
@@ -93,31 +84,32 @@ impl ParsedReports {
     fn read(actor: &Actor, reports: &TargetReports) -> Result<Self, ShapeError> {
         let said = reports.targets.len().saturating_add(reports.gone.len());
         if said > MAX_REPORTED {
-            let reason = format!("{said} are more than {MAX_REPORTED}; send several reports");
+            let reason =
+                format!("there are {said}, and at most {MAX_REPORTED} are allowed; send several reports");
             return Err(ShapeError::at("targets", reason));
         }
         let group = reports.group.as_deref();
         if group.is_some_and(|group| group.is_empty() || group.contains('/')) {
-            return Err(ShapeError::at("group", "it is empty or contains '/'; leave it out, or name one"));
+            return Err(ShapeError::at("group", "it is empty or contains '/'"));
         }
-        let mut words = Vec::with_capacity(said);
+        let mut lines = Vec::with_capacity(said);
         for (at, report) in reports.targets.iter().enumerate() {
             let place = |field: &str| format!("targets[{at}].{field}");
             let target = whole(&place("name"), group, &report.name)?;
             let running = read_some(&place("running"), report.running.as_deref())?;
             let report_of = TargetReport { target, running, error: report.error.clone() };
-            words.push(ReportLine::Seen(report_of, report.assignment.map(AssignmentNumber::new)));
+            lines.push(ReportLine::Seen(report_of, report.assignment.map(AssignmentNumber::new)));
         }
         for (at, name) in reports.gone.iter().enumerate() {
-            words.push(ReportLine::Gone(whole(&format!("gone[{at}]"), group, name)?));
+            lines.push(ReportLine::Gone(whole(&format!("gone[{at}]"), group, name)?));
         }
         let mut names = BTreeSet::new();
-        if let Some(twice) = words.iter().map(ReportLine::target).find(|name| !names.insert((*name).clone()))
+        if let Some(twice) = lines.iter().map(ReportLine::target).find(|name| !names.insert((*name).clone()))
         {
-            return Err(ShapeError::at("targets", format!("{twice} is named twice")));
+            return Err(ShapeError::at("targets", format!("{twice} is listed twice")));
         }
         let mut groups: BTreeSet<String> =
-            words.iter().map(|word| external::group(word.target()).to_owned()).collect();
+            lines.iter().map(|line| external::group(line.target()).to_owned()).collect();
         match group {
             Some(group) => drop(groups.insert(group.to_owned())),
             None if reports.complete || groups.is_empty() => drop(groups.insert(String::new())),
@@ -128,13 +120,13 @@ impl ParsedReports {
             controller: controller.unwrap_or_else(|| actor.clone()),
             take_over: reports.take_over,
             groups,
-            words,
+            lines,
             complete: reports.complete,
         })
     }
 
     fn seen(&self) -> impl Iterator<Item = &TargetName> {
-        self.words.iter().filter_map(|word| match word {
+        self.lines.iter().filter_map(|line| match line {
             ReportLine::Seen(report, _) => Some(&report.target),
             ReportLine::Gone(_) => None,
         })
@@ -157,29 +149,34 @@ fn whole(place: &str, group: Option<&str>, name: &str) -> Result<TargetName, Sha
     }
 }
 
-/// What a slice of what was heard changes, if anything.
+/// The changes of one slice of reports, if there are any.
 fn take(
     fleet: &Fleet,
-    of: ExternalScope<'_>,
-    heard: &ParsedReports,
-    (words, now): (&[ReportLine], Timestamp),
+    scope: EntityScope<'_>,
+    parsed: &ParsedReports,
+    lines: &[ReportLine],
+    now: Timestamp,
 ) -> Result<Option<Changeset>, OpError> {
-    let patience = patience(fleet, of.entity)?;
+    let limits = limits(fleet, scope.entity)?;
     let mut changeset = Changeset::default();
-    claim(fleet, of, heard, (patience, now), &mut changeset)?;
-    for word in words {
-        let key = (of.entity.clone(), word.target().clone());
+    claim(fleet, scope, parsed, (limits, now), &mut changeset)?;
+    for line in lines {
+        let key = (scope.entity.clone(), line.target().clone());
         let known = fleet.externals.get(&key).map(|kept| &*kept.value);
-        match word {
+        match line {
             ReportLine::Seen(report, answering) => {
                 let new = external::absorb(known, report, *answering, now);
-                if external::is_news(known, &new, patience.grain()) {
+                if external::is_news(known, &new, limits.grain()) {
                     changeset.writes.push(Write::put(Record::ExternalTarget(key.0, key.1, new)));
                 }
             }
             ReportLine::Gone(target) if known.is_some() => {
-                let subject = format!("target/{}/{target}", of.entity);
-                changeset.events.push(event("target.gone", subject, "its controller says so"));
+                let subject = format!("target/{}/{target}", scope.entity);
+                changeset.events.push(event(
+                    "target.gone",
+                    subject,
+                    "its controller reported that it is gone",
+                ));
                 changeset.writes.push(Write::Delete(Key::ExternalTarget(key.0, key.1)));
             }
             ReportLine::Gone(_) => {}
@@ -188,45 +185,45 @@ fn take(
     Ok((!changeset.writes.is_empty()).then_some(changeset))
 }
 
-/// How long the entity's targets may be silent, if they are external at all.
-fn patience(fleet: &Fleet, entity: &EntityName) -> Result<StalenessLimits, OpError> {
+/// How long the entity's targets may be silent. Refuses an entity whose targets are nodes.
+fn limits(fleet: &Fleet, entity: &EntityName) -> Result<StalenessLimits, OpError> {
     if !fleet.entities.contains_key(entity) {
         return Err(OpError::NotFound(format!("entity {entity}")));
     }
     fleet.staleness(entity).ok_or_else(|| OpError::Refused {
         reason: format!(
-            "take reports of targets of entity {entity}: its targets are nodes, which report themselves"
+            "accept reports about targets of entity {entity}: its targets are nodes, which report themselves"
         ),
-        hint: Some("make another entity for them: bellwether entity set NAME --external".to_owned()),
+        hint: Some("create another entity for them: bellwether entity set NAME --external".to_owned()),
     })
 }
 
 fn claim(
     fleet: &Fleet,
-    of: ExternalScope<'_>,
-    heard: &ParsedReports,
-    (patience, now): (StalenessLimits, Timestamp),
+    scope: EntityScope<'_>,
+    parsed: &ParsedReports,
+    (limits, now): (StalenessLimits, Timestamp),
     changeset: &mut Changeset,
 ) -> Result<(), OpError> {
-    let known = fleet.controllers.get(of.entity).map(|kept| (*kept.value).clone()).unwrap_or_default();
+    let known = fleet.controllers.get(scope.entity).map(|kept| (*kept.value).clone()).unwrap_or_default();
     let mut controllers = known.clone();
-    for group in &heard.groups {
+    for group in &parsed.groups {
         let claimed =
-            external::claim(&controllers, (group, &heard.controller), heard.take_over, patience, now);
+            external::claim(&controllers, (group, &parsed.controller), parsed.take_over, limits, now);
         if let Some(claimed) = claimed.map_err(conflict)? {
             controllers = claimed;
         }
         let before = known.0.get(group).map(|controller| controller.name.to_string());
-        if before.as_deref() != Some(heard.controller.as_str()) {
+        if before.as_deref() != Some(parsed.controller.as_str()) {
             let what = if group.is_empty() { "its targets".to_owned() } else { format!("group {group}") };
             let told =
-                event("entity.controller", format!("entity/{}", of.entity), format!("it reports {what}"));
-            let after = Some(heard.controller.to_string());
+                event("entity.controller", format!("entity/{}", scope.entity), format!("it reports {what}"));
+            let after = Some(parsed.controller.to_string());
             changeset.events.push(bellwether_core::records::event::EventDraft { before, after, ..told });
         }
     }
     if controllers != known {
-        changeset.writes.push(Write::put(Record::Controllers(of.entity.clone(), controllers)));
+        changeset.writes.push(Write::put(Record::Controllers(scope.entity.clone(), controllers)));
     }
     Ok(())
 }
@@ -241,36 +238,36 @@ fn conflict(conflict: GroupConflict) -> OpError {
     OpError::Refused { reason: conflict.to_string(), hint: Some(hint.to_owned()) }
 }
 
-/// What targets are to run, once what is known about them was decided on, and remembers what their controller is told.
+/// The expected versions of targets, once the deciders have processed their reports; records that the controller has them.
 ///
 /// # Errors
-/// [`OpError::NotFound`]; [`OpError::Refused`] as [`absorb`].
+/// [`OpError::NotFound`]; [`OpError::Refused`] as for [`absorb`].
 pub async fn expected(
     transactor: &Transactor,
-    of: ExternalScope<'_>,
+    scope: EntityScope<'_>,
     names: &[TargetName],
 ) -> Result<ExpectedVersions, OpError> {
     let mut worlds = transactor.follow();
-    let decided = worlds.wait_for(|world| is_decided(world, of, transactor.now()));
+    let decided = worlds.wait_for(|world| is_decided(world, scope, transactor.now()));
     if tokio::time::timeout(DECIDED_WITHIN, decided).await.is_err() {
-        tracing::warn!(entity = %of.entity, "answering a controller before everything was decided");
+        tracing::warn!(entity = %scope.entity, "answering a controller before all decisions were made");
     }
     let mut told = BTreeMap::new();
     for slice in names.chunks(PER_COMMIT) {
         let answered = transactor
-            .change(of.namespace, of.actor, |_, fleet, _| {
-                patience(fleet, of.entity)?;
-                Ok::<_, OpError>(tell(fleet, of, slice))
+            .change(scope.namespace, scope.actor, |_, fleet, _| {
+                limits(fleet, scope.entity)?;
+                Ok::<_, OpError>(assign_expected(fleet, scope, slice))
             })
             .await?;
         told.extend(answered);
     }
     let world = transactor.world();
-    let fleet = world.fleets.get(of.namespace);
-    let board = fleet.and_then(|fleet| Some((fleet, fleet.boards.get(of.entity)?)));
-    let (fleet, board) = board.ok_or_else(|| OpError::NotFound(format!("entity {}", of.entity)))?;
+    let fleet = world.fleets.get(scope.namespace);
+    let board = fleet.and_then(|fleet| Some((fleet, fleet.boards.get(scope.entity)?)));
+    let (fleet, board) = board.ok_or_else(|| OpError::NotFound(format!("entity {}", scope.entity)))?;
     let progress = board.progress();
-    let last = fleet.rollouts.get(&(of.entity.clone(), progress.last)).map(|kept| &kept.value);
+    let last = fleet.rollouts.get(&(scope.entity.clone(), progress.last)).map(|kept| &kept.value);
     let text = |version: Option<&bellwether_core::words::version::Version>| version.map(ToString::to_string);
     let targets = names.iter().map(|name| {
         let (version, assignment) = told.remove(name).unzip();
@@ -285,28 +282,36 @@ pub async fn expected(
     })
 }
 
-/// Whether deciding now would change nothing.
-fn is_decided(world: &World, of: ExternalScope<'_>, now: Timestamp) -> bool {
-    let board = world.fleets.get(of.namespace).and_then(|fleet| fleet.boards.get(of.entity));
+/// Whether another decision would change nothing.
+fn is_decided(world: &World, scope: EntityScope<'_>, now: Timestamp) -> bool {
+    let board = world.fleets.get(scope.namespace).and_then(|fleet| fleet.boards.get(scope.entity));
     board.is_none_or(|board| {
-        let verdict = decide(board, &world.environment(of.namespace, of.entity), now);
+        let verdict = decide(board, &world.environment(scope.namespace, scope.entity), now);
         verdict.targets.is_empty() && verdict.progress.is_none() && verdict.rollouts.is_empty()
     })
 }
 
 type AssignedVersions = BTreeMap<TargetName, (String, u64)>;
 
-/// What these are to run, and the writes that remember that their controller knows.
-fn tell(fleet: &Fleet, of: ExternalScope<'_>, names: &[TargetName]) -> (Option<Changeset>, AssignedVersions) {
+/// The expected versions of these targets, and the writes that record that the controller has them.
+fn assign_expected(
+    fleet: &Fleet,
+    scope: EntityScope<'_>,
+    names: &[TargetName],
+) -> (Option<Changeset>, AssignedVersions) {
     let (mut changeset, mut told) = (Changeset::default(), BTreeMap::new());
-    let Some(board) = fleet.boards.get(of.entity) else { return (None, told) };
+    let Some(board) = fleet.boards.get(scope.entity) else { return (None, told) };
     for name in names {
         let Some((version, assignment)) = board.expected(name) else { continue };
         told.insert(name.clone(), (version.to_string(), assignment.get()));
-        let known = fleet.externals.get(&(of.entity.clone(), name.clone()));
+        let known = fleet.externals.get(&(scope.entity.clone(), name.clone()));
         if let Some(known) = known.filter(|known| known.value.told != assignment) {
             let new = ExternalTarget { told: assignment, ..ExternalTarget::clone(&known.value) };
-            changeset.writes.push(Write::put(Record::ExternalTarget(of.entity.clone(), name.clone(), new)));
+            changeset.writes.push(Write::put(Record::ExternalTarget(
+                scope.entity.clone(),
+                name.clone(),
+                new,
+            )));
         }
     }
     ((!changeset.writes.is_empty()).then_some(changeset), told)

@@ -1,4 +1,4 @@
-//! Freezes: setting and ending, of one namespace or of all of them. What they keep from happening is the deciders' business.
+//! Operations on freezes of one namespace or of all: set, delete. Deciders apply them.
 
 use bellwether_api::shape::{ShapeError, read};
 use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
@@ -16,17 +16,17 @@ use bellwether_core::world::fleet::Fleet;
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
 
-/// Where a freeze holds.
+/// The scope of a freeze.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FreezeNamespace {
-    /// In one namespace.
+    /// One namespace.
     In(Namespace),
-    /// In every namespace.
+    /// All namespaces.
     Everywhere,
 }
 
 impl FreezeNamespace {
-    /// The namespace whose event log tells of it.
+    /// The namespace whose event log has its events.
     fn home(&self) -> Result<Namespace, ShapeError> {
         match self {
             Self::In(namespace) => Ok(namespace.clone()),
@@ -45,12 +45,12 @@ impl FreezeNamespace {
     const fn suffix(&self) -> &'static str {
         match self {
             Self::In(_) => "",
-            Self::Everywhere => ", in every namespace",
+            Self::Everywhere => ", in all namespaces",
         }
     }
 }
 
-/// Sets a freeze, in place of any of its name. Answers it, and whether it is new.
+/// Sets a freeze, replacing any of its name. Returns it, and whether it is new.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field.
@@ -92,10 +92,10 @@ pub async fn put(
         .await
 }
 
-/// Ends a freeze.
+/// Deletes a freeze.
 ///
 /// # Errors
-/// [`OpError::NotFound`], also for one that holds in every namespace when one of a single namespace is meant.
+/// [`OpError::NotFound`], also for a freeze of all namespaces when the scope is one namespace.
 pub async fn delete(
     transactor: &Transactor,
     place: &FreezeNamespace,
@@ -112,33 +112,30 @@ pub async fn delete(
                 FreezeNamespace::Everywhere => Key::GlobalFreeze(name.clone()),
             };
             let before = Some(words(old, now) + place.suffix());
-            let ended = format!(
-                "it was ended; it was set by {}: {}",
-                old.annotation.by,
-                cause(&old.annotation.reason)
-            );
+            let ended =
+                format!("ended; it was set by {}: {}", old.annotation.by, cause(&old.annotation.reason));
             let event = EventDraft { before, ..event("freeze.off", format!("freeze/{name}"), ended) };
             Ok((Some(Changeset { writes: vec![Write::Delete(key)], events: vec![event] }), ()))
         })
         .await
 }
 
-/// What cannot be found.
+/// The object of a "not found" error.
 pub(crate) fn missing(world: &World, place: &FreezeNamespace, name: &FreezeName) -> String {
     match place {
         FreezeNamespace::In(namespace) if world.freezes.contains_key(name) => {
-            format!("freeze {name} of namespace {namespace}: the one of that name holds in every namespace")
+            format!("freeze {name} of namespace {namespace}: the freeze of that name is of all namespaces")
         }
         FreezeNamespace::In(_) => format!("freeze {name}"),
-        FreezeNamespace::Everywhere => format!("freeze {name} of every namespace"),
+        FreezeNamespace::Everywhere => format!("freeze {name} of all namespaces"),
     }
 }
 
-/// Refuses to go on while a stop is in force.
+/// Refuses to resume while a freeze stops running rollouts.
 ///
 /// # Errors
-/// [`OpError::Refused`] naming the stop and how to end it.
-pub(super) fn no_stop(
+/// [`OpError::Refused`] naming the freeze and how to end it.
+pub(super) fn refuse_if_stopped(
     world: &World,
     fleet: &Fleet,
     name: &EntityName,
@@ -151,29 +148,29 @@ pub(super) fn no_stop(
     });
     let Some((stop, flag)) = stop else { return Ok(()) };
     let reason = format!(
-        "resume: stop {} by {} is in force: {}",
+        "resume: freeze {} by {} stops it: {}",
         stop.name,
         stop.annotation.by,
         cause(&stop.annotation.reason)
     );
-    let hint = format!("end it, and what it stopped goes on: bellwether freeze off {}{flag}", stop.name);
+    let hint = format!("end it, and the rollout continues: bellwether freeze off {}{flag}", stop.name);
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
 
-/// What may have been forgotten.
+/// A hint at likely mistakes in a freeze.
 fn hint(freeze: &Freeze, fleet: Option<&Fleet>) -> Option<String> {
     match (&freeze.scope, fleet) {
         (FreezeScope::Entity(entity), Some(fleet)) if !fleet.entities.contains_key(entity) => {
-            Some(format!("there is no entity {entity} yet, so nothing is covered"))
+            Some(format!("entity {entity} does not exist, so the freeze has no effect yet"))
         }
         _ if freeze.strength == FreezeKind::Stop && freeze.annotation.reason.is_empty() => {
-            Some("say why, for whoever waits: --reason".to_owned())
+            Some("add a reason for others: --reason".to_owned())
         }
         (FreezeScope::Everything | FreezeScope::Entity(_) | FreezeScope::Targets(_), _) => None,
     }
 }
 
-/// A freeze in a few words.
+/// A summary of a freeze.
 fn words(freeze: &Freeze, now: Timestamp) -> String {
     let strength = match freeze.strength {
         FreezeKind::Freeze => "freeze",

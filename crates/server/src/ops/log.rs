@@ -1,4 +1,4 @@
-//! A failing run's log arrives: it takes the place of the one before, and the oldest beyond what is kept goes.
+//! Stores the log of a node's failed run: it replaces the one before, and the oldest beyond the limit is deleted.
 
 use bellwether_api::v1;
 use bellwether_core::records::key::{Key, Record};
@@ -10,17 +10,28 @@ use bellwether_core::world::fleet::Fleet;
 use super::OpError;
 use crate::transactor::Transactor;
 
-/// Keeps the log of a node's last failing run of a category and entity. The same run again writes nothing.
+/// The run that a log is of.
+#[derive(Debug, Clone, Copy)]
+pub struct LogSource<'a> {
+    /// The node that ran it.
+    pub node: &'a NodeName,
+    /// The category of its status.
+    pub category: &'a Category,
+    /// The entity it ran for.
+    pub entity: &'a EntityName,
+}
+
+/// Stores the log of the last failed run of a node, category and entity. The same run again writes nothing.
 ///
 /// # Errors
-/// [`OpError::Invalid`] for a value that is not allowed.
+/// [`OpError::Invalid`].
 pub async fn keep(
     transactor: &Transactor,
     namespace: &Namespace,
-    node: &NodeName,
-    (category, entity): (&Category, &EntityName),
+    source: LogSource<'_>,
     shape: v1::log::NewLog,
 ) -> Result<(), OpError> {
+    let LogSource { node, category, entity } = source;
     let (run, text) = (v1::log::run(&shape.run)?, v1::log::text(shape.text)?);
     let actor = bellwether_core::access::Identity::Node(node.clone()).actor();
     transactor
@@ -32,16 +43,16 @@ pub async fn keep(
             let (node, category, entity) = place;
             let (run, text) = (run.clone(), text.clone());
             let log = NodeLog { node, category, entity, run, at, bytes: text.len(), text };
-            let mut writes: Vec<Write> = beyond(fleet, &log).map(Write::Delete).into_iter().collect();
+            let mut writes: Vec<Write> = log_to_delete(fleet, &log).map(Write::Delete).into_iter().collect();
             writes.push(Write::put(Record::Log(log)));
-            // The status that points here tells of the failure; the log itself is no event.
+            // No event: the status that refers to this log has one.
             Ok((Some(Changeset { writes, events: Vec::new() }), ()))
         })
         .await
 }
 
-/// The log that has to go for a new one.
-fn beyond(fleet: &Fleet, new: &NodeLog) -> Option<Key> {
+/// The log to delete for a new one.
+fn log_to_delete(fleet: &Fleet, new: &NodeLog) -> Option<Key> {
     let others = fleet.logs_of(&new.node).map(|kept| &kept.value);
     let mut others: Vec<&NodeLog> = others
         .map(|log| &**log)

@@ -1,4 +1,4 @@
-//! Nodes: joining, labels, pause, decommissioning.
+//! Operations on nodes: join, renew, label, pause, cordon, drain, decommission.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
@@ -10,21 +10,22 @@ use bellwether_core::records::node::{Cordon, Node};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::Label;
-use bellwether_core::words::name::{Actor, Namespace, NodeName, TargetName};
+use bellwether_core::words::name::{Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
 
+use super::scope::NodeScope;
 use super::{OpError, cause, event, reason};
 use crate::pki::{IssuedCertificate, Pki};
 use crate::secret;
 use crate::transactor::Transactor;
 
-/// Lets a machine join: uses up its token and makes its certificate, in one commit.
+/// Joins a node: uses up its join token and issues its certificate, in one commit.
 ///
 /// # Errors
-/// [`OpError::JoinToken`] for a token that is unknown, used, expired or for another name; [`OpError::Exists`] when the name
-/// belongs to an active node. Nothing is used up then.
+/// [`OpError::JoinToken`] for a token that is unknown, used, expired or for another name; [`OpError::Exists`] when an active
+/// node has the name. The token is not used up then.
 pub async fn join(
     transactor: &Transactor,
     pki: &Pki,
@@ -40,10 +41,10 @@ pub async fn join(
     let actor = bellwether_core::access::Identity::Node(name.clone()).actor();
     transactor
         .change(&namespace, &actor, |world, fleet, now| {
-            if again(world, fleet, &hash, (&name, &issued.key_fingerprint)) {
+            if has_joined_already(world, fleet, &hash, &name, &issued.key_fingerprint) {
                 return Ok((None, ()));
             }
-            let token = usable(world, &hash, (&namespace, &name), now)?;
+            let token = usable(world, &hash, &namespace, &name, now)?;
             let other = |node: &&Versioned<Node>| node.value.key_fingerprint != issued.key_fingerprint;
             if fleet.active_node(&name).filter(other).is_some() {
                 return Err(OpError::Exists {
@@ -56,9 +57,9 @@ pub async fn join(
                 labels: labels.clone(),
                 joined_at: now,
                 key_fingerprint: issued.key_fingerprint.clone(),
-                // A pause is the operator's: a machine that joins again does not end it.
+                // An operator set the pause: joining again does not end it.
                 pause: fleet.active_node(&name).and_then(|kept| kept.value.pause.clone()),
-                // So is a cordon.
+                // The same holds for a cordon.
                 cordon: fleet.active_node(&name).and_then(|kept| kept.value.cordon.clone()),
                 decommissioned: None,
             };
@@ -67,15 +68,15 @@ pub async fn join(
             let mut writes = vec![Write::put(Record::JoinToken(used)), Write::put(Record::Node(node))];
             writes.extend(predecessor(fleet, &name));
             writes.extend(fleet.expected.get(&name).map(|_| Write::Delete(Key::Expected(name.clone()))));
-            let event = event("node.joined", format!("node/{name}"), "it showed a join token");
+            let event = event("node.joined", format!("node/{name}"), "joined with a join token");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await?;
     Ok(issued)
 }
 
-/// Whether this very machine has joined with this token already, and only the answer was lost.
-fn again(world: &World, fleet: &Fleet, hash: &str, (name, fingerprint): (&NodeName, &str)) -> bool {
+/// Whether this machine has already joined with this token, and only the response was lost.
+fn has_joined_already(world: &World, fleet: &Fleet, hash: &str, name: &NodeName, fingerprint: &str) -> bool {
     let used = world.join_tokens.get(hash).and_then(|token| token.value.used.as_ref());
     let same =
         fleet.active_node(name).is_some_and(|node| secret::same(&node.value.key_fingerprint, fingerprint));
@@ -85,14 +86,15 @@ fn again(world: &World, fleet: &Fleet, hash: &str, (name, fingerprint): (&NodeNa
 fn usable(
     world: &World,
     hash: &str,
-    (namespace, name): (&Namespace, &NodeName),
+    namespace: &Namespace,
+    name: &NodeName,
     now: Timestamp,
 ) -> Result<bellwether_core::records::token::JoinToken, OpError> {
     let token =
         world.join_tokens.get(hash).ok_or(OpError::JoinToken("the join token is unknown or was revoked"))?;
     let token = &*token.value;
     if token.used.is_some() {
-        return Err(OpError::JoinToken("the join token has been used; each lets one machine in, once"));
+        return Err(OpError::JoinToken("the join token was used already; each is for one node"));
     }
     if token.expires_at <= now {
         return Err(OpError::JoinToken("the join token has expired"));
@@ -106,7 +108,7 @@ fn usable(
     Ok(token.clone())
 }
 
-/// What is left of a decommissioned machine of this name: none of it is true of the one that joins now.
+/// Deletes the records of a decommissioned node of this name: they are not true of the node that joins now.
 fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
     if fleet.nodes.get(name).is_none_or(|kept| kept.value.decommissioned.is_none()) {
         return Vec::new();
@@ -128,14 +130,15 @@ fn predecessor(fleet: &Fleet, name: &NodeName) -> Vec<Write> {
     kept.into_iter().flatten().chain(told).chain(logs).map(Write::Delete).collect()
 }
 
-/// Makes a node a fresh certificate for the key it has.
+/// Issues a new certificate for the key that a node has.
 ///
 /// # Errors
-/// [`OpError::NotFound`] for a node that is gone, [`OpError::Refused`] when the request is for another key.
+/// [`OpError::NotFound`] for a node that does not exist, [`OpError::Refused`] when the request is for another key.
 pub fn renew(
     transactor: &Transactor,
     pki: &Pki,
-    (namespace, name): (&Namespace, &NodeName),
+    namespace: &Namespace,
+    name: &NodeName,
     request: &v1::access::Renew,
 ) -> Result<IssuedCertificate, OpError> {
     let world = transactor.world();
@@ -147,7 +150,9 @@ pub fn renew(
     if secret::same(&issued.key_fingerprint, &node.value.key_fingerprint) {
         return Ok(issued);
     }
-    let reason = "renew for another key than the one it joined with".to_owned();
+    let reason =
+        "renew the certificate: the request is for another key than the one that the node joined with"
+            .to_owned();
     Err(OpError::Refused { reason, hint: Some("decommission the node and join it again".to_owned()) })
 }
 
@@ -157,11 +162,10 @@ pub fn renew(
 /// [`OpError::NotFound`], [`OpError::Invalid`].
 pub async fn label(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
+    scope: NodeScope<'_>,
     change: v1::node::LabelChange,
 ) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let mut node = active(fleet, name)?;
@@ -184,24 +188,19 @@ pub async fn label(
                 subject: format!("node/{name}"),
                 before: Some(text(&before)),
                 after: Some(text(&node.labels)),
-                cause: "labels were changed".to_owned(),
+                cause: "labels changed".to_owned(),
             };
             Ok((Some(put(node, event)), ()))
         })
         .await
 }
 
-/// Pauses a node: it starts nothing new, and goes on checking and reporting.
+/// Pauses a node: it starts no new work, and keeps checking and reporting.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
-pub async fn pause(
-    transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-    text: &str,
-) -> Result<(), OpError> {
+pub async fn pause(transactor: &Transactor, scope: NodeScope<'_>, text: &str) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
@@ -212,16 +211,12 @@ pub async fn pause(
         .await
 }
 
-/// Ends a node's own pause, and answers what else holds it. A node that is not paused stays as it is.
+/// Ends a node's own pause; returns the pauses by selector that still hold it. A node that is not paused is unchanged.
 ///
 /// # Errors
 /// [`OpError::NotFound`].
-pub async fn resume(
-    transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-) -> Result<v1::pause::Resumed, OpError> {
+pub async fn resume(transactor: &Transactor, scope: NodeScope<'_>) -> Result<v1::pause::Resumed, OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let mut node = active(fleet, name)?;
@@ -230,23 +225,24 @@ pub async fn resume(
             if node.pause.take().is_none() {
                 return Ok((None, resumed));
             }
-            let event = event("node.resumed", format!("node/{name}"), "the pause was ended");
+            let event = event("node.resumed", format!("node/{name}"), "pause ended");
             Ok((Some(put(node, event)), resumed))
         })
         .await
 }
 
-/// Tells a node nothing new; when it is drained, what it offers serves nobody else any more. What runs goes on.
+/// Cordons a node: no new version is assigned to it. A drained node's instances are also unhealthy for others. Running
+/// programs keep running.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
 pub async fn cordon(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-    (text, drained): (&str, bool),
+    scope: NodeScope<'_>,
+    text: &str,
+    drained: bool,
 ) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {
@@ -259,16 +255,12 @@ pub async fn cordon(
         .await
 }
 
-/// Ends a cordon or a draining. A node that has neither stays as it is.
+/// Ends a cordon or drain. A node that has neither is unchanged.
 ///
 /// # Errors
 /// [`OpError::NotFound`].
-pub async fn uncordon(
-    transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-) -> Result<(), OpError> {
+pub async fn uncordon(transactor: &Transactor, scope: NodeScope<'_>) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     transactor
         .change(namespace, actor, |_, fleet, _| {
             let mut node = active(fleet, name)?;
@@ -279,17 +271,12 @@ pub async fn uncordon(
         .await
 }
 
-/// Takes a node out for good: its certificate stops working, and no rollout counts it.
+/// Decommissions a node: its certificate is revoked, and no rollout counts it.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`].
-pub async fn decommission(
-    transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &NodeName,
-    text: &str,
-) -> Result<(), OpError> {
+pub async fn decommission(transactor: &Transactor, scope: NodeScope<'_>, text: &str) -> Result<(), OpError> {
+    let NodeScope { namespace, node: name, actor } = scope;
     let reason = reason(text)?;
     transactor
         .change(namespace, actor, |_, fleet, now| {

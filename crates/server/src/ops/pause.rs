@@ -1,4 +1,4 @@
-//! Pauses of the nodes that a selector picks: setting and ending. What they keep from beginning is the agents' business.
+//! Operations on pauses of nodes by selector: set, delete. Agents apply them.
 
 use bellwether_api::v1::pause::PauseSpec;
 use bellwether_core::records::annotation::Annotation;
@@ -12,7 +12,7 @@ use bellwether_core::words::name::{Actor, Namespace, PauseName};
 use super::{OpError, cause, event};
 use crate::transactor::Transactor;
 
-/// Sets a pause, in place of any of its name. Answers whether it is new.
+/// Sets a pause, replacing any of its name. Returns whether it is new.
 ///
 /// # Errors
 /// [`OpError::Invalid`] naming the field.
@@ -41,7 +41,7 @@ pub async fn put(
         .await
 }
 
-/// Ends a pause.
+/// Deletes a pause.
 ///
 /// # Errors
 /// [`OpError::NotFound`].
@@ -55,8 +55,7 @@ pub async fn delete(
         .change(namespace, actor, |_, fleet, _| {
             let old = fleet.pauses.get(name).ok_or_else(|| OpError::NotFound(format!("pause {name}")))?;
             let annotation = &old.value.annotation;
-            let ended =
-                format!("it was ended; it was set by {}: {}", annotation.by, cause(&annotation.reason));
+            let ended = format!("ended; it was set by {}: {}", annotation.by, cause(&annotation.reason));
             let before = Some(words(&old.value));
             let event = EventDraft { before, ..event("pause.off", format!("pause/{name}"), ended) };
             Ok((

@@ -1,4 +1,4 @@
-//! Plans: what a rollout would bring, and whether the world is still as a plan saw it. Writes nothing.
+//! Input of rollout plans. Writes nothing.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use bellwether_api::v1;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::rollout::operations;
 use bellwether_core::trial::plan::PlanInput;
-use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
@@ -15,21 +14,22 @@ use bellwether_core::world::version_resolution;
 
 use super::OpError;
 use super::rollout::{find, policy};
+use super::scope::EntityScope;
 
-/// How long a target is taken to need for a change, unless said.
+/// Assumed time of a change on one target, unless requested otherwise.
 const APPLY: Span = Span::from_secs(30);
 
-/// What is to be planned.
+/// The version to plan for, and the input of the plan.
 ///
 /// # Errors
-/// As starting the rollout.
+/// As for starting the rollout.
 pub fn case(
     world: &World,
-    (namespace, name): (&Namespace, &EntityName),
-    actor: &Actor,
+    scope: EntityScope<'_>,
     request: &v1::plan::NewPlan,
     now: Timestamp,
 ) -> Result<(Version, PlanInput), OpError> {
+    let EntityScope { namespace, entity: name, actor } = scope;
     let version: Option<Version> = read_some("version", request.version.as_deref())?;
     let apply = read_some("apply", request.apply.as_deref())?.unwrap_or(APPLY);
     let missing = || OpError::NotFound(format!("entity {name}"));

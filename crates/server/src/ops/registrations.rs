@@ -1,4 +1,4 @@
-//! What a node offers arrives: let core say what changed, commit it.
+//! Absorbs the service registrations of a node.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
@@ -10,19 +10,19 @@ use bellwether_core::words::name::{Namespace, NodeName};
 use super::OpError;
 use crate::transactor::Transactor;
 
-/// Takes in what a node offers.
+/// Absorbs the service registrations of a node.
 ///
 /// # Errors
-/// [`OpError::Invalid`] when it is another node's or has a field that is not allowed; [`OpError::NotFound`] for a node
-/// that is gone.
-pub async fn absorb_offers(
+/// [`OpError::Invalid`] when they are of another node or a field is not valid; [`OpError::NotFound`] for a node that
+/// does not exist.
+pub async fn absorb_registrations(
     transactor: &Transactor,
     namespace: &Namespace,
     node: &NodeName,
     shape: v1::registrations::ServiceRegistrations,
 ) -> Result<(), OpError> {
     if shape.node != node.as_str() {
-        let reason = format!("{:?} is not {node}: a node offers what is its own", shape.node);
+        let reason = format!("{:?} is not {node}: a node registers its own services only", shape.node);
         return Err(ShapeError::at("node", reason).into());
     }
     let registrations = ServiceRegistrations::try_from(shape)?;

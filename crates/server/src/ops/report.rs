@@ -1,4 +1,4 @@
-//! A report arrives: turn ages into times, let core say what changed, commit it.
+//! Absorbs the reports of nodes: converts ages to times, lets core find the changes, commits them.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
@@ -9,12 +9,13 @@ use bellwether_core::words::name::{Actor, Category, Namespace, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
 use super::OpError;
+use super::scope::NodeScope;
 use crate::transactor::Transactor;
 
-/// Takes in a node's report.
+/// Absorbs a node's report.
 ///
 /// # Errors
-/// [`OpError::Invalid`] when it is for another node or has a field that is not allowed.
+/// [`OpError::Invalid`] when it is of another node or a field is not valid.
 pub async fn absorb_report(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -22,10 +23,10 @@ pub async fn absorb_report(
     shape: v1::report::Report,
 ) -> Result<(), OpError> {
     if shape.node != node.as_str() {
-        let reason = format!("{:?} is not {node}: a node reports for itself alone", shape.node);
+        let reason = format!("{:?} is not {node}: a node reports about itself only", shape.node);
         return Err(ShapeError::at("node", reason).into());
     }
-    let report = dated(shape, transactor.now())?;
+    let report = with_times(shape, transactor.now())?;
     let actor = actor(node);
     transactor
         .change(namespace, &actor, |_, fleet, now| {
@@ -35,22 +36,21 @@ pub async fn absorb_report(
         .await
 }
 
-/// Sets one status of a node, as `update-status` does: the rest of its last report stays.
+/// Sets one status of a node; the rest of its last report is unchanged.
 ///
 /// # Errors
-/// [`OpError::NotFound`] for an unknown node, [`OpError::Refused`] for a category that only its agent sets,
-/// [`OpError::Invalid`] for a value that is not allowed.
+/// [`OpError::NotFound`] for an unknown node, [`OpError::Refused`] for a category that only the agent sets,
+/// [`OpError::Invalid`] for a value that is not valid.
 pub async fn set_status(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    (node, category): (&NodeName, &str),
+    scope: NodeScope<'_>,
+    category: &str,
     shape: v1::status::Status,
 ) -> Result<(), OpError> {
+    let NodeScope { namespace, node, actor } = scope;
     let category = Category::parse(category).map_err(|error| ShapeError::at("category", error))?;
     if is_built_in(&category) {
-        let reason =
-            format!("set {category}: the node's own agent says how it stands, of what it does itself");
+        let reason = format!("set {category}: only the node's agent sets it");
         let hint = "use a category of your own; see: bellwether node get NODE".to_owned();
         return Err(OpError::Refused { reason, hint: Some(hint) });
     }
@@ -71,9 +71,13 @@ pub async fn set_status(
             });
             let known = report.statuses.contains_key(&category);
             if !known && report.statuses.len() >= MAX_CATEGORIES {
-                return Err(ShapeError::at("category", "the node has 64 already; use one of them").into());
+                return Err(ShapeError::at(
+                    "category",
+                    "the node has 64 categories already; use one of them",
+                )
+                .into());
             }
-            // The node repeating what it said before is no news after this.
+            // The update counter is kept, so that the next report of the node does not count as a change.
             let update = report.statuses.get(&category).map_or(0, |before| before.update);
             report.statuses.insert(category.clone(), Status { update, ..status.clone() });
             Ok((set(last, report, &category, now), ()))
@@ -82,7 +86,7 @@ pub async fn set_status(
 }
 
 /// The report with the server's times in place of the node's ages.
-fn dated(shape: v1::report::Report, now: Timestamp) -> Result<Report, ShapeError> {
+fn with_times(shape: v1::report::Report, now: Timestamp) -> Result<Report, ShapeError> {
     let mut shape = shape;
     let statuses = shape.statuses.into_iter();
     shape.statuses = statuses.map(|(category, status)| (category, said(status, now))).collect();
@@ -93,7 +97,7 @@ fn dated(shape: v1::report::Report, now: Timestamp) -> Result<Report, ShapeError
     shape.try_into()
 }
 
-/// The status with the server's time in place of its age; what only the server knows is not taken from anybody.
+/// The status with the server's time in place of its age. Fields that only the server sets are dropped.
 fn said(shape: v1::status::Status, now: Timestamp) -> v1::status::Status {
     let age = Span::from_millis(shape.age_ms.unwrap_or_default());
     let refreshed = shape.lifetime_ms.map(|_| now.minus(age).as_millis());

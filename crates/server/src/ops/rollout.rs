@@ -1,4 +1,4 @@
-//! Rollouts: start, pause, resume, approve, abort, undo, retry. Core says what the entity becomes, or why not.
+//! Operations on rollouts: start, pause, resume, approve, abort, undo, retry. Core decides what changes, or refuses.
 
 use std::sync::Arc;
 
@@ -23,23 +23,24 @@ use bellwether_core::world::fleet::Fleet;
 use bellwether_core::world::version_resolution;
 use bellwether_core::world::version_resolution::UnresolvedVersion;
 
+use super::scope::EntityScope;
 use super::{OpError, cause, reason};
 use crate::transactor::Transactor;
 
-/// What a person does to a rollout that is there.
+/// An operation on the current rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutVerb {
-    /// Hand out nothing more for now.
+    /// Start no new updates.
     Pause,
-    /// Go on.
+    /// Continue.
     Resume,
-    /// Let the stage begin that waits for a person; the named one, if it is that.
+    /// Approve the stage that waits for it; with a number, only that stage.
     Approve(Option<u32>),
-    /// Stop, and leave targets as they are.
+    /// Stop, and leave the targets as they are.
     Abort,
-    /// Take everything back to last known good.
+    /// Roll back to the last known good version.
     Undo,
-    /// Try a bad version again; the last one if none is named.
+    /// Try a version again that failed; without a version, the last one that failed.
     Retry(Option<Version>),
 }
 
@@ -56,7 +57,7 @@ impl From<UnresolvedVersion> for OpError {
     }
 }
 
-/// Starts a rollout, changing policy fields with it if asked.
+/// Starts a rollout, changing fields of the policy if requested.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Invalid`], [`OpError::Refused`] with the next step.
@@ -77,21 +78,22 @@ pub async fn start(
             let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
             let entity = operations::start(&entity, &progress, version.clone(), intent)?;
             if let Some(token) = &request.plan {
-                still_as_planned(world, (namespace, name), &entity, token)?;
+                check_plan(world, namespace, name, &entity, token)?;
             }
             let wanted = entity.wanted.clone().ok_or_else(|| OpError::NotFound(format!("request {name}")))?;
             Ok((
-                Some(asked(fleet, entity, "rollout.asked", &format!("{version}: {}", cause(&reason)))?),
+                Some(asked(fleet, entity, "rollout.requested", &format!("{version}: {}", cause(&reason)))?),
                 wanted,
             ))
         })
         .await
 }
 
-/// Refuses a plan that was made of another world.
-fn still_as_planned(
+/// Refuses a plan that was made of an earlier state.
+fn check_plan(
     world: &World,
-    (namespace, name): (&Namespace, &EntityName),
+    namespace: &Namespace,
+    name: &EntityName,
     asked: &Entity,
     token: &str,
 ) -> Result<(), OpError> {
@@ -103,51 +105,59 @@ fn still_as_planned(
     if v1::plan::token(fingerprint(&case)) == token {
         return Ok(());
     }
-    let reason = format!("start a rollout of {name} by {token}: the world has moved since it was planned");
+    let reason =
+        format!("start a rollout of {name} by plan {token}: the state has changed since it was planned");
     Err(OpError::Refused { reason, hint: Some(format!("plan it again: bellwether rollout plan {name}")) })
 }
 
-/// Does something to the rollout that is there.
+/// Runs an operation on the current rollout.
 ///
 /// # Errors
 /// [`OpError::NotFound`], [`OpError::Refused`] with the next step.
 pub async fn act(
     transactor: &Transactor,
-    namespace: &Namespace,
-    actor: &Actor,
-    name: &EntityName,
-    (verb, text): (RolloutVerb, &str),
+    scope: EntityScope<'_>,
+    verb: RolloutVerb,
+    text: &str,
 ) -> Result<(), OpError> {
+    let EntityScope { namespace, entity: name, actor } = scope;
     let reason = reason(text)?;
     transactor
         .change(namespace, actor, |world, fleet, now| {
             let (entity, progress) = find(fleet, name)?;
             let intent = Annotation { by: actor.clone(), reason: reason.clone(), at: now };
             let (entity, kind) = match &verb {
-                RolloutVerb::Pause => (operations::pause(&entity, &progress, intent)?, "rollout.pause_asked"),
+                RolloutVerb::Pause => {
+                    (operations::pause(&entity, &progress, intent)?, "rollout.pause_requested")
+                }
                 RolloutVerb::Resume => {
-                    super::freeze::no_stop(world, fleet, name, now)?;
-                    (operations::resume(&entity, &progress)?, "rollout.resume_asked")
+                    super::freeze::refuse_if_stopped(world, fleet, name, now)?;
+                    (operations::resume(&entity, &progress)?, "rollout.resume_requested")
                 }
                 RolloutVerb::Approve(stage) => {
                     let rollout = fleet.rollouts.get(&(name.clone(), progress.last)).map(|kept| &*kept.value);
-                    (operations::approve(&entity, rollout, *stage, intent)?, "rollout.approve_asked")
+                    (operations::approve(&entity, rollout, *stage, intent)?, "rollout.approve_requested")
                 }
-                RolloutVerb::Abort => (operations::abort(&entity, &progress, intent)?, "rollout.abort_asked"),
+                RolloutVerb::Abort => {
+                    (operations::abort(&entity, &progress, intent)?, "rollout.abort_requested")
+                }
                 RolloutVerb::Undo | RolloutVerb::Retry(_) if matches!(entity.kind, EntityKind::Action(_)) => {
                     return Err(ran(&entity, &verb));
                 }
-                RolloutVerb::Undo => (operations::undo(&entity, &progress, intent)?, "rollout.undo_asked"),
-                RolloutVerb::Retry(version) => {
-                    (operations::retry(&entity, &progress, version.clone(), intent)?, "rollout.retry_asked")
+                RolloutVerb::Undo => {
+                    (operations::undo(&entity, &progress, intent)?, "rollout.undo_requested")
                 }
+                RolloutVerb::Retry(version) => (
+                    operations::retry(&entity, &progress, version.clone(), intent)?,
+                    "rollout.retry_requested",
+                ),
             };
             Ok((Some(asked(fleet, entity, kind, &cause(&reason))?), ()))
         })
         .await
 }
 
-/// Whether the entity asks for something it did not ask for before.
+/// Whether the entity's request differs from the one before.
 fn is_new(fleet: &Fleet, entity: &Entity) -> bool {
     let before = fleet.entities.get(&entity.name).map(|kept| kept.value.last_request());
     before < Some(entity.last_request())
@@ -164,19 +174,19 @@ pub(super) fn policy(entity: &Entity, over: &v1::policy::Policy) -> Result<Polic
     super::entity::policy(&entity.kind, &now.overlaid(over.clone()))
 }
 
-/// Why a run of an action is neither taken back nor tried again.
+/// The refusal to undo or retry an action.
 fn ran(entity: &Entity, verb: &RolloutVerb) -> OpError {
     let (verb, Entity { kind, name, .. }) =
         (if *verb == RolloutVerb::Undo { "undo" } else { "retry" }, entity);
     let reason =
-        format!("{verb}: entity {name} runs {kind}, and what ran once neither goes back nor runs again");
+        format!("{verb}: entity {name} runs {kind}, and runs of an action are neither undone nor retried");
     let hint =
-        format!("another run of it: bellwether rollout start {name}   (or: rollout resume, rollout abort)");
+        format!("start another run: bellwether rollout start {name}   (or: rollout resume, rollout abort)");
     OpError::Refused { reason, hint: Some(hint) }
 }
 
-/// The entity as it is to be written. With a profile, the revision asked for is written as it is in the same piece: it
-/// cannot be forgotten at the same moment.
+/// The changeset of a request. It also writes the requested profile revision unchanged, so that it cannot be deleted
+/// concurrently.
 fn asked(fleet: &Fleet, entity: Entity, kind: &'static str, cause: &str) -> Result<Changeset, OpError> {
     let mut writes = Vec::new();
     if let (EntityKind::Profile(profile), Some(wanted)) = (&entity.kind, &entity.wanted)
@@ -185,7 +195,7 @@ fn asked(fleet: &Fleet, entity: Entity, kind: &'static str, cause: &str) -> Resu
         let number = ProfileRevision::number_in(profile, &wanted.version).unwrap_or_default();
         let found =
             fleet.profile_revisions.get(&(profile.clone(), number)).ok_or_else(|| OpError::Refused {
-                reason: format!("go to {}: profile {profile} no longer has that revision", wanted.version),
+                reason: format!("start {}: profile {profile} no longer has that revision", wanted.version),
                 hint: Some(format!("bellwether profile history {profile}")),
             })?;
         writes.push(Write::put(Record::ProfileRevision(ProfileRevision::clone(&found.value))));

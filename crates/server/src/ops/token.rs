@@ -1,4 +1,4 @@
-//! Tokens of people and programs, and join tokens of machines.
+//! Operations on API tokens and join tokens: create, delete.
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::shape::{ShapeError, read, read_some};
@@ -15,26 +15,26 @@ use crate::pki::Pki;
 use crate::secret;
 use crate::transactor::Transactor;
 
-/// Longest life of a join token.
+/// Longest lifetime of a join token.
 const JOIN_TOKEN_LIFE: Span = Span::from_secs(3_600);
 
-/// Makes a token and answers its secret, once.
+/// Creates a token and returns its secret, which cannot be read again.
 ///
 /// # Errors
 /// [`OpError::Exists`] when the name is taken, [`OpError::Invalid`].
 pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) -> Result<Secret, OpError> {
     let name: Actor = read("name", &request.name)?;
     if name.as_str() == "bellwether" || name.as_str().starts_with("node/") {
-        return Err(ShapeError::at("name", "that name is kept for Bellwether itself").into());
+        return Err(ShapeError::at("name", "the name is reserved").into());
     }
     let role = role(&request.role)?;
     let life: Option<Span> = read_some("expires_in", request.expires_in.as_deref())?;
     let secret = secret::new_token()?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     transactor
-        .change(&home()?, actor, |world, _, now| {
+        .change(&token_namespace()?, actor, |world, _, now| {
             if world.tokens.values().any(|token| token.value.name == name) {
-                let reason = "there is one of that name; delete it first".to_owned();
+                let reason = "the name is in use; delete that token first".to_owned();
                 return Err(OpError::Exists { what: format!("token {name}"), reason });
             }
             let expires_at = life.map(|life| now.plus(life));
@@ -52,13 +52,13 @@ pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) 
     Ok(secret)
 }
 
-/// Deletes a token; whoever shows it is nobody from then on.
+/// Deletes a token, which stops working at once.
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] for the last admin token.
 pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Result<(), OpError> {
     transactor
-        .change(&home()?, actor, |world, _, now| {
+        .change(&token_namespace()?, actor, |world, _, now| {
             let found = world.tokens.values().find(|token| token.value.name.as_str() == name);
             let token = found.ok_or_else(|| OpError::NotFound(format!("token {name}")))?;
             let admin = bellwether_core::access::Role::Admin;
@@ -66,23 +66,23 @@ pub async fn delete(transactor: &Transactor, actor: &Actor, name: &str) -> Resul
             let others =
                 world.tokens.values().filter(alive).filter(|other| other.value.name.as_str() != name);
             if token.value.role == admin && !others.map(|other| other.value.role).any(|role| role == admin) {
-                let reason = "delete the last admin token: nobody could make another".to_owned();
+                let reason = "delete the last admin token: no other could be created".to_owned();
                 return Err(OpError::Refused {
                     reason,
-                    hint: Some("make another admin token first".to_owned()),
+                    hint: Some("create another admin token first".to_owned()),
                 });
             }
             let write = Write::Delete(Key::Token(token.value.secret_hash.clone()));
-            let event = event("token.deleted", format!("token/{name}"), "it was deleted");
+            let event = event("token.deleted", format!("token/{name}"), "deleted");
             Ok((Some(Changeset { writes: vec![write], events: vec![event] }), ()))
         })
         .await
 }
 
-/// Makes a join token and answers its secret, once.
+/// Creates a join token and returns its secret, which cannot be read again.
 ///
 /// # Errors
-/// [`OpError::Invalid`] for a life over an hour or a name that is none.
+/// [`OpError::Invalid`] for a lifetime over an hour, or an invalid name.
 pub async fn create_join(
     transactor: &Transactor,
     pki: &Pki,
@@ -93,14 +93,16 @@ pub async fn create_join(
     let namespace: Namespace = read("namespace", request.namespace.as_deref().unwrap_or("default"))?;
     let life = read_some("expires_in", request.expires_in.as_deref())?.unwrap_or(JOIN_TOKEN_LIFE);
     if life > JOIN_TOKEN_LIFE || life == Span::ZERO {
-        return Err(
-            ShapeError::at("expires_in", "a join token lives at most 1h, and longer than nothing").into()
-        );
+        return Err(ShapeError::at(
+            "expires_in",
+            "the lifetime of a join token is more than 0s and at most 1h",
+        )
+        .into());
     }
     let secret = secret::new_join_token(&pki.ca_fingerprint())?;
     let secret_hash = secret::hash(secret.expose().as_bytes());
     transactor
-        .change(&home()?, actor, |_, _, now| {
+        .change(&token_namespace()?, actor, |_, _, now| {
             let token = JoinToken {
                 secret_hash: secret_hash.clone(),
                 namespace: namespace.clone(),
@@ -110,8 +112,7 @@ pub async fn create_join(
                 used: None,
             };
             let id: String = secret_hash.chars().take(12).collect();
-            let event =
-                event("token.created", format!("join-token/{id}"), "a machine may join with it, once");
+            let event = event("token.created", format!("join-token/{id}"), "valid for one node");
             let writes = vec![Write::put(Record::JoinToken(token))];
             Ok::<_, OpError>((Some(Changeset { writes, events: vec![event] }), ()))
         })
@@ -119,25 +120,25 @@ pub async fn create_join(
     Ok(secret)
 }
 
-/// Revokes a join token, named by the first characters of its hash.
+/// Deletes a join token, given by the first characters of its hash.
 ///
 /// # Errors
-/// [`OpError::NotFound`] when none, or more than one, begins so.
+/// [`OpError::NotFound`] when no join token's hash begins so, or more than one.
 pub async fn delete_join(transactor: &Transactor, actor: &Actor, id: &str) -> Result<(), OpError> {
     transactor
-        .change(&home()?, actor, |world, _, _| {
+        .change(&token_namespace()?, actor, |world, _, _| {
             let mut found = world.join_tokens.keys().filter(|hash| !id.is_empty() && hash.starts_with(id));
             let (Some(hash), None) = (found.next(), found.next()) else {
                 return Err(OpError::NotFound(format!("join token {id}")));
             };
-            let event = event("token.deleted", format!("join-token/{id}"), "it was revoked");
+            let event = event("token.deleted", format!("join-token/{id}"), "revoked");
             let writes = vec![Write::Delete(Key::JoinToken(hash.clone()))];
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await
 }
 
-/// The namespace whose event log tells of tokens.
-fn home() -> Result<Namespace, ShapeError> {
+/// The namespace whose event log has the events of tokens.
+fn token_namespace() -> Result<Namespace, ShapeError> {
     read("namespace", "default")
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::PkiError;
+use super::error::PkiError;
 
 /// Reads `NAME.pem` and `NAME.key` in `dir`, or makes and writes both. One without the other is an error, never replaced.
 pub(super) fn pair(

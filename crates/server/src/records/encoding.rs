@@ -1,4 +1,4 @@
-//! Records ↔ bytes: the wire form in an envelope that names its schema.
+//! Encoding of records: the wire form in an envelope with the name of its schema.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
@@ -18,16 +18,16 @@ struct In<T> {
     record: T,
 }
 
-/// What is read first: a newer shape may not parse at all.
+/// Parsed first, since the rest of a newer schema may not parse.
 #[derive(Deserialize)]
 struct Schema {
     schema: String,
 }
 
-/// A record's bytes.
+/// Encodes a record.
 ///
 /// # Errors
-/// [`ShapeError`] when it has no JSON form, which a record made of words always has.
+/// [`ShapeError`] when it has no JSON form.
 pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
     let schema = schema(&record.key());
     match record {
@@ -66,7 +66,7 @@ pub fn write(record: &Record) -> Result<Bytes, ShapeError> {
     }
 }
 
-/// Reads the record kept under `key`.
+/// Decodes the record under `key`.
 ///
 /// # Errors
 /// [`ShapeError`] naming the field, or the schema when a newer release wrote it.

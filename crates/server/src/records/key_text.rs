@@ -1,11 +1,11 @@
-//! Typed keys ↔ the text of store keys: the only place that knows how a key is spelled.
+//! Encoding of keys: the only place that knows how a key is written.
 //!
 //! ```text
-//! /bw/meta                      what this installation is
-//! /bw/moving                    whose records are being carried over into this store
-//! /bw/leader                    who leads; its create revision is the term
-//! /bw/server/NAME               a server that has its place
-//! /bw/freeze/NAME               what holds in every namespace
+//! /bw/meta                      the installation
+//! /bw/moving                    the installation whose records are being moved into this store
+//! /bw/leader                    the leader; its create revision makes the term
+//! /bw/server/NAME               the membership of a server
+//! /bw/freeze/NAME               a freeze of all namespaces
 //! /bw/token/HASH                /bw/join-token/HASH
 //! /bw/ns/NS/sequence            number of the last event
 //! /bw/ns/NS/node/NAME           …/presence/NAME  …/report/NAME  …/order/NAME
@@ -31,32 +31,32 @@ use bellwether_core::words::name::{EntityName, Namespace, ProfileName, ServerNam
 use bellwether_store::Range;
 use bytes::Bytes;
 
-/// Everything of ours in the store.
+/// Prefix of all keys.
 pub const ROOT: &str = "/bw/";
 
-/// What this installation is.
+/// Key of the installation.
 pub const META: &str = "/bw/meta";
 
-/// Which installation's records are being carried over into this store.
+/// Key of the installation whose records are being moved into this store.
 pub const MOVING: &str = "/bw/moving";
 
-/// What the keys of servers' places begin with.
+/// Prefix of the memberships of servers.
 pub const SERVERS: &str = "/bw/server/";
 
-/// Who leads.
+/// Key of the leader.
 pub const LEADER: &str = "/bw/leader";
 
-/// A key read back.
+/// A key, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyLocation {
-    /// A record, in a namespace or (tokens, servers) in none.
+    /// The key of a record, in a namespace or (tokens, servers) in none.
     Record(Option<Namespace>, Key),
-    /// Known, and not a record of the world: the meta data, a sequence.
+    /// A key that is not of a record: of the installation or of a sequence.
     Aside,
 }
 
 impl KeyLocation {
-    /// Whether `init` writes it before anything else is there.
+    /// Whether `init` writes it before the record of the installation.
     #[must_use]
     pub fn is_of_init(&self) -> bool {
         match self {
@@ -66,7 +66,7 @@ impl KeyLocation {
     }
 }
 
-/// The key of a record.
+/// Encodes the key of a record.
 #[must_use]
 pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
     let ns = |kind: &str, rest: &str| format!("/bw/ns/{namespace}/{kind}/{rest}");
@@ -102,37 +102,37 @@ pub fn of(namespace: &Namespace, key: &Key) -> Bytes {
     text.into()
 }
 
-/// A server's place.
+/// The key of a server's membership.
 #[must_use]
 pub fn server(name: &ServerName) -> Bytes {
     format!("/bw/server/{name}").into()
 }
 
-/// The key that holds the number of a namespace's last event.
+/// The key with the number of a namespace's last event.
 #[must_use]
 pub fn sequence(namespace: &Namespace) -> Bytes {
     format!("/bw/ns/{namespace}/sequence").into()
 }
 
-/// Events of a namespace after `after`.
+/// The events of a namespace after `after`.
 #[must_use]
 pub fn events_after(namespace: &Namespace, after: Sequence) -> Range {
     events(namespace).after(&of(namespace, &Key::Event(after)))
 }
 
-/// Every event of a namespace.
+/// All events of a namespace.
 #[must_use]
 pub fn events(namespace: &Namespace) -> Range {
     Range::prefix(format!("/bw/ns/{namespace}/event/"))
 }
 
-/// The kinds of which a namespace may have one for each node, or more, in the order of keys.
+/// Kinds that may have a record per node, or more, in key order.
 const MANY: [&str; 8] = ["event", "node-log", "node", "offers", "order", "presence", "report", "target"];
 
-/// Everything of ours in stretches, in the order of keys, so that several can be read at once: cut where `namespaces`, and
-/// the one that every installation has, begin to keep much. The events of each are a stretch of their own.
+/// All keys as consecutive ranges, so that several can be read at once: split where, in `namespaces` and `default`, the
+/// kinds with many records begin. The events of each namespace are a range of their own.
 #[must_use]
-pub fn stretches<'a>(namespaces: impl Iterator<Item = &'a Namespace>) -> Vec<Range> {
+pub fn ranges<'a>(namespaces: impl Iterator<Item = &'a Namespace>) -> Vec<Range> {
     let all = Range::prefix(ROOT);
     let spaces: BTreeSet<Namespace> = namespaces.cloned().chain(Namespace::parse("default").ok()).collect();
     let many = |namespace: &Namespace| MANY.map(|kind| format!("/bw/ns/{namespace}/{kind}/").into());
@@ -143,7 +143,7 @@ pub fn stretches<'a>(namespaces: impl Iterator<Item = &'a Namespace>) -> Vec<Ran
     starts.zip(ends).map(|(start, end)| Range { start, end }).collect()
 }
 
-/// Reads a key, or none if it is not one of ours.
+/// Parses a key; none if it is not one of ours.
 #[must_use]
 pub fn read(key: &[u8]) -> Option<KeyLocation> {
     let text = std::str::from_utf8(key).ok()?.strip_prefix(ROOT)?;
@@ -263,17 +263,17 @@ mod tests {
     #[test]
     fn stretches_hold_every_key_once_whatever_namespaces_are_known() {
         let [known, default, unknown] = ["a", "default", "z"].map(|name| Namespace::parse(name).unwrap());
-        let stretches = stretches([&known].into_iter());
+        let ranges = ranges([&known].into_iter());
         let node = Key::Node("web-1".parse().unwrap());
         let keys = [of(&known, &node), of(&default, &node), of(&unknown, &node), META.into()];
         let all = Range::prefix(ROOT);
         for key in keys.into_iter().chain([all.start, sequence(&unknown), server(&"s".parse().unwrap())]) {
-            assert_eq!(stretches.iter().filter(|stretch| stretch.contains(&key)).count(), 1, "{key:?}");
+            assert_eq!(ranges.iter().filter(|range| range.contains(&key)).count(), 1, "{key:?}");
         }
-        let ends = stretches.iter().map(|stretch| &stretch.end);
-        assert!(ends.zip(stretches.iter().skip(1)).all(|(end, next)| *end == next.start), "nothing between");
-        assert!(stretches.iter().all(|stretch| !stretch.is_empty()), "in the order of keys");
-        assert!(stretches.contains(&events(&known)) && stretches.contains(&events(&default)));
+        let ends = ranges.iter().map(|range| &range.end);
+        assert!(ends.zip(ranges.iter().skip(1)).all(|(end, next)| *end == next.start), "nothing between");
+        assert!(ranges.iter().all(|range| !range.is_empty()), "in the order of keys");
+        assert!(ranges.contains(&events(&known)) && ranges.contains(&events(&default)));
     }
 
     #[test]

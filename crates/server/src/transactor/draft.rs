@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
@@ -81,9 +80,10 @@ impl Draft {
         state.changeset.events.extend(changeset.events);
     }
 
-    /// Adds an event to the changes.
-    pub fn note(&self, event: EventDraft) {
-        self.state().changeset.events.push(event);
+    /// How many events the changes have so far.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.state().changeset.events.len()
     }
 
     fn state(&self) -> MutexGuard<'_, DraftState> {
@@ -96,6 +96,7 @@ fn versioned<T: Clone>(value: &T) -> Versioned<T> {
     Versioned { value: Arc::new(value.clone()), revision: Revision::ZERO }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "no operation that can be drafted writes another kind")]
 fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
     match record {
         Record::Entity(entity) => fleet.entities.insert_mut(entity.name.clone(), versioned(entity)),
@@ -112,6 +113,7 @@ fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "no operation that can be drafted deletes another kind")]
 fn delete(world: &mut World, fleet: &mut Fleet, key: &Key) {
     let _was_there = match key {
         Key::Entity(name) => fleet.entities.remove_mut(name),

@@ -1,4 +1,4 @@
-//! A backup: one file of text, a line a record, with what it is of before them and their count and sum after them.
+//! Backups: a text file with a header, one line per record, and a trailer with count and checksum.
 //!
 //! ```text
 //! {"backup":1,"installation":{…},"revision":4711,"taken_ms":1800000000000,"version":"0.1.0"}
@@ -16,17 +16,18 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::{RecordReader, TransferError, begin, clear, finish_in, goes_on, unused, write};
+use super::{RecordReader, TransferError, begin, clear, finish_in, in_another_store, unused, write};
 use crate::installation::{Installation, InstallationError};
 use crate::records::key_text;
+use crate::secret;
 
-/// The form of backups that this release writes.
+/// The backup format that this release writes.
 const FORMAT: u32 = 1;
 
-/// Longest line: a record is within a transaction, and JSON in JSON at most doubles and a little.
+/// Longest line, in bytes: a record fits a transaction, and JSON within JSON is a little more than twice as long.
 const LONGEST_LINE: usize = 8 << 20;
 
-/// Records written at once.
+/// Records per write.
 const CHUNK: usize = 64;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,29 +51,29 @@ struct BackupTrailer {
     sha256: String,
 }
 
-/// What a backup holds.
+/// Summary of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BackupContents {
-    /// Whose it is.
+    /// Id of the installation.
     pub installation: String,
-    /// SHA-256 of the certificate of its authority, lower-case hex.
+    /// SHA-256 of the CA's certificate, lower-case hex.
     pub ca_fingerprint: String,
-    /// The revision of the store that it shows.
+    /// The revision of the store.
     pub revision: u64,
-    /// When it was taken, by the clock of whoever took it.
+    /// When it was taken, by the clock of the machine that took it.
     pub taken_ms: u64,
     /// The release that took it.
     pub version: String,
-    /// How many records it holds.
+    /// Number of records.
     pub records: u64,
-    /// How many of each kind, by namespace and kind.
+    /// Number of records by namespace and kind.
     pub kinds: BTreeMap<String, u64>,
 }
 
-/// Writes a backup of everything as it is now. Answers how many records it holds.
+/// Writes a backup of the present state. Returns the number of records.
 ///
 /// # Errors
-/// [`TransferError`]; what was written so far is no backup, as it has no last line.
+/// [`TransferError`]; what was written is not a backup, since it has no trailer.
 pub async fn take(
     store: &Store,
     now: Timestamp,
@@ -103,7 +104,7 @@ pub async fn take(
     Ok(records)
 }
 
-/// Reads a backup to its end and says what it holds.
+/// Reads a backup to its end and returns its summary.
 ///
 /// # Errors
 /// [`TransferError::Damaged`] and [`TransferError::Newer`].
@@ -127,10 +128,10 @@ pub async fn inspect(from: impl AsyncRead + Unpin) -> Result<BackupContents, Tra
     })
 }
 
-/// Puts a backup into an empty store. It is read to its end first: a damaged one writes nothing.
+/// Restores a backup into an empty store. It is read to its end first, so that a damaged one writes nothing.
 ///
 /// # Errors
-/// [`TransferError`]; what an interrupted attempt wrote is no installation, and the next attempt begins anew.
+/// [`TransferError`]; the records of an interrupted attempt are not an installation, and the next attempt starts over.
 pub async fn restore(store: &Store, file: &Path) -> Result<BackupContents, TransferError> {
     unused(store).await?;
     let contents = inspect(open(file).await?).await?;
@@ -139,13 +140,13 @@ pub async fn restore(store: &Store, file: &Path) -> Result<BackupContents, Trans
         clear(store).await?;
     }
     read(open(file).await?, async |records| write(store, records).await).await?;
-    // Last, because its presence says that everything is there.
-    let meta = goes_on(&head.installation, Revision(head.revision)).to_bytes()?;
+    // Written last: its presence marks the installation as complete.
+    let meta = in_another_store(&head.installation, Revision(head.revision)).to_bytes()?;
     finish_in(store, meta).await?;
     Ok(contents)
 }
 
-/// What a backup says of itself before anything else.
+/// Reads the header of a backup.
 async fn head_of(file: &Path) -> Result<BackupHeader, TransferError> {
     let first = line(&mut BufReader::new(open(file).await?)).await?;
     parse(&first.ok_or_else(|| damaged("it is empty"))?)
@@ -156,7 +157,7 @@ async fn open(file: &Path) -> Result<tokio::fs::File, TransferError> {
     opened.map_err(|source| TransferError::File { action: "read", path: file.to_owned(), source })
 }
 
-/// Reads a backup, handing on its records in chunks.
+/// Reads a backup and passes its records on in chunks.
 async fn read(
     from: impl AsyncRead + Unpin,
     mut take: impl AsyncFnMut(Vec<(Bytes, Bytes)>) -> Result<(), TransferError>,
@@ -174,7 +175,7 @@ async fn read(
     while let Some(line) = line(&mut lines).await? {
         if let Ok(tail) = serde_json::from_slice::<BackupTrailer>(&line) {
             if tail.records != count || tail.sha256 != hex(sum) {
-                return Err(damaged("what it holds is not what was written"));
+                return Err(damaged("count or checksum do not match"));
             }
             take(chunk).await?;
             return Ok((head, count));
@@ -187,7 +188,7 @@ async fn read(
             take(std::mem::take(&mut chunk)).await?;
         }
     }
-    Err(damaged("it has no end"))
+    Err(damaged("it has no trailer"))
 }
 
 #[derive(Deserialize)]
@@ -203,12 +204,12 @@ async fn line(lines: &mut (impl AsyncBufReadExt + Unpin)) -> Result<Option<Vec<u
     match line.last() {
         None => Ok(None),
         Some(b'\n') => Ok(Some(line)),
-        Some(_) => Err(damaged("its last line is cut off")),
+        Some(_) => Err(damaged("its last line is incomplete")),
     }
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(line: &[u8]) -> Result<T, TransferError> {
-    serde_json::from_slice(line).map_err(|error| damaged(&format!("a line is not one of a backup: {error}")))
+    serde_json::from_slice(line).map_err(|error| damaged(&format!("a line is not valid: {error}")))
 }
 
 async fn put(
@@ -231,11 +232,11 @@ fn damaged(reason: &str) -> TransferError {
 }
 
 fn text(bytes: &[u8]) -> Result<String, TransferError> {
-    String::from_utf8(bytes.to_vec()).map_err(|error| damaged(&format!("a record is no text: {error}")))
+    String::from_utf8(bytes.to_vec()).map_err(|error| damaged(&format!("a record is not UTF-8: {error}")))
 }
 
 fn hex(sum: Sha256) -> String {
-    sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    secret::hex(&sum.finalize())
 }
 
 /// `default node` of `/bw/ns/default/node/web-1`, `token` of `/bw/token/…`.

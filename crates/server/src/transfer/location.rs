@@ -1,4 +1,4 @@
-//! Where a configuration keeps everything: opened for a while by nobody but this process.
+//! Moves, backups and restores of the store that a configuration names, opened by this process alone.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use super::TransferError;
 use super::backup::{self, BackupContents};
 use super::migrate::{self, MigrationResult};
 use crate::config::Config;
-use crate::run::open_store;
+use crate::run::store::open_store;
 
-/// What to call it.
+/// A description of the store, for messages.
 #[must_use]
 pub fn name(config: &Config) -> String {
     match &config.etcd {
@@ -22,7 +22,7 @@ pub fn name(config: &Config) -> String {
     }
 }
 
-/// Carries everything over; see [`migrate::migrate`].
+/// Moves all records; see [`migrate::migrate`].
 ///
 /// # Errors
 /// [`TransferError`].
@@ -55,7 +55,7 @@ pub async fn restore(config: &Config, file: &Path) -> Result<BackupContents, Tra
     with(config, async |store| backup::restore(store, file).await).await
 }
 
-/// Opens the store of a configuration, lets `work` use it, and closes it.
+/// Opens the store of a configuration, runs `work` on it, and closes it.
 async fn with<T>(
     config: &Config,
     work: impl AsyncFnOnce(&Store) -> Result<T, TransferError>,

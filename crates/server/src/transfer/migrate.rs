@@ -1,25 +1,25 @@
-//! From one store to another, between the embedded one and an etcd, in either direction. What was begun is gone on with.
+//! Moves records between an embedded store and etcd, in either direction. An interrupted move can be resumed.
 
 use bellwether_store::{Compare, Op, Store, Txn};
 
-use super::{RecordReader, TransferError, begin, commit, finish_in, goes_on, tally, unused, write};
+use super::{RecordReader, TransferError, begin, commit, finish_in, in_another_store, tally, unused, write};
 use crate::installation::{Installation, InstallationError};
 use crate::records::key_text;
 
-/// What came of it.
+/// Result of a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationResult {
-    /// How many records are there now, each compared with what was read.
+    /// Number of records in the destination, each compared with the source.
     pub records: u64,
-    /// How many of them had been carried over by an attempt before.
+    /// How many of them an earlier attempt had moved.
     pub before: u64,
 }
 
-/// Carries all records of `from` over into `to`, which must be empty or hold what an interrupted attempt at the same left.
-/// Afterwards `from` says that its records have gone to `place`, and no server starts on it.
+/// Moves all records from `from` to `to`, which must be empty or contain what an interrupted attempt left. Afterwards
+/// `from` is marked as moved to `place`, and no server starts on it.
 ///
 /// # Errors
-/// [`TransferError`]; `from` is as it was, and a second attempt goes on where this one ended.
+/// [`TransferError`]; `from` is unchanged, and another attempt resumes this one.
 pub async fn migrate(
     (from, to): (&Store, &Store),
     place: &str,
@@ -47,7 +47,7 @@ pub async fn migrate(
     Ok(MigrationResult { records: there.count, before })
 }
 
-/// The last key that an attempt before has carried over.
+/// The last key that an earlier attempt moved.
 async fn last_key(to: &Store) -> Result<Option<bytes::Bytes>, TransferError> {
     let mut reader = RecordReader::start(to, None).await?;
     let mut last = None;
@@ -57,8 +57,8 @@ async fn last_key(to: &Store) -> Result<Option<bytes::Bytes>, TransferError> {
     Ok(last)
 }
 
-/// Says in the goal whose it is, and in the source where its records have gone. In between both are there: the goal's
-/// mark still stands, so that no server starts on either.
+/// Marks the source as moved, then the destination as complete. In between both have the records: the destination is still
+/// marked as incomplete, so that no server starts on either.
 async fn finish(
     (from, to): (&Store, &Store),
     installation: &Installation,
@@ -70,6 +70,6 @@ async fn finish(
     let put = Op::Put { key: key_text::META.into(), value: gone.to_bytes()?, lease: None };
     let say = Txn { compares: vec![compare], ops: vec![put] };
     commit(from, say).await?;
-    let meta = goes_on(installation, at).to_bytes()?;
+    let meta = in_another_store(installation, at).to_bytes()?;
     finish_in(to, meta).await
 }

@@ -1,5 +1,5 @@
-//! Whether a picture of the store is what the store holds, told by keys and by when each was put: far less to read than what is
-//! under them, and nothing to take in.
+//! Compares a world with the store, by keys and the revisions at which they were written: much less to read than the values,
+//! and nothing to fold.
 
 use std::time::Duration;
 
@@ -11,55 +11,57 @@ use bellwether_core::world::fleet::Fleet;
 use bellwether_store::{MAX_PAGE, Range, Store, StoreError, Watch};
 use futures_util::{StreamExt, TryStreamExt};
 
-use super::ShownWorld;
+use super::WorldUpdater;
 use super::load::{AT_ONCE, last_event};
 use crate::records::key_text::{self, KeyLocation};
 
-/// How long the watch may take to tell what was committed just now, before what is shown is compared with it.
+/// Longest wait for the watch to deliver recent commits, before the comparison.
 const UNDER_WAY: Duration = Duration::from_millis(250);
 
-/// How often that is done at most before everything is listed after all: what is shown may only be behind.
+/// Comparisons until everything is listed: the world may only be behind.
 const COMPARED: usize = 3;
 
-impl ShownWorld {
-    /// Whether what is shown is what the store holds, with all that was committed before this was called. Until that is known
-    /// `watch` is followed, for as long as it goes.
-    pub(super) async fn is_sure(
+impl WorldUpdater {
+    /// Whether the world equals the store, including everything that was committed before this call. Follows `watch`
+    /// meanwhile.
+    pub(super) async fn is_up_to_date(
         &self,
         store: &Store,
-        (world, watch): (&mut World, &mut Option<Watch>),
+        world: &mut World,
+        watch: &mut Option<Watch>,
     ) -> bool {
         for _ in 0..COMPARED {
             let before = world.revision;
-            match self.compare(store, (world, watch)).await {
+            match self.compare(store, world, watch).await {
                 Ok(true) => return true,
-                // It may only be behind.
+                // The world may only be behind: compare again.
                 Ok(false) if world.revision > before => {}
                 Ok(false) => break,
                 Err(error) => {
-                    tracing::warn!(%error, "could not compare what is shown with the store; listing everything again");
+                    tracing::warn!(%error, "cannot compare the world with the store; listing everything again");
                     return false;
                 }
             }
         }
         if watch.is_some() {
             let at = world.revision.get();
-            tracing::warn!(at, "the store holds something else than is shown; listing everything again");
+            tracing::warn!(at, "the world differs from the store; listing everything again");
         }
         false
     }
 
-    /// One comparison with the store, as it is now or a little later.
+    /// Compares once with the store, at the present or a slightly later revision.
     async fn compare(
         &self,
         store: &Store,
-        (world, watch): (&mut World, &mut Option<Watch>),
+        world: &mut World,
+        watch: &mut Option<Watch>,
     ) -> Result<bool, StoreError> {
         let now = Revision::new(self.meanwhile(store.now(), world, watch).await?.0);
         let Some(open) = watch else { return Ok(false) };
-        // Waits only in Watch::next, which is cancel safe. Of what others in a shared etcd commit the watch never tells.
-        let told = tokio::time::timeout(UNDER_WAY, self.follow_to(now, open, world));
-        if let Ok(Some(error)) = told.await {
+        // Waits only in Watch::next, which is cancel safe. The watch does not deliver commits of other programs in a shared etcd.
+        let catching_up = tokio::time::timeout(UNDER_WAY, self.follow_to(now, open, world));
+        if let Ok(Some(error)) = catching_up.await {
             tracing::warn!(%error, "the watch ended; listing everything again");
             *watch = None;
             return Ok(false);
@@ -74,37 +76,38 @@ impl ShownWorld {
     }
 }
 
-/// Whether `world` shows what the store held at a revision, no more, no less and nothing older. Of events that is told by where
-/// their log begins and ends.
+/// Whether `world` has exactly the records that the store had at a revision, none older. Events are compared by the first
+/// and the last number of each log.
 ///
 /// # Errors
-/// [`StoreError`] when the store does not say, or no longer.
+/// [`StoreError`] when the store fails, or has compacted the revision.
 async fn agrees(store: &Store, world: &World, at: Revision) -> Result<bool, StoreError> {
     let at = bellwether_store::Revision(at.get());
     for (namespace, fleet) in &world.fleets {
-        if !agree(store, (namespace, fleet), at).await? {
+        if !agree(store, namespace, fleet, at).await? {
             return Ok(false);
         }
     }
     let events: Vec<Range> = world.fleets.keys().map(key_text::events).collect();
-    let stretches = key_text::stretches(world.fleets.keys());
-    let stretches = stretches.into_iter().filter(|stretch| !events.contains(stretch));
-    let counting = stretches.map(|stretch| count(store, stretch, (world, at)));
+    let ranges = key_text::ranges(world.fleets.keys());
+    let ranges = ranges.into_iter().filter(|range| !events.contains(range));
+    let counting = ranges.map(|range| count(store, range, world, at));
     let counts: Vec<Option<usize>> =
         futures_util::stream::iter(counting).buffered(AT_ONCE).try_collect().await?;
     let found = counts.into_iter().sum::<Option<usize>>();
     Ok(found == Some(world.records()))
 }
 
-/// How many records a stretch of keys holds; none if one of them is not what is shown.
+/// Number of records in a range of keys; none if the world differs in one of them.
 async fn count(
     store: &Store,
-    mut stretch: Range,
-    (world, at): (&World, bellwether_store::Revision),
+    mut range: Range,
+    world: &World,
+    at: bellwether_store::Revision,
 ) -> Result<Option<usize>, StoreError> {
     let mut count = 0;
     loop {
-        let page = store.keys(stretch.clone(), Some(at), MAX_PAGE).await?;
+        let page = store.keys(range.clone(), Some(at), MAX_PAGE).await?;
         for (key, put) in &page.keys {
             if let Some(KeyLocation::Record(namespace, key)) = key_text::read(key) {
                 if world.written(namespace.as_ref(), &key) != Revision::new(put.0) {
@@ -114,16 +117,17 @@ async fn count(
             }
         }
         match page.keys.last().filter(|_| page.more) {
-            Some((last, _)) => stretch = stretch.after(last),
+            Some((last, _)) => range = range.after(last),
             None => return Ok(Some(count)),
         }
     }
 }
 
-/// Whether a namespace's log of events begins and ends where it is shown to, without a gap.
+/// Whether a namespace's event log begins and ends in the store where it does in the world.
 async fn agree(
     store: &Store,
-    (namespace, fleet): (&Namespace, &Fleet),
+    namespace: &Namespace,
+    fleet: &Fleet,
     at: bellwether_store::Revision,
 ) -> Result<bool, StoreError> {
     let oldest = store.keys(key_text::events(namespace), Some(at), 1).await?.keys.pop();
@@ -148,7 +152,7 @@ mod tests {
     use super::*;
     use crate::records::encoding;
 
-    /// A sample of each kind of record as it is kept, and whose kind its key is.
+    /// An encoded sample of each kind of record.
     const SAMPLES: [(&str, &str, &str); 27] = [
         ("node", "node.v1", "ns/default/node/web-1"),
         ("presence", "presence.v1", "ns/default/presence/web-1"),
@@ -179,7 +183,7 @@ mod tests {
         ("join_token", "join-token.v1", "join-token/abc"),
     ];
 
-    /// The keys and values of the samples: whatever says its own name is kept under it.
+    /// The keys and values of the samples, stored under the names that they contain.
     fn samples() -> Vec<(Bytes, Bytes)> {
         let default: Namespace = "default".parse().unwrap();
         let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../api/tests/golden");
@@ -222,7 +226,7 @@ mod tests {
         for (key, value) in &samples {
             let is_event = matches!(key_text::read(key), Some(KeyLocation::Record(_, Key::Event(_))));
             let again = [put(key, value), Op::Delete { key: key.clone() }, put(key, value)];
-            // An event never changes: that it is there is all there is to it.
+            // Events never change: the existence of one is all there is to compare.
             for op in again.into_iter().skip(usize::from(is_event)) {
                 let now = commit(&store, op).await;
                 assert!(!agrees(&store, &world, now).await.unwrap(), "{}", String::from_utf8_lossy(key));

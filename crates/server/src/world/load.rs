@@ -1,4 +1,4 @@
-//! Reading everything there is, as it was at one moment.
+//! Reads all records at one revision.
 
 use std::collections::BTreeSet;
 
@@ -18,48 +18,48 @@ use crate::records::key_text::{self, KeyLocation};
 /// Entries per page.
 const PAGE: usize = 1_000;
 
-/// Stretches of keys read at once: the store answers one while what it answered before is parsed.
+/// Ranges read at the same time: the store reads one while another is parsed.
 pub(super) const AT_ONCE: usize = 4;
 
-/// A record, whose it is, and when it was written.
+/// A record with its namespace and revision.
 type LoadedRecord = (Option<Namespace>, Record, Revision);
 
-/// Why the world could not be read.
+/// Why the world cannot be read. The message fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
-    /// The store did not answer.
+    /// The store failed.
     #[error("{0}")]
     Store(#[from] StoreError),
     /// A record does not parse.
-    #[error("read the record {key}: could not {source}; restore a backup, or use the release that wrote it")]
+    #[error("read the record {key}: {source}; restore a backup, or use the release that wrote it")]
     Record {
         /// Its key.
         key: String,
-        /// What is wrong.
+        /// The parser's error.
         source: ShapeError,
     },
 }
 
-/// Reads the whole world at one revision. The namespaces of the world `known` so far only say where much is to be found.
+/// Reads the whole world at one revision. The world `known` so far is used only to split the keys into ranges.
 ///
 /// # Errors
-/// [`WorldError`]; a record that does not parse is never skipped, because what follows from it would be wrong.
+/// [`WorldError`]; a record that does not parse is never skipped, since decisions without it would be wrong.
 pub async fn load(store: &Store, known: &World) -> Result<World, WorldError> {
     let revision = store.now().await?;
-    let stretches = key_text::stretches(known.fleets.keys());
-    let reading = stretches.into_iter().map(|stretch| read(store.clone(), stretch, revision));
+    let ranges = key_text::ranges(known.fleets.keys());
+    let reading = ranges.into_iter().map(|range| read(store.clone(), range, revision));
     let records: Vec<Vec<LoadedRecord>> =
         futures_util::stream::iter(reading).buffered(AT_ONCE).try_collect().await?;
     Ok(World::load(records.into_iter().flatten(), Revision::new(revision.0)))
 }
 
-/// Reads one stretch of keys.
+/// Reads one range of keys.
 async fn read(
     store: Store,
-    stretch: Range,
+    range: Range,
     revision: bellwether_store::Revision,
 ) -> Result<Vec<LoadedRecord>, WorldError> {
-    let mut page = store.list(stretch.clone(), Some(revision), PAGE).await?;
+    let mut page = store.list(range.clone(), Some(revision), PAGE).await?;
     let mut records = Vec::new();
     let mut skipped = BTreeSet::new();
     loop {
@@ -69,7 +69,7 @@ async fn read(
             let Some((namespace, record)) = parse(&entry.key, &entry.value)? else { continue };
             let event = matches!(record, Record::Event(_)).then(|| namespace.clone()).flatten();
             records.push((namespace, record, Revision::new(entry.modified.0)));
-            // Of a long event log only the oldest is needed, to know where it begins, and the newest.
+            // Of a long event log only the oldest event is needed, for its number, and the newest ones.
             if let Some(namespace) = event.filter(|namespace| skipped.insert(namespace.clone())) {
                 last = last.max(before_newest(&store, &namespace, revision).await?);
                 break;
@@ -77,19 +77,19 @@ async fn read(
         }
         let read_all = last.as_ref() == page.entries.last().map(|entry| &entry.key);
         match last.filter(|_| page.more || !read_all) {
-            Some(last) => page = store.list(stretch.after(&last), Some(revision), PAGE).await?,
+            Some(last) => page = store.list(range.after(&last), Some(revision), PAGE).await?,
             None => return Ok(records),
         }
     }
 }
 
-/// The key behind which the newest events of a namespace begin, if there are more than are kept in memory.
+/// The key after which the newest events of a namespace begin, if there are more than are kept in memory.
 async fn before_newest(
     store: &Store,
     namespace: &Namespace,
     at: bellwether_store::Revision,
 ) -> Result<Option<Bytes>, StoreError> {
-    // At the revision that everything else is read at: a later number would leave a hole in memory.
+    // At the revision of everything else: a later number would leave a gap in memory.
     let last = last_event(store, namespace, at).await?;
     let before = last.and_then(|last| last.checked_sub(EVENTS_IN_MEMORY as u64));
     Ok(before.map(|before| key_text::of(namespace, &Key::Event(Sequence::new(before)))))
@@ -105,14 +105,14 @@ pub(super) async fn last_event(
     Ok(entry.and_then(|entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok()))
 }
 
-/// Reads one entry; none if it is no record of the world.
+/// Parses an entry; none if it is not a record of the world.
 ///
 /// # Errors
 /// [`WorldError::Record`].
 pub(super) fn parse(key: &[u8], value: &[u8]) -> Result<Option<(Option<Namespace>, Record)>, WorldError> {
     let Some(KeyLocation::Record(namespace, typed)) = key_text::read(key) else { return Ok(None) };
     match encoding::read(&typed, value) {
-        // What logs say is read when somebody asks: a fleet's worth of it is more than fits in memory.
+        // The text of logs is read on request: that of a whole fleet would not fit in memory.
         Ok(Record::Log(log)) => Ok(Some((namespace, Record::Log(log.without_text())))),
         Ok(record) => Ok(Some((namespace, record))),
         Err(source) => Err(WorldError::Record { key: String::from_utf8_lossy(key).into_owned(), source }),

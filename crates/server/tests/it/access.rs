@@ -55,7 +55,7 @@ async fn a_name_in_use_is_refused_and_the_token_stays_good_for_another() {
 }
 
 #[tokio::test]
-async fn a_decommissioned_node_is_nobody_and_its_name_is_free() {
+async fn a_decommissioned_node_cannot_authenticate_and_its_name_is_free() {
     let installation = Installation::new().await;
     let node = installation.node("web-1").await;
     node.client.report("default", &node.empty_report()).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_machine_that_takes_a_dead_ones_name_inherits_nothing_of_it() {
     let new = installation.node("web-1").await;
     let view = admin.node("default", "web-1").await.unwrap();
     assert!(view.running.is_empty() && view.reported_at_ms.is_none(), "{view:?}");
-    // It is told the known good version afresh, and not taken for one that has it.
+    // The known good version is assigned anew: the node does not count as running it.
     assert_eq!(new.told("v1").await, 1);
 }
 

@@ -1,4 +1,4 @@
-//! Bad input: refused with place, reason and next step; and nothing is changed.
+//! Invalid input is refused with its place, a reason and a next step, and nothing is changed.
 
 use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Installation, SOON, policy, problem, set_entity, version};
 
-/// Sends `body` and answers the refusal; the number of events tells that nothing was changed.
+/// Sends `body` and returns the refusal; the number of events shows that nothing was changed.
 async fn refusal(client: &Client, method: Method, path: &str, body: Value) -> (Code, String) {
     let before = client.overview("default").await.unwrap().last_event;
     let refused = problem(client.send::<Value, Value>(method, path, &body, SOON).await);
@@ -24,14 +24,14 @@ async fn entities_and_policies_are_refused_with_the_field() {
     let cases = [
         (json!({"selector": "all", "polcy": {}}), "unknown field `polcy`"),
         (json!({"selector": "all", "policy": {"bach": "5%"}}), "policy"),
-        (json!({"selector": "all", "policy": {"soak": "60"}}), "could not read policy.soak"),
+        (json!({"selector": "all", "policy": {"soak": "60"}}), "cannot read policy.soak"),
         (
             json!({"selector": "all", "policy": {"soak": "2m", "deadline": "1m"}}),
-            "could not read policy.deadline",
+            "cannot read policy.deadline",
         ),
         (json!({"selector": "all", "policy": {"failures": "3"}}), "success 100% leaves nothing to fail"),
         (json!({"selector": "all", "policy": {"success": "101%"}}), "over 100%"),
-        (json!({"selector": "all", "policy": {"batch": "a few"}}), "could not read policy.batch"),
+        (json!({"selector": "all", "policy": {"batch": "a few"}}), "cannot read policy.batch"),
         (json!({"selector": "all", "policy": {"on_failure": "explode"}}), "rollback, pause, continue"),
         (json!({"selector": "role=", "policy": {}}), "at position 5: expected a value"),
         (json!({"selector": "", "policy": {}}), "say 'all' for every node"),
@@ -58,12 +58,12 @@ async fn versions_that_are_none_are_refused() {
     for bad in ["", " ", "v 1", "-v1", "v1;reboot", &"v".repeat(200)] {
         let (code, detail) = refusal(&admin, Method::POST, path, json!({"version": bad})).await;
         assert_eq!(code, Code::Invalid, "{bad:?}");
-        assert!(detail.contains("could not read version"), "{detail}");
+        assert!(detail.contains("cannot read version"), "{detail}");
     }
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_to_be_missing_with_the_next_step() {
+async fn a_missing_object_is_not_found_with_a_hint() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     assert_eq!(problem(admin.node("default", "web-9").await).0, Code::NotFound);
@@ -147,26 +147,23 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
     let path = |verb: &str| format!("/v1/namespaces/default/slots/one/{verb}");
     for (verb, body, reason) in [
         ("acquire", json!({}), "missing field `holder`"),
-        ("acquire", json!({"holder": ""}), "could not read holder"),
-        ("acquire", json!({"holder": "a b"}), "could not read holder"),
-        ("acquire", json!({"holder": "a", "lease": "0s"}), "could not read lease"),
+        ("acquire", json!({"holder": ""}), "cannot read holder"),
+        ("acquire", json!({"holder": "a b"}), "cannot read holder"),
+        ("acquire", json!({"holder": "a", "lease": "0s"}), "cannot read lease"),
         ("acquire", json!({"holder": "a", "lease": "31d"}), "at most 30 days"),
-        ("acquire", json!({"holder": "a", "capacity": 0}), "it is not from 1 to 1000"),
-        ("acquire", json!({"holder": "a", "reason": "two\nlines"}), "could not read reason"),
+        ("acquire", json!({"holder": "a", "capacity": 0}), "it is not between 1 and 1000"),
+        ("acquire", json!({"holder": "a", "reason": "two\nlines"}), "cannot read reason"),
         ("renew", json!({"holder": "a"}), "missing field `fence`"),
-        ("give-back", json!({"holder": "a", "fence": -1}), "could not read fence"),
+        ("give-back", json!({"holder": "a", "fence": -1}), "cannot read fence"),
     ] {
         let (code, detail) = refusal(&admin, Method::POST, &path(verb), body.clone()).await;
         assert_eq!(code, Code::Invalid, "{verb} {body}: {detail}");
         assert!(detail.contains(reason), "{verb} {body}: {detail:?} does not say {reason:?}");
     }
-    // Whoever holds nothing renews nothing, and gives nothing back.
+    // A client that does not hold the slot can neither renew nor release it.
     let nothing = json!({"holder": "a", "fence": 1});
     let (code, detail) = refusal(&admin, Method::POST, &path("renew"), nothing.clone()).await;
-    assert_eq!(
-        (code, detail.as_str()),
-        (Code::Refused, "could not let a hold slot one longer: number 1 is over")
-    );
+    assert_eq!((code, detail.as_str()), (Code::Refused, "cannot renew slot one for a: number 1 is over"));
     admin.send::<Value, Value>(Method::POST, &path("give-back"), &nothing, SOON).await.unwrap();
     assert_eq!(problem(admin.delete_slot("default", "one").await).0, Code::NotFound);
     let acquire = bellwether_api::v1::slot::AcquireSlot { holder: "a".into(), ..Default::default() };

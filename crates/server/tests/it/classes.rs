@@ -1,4 +1,4 @@
-//! Lanes, over real sockets: who is served while others are too many, and what those are told.
+//! Concurrency limits by class, over real sockets: who is served under overload, and what refused clients get.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use tokio::net::TcpStream;
 
 use crate::harness::{Installation, SOON};
 
-/// Most machines that shake hands at once, as the server has it.
+/// Most TLS handshakes of agents at the same time, as in the server.
 const HANDS: usize = 96;
 
-/// One is served, nobody waits.
+/// One request runs, none waits.
 fn narrow() -> ConcurrencyLimits {
-    let width = ConcurrencyLimit { served: 1, waiting: 0, again_ms: 50 };
+    let width = ConcurrencyLimit { served: 1, waiting: 0, retry_after_ms: 50 };
     ConcurrencyLimits { people: width, machines: width, ..ConcurrencyLimits::default() }
 }
 
-/// A machine that says hello and then no more.
+/// An agent that begins a TLS handshake and never completes it.
 async fn hello(installation: &Installation) -> TcpStream {
     let mut tls = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -38,12 +38,12 @@ async fn hello(installation: &Installation) -> TcpStream {
     stream
 }
 
-/// How many of them were answered, and so have their turn.
+/// How many of them were answered, and so hold a permit.
 fn answered(streams: &[TcpStream]) -> usize {
     streams.iter().filter(|stream| stream.try_read(&mut [0; 1]).is_ok_and(|read| read > 0)).count()
 }
 
-/// Asks again and again until it holds.
+/// Polls until the condition holds.
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let asking = async {
         while !holds().await {
@@ -53,7 +53,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     assert!(tokio::time::timeout(SOON, asking).await.is_ok(), "never saw {what}");
 }
 
-/// Somebody who began a request that takes up a place, and does not end it.
+/// A client that occupies a permit with a request that it does not complete.
 async fn occupant(installation: &Installation, request: &str) -> TcpStream {
     let mut stream = TcpStream::connect(installation.server().plain_address.unwrap()).await.unwrap();
     stream
@@ -63,10 +63,10 @@ async fn occupant(installation: &Installation, request: &str) -> TcpStream {
     stream
 }
 
-/// How many requests of that lane were refused.
+/// Number of refused requests of that class.
 async fn refused(client: &Client, class: &str) -> u64 {
     let page = client.text("/metrics", SOON).await.unwrap();
-    let counted = format!("bellwether_requests_refused_total{{lane=\"{class}\"}} ");
+    let counted = format!("bellwether_requests_refused_total{{class=\"{class}\"}} ");
     page.lines().find_map(|line| line.strip_prefix(&counted)).map_or(0, |count| count.parse().unwrap())
 }
 
@@ -78,7 +78,7 @@ fn busy<T>(answer: Result<T, CallError>) -> Option<Problem> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_more_machines_shake_hands_at_once_than_there_is_room_for_and_people_come_in_between() {
+async fn handshakes_of_agents_are_limited_and_people_connect_in_between() {
     let installation = Installation::new().await;
     let mut streams = Vec::new();
     for _ in 0..HANDS + 20 {
@@ -92,7 +92,7 @@ async fn no_more_machines_shake_hands_at_once_than_there_is_room_for_and_people_
     .await;
     installation.admin().who_am_i().await.unwrap();
     assert!(streams.iter().filter(|stream| stream.try_read(&mut [0; 1]).is_ok()).count() <= HANDS);
-    // One gives up: the next has its turn, which it gives up too, and so on.
+    // One gives up and releases its permit to the next, which gives up too, and so on.
     let mut waiting = streams.split_off(HANDS);
     drop(streams);
     for stream in &mut waiting {
@@ -102,7 +102,7 @@ async fn no_more_machines_shake_hands_at_once_than_there_is_room_for_and_people_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_machine_without_room_is_told_when_to_come_again_and_then_there_is_while_people_have_theirs() {
+async fn a_refused_agent_is_admitted_when_it_retries_and_people_are_admitted_meanwhile() {
     let installation = Installation::with_lanes(narrow()).await;
     let (admin, node) = (installation.admin(), installation.node("web-1").await);
     let occupant = occupant(&installation, "POST /v1/join HTTP/1.1").await;
@@ -114,7 +114,7 @@ async fn a_machine_without_room_is_told_when_to_come_again_and_then_there_is_whi
     .await;
     let told = told.unwrap();
     assert_eq!((told.status, told.retry_after_ms), (429, Some(50)));
-    assert_eq!(told.detail, "could not take one more request of machines: 1 are under way here and 0 wait");
+    assert_eq!(told.detail, "cannot accept another request of nodes: 1 are in flight and 0 wait");
     admin.nodes("default", None, None, false).await.unwrap();
     assert!(refused(&admin, "machines").await > 0);
     assert_eq!(refused(&admin, "people").await, 0);
@@ -137,7 +137,7 @@ async fn a_read_without_room_is_asked_again_until_there_is_and_a_change_is_not()
     let reading = admin.nodes("default", None, None, false);
     tokio::pin!(reading);
     until("that it was asked again", async || {
-        // Both only wait; the read goes on where it was.
+        // Both only wait; the read continues where it was.
         tokio::select! {
             early = &mut reading => panic!("it was answered: {early:?}"),
             now = refused(&admin, "people") => now >= before + 2,

@@ -1,4 +1,4 @@
-//! Reads of the present: of a server that knows only what was, because its watch is held back or it is cut off.
+//! Linearizable reads from a server whose watch is delayed, or that is cut off from its store.
 
 use axum::Router;
 use axum::body::Body;
@@ -7,7 +7,7 @@ use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::http::{router, to_peer};
 use bellwether_server::pki::Pki;
-use bellwether_server::run::{build, init};
+use bellwether_server::run::{BuildContext, build, init};
 use bellwether_store::testing::faulty::{FaultInjection, FaultyStore, StoreFault};
 use bellwether_store::{Op, Range, Store, Txn};
 use http::{Request, StatusCode};
@@ -15,7 +15,7 @@ use tower::ServiceExt;
 
 use crate::harness::SOON;
 
-/// A server that sees its store through a line.
+/// A server on a store with fault injection.
 struct Seen {
     _dir: tempfile::TempDir,
     _tasks: [Tasks; 3],
@@ -38,12 +38,21 @@ impl Seen {
         let clock = Clock::system();
         let pki = Pki::open(&config.data_dir.join("pki"), &config.names, clock.now()).unwrap();
         let seen = store.through(&line);
-        let app = build(&config, (&seen, config.listen), (outer, inner), (clock, pki)).await.unwrap();
+        let context = BuildContext {
+            config: &config,
+            store: &seen,
+            listens: config.listen,
+            tasks: outer,
+            inner_tasks: inner,
+            clock,
+            pki,
+        };
+        let app = build(context).await.unwrap();
         let token = made.token.expose().to_owned();
         Self { _dir: dir, router: to_peer(router(&app), None), _tasks: tasks, token, store, line }
     }
 
-    /// What it answers, and why not.
+    /// The body of a successful response, or the error.
     async fn ask(&self, method: &str, path: &str, body: &'static str) -> (StatusCode, String) {
         let request = Request::builder()
             .method(method)
@@ -58,13 +67,13 @@ impl Seen {
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    /// How often it read everything anew.
+    /// How often the server read all records again.
     async fn lists(&self) -> u64 {
         let request = Request::get("/metrics").header("authorization", format!("Bearer {}", self.token));
         let answer = self.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
         let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
         let page = String::from_utf8(body.to_vec()).unwrap();
-        let line = page.lines().find_map(|line| line.strip_prefix("bellwether_world_lists_total "));
+        let line = page.lines().find_map(|line| line.strip_prefix("bellwether_world_relists_total "));
         line.unwrap_or_else(|| panic!("{page}")).parse().unwrap()
     }
 
@@ -73,7 +82,7 @@ impl Seen {
     }
 }
 
-/// A server that knows of a freeze, and what deletes it for everybody else.
+/// A server that knows a freeze, and what deletes it for all others.
 async fn frozen() -> (Seen, Txn) {
     let seen = Seen::new().await;
     let (status, why) = seen.ask("PUT", "freezes/winter", r#"{"reason": "snow"}"#).await;
@@ -104,7 +113,7 @@ async fn a_server_that_is_cut_off_from_its_store_does_not_say_what_is_but_what_w
     assert_eq!(seen.reads("").await.0, StatusCode::OK);
     let (status, why) = seen.reads("consistency=linearizable").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{why}");
-    assert!(why.contains("could not make sure that this is the present"), "{why}");
+    assert!(why.contains("cannot read the newest state"), "{why}");
     seen.line.heal();
     assert_eq!(seen.reads("consistency=linearizable").await.0, StatusCode::NOT_FOUND);
 }
@@ -132,7 +141,7 @@ async fn while_everything_is_listed_what_happens_is_shown_and_stays_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_others_commit_in_a_shared_store_is_no_reason_to_read_everything_anew() {
+async fn commits_of_other_programs_in_a_shared_store_cause_no_relist() {
     let (seen, thaw) = frozen().await;
     let theirs = Op::Put { key: "/theirs".into(), value: "1".into(), lease: None };
     seen.store.commit(Txn { compares: vec![], ops: vec![theirs] }).await.unwrap();

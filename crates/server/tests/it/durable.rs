@@ -1,4 +1,4 @@
-//! What was acknowledged is there after a restart, and what is damaged is refused instead of overwritten.
+//! Acknowledged changes survive a restart; a damaged store is refused instead of overwritten.
 
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_rt::clock::Clock;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::harness::{Installation, policy, set_entity, until, version};
 
 #[tokio::test]
-async fn a_restart_in_the_middle_of_a_rollout_goes_on_where_it_was() {
+async fn a_rollout_continues_after_a_restart_of_the_server() {
     let mut installation = Installation::new().await;
     let admin = installation.admin();
     let nodes = [installation.node("web-1").await, installation.node("web-2").await];
@@ -97,7 +97,7 @@ async fn an_init_that_was_interrupted_is_finished_by_the_next_one() {
     let mut installation = Installation::new().await;
     let old = installation.admin_token.clone();
     installation.server.take().unwrap().stop().await.unwrap();
-    // As if the process had died before it wrote down whose the store is.
+    // As if the process had died before it wrote the record of the installation.
     let tasks = Tasks::new();
     let store = Store::embedded(&installation.store_file(), &tasks).unwrap();
     let forget = Op::Delete { key: META.into() };

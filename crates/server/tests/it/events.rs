@@ -1,4 +1,4 @@
-//! Events: read in pages, waited for, and streamed with resume.
+//! Events: pages, blocking reads, and a stream that resumes.
 
 use std::time::Duration;
 

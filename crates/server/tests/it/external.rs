@@ -1,4 +1,4 @@
-//! External targets: controllers that report over HTTP and are told what each is to run.
+//! External targets: controllers report over HTTP and get the expected versions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,11 +45,11 @@ async fn targets(client: &Client, group: Option<&str>) -> Vec<String> {
     page.items.into_iter().map(|target| target.name).collect()
 }
 
-/// A controller that does what it is told at once, to versions that work or do not.
+/// A controller that applies what is expected at once; some versions fail.
 struct Fleet {
     client: Client,
     running: BTreeMap<String, String>,
-    /// The most that changed version in one round.
+    /// Most targets that changed version in one round.
     most: usize,
 }
 
@@ -111,7 +111,7 @@ async fn a_controller_moves_its_targets_batch_by_batch_and_back_from_a_bad_versi
     assert!(fleet.all_run("v2"), "{:?}", fleet.running);
     assert_eq!(fleet.most, 2, "a batch is two");
 
-    // What controllers were told outlives the server.
+    // The record that controllers have their versions survives a restart of the server.
     installation.restart().await;
     fleet.client = installation.admin();
     let admin = installation.admin();
@@ -208,7 +208,7 @@ async fn two_controllers_for_one_group_are_refused_until_one_takes_over_or_falls
 }
 
 #[tokio::test]
-async fn targets_that_vanish_are_silent_and_then_let_go() {
+async fn targets_that_vanish_become_silent_and_are_then_released() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     admin.set_entity("default", "web", &external("1s", "3s", policy("1", "0s"))).await.unwrap();
@@ -216,7 +216,7 @@ async fn targets_that_vanish_are_silent_and_then_let_go() {
     let mut seen = Vec::new();
     let vanishing = async {
         loop {
-            // One of them goes on.
+            // One of them continues.
             orchestrate(&admin, &partly(vec![runs("a", "v1")])).await;
             let page = admin.targets("default", "web", None, None).await.unwrap();
             let now: Vec<_> = page.items.iter().map(|t| (t.name.clone(), t.contact.clone())).collect();
@@ -301,15 +301,15 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
     let named = |name: &str| partly(vec![runs(name, "v1")]);
     let many = |count: usize| partly((0..count).map(|n| runs(&format!("t{n}"), "v1")).collect());
     for (entity, reports, code, reason) in [
-        ("none", named("a"), Code::NotFound, "could not find entity none"),
+        ("none", named("a"), Code::NotFound, "cannot find entity none"),
         ("machines", named("a"), Code::Refused, "its targets are nodes, which report themselves"),
         ("web", named("a b"), Code::Invalid, "targets[0].name"),
-        ("web", partly(vec![runs("a", "v1"), runs("a", "v2")]), Code::Invalid, "a is named twice"),
-        ("web", TargetReports { gone: vec!["a".into()], ..named("a") }, Code::Invalid, "a is named twice"),
+        ("web", partly(vec![runs("a", "v1"), runs("a", "v2")]), Code::Invalid, "a is listed twice"),
+        ("web", TargetReports { gone: vec!["a".into()], ..named("a") }, Code::Invalid, "a is listed twice"),
         ("web", partly(vec![runs("a", "no such version")]), Code::Invalid, "targets[0].running"),
         ("web", TargetReports { group: text("a/b"), ..named("a") }, Code::Invalid, "group"),
         ("web", TargetReports { controller: text("a b"), ..named("a") }, Code::Invalid, "controller"),
-        ("web", many(1_001), Code::Invalid, "1001 are more than 1000"),
+        ("web", many(1_001), Code::Invalid, "there are 1001, and at most 1000 are allowed"),
     ] {
         let (found, detail) = problem(admin.orchestrate("default", entity, &reports).await);
         assert_eq!(found, code, "{detail}");
@@ -318,7 +318,7 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
     assert_eq!(targets(&admin, None).await, Vec::<String>::new());
     assert_eq!(orchestrate(&admin, &many(1_000)).await.targets.len(), 1_000);
     for (spec, reason) in [
-        (nodes, "they are what controllers report, and stay that"),
+        (nodes, "they are what controllers report"),
         (EntitySpec { selector: "all".into(), ..external("1m", "1h", Policy::default()) }, "selector"),
         (external("1h", "1h", Policy::default()), "external.let_go_after"),
         (external("0s", "1h", Policy::default()), "external.silent_after"),

@@ -1,4 +1,4 @@
-//! Freezes and stops: what they keep from being handed out, who may set them, and how they end.
+//! Freezes: which updates they prevent, who may set them, and how they end.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use bellwether_api::v1::rollout::{RolloutOperation, RolloutState};
 
 use crate::harness::{Installation, Node, policy, problem, set_entity, until, version};
 
-/// Long enough for many passes of a reconciler that is woken by every change.
+/// Long enough for many passes of a reconciler that runs after every change.
 const PASSES: Duration = Duration::from_millis(500);
 
 fn stop(why: &str) -> FreezeSpec {
@@ -22,14 +22,14 @@ fn act() -> RolloutOperation {
     RolloutOperation::default()
 }
 
-/// Makes nodes, and brings them all to `v1`.
+/// Creates nodes, all of them at `v1`.
 async fn fleet(installation: &Installation, count: usize, policy: Policy) -> Vec<Node> {
     let admin = installation.admin();
     let mut nodes = Vec::new();
     for number in 1..=count {
         nodes.push(installation.node(&format!("web-{number:02}")).await);
     }
-    // The last is spoken for late, on a busy machine: none is to be given up before.
+    // The last node reports late on a busy machine: it must not be declared unreachable before.
     let patient = Policy { deadline: Some("1h".to_owned()), ..self::policy("100%", "0s") };
     set_entity(&admin, patient).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
@@ -42,14 +42,14 @@ async fn fleet(installation: &Installation, count: usize, policy: Policy) -> Vec
     nodes
 }
 
-/// How often each version is told.
+/// How often each version is assigned.
 async fn told(installation: &Installation, version: &str) -> usize {
     let nodes = installation.admin().nodes("default", None, None, true).await.unwrap().items;
     nodes.iter().filter(|node| node.told.get("web").is_some_and(|told| told == version)).count()
 }
 
 #[tokio::test]
-async fn a_stop_hands_out_nothing_more_and_lifting_it_goes_on() {
+async fn a_stop_starts_no_new_updates_and_ending_it_continues() {
     let installation = Installation::patient().await;
     let admin = installation.admin();
     let policy = Policy { deadline: Some("1h".to_owned()), ..policy("6", "0s") };
@@ -67,7 +67,7 @@ async fn a_stop_hands_out_nothing_more_and_lifting_it_goes_on() {
     })
     .await;
     let before = told(&installation, "v2").await;
-    // What is in flight comes to its end, and still nobody takes its turn.
+    // Updates in flight finish, and no new one starts.
     for node in nodes.iter().take(before).skip(6) {
         let number = node.told("v2").await;
         node.runs("v2", number, TargetHealth::Healthy).await;
@@ -104,7 +104,7 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
     let first = nodes.first().unwrap();
     first.runs("v2", *numbers.first().unwrap(), TargetHealth::Failing { evidence }).await;
     until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, RolloutState::RollingBack)).await;
-    // A stop in the whole fleet, set over every namespace.
+    // A stop in all namespaces.
     let set = admin.set_freeze(None, "halt", &stop("")).await.unwrap();
     assert!(set.global && set.hint.unwrap().contains("why"));
     until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, RolloutState::PausedStopped { .. }))
@@ -116,7 +116,7 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
 
     let mere = FreezeSpec { reason: "holidays".to_owned(), ..FreezeSpec::default() };
     admin.set_freeze(None, "halt", &mere).await.unwrap();
-    // Whoever is told to go back does; in which order is the engine's business.
+    // Targets with the order to roll back do so; the engine decides the sequence.
     let mut left = nodes;
     while !left.is_empty() {
         let mut waiting = Vec::new();

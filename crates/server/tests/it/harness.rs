@@ -1,4 +1,4 @@
-//! A server on a fresh installation, clients of every kind, and a node that says what a test tells it to.
+//! A server on a new installation, clients with every kind of identity, and a simulated node.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use bellwether_server::config::Config;
 use bellwether_server::http::ConcurrencyLimits;
 use bellwether_server::run::{Server, init};
 
-/// How long a test waits for something that should happen at once.
+/// Longest wait of a test for something that should happen at once.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) struct Installation {
@@ -34,7 +34,7 @@ impl Installation {
         Self::with(Config::load(None).unwrap()).await
     }
 
-    /// One that takes a node for silent after half a second.
+    /// A server on which a node is silent after half a second.
     pub(crate) async fn quick() -> Self {
         let mut config = Config::load(None).unwrap();
         config.settings.limits = PresenceLimits {
@@ -45,7 +45,7 @@ impl Installation {
         Self::with(config).await
     }
 
-    /// One that takes no node for silent: a test that speaks for many of them comes back to each late on a busy machine.
+    /// A server on which no node becomes silent: a test that reports for many nodes may be late on a busy machine.
     pub(crate) async fn patient() -> Self {
         let mut config = Config::load(None).unwrap();
         config.settings.limits = PresenceLimits {
@@ -56,7 +56,7 @@ impl Installation {
         Self::with(config).await
     }
 
-    /// One that has these lanes, and also listens without TLS.
+    /// A server with these concurrency limits, which also listens without TLS.
     pub(crate) async fn with_lanes(classes: ConcurrencyLimits) -> Self {
         let mut config = Config::load(None).unwrap();
         config.classes = classes;
@@ -73,7 +73,7 @@ impl Installation {
         Self { _dir: dir, config, server: Some(server), admin_token: made.token }
     }
 
-    /// One whose server was started elsewhere.
+    /// A harness for a server that was started elsewhere.
     pub(crate) fn of(config: Config, server: Server, admin: Identity) -> Self {
         let Identity::Token(admin_token) = admin else { panic!("an admin shows a token") };
         let dir = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ impl Installation {
         Node { client: self.client(identity.clone()), identity, name: name.to_owned() }
     }
 
-    /// A node that joined before, calling the server that runs now.
+    /// A node that joined before, calling the present server.
     pub(crate) fn node_again(&self, node: Node) -> Node {
         Node { client: self.client(node.identity.clone()), ..node }
     }
@@ -131,7 +131,7 @@ impl Installation {
     }
 }
 
-/// A key and the request to join with it.
+/// A key and the certificate request for it.
 pub(crate) fn join_request(token: &str, name: &str) -> (String, Join) {
     let key = rcgen::KeyPair::generate().unwrap();
     let request = rcgen::CertificateParams::default().serialize_request(&key).unwrap().pem().unwrap();
@@ -145,7 +145,7 @@ pub(crate) fn join_request(token: &str, name: &str) -> (String, Join) {
     (key.serialize_pem(), join)
 }
 
-/// A node that says what it is told to say.
+/// A node that reports what the test says.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) client: Client,
@@ -165,7 +165,7 @@ impl Node {
         }
     }
 
-    /// Waits for an order that says `version` for `web`, and answers its assignment's number.
+    /// Waits for an order with `version` of `web`, and returns its assignment's number.
     pub(crate) async fn told(&self, version: &str) -> u64 {
         let mut generation = 0;
         tokio::time::timeout(SOON, async {
@@ -186,7 +186,7 @@ impl Node {
         .unwrap_or_else(|_| panic!("never told {version}; generation {generation}"))
     }
 
-    /// Reports that it runs `version` of `web`, answering `number`, and is well or not.
+    /// Reports that it runs `version` of `web` for assignment `number`, healthy or not.
     pub(crate) async fn runs(&self, version: &str, number: u64, health: TargetHealth) {
         let healthy_for_ms = (health != TargetHealth::NoChecks
             && !matches!(health, TargetHealth::Failing { .. }))
@@ -223,7 +223,7 @@ pub(crate) fn version(version: &str) -> NewRollout {
     }
 }
 
-/// Waits until the rollout of `web` looks as `holds` wants it.
+/// Waits until `holds` is true of the rollout of `web`.
 pub(crate) async fn until(client: &Client, holds: impl Fn(&RolloutView) -> bool) -> RolloutView {
     let looking = async {
         let mut index = None;
@@ -238,7 +238,7 @@ pub(crate) async fn until(client: &Client, holds: impl Fn(&RolloutView) -> bool)
     tokio::time::timeout(SOON, looking).await.expect("the rollout never looked as expected")
 }
 
-/// The problem a call came to.
+/// The problem that a call failed with.
 pub(crate) fn problem<T: std::fmt::Debug>(answer: Result<T, CallError>) -> (Code, String) {
     match answer.unwrap_err() {
         CallError::Problem(problem) => (problem.code, problem.detail),

@@ -1,4 +1,4 @@
-//! What hooks are tested with: a controller that answers as a test tells it to, and a real Prometheus.
+//! Test doubles for hooks: a controller with given answers, and a real Prometheus.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,26 +17,26 @@ use serde_json::Value;
 
 use crate::harness::SOON;
 
-/// What a controller does with a question.
+/// How the controller answers.
 #[derive(Debug, Clone)]
 pub(crate) enum Say {
-    /// Answers this.
+    /// With this JSON.
     Json(Value),
-    /// Answers this text with this status.
+    /// With this text and status.
     Text(u16, String),
-    /// Answers whatever the selection hook would need: the candidates in reverse, as many as there is room for.
+    /// As a selection hook: the candidates in reverse, as many as there is room for.
     Backwards,
-    /// Answers these one after the other, the last one for ever.
+    /// With one after the other, then always with the last one.
     Series(Vec<Value>),
-    /// Judges every target that it is asked about alike.
+    /// With the same judgement for every target.
     Judge { well: bool, reason: String },
-    /// Never answers.
+    /// Never.
     Hang,
 }
 
-/// One question as it came.
+/// One question, as received.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedQuestion {
     pub(crate) path: String,
     pub(crate) bearer: Option<String>,
     pub(crate) body: Value,
@@ -45,11 +45,11 @@ pub(crate) struct Heard {
 #[derive(Debug, Clone)]
 struct Script {
     say: Arc<Mutex<Say>>,
-    heard: Arc<Mutex<Vec<Heard>>>,
+    heard: Arc<Mutex<Vec<ReceivedQuestion>>>,
 }
 
 impl Script {
-    /// What to do now; a series goes on by one.
+    /// The present answer; advances a series.
     fn next(&self) -> Say {
         let mut say = self.say.lock().unwrap();
         let now = say.clone();
@@ -83,7 +83,7 @@ impl Controller {
         let tasks = Tasks::new();
         let stop = tasks.token();
         tasks.spawn("controller", async move {
-            // Both arms only wait; what is under way is dropped with the server.
+            // Both arms only wait; requests in flight are dropped with the server.
             tokio::select! {
                 () = stop.cancelled() => {}
                 served = async { axum::serve(listener, router).await } => served.unwrap(),
@@ -92,7 +92,7 @@ impl Controller {
         Self { address, script, tasks }
     }
 
-    /// One that speaks TLS, with this server's certificate.
+    /// A controller that uses TLS, with this server's certificate.
     pub(crate) fn behind_tls(server: &Server, say: Say) -> Self {
         let (router, script) = scripted(say);
         let tasks = Tasks::new();
@@ -104,11 +104,11 @@ impl Controller {
         *self.script.say.lock().unwrap() = say;
     }
 
-    pub(crate) fn heard(&self) -> Vec<Heard> {
+    pub(crate) fn heard(&self) -> Vec<ReceivedQuestion> {
         self.script.heard.lock().unwrap().clone()
     }
 
-    /// This controller as a policy names it.
+    /// The policy's configuration of this controller.
     pub(crate) fn hook(&self) -> Hook {
         Hook { timeout: some("500ms"), every: some("200ms"), ..hook(&self.url()) }
     }
@@ -131,7 +131,11 @@ async fn answer(
 ) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let bearer = headers.get("authorization").map(|value| value.to_str().unwrap().to_owned());
-    script.heard.lock().unwrap().push(Heard { path: uri.path().to_owned(), bearer, body: body.clone() });
+    script.heard.lock().unwrap().push(ReceivedQuestion {
+        path: uri.path().to_owned(),
+        bearer,
+        body: body.clone(),
+    });
     let say = script.next();
     match say {
         Say::Series(series) => axum::Json(series.first().cloned()).into_response(),
@@ -160,7 +164,7 @@ pub(crate) fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Waits for something, with a bound.
+/// Waits for a condition, for a limited time.
 pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let looking = async {
         let mut every = tokio::time::interval(Duration::from_millis(50));
@@ -223,7 +227,7 @@ impl Prometheus {
         self.process.wait().unwrap();
     }
 
-    /// Starts it again where it was.
+    /// Starts it again on the same port and data.
     pub(crate) async fn again(&mut self) {
         self.process = Self::start(self.dir.path(), self.address);
         self.ready().await;
@@ -241,7 +245,7 @@ impl Prometheus {
         .await;
     }
 
-    /// This query as a policy's monitor.
+    /// The policy's configuration of this query as a monitor.
     pub(crate) fn monitor(&self, query: &str) -> Monitor {
         Monitor {
             url: format!("http://{}", self.address),

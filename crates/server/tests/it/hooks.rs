@@ -1,4 +1,4 @@
-//! Policies that ask controllers: who is next, whether they may, how they do.
+//! Hooks: selection, approval, monitoring and removal by controllers.
 
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::{Hook, Hooks, Policy};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::harness::{Installation, Node, policy, set_entity, until, version};
-use crate::hooked::{Controller, Heard, Say, eventually, hook, some};
+use crate::hooked::{Controller, ReceivedQuestion, Say, eventually, hook, some};
 
 fn hooked(hooks: Hooks) -> Policy {
     Policy { hooks: Some(hooks), ..policy("1", "0s") }
@@ -34,7 +34,7 @@ async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
     nodes
 }
 
-/// Whether it waits for this hook for such a reason, and has handed out nothing.
+/// Whether the rollout waits for this hook for this reason, with no update started.
 fn waits(view: &RolloutView, hook: &str, reason: &str) -> bool {
     let state = view.rollout.as_ref().map(|rollout| &rollout.state);
     view.counts.in_flight == 0
@@ -43,14 +43,14 @@ fn waits(view: &RolloutView, hook: &str, reason: &str) -> bool {
 }
 
 /// The questions about one entity.
-fn about(controller: &Controller, entity: &str) -> Vec<Heard> {
+fn about(controller: &Controller, entity: &str) -> Vec<ReceivedQuestion> {
     let mut heard = controller.heard();
     heard.retain(|heard| heard.body["entity"] == entity);
     heard
 }
 
 #[tokio::test]
-async fn a_selection_hook_chooses_the_order_and_is_asked_once_per_turn() {
+async fn a_selection_hook_chooses_the_order_and_is_called_once_per_round() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let nodes = nodes(&installation, 3).await;
@@ -81,7 +81,7 @@ async fn a_selection_hook_chooses_the_order_and_is_asked_once_per_turn() {
 }
 
 #[tokio::test]
-async fn nonsense_hands_out_nothing_and_says_what_it_is() {
+async fn an_invalid_answer_starts_no_update_and_is_reported() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let nodes = nodes(&installation, 2).await;
@@ -89,14 +89,14 @@ async fn nonsense_hands_out_nothing_and_says_what_it_is() {
     set_entity(&admin, selecting(controller.hook())).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let nonsense = [
-        (Say::Text(200, "hello".to_owned()), "answer is no JSON"),
-        (Say::Json(json!({ "target": [] })), "answer lacks \"targets\""),
+        (Say::Text(200, "hello".to_owned()), "the answer is not JSON"),
+        (Say::Json(json!({ "target": [] })), "the answer lacks \"targets\""),
         (Say::Json(json!({ "targets": 7 })), "answer does not fit"),
         (Say::Json(json!({ "targets": ["nobody"] })), "it named nobody, which was not asked about"),
         (Say::Json(json!({ "targets": ["web-1", "web-2"] })), "it chose 2 where there is room for 1"),
         (Say::Text(500, "boom\nmore".to_owned()), "status 500: boom"),
         (Say::Text(302, String::new()), "status 302"),
-        (Say::Text(200, "x".repeat(2 << 20)), "its answer is larger than 1 MiB"),
+        (Say::Text(200, "x".repeat(2 << 20)), "the response is larger than 1 MiB"),
     ];
     for (say, reason) in nonsense {
         controller.say(say);
@@ -107,7 +107,7 @@ async fn nonsense_hands_out_nothing_and_says_what_it_is() {
     let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
     let kinds: Vec<&str> = kinds.into_iter().filter(|kind| kind.starts_with("hook.")).collect();
-    assert_eq!(kinds, ["hook.trouble", "hook.answered"]);
+    assert_eq!(kinds, ["hook.failed", "hook.recovered"]);
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn a_hook_that_hangs_keeps_its_own_rollout_waiting_and_no_other() {
 }
 
 #[tokio::test]
-async fn silence_and_closed_doors_are_told_apart() {
+async fn timeouts_and_refused_connections_are_distinguished() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let _nodes = nodes(&installation, 1).await;
@@ -151,7 +151,7 @@ async fn silence_and_closed_doors_are_told_apart() {
     drop(closed);
     let nobody = Hook { every: some("200ms"), ..hook(&format!("http://{address}/")) };
     set_entity(&admin, approving(nobody.clone())).await;
-    let reason = format!("could not connect to {address}: ");
+    let reason = format!("cannot connect to {address}: ");
     until(&admin, |view| waits(view, "approval", &reason)).await;
     set_entity(&admin, approving(Hook { token: some("unheard-of"), ..nobody })).await;
     let reason = "the server's configuration has no token named unheard-of (hook_tokens)";
@@ -159,12 +159,12 @@ async fn silence_and_closed_doors_are_told_apart() {
 }
 
 #[tokio::test]
-async fn nobody_is_told_before_the_approval_hook_agrees_and_it_gets_its_token() {
+async fn no_version_is_assigned_before_the_approval_hook_agrees_and_it_gets_its_token() {
     let mut installation = Installation::new().await;
     let token = installation.config.data_dir.join("hook-token");
     std::fs::write(&token, "s3cret\n").unwrap();
     installation.config.hooks.tokens.insert(Actor::parse("board").unwrap(), token);
-    // Nothing but hooks changes anything here.
+    // Only hooks change anything here.
     installation.config.settings.limits.suspect = "1m".parse().unwrap();
     installation.config.settings.limits.unreachable = "2m".parse().unwrap();
     installation.restart().await;
@@ -198,7 +198,7 @@ async fn a_hook_behind_tls_is_trusted_by_the_configured_authority_alone() {
     };
     set_entity(&admin, secure(&stranger)).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
-    let reason = format!("could not connect to {}: invalid peer certificate", stranger.address);
+    let reason = format!("cannot connect to {}: invalid peer certificate", stranger.address);
     until(&admin, |view| waits(view, "approval", &reason)).await;
     assert!(stranger.heard().is_empty());
 
@@ -223,7 +223,7 @@ async fn what_was_answered_is_remembered_by_the_next_server_and_not_asked_again(
     until(&admin, |view| waits(view, "approval", "not on a Friday")).await;
     installation.restart().await;
     let admin = installation.admin();
-    // A later one in the same order is asked about, so the first one was looked at and left alone.
+    // The hook is asked about a later target, so the first one was considered and left alone.
     let later = EntitySpec { selector: "role=web".to_owned(), policy: patient, ..EntitySpec::default() };
     admin.set_entity("default", "web-later", &later).await.unwrap();
     admin.start_rollout("default", "web-later", &version("v1")).await.unwrap();
@@ -233,7 +233,7 @@ async fn what_was_answered_is_remembered_by_the_next_server_and_not_asked_again(
 }
 
 #[tokio::test]
-async fn a_target_that_the_monitoring_hook_finds_unwell_has_failed_and_is_taken_back() {
+async fn a_target_that_the_monitoring_hook_judges_unhealthy_fails_and_is_rolled_back() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let nodes = nodes(&installation, 2).await;
@@ -275,7 +275,7 @@ async fn a_removal_hook_takes_no_node_out_of_the_fleet() {
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let number = nodes.first().unwrap().told("v1").await;
     nodes.first().unwrap().runs("v1", number, TargetHealth::Healthy).await;
-    let reason = "web-2 is a node: cordon or relabel it so that the selector no longer picks it";
+    let reason = "web-2 is a node; cordon it, or change its labels so that the selector no longer matches";
     until(&admin, |view| waits(view, "removal", reason)).await;
     assert_eq!(controller.heard().first().unwrap().body["targets"], json!(["web-2"]));
 }

@@ -1,4 +1,4 @@
-//! The server as others meet it: over TLS, with tokens and certificates, on a store on disk.
+//! The server from the outside: over TLS, with tokens and certificates, on a store on disk.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,6 +9,7 @@
 )]
 
 mod access;
+mod apply;
 mod bad_input;
 mod classes;
 mod consistency;

@@ -1,4 +1,4 @@
-//! What judges a rollout as a whole: a controller of one's own, and a real Prometheus.
+//! Monitors of rollouts: a controller, and a real Prometheus.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ fn metric(value: u32) -> Say {
     Say::Text(200, format!("web_errors {value}\n"))
 }
 
-/// Two nodes on `v1`, which is known good.
+/// Two nodes at `v1`, which is known good.
 async fn settled(installation: &Installation, admin: &Client) -> (Node, Node) {
     let (one, two) = (installation.node("web-1").await, installation.node("web-2").await);
     set_entity(admin, policy("1", "0s")).await;
@@ -112,7 +112,7 @@ async fn a_monitor_that_is_gone_pauses_the_rollout_until_it_is_back() {
     set_entity(&admin, monitored(monitor)).await;
     prometheus.stop();
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
-    let reason = format!("could not connect to {}: ", prometheus.address);
+    let reason = format!("cannot connect to {}: ", prometheus.address);
     let silent = |view: &RolloutView| matches!(state(view), Some(RolloutState::PausedMonitorSilent { reason: said }) if said.starts_with(&reason));
     until(&admin, silent).await;
     prometheus.again().await;

@@ -1,4 +1,4 @@
-//! Pauses of the nodes that a selector picks: whom they hold, also later, and how they end.
+//! Pauses of nodes by selector: which nodes they hold, also later, and how they end.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn spec(nodes: &str, why: &str) -> PauseSpec {
     PauseSpec { nodes: nodes.to_owned(), reason: why.to_owned() }
 }
 
-/// Waits until the node's order says that it is paused for this reason, or not at all.
+/// Waits until the node's order is paused for this reason, or not paused.
 async fn told_to_rest(node: &Node, expected: Option<&str>) {
     let mut generation = 0;
     let asking = async {
@@ -48,7 +48,7 @@ async fn why(admin: &Client, node: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_pause_by_selector_holds_nodes_that_join_or_get_the_label_later_and_lets_go_of_the_others() {
+async fn a_pause_by_selector_holds_nodes_that_match_later_and_releases_those_that_no_longer_match() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let one = installation.node("web-1").await;
@@ -58,7 +58,7 @@ async fn a_pause_by_selector_holds_nodes_that_join_or_get_the_label_later_and_le
     let reason = "paused by admin (pause disks of role=web and zone=b): new disks";
     told_to_rest(&one, Some(reason)).await;
 
-    // All nodes that join are of role web: this one is under the second pause from its first moment.
+    // All nodes that join have the role web: this one is under the second pause from the start.
     admin.set_pause("default", "all-web", &spec("role=web", "")).await.unwrap();
     let two = installation.node("web-2").await;
     told_to_rest(&two, Some("paused by admin (pause all-web of role=web)")).await;
@@ -67,7 +67,7 @@ async fn a_pause_by_selector_holds_nodes_that_join_or_get_the_label_later_and_le
     assert_eq!(held, [("all-web", 2), ("disks", 1)]);
     assert_eq!(admin.overview("default").await.unwrap().paused, 2);
 
-    // Nothing is told to them, and rollouts touch no pause.
+    // No version is assigned to them, and rollouts change no pause.
     set_entity(&admin, policy("100%", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     until(&admin, |view| view.counts.targets == 2).await;
@@ -80,14 +80,14 @@ async fn a_pause_by_selector_holds_nodes_that_join_or_get_the_label_later_and_le
     let number = two.told("v1").await;
     two.runs("v1", number, TargetHealth::Healthy).await;
     told_to_rest(&one, Some(reason)).await;
-    // A label that goes lets go of the node.
+    // A node that loses the label is no longer held.
     label(&admin, "web-1", "zone", "a").await;
     told_to_rest(&one, None).await;
     one.told("v1").await;
 }
 
 #[tokio::test]
-async fn resume_ends_a_nodes_own_pause_and_says_what_else_holds_it() {
+async fn resume_ends_a_nodes_own_pause_and_returns_the_pauses_that_still_hold_it() {
     let mut installation = Installation::new().await;
     let node = installation.node("web-1").await;
     let admin = installation.admin();
@@ -103,7 +103,7 @@ async fn resume_ends_a_nodes_own_pause_and_says_what_else_holds_it() {
     }
     told_to_rest(&node, Some("paused by admin (pause everybody of all): an audit")).await;
 
-    // It is kept, and ends only when somebody ends it.
+    // It remains until somebody ends it.
     installation.restart().await;
     let (admin, node) = (installation.admin(), installation.node_again(node));
     told_to_rest(&node, Some("paused by admin (pause everybody of all): an audit")).await;
@@ -117,6 +117,6 @@ async fn resume_ends_a_nodes_own_pause_and_says_what_else_holds_it() {
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
     let about = events.iter().filter(|event| event.subject == "pause/everybody");
     let about: Vec<_> = about.map(|event| (event.kind.as_str(), event.cause.as_str())).collect();
-    let ended = "it was ended; it was set by admin: an audit";
+    let ended = "ended; it was set by admin: an audit";
     assert_eq!(about, [("pause.on", "an audit"), ("pause.off", ended)]);
 }

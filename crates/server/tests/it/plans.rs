@@ -1,4 +1,4 @@
-//! Plans over HTTP: what they say, and that a start by one is refused once the world has moved.
+//! Plans over HTTP, and starts by a plan, which are refused once the state has changed.
 
 use bellwether_api::problem::Code;
 use bellwether_api::v1::plan::NewPlan;
@@ -9,7 +9,7 @@ use bellwether_api::v1::rollout::NewRollout;
 use crate::harness::{Installation, policy, problem, set_entity, until, version};
 
 #[tokio::test]
-async fn a_plan_says_what_would_happen_and_holds_until_the_world_moves() {
+async fn a_plan_predicts_a_rollout_and_is_valid_until_the_state_changes() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let (one, two) = (installation.node("web-1").await, installation.node("web-2").await);
@@ -35,7 +35,7 @@ async fn a_plan_says_what_would_happen_and_holds_until_the_world_moves() {
     let again = admin.plan_rollout("default", "web", &asked).await.unwrap();
     assert_eq!(again.token, plan.token, "nothing has changed");
 
-    // Another policy is another plan, and so is a machine that runs something else.
+    // Another policy makes another plan, and so does a node that runs another version.
     let policy = Policy { batch: Some("2".to_owned()), ..soak.clone() };
     let wider = admin.plan_rollout("default", "web", &NewPlan { policy, ..asked.clone() }).await.unwrap();
     assert!(wider.token != plan.token && wider.touched_at_worst == 2);
@@ -50,7 +50,7 @@ async fn a_plan_says_what_would_happen_and_holds_until_the_world_moves() {
 }
 
 #[tokio::test]
-async fn a_plan_that_cannot_go_on_says_what_it_waits_for() {
+async fn a_plan_that_cannot_continue_names_what_it_waits_for() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let node = installation.node("web-1").await;

@@ -1,4 +1,4 @@
-//! Profiles: every change a revision, one winner of every race, and rollouts of a profile's revisions.
+//! Profiles: each change is a revision, each race has one winner, and rollouts apply revisions.
 
 use bellwether_api::client::Identity;
 use bellwether_api::client::secret::Secret;
@@ -37,7 +37,7 @@ async fn set_entity_of(installation: &Installation, profile: &str) {
 }
 
 #[tokio::test]
-async fn every_change_is_a_revision_and_none_is_no_revision() {
+async fn every_change_makes_a_revision_and_no_change_makes_none() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let one = admin.patch_profile("default", "web", &patch(&[("b", 2), ("a", 1)], None)).await.unwrap();
@@ -47,7 +47,7 @@ async fn every_change_is_a_revision_and_none_is_no_revision() {
     let removed = ProfilePatch { remove: vec!["b".to_owned()], ..ProfilePatch::default() };
     assert_eq!(admin.patch_profile("default", "web", &removed).await.unwrap().params, params(&[("a", 1)]));
     let again = problem(admin.patch_profile("default", "web", &removed).await);
-    assert_eq!(again, (Code::NotFound, "could not find param \"b\" in profile web".to_owned()));
+    assert_eq!(again, (Code::NotFound, "cannot find param \"b\" in profile web".to_owned()));
     let replaced = ProfileSpec { params: params(&[("c", 3)]), ..ProfileSpec::default() };
     assert_eq!(admin.set_profile("default", "web", &replaced).await.unwrap().revision, 3);
     let history = admin.profile_revisions("default", "web").await.unwrap().items;
@@ -57,7 +57,7 @@ async fn every_change_is_a_revision_and_none_is_no_revision() {
     );
     assert_eq!(admin.profile_revision("default", "web", 1).await.unwrap(), one);
 
-    // A deleted one is gone; one of its name goes on counting.
+    // A new profile with the name of a deleted one continues its numbers.
     admin.delete_profile("default", "web").await.unwrap();
     assert_eq!(problem(admin.profile("default", "web").await).0, Code::NotFound);
     assert_eq!(problem(admin.profile_revision("default", "web", 3).await).0, Code::NotFound);
@@ -92,7 +92,7 @@ async fn of_two_writers_who_saw_the_same_revision_one_wins() {
     assert!(missing.1.contains("there is no such profile"), "{missing:?}");
 }
 
-/// What one of several writers does: which param, and whether it insists on the revision it saw last.
+/// One of several writers: which param it sets, and whether it names the revision that it read.
 #[derive(Debug, Clone)]
 struct Writer {
     value: u64,
@@ -158,7 +158,7 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
     let admin = installation.admin();
     let spec = EntitySpec { selector: "all".into(), profile: Some("web".into()), ..EntitySpec::default() };
     let (code, detail) = problem(admin.set_entity("default", "web", &spec).await);
-    assert_eq!((code, detail.as_str()), (Code::Refused, "could not use profile web: there is none"));
+    assert_eq!((code, detail.as_str()), (Code::Refused, "cannot use profile web: it does not exist"));
 
     admin.patch_profile("default", "web", &patch(&[("a", 1)], None)).await.unwrap();
     admin.patch_profile("default", "other", &patch(&[("a", 1)], None)).await.unwrap();
@@ -172,7 +172,7 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
         let (code, detail) = problem(admin.start_rollout("default", "web", &version(asked)).await);
         assert!(code == Code::Refused && detail.contains(says), "{asked}: {detail}");
     }
-    // A node sees nothing of a profile before it is told to be at it.
+    // A node cannot read a profile before a version of it is assigned.
     assert_eq!(problem(node.client.profile_revision("default", "web", 1).await).0, Code::NotFound);
     let started = admin.start_rollout("default", "web", &newest()).await.unwrap();
     assert_eq!((started.version.as_str(), started.request), ("web@1", 1));
@@ -183,7 +183,7 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
     until(&admin, |view| view.progress.last_known_good.as_deref() == Some("web@1")).await;
 
     let refused = problem(admin.delete_profile("default", "web").await);
-    assert_eq!(refused, (Code::Refused, "could not delete profile web: entity web uses it".to_owned()));
+    assert_eq!(refused, (Code::Refused, "cannot delete profile web: entity web uses it".to_owned()));
     for other in [
         EntitySpec { action: Some("restart".into()), ..spec.clone() },
         EntitySpec { profile: Some("other".into()), ..spec.clone() },
@@ -192,7 +192,7 @@ async fn a_rollout_of_a_profile_means_one_of_its_revisions() {
         let (code, detail) = problem(admin.set_entity("default", "web", &other).await);
         assert!(code == Code::Refused && detail.contains("it is one of profile web"), "{detail}");
     }
-    // Without a word about it, an entity stays what it is.
+    // Without a kind in the request, an entity keeps its kind.
     let unsaid = EntitySpec { profile: None, ..spec };
     admin.set_entity("default", "web", &unsaid).await.unwrap();
     assert_eq!(admin.entity("default", "web").await.unwrap().profile.as_deref(), Some("web"));
@@ -223,7 +223,7 @@ async fn what_is_asked_for_while_it_would_be_forgotten_is_either_kept_or_refused
         admin.patch_profile("default", "web", &patch(&[("a", value)], None)).await.unwrap();
     }
     set_entity_of(&installation, "web").await;
-    // Each write forgets the oldest revision at the very moment at which somebody asks for it.
+    // Each write deletes the oldest revision just when it is requested.
     for oldest in 1..=8 {
         let (write, asked) = (patch(&[("a", 1_000 + oldest)], None), version(&format!("web@{oldest}")));
         let (written, started) = tokio::join!(
@@ -262,7 +262,7 @@ async fn revisions_in_use_are_kept_however_old_and_the_others_go() {
 }
 
 #[tokio::test]
-async fn an_action_gets_a_number_and_is_neither_taken_back_nor_tried_again() {
+async fn an_action_gets_a_number_and_is_neither_rolled_back_nor_retried() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let node = installation.node("web-1").await;

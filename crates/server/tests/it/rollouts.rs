@@ -1,4 +1,4 @@
-//! One thread through the whole control plane: nodes that report over TLS, and rollouts that follow.
+//! The whole control plane: nodes that report over TLS, and rollouts that follow.
 
 use bellwether_api::v1::evidence::Evidence;
 use bellwether_api::v1::report::TargetHealth;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::harness::{Installation, policy, set_entity, until, version};
 
 #[tokio::test]
-async fn a_good_version_becomes_known_good_and_a_bad_one_is_taken_back() {
+async fn a_good_version_becomes_known_good_and_a_bad_one_is_rolled_back() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let (one, two) = (installation.node("web-1").await, installation.node("web-2").await);
@@ -59,7 +59,7 @@ async fn nothing_is_decided_or_written_while_nothing_changes() {
     until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
     node.runs("v1", number, TargetHealth::Healthy).await;
     let revision = admin.entities("default").await.unwrap().revision;
-    // A hanging sync that runs out is a heartbeat: it opens and ends a session and must write nothing.
+    // A long poll that times out is a heartbeat: it opens and closes a session and must write nothing.
     node.client.sync("default", "web-1", (999, None), Duration::from_millis(300)).await.unwrap();
     node.runs("v1", number, TargetHealth::Healthy).await;
     assert_eq!(admin.entities("default").await.unwrap().revision, revision);

@@ -1,4 +1,4 @@
-//! Every route with every identity: what is not allowed is refused before anything else is looked at.
+//! Every route with every identity: forbidden requests are refused before anything else is examined.
 
 use bellwether_api::client::{CallError, Client, Identity};
 use bellwether_api::paths::is_fleet_lock;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::harness::{Installation, SOON};
 
-/// The refusal's code, or none when the request was let through to its handler.
+/// The refusal's code; none when the request reached its handler.
 async fn refused(client: &Client, method: &str, path: &str) -> Option<Code> {
     let method = Method::from_bytes(method.as_bytes()).unwrap();
     let answer = client.send::<Value, Value>(method, path, &Value::Null, SOON).await;
@@ -17,7 +17,7 @@ async fn refused(client: &Client, method: &str, path: &str) -> Option<Code> {
         Err(CallError::Problem(problem)) => {
             matches!(problem.code, Code::Unauthenticated | Code::Forbidden).then_some(problem.code)
         }
-        // FleetLock's paths refuse in the words of that protocol.
+        // FleetLock's paths refuse in the format of that protocol.
         Err(CallError::Garbled { reason, .. }) if is_fleet_lock(path) && reason.contains("status 401") => {
             Some(Code::Unauthenticated)
         }
@@ -43,7 +43,7 @@ async fn every_route_refuses_every_identity_that_it_does_not_need() {
     let routes = installation.server().routes();
     assert!(routes.len() > 25, "the table is not the whole table");
     for route in routes {
-        // The stream never ends; that it is guarded is seen by who is refused.
+        // The stream never ends; the refusals show that it is guarded.
         let path = route
             .path
             .replace("{ns}", "default")

@@ -1,4 +1,4 @@
-//! Services: what nodes offer comes in, the catalogue goes out, to people and to agents' copies.
+//! Services: registrations of nodes, and the catalogue for people and for agents' copies.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,13 +33,13 @@ async fn registration(node: &Node, instances: &[(&str, &str)]) {
     node.client.registration("default", &registrations(node, instances)).await.unwrap();
 }
 
-/// A node's hanging request, for the catalogue alone.
+/// A node's order poll, for the catalogue alone.
 async fn sync(node: &Node, index: u64, wait: Duration) -> Option<CatalogueUpdate> {
     let answer = node.client.sync("default", &node.name, (u64::MAX, Some(index)), wait).await;
     answer.unwrap().catalogue
 }
 
-/// Waits until a service looks as it should.
+/// Waits until a condition holds for a service.
 async fn until(client: &Client, name: &str, addressable: usize, functional: usize) {
     let looking = async {
         let mut index = 0;
@@ -65,7 +65,7 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
     assert!(first.is_none_or(|update| update.changes.is_empty()), "nothing was offered yet");
     registration(&one, &[("web", "passing"), ("db", "failing")]).await;
     registration(&two, &[("web", "warning")]).await;
-    // Nodes that never held a session are not heard from; one short sync is a session.
+    // Nodes without a session are not up; one short poll is a session.
     drop(sync(&two, 0, Duration::from_millis(1)).await);
     until(&admin, "web", 2, 2).await;
     until(&admin, "db", 1, 0).await;
@@ -102,7 +102,7 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
 }
 
 #[tokio::test]
-async fn a_silent_nodes_instances_do_not_serve_until_it_is_heard_from() {
+async fn the_instances_of_a_silent_node_are_unhealthy_until_it_reports() {
     let installation = Installation::quick().await;
     let admin = installation.admin();
     let node = installation.node("web-1").await;
@@ -140,7 +140,7 @@ async fn a_copy_hears_of_every_change_and_of_nothing_else() {
     registration(&one, &[("web", "passing")]).await;
     let (functional, seen) = take(sync(&two, 0, SOON).await.unwrap());
     assert_eq!(functional, 1);
-    // A request that hangs is answered as soon as something changes.
+    // A blocking request is answered as soon as something changes.
     let hanging = sync(&two, seen, SOON);
     let change = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -154,7 +154,7 @@ async fn a_copy_hears_of_every_change_and_of_nothing_else() {
     );
     let (functional, seen) = take(update);
     assert_eq!(functional, 0);
-    // The same once more is no change, and what does not concern the catalogue wakes nobody.
+    // An unchanged registration is no change, and other changes wake nobody.
     registration(&one, &[("web", "failing")]).await;
     assert_eq!(sync(&two, seen, Duration::from_millis(100)).await, None);
     // A server that restarts sends nothing again.
@@ -212,7 +212,7 @@ async fn an_offer_that_makes_no_sense_is_refused_with_its_place() {
 }
 
 #[tokio::test]
-async fn a_cordoned_node_is_told_nothing_new_and_a_drained_one_serves_nobody_else() {
+async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_unhealthy() {
     let installation = Installation::new().await;
     let admin = installation.admin();
     let node = installation.node("web-1").await;

@@ -1,4 +1,4 @@
-//! Several servers on one etcd, in one process: one leads, the others go on when it stops, and all have one time.
+//! Several servers on one etcd, in one process: one leads, the others take over when it stops, and all have one time.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::Config;
 use bellwether_server::config::etcd::Etcd;
-use bellwether_server::hook_rules::HookRules;
 use bellwether_server::run::{Server, init};
+use bellwether_server::store_rules::StoreRules;
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{EtcdSettings, Op, Store, Txn};
 
@@ -26,7 +26,7 @@ pub(crate) async fn two(etcd: &TestEtcd, dir: &std::path::Path) -> ([Config; 2],
         config.data_dir = dir.join(name);
         config.listen = "127.0.0.1:0".parse().unwrap();
         config.name = name.parse().unwrap();
-        config.rules = HookRules::of(true);
+        config.rules = StoreRules::of(true);
         config.etcd = Some(Etcd {
             endpoints: store.endpoints.clone(),
             prefix: String::from_utf8(store.prefix.to_vec()).unwrap(),
@@ -54,7 +54,7 @@ fn client(server: &Server, identity: &Identity) -> Client {
     Client::new(&access).unwrap()
 }
 
-/// Waits until a server says that this one leads, and answers its term.
+/// Waits until a server reports that this one leads; returns its term.
 async fn leads(client: &Client, name: &str) -> u64 {
     let wait = async {
         loop {
@@ -69,13 +69,13 @@ async fn leads(client: &Client, name: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_stops_hands_over_and_the_next_goes_on_with_the_same_time() {
+async fn a_stopping_server_hands_over_and_the_next_leader_continues_with_the_same_time() {
     let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
     let (configs, identity) = two(&etcd, dir.path()).await;
     let first = Server::start(&configs[0], Clock::system()).await.unwrap();
     let one = client(&first, &identity);
     let before = leads(&one, "cp-1").await;
-    // A machine whose clock is an hour ahead takes over the time of the others.
+    // A machine whose clock is an hour ahead adopts the time of the others.
     let wrong = Clock::system();
     let wrong = wrong.set_to(wrong.now().plus(Span::from_secs(3_600)));
     let second = Server::start(&configs[1], wrong).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_server_that_stops_lets_its_agents_go_once_another_one_leads() {
     let hangs = client(&first, &node.identity);
     let (held, stopping) = tokio::sync::oneshot::channel();
     let agent = async {
-        // The first answer says that it is heard there; the second hangs until the server stops.
+        // The first poll establishes the session; the second one waits until the server stops.
         hangs.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
         held.send(()).unwrap();
         let answer = hangs.sync("default", "web-1", NodeKnowledge::default(), Duration::from_secs(60)).await;
@@ -129,7 +129,7 @@ async fn a_server_that_stops_lets_its_agents_go_once_another_one_leads() {
 }
 
 #[tokio::test]
-async fn a_node_is_told_of_the_servers_in_place_when_it_does_not_know_them_and_only_then() {
+async fn a_node_receives_the_live_servers_only_if_its_list_differs() {
     let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
     let (configs, admin) = two(&etcd, dir.path()).await;
     let first = Server::start(&configs[0], Clock::system()).await.unwrap();
@@ -164,7 +164,7 @@ async fn a_node_is_told_of_the_servers_in_place_when_it_does_not_know_them_and_o
     let both = until(&alone.tag).await;
     assert_eq!(names(&both), ["cp-1", "cp-2"]);
     assert_eq!(both.servers[1].address, format!("https://{}", second.address));
-    // Whoever was told of another server is the same node there, and calls it with TLS or not at all.
+    // An agent that learns of another server has the same identity there, and calls it with TLS or not at all.
     let there = node.client.towards(&both.servers[1].address).unwrap();
     there.sync("default", "web-1", NodeKnowledge::default(), Duration::from_millis(1)).await.unwrap();
     let refused = node.client.towards("http://127.0.0.1:7420").unwrap_err().to_string();
@@ -175,7 +175,7 @@ async fn a_node_is_told_of_the_servers_in_place_when_it_does_not_know_them_and_o
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_present_is_told_also_while_others_write_into_the_same_etcd() {
+async fn linearizable_reads_work_while_other_programs_write_to_the_same_etcd() {
     let (etcd, dir) = (TestEtcd::one().await, tempfile::tempdir().unwrap());
     let (configs, identity) = two(&etcd, dir.path()).await;
     let servers = [
@@ -187,11 +187,11 @@ async fn the_present_is_told_also_while_others_write_into_the_same_etcd() {
     let others = EtcdSettings { prefix: "others/".into(), ..etcd.settings() };
     let others = Store::etcd(others, &tasks).await.unwrap();
     for round in 0..5 {
-        // What they commit moves the revision, and no watch of ours tells of it.
+        // Their commits advance the revision, and no watch of ours delivers them.
         let put = Op::Put { key: "a".into(), value: format!("{round}").into(), lease: None };
         others.commit(Txn { compares: vec![], ops: vec![put] }).await.unwrap();
         clients[1].control_plane().await.unwrap();
-        // Told to one, and asked of the other at once.
+        // Written through one server, and read from the other at once.
         let name = format!("app-{round}");
         let spec = EntitySpec { selector: "all".to_owned(), ..EntitySpec::default() };
         clients[0].set_entity("default", &name, &spec).await.unwrap();

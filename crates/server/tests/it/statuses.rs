@@ -1,4 +1,4 @@
-//! Statuses, their silences, and the logs of failing runs, as nodes and people meet them.
+//! Statuses, expiry, and logs of failed runs, as nodes and people see them.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn says(node: &Node, category: &str, status: Status) {
     node.client.report("default", &report).await.unwrap();
 }
 
-/// Waits until a status of the node shows this word.
+/// Waits until a status of the node has this state.
 async fn shows(installation: &Installation, node: &str, category: &str, word: &str) -> Status {
     let looking = async {
         loop {
@@ -33,18 +33,18 @@ async fn shows(installation: &Installation, node: &str, category: &str, word: &s
 }
 
 #[tokio::test]
-async fn failed_and_silent_are_told_apart_in_one_call() {
+async fn failed_and_silent_statuses_are_distinguished_in_one_call() {
     let mut installation = Installation::new().await;
     let (web, db) = (installation.node("web-1").await, installation.node("db-1").await);
     let empty = installation.admin().failures("default").await.unwrap();
     assert!(empty.failed.is_empty() && empty.silent.is_empty() && empty.unreachable.is_empty());
     says(&web, "configure", Status { reason: "web: exit code 1".into(), ..status("failed", 0) }).await;
-    // It was said an hour ago, as measured on the machine, and held for ten minutes.
+    // It was set an hour ago, by the node's clock, with a lifetime of ten minutes.
     let old = Status { lifetime_ms: Some(600_000), age_ms: Some(3_600_000), ..status("failed", 7) };
     says(&db, "backup", old.clone()).await;
     let silent = shows(&installation, "db-1", "backup", "unknown").await;
     assert_eq!(silent.said.as_deref(), Some("failed"));
-    // Nothing is said of it twice, however often the node repeats itself or the server begins anew.
+    // It is recorded once, however often the node repeats it or the server restarts.
     installation.restart().await;
     let db = installation.node_again(db);
     says(&db, "backup", old).await;
@@ -95,7 +95,7 @@ async fn the_last_log_of_each_failure_is_kept_within_bounds() {
     assert_eq!((kept.run.as_str(), kept.text.as_str(), kept.bytes), ("2-1-1", "run 2-1-1", 9));
     let before = admin.node_logs("default", "web-1").await.unwrap().items;
     assert!(before.iter().all(|head| head.text.is_empty()));
-    // The same run again, as after an agent's restart, writes nothing.
+    // The same run again, as after a restart of the agent, writes nothing.
     web.client.keep_log(own, ("configure", "web"), &log("2-1-1", "run 2-1-1")).await.unwrap();
     assert_eq!(admin.node_logs("default", "web-1").await.unwrap().items, before);
     for number in 0..20 {
@@ -120,7 +120,7 @@ async fn the_last_log_of_each_failure_is_kept_within_bounds() {
     }
 }
 
-/// Says one state after the other in one category of one node, taking turns with a person who sets it too.
+/// Sets one state after the other in one category of a node, alternating with a person who sets it too.
 async fn chatter(node: Node, admin: bellwether_api::client::Client, round: u64) {
     let states = ["success", "failed", "running", "pending"];
     for number in 0..12_u64 {
@@ -129,7 +129,7 @@ async fn chatter(node: Node, admin: bellwether_api::client::Client, round: u64) 
         let said =
             Status { lifetime_ms, age_ms: Some(number * 400), ..status(state, round * 100 + number + 1) };
         says(&node, "backup", said.clone()).await;
-        // Repeated, as after a break: no news.
+        // Repeated, as after an interruption: no change.
         says(&node, "backup", said).await;
         if number % 4 == 1 {
             let by_hand = status(states[usize::try_from(round % 4).unwrap()], 0);
@@ -151,7 +151,7 @@ async fn many_updates_of_many_nodes_and_restarts_never_make_two_states_of_one() 
         let chats: Vec<_> = nodes
             .iter()
             .flat_map(|node| {
-                // Two that speak for one node at once: an agent, and the one it was cloned from.
+                // Two agents with one identity at the same time: one is a clone of the other.
                 [round, round + 50].map(|round| (installation.node_again(node.clone()), round))
             })
             .map(|(node, round)| tasks.spawn("chatter", chatter(node, installation.admin(), round)))
@@ -174,7 +174,7 @@ async fn many_updates_of_many_nodes_and_restarts_never_make_two_states_of_one() 
             last = event.after.clone();
         }
         let now = format!("backup={shown}");
-        // It may have fallen silent between the two looks, which is then the one change more.
+        // It may have expired between the two reads, which is then one more change.
         assert!(last == Some(now) || shown == "unknown", "{last:?} {shown}");
     }
 }

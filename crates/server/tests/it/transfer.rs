@@ -1,12 +1,12 @@
-//! Everything that is kept, carried over into another store and into a file: nothing is lost, nothing is written over.
+//! Moving all records to another store, and to a file and back: nothing is lost, nothing is overwritten.
 
 use bellwether_api::v1::profile::ProfileSpec;
 use bellwether_api::v1::report::TargetHealth;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::config::etcd::Etcd;
-use bellwether_server::hook_rules::HookRules;
 use bellwether_server::run::Server;
+use bellwether_server::store_rules::StoreRules;
 use bellwether_server::transfer::{TransferError, backup, migrate::migrate};
 use bellwether_store::testing::etcd::TestEtcd;
 use bellwether_store::{Op, Range, Store, Txn};
@@ -65,9 +65,9 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
     to.close().await;
 
     let gone = Server::start(&installation.config, Clock::system()).await.unwrap_err();
-    assert!(gone.to_string().contains("have gone to etcd"), "{gone}");
+    assert!(gone.to_string().contains("were moved to etcd"), "{gone}");
     installation.config.etcd = Some(settings(&etcd));
-    installation.config.rules = HookRules::of(true);
+    installation.config.rules = StoreRules::of(true);
     installation.server = Some(Server::start(&installation.config, Clock::system()).await.unwrap());
     let node = installation.node_again(node);
     installation.admin().start_rollout("default", "web", &version("v2")).await.unwrap();
@@ -78,7 +78,7 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
     let (before, after) = (before.order.unwrap(), after.order.unwrap());
     assert!(after.term > before.term && after.generation > before.generation, "{before:?} {after:?}");
 
-    // While a server uses it, its records stay.
+    // The records of a store in use are not moved.
     let (from, aside) = (etcd.store(&tasks).await, tempfile::tempdir().unwrap());
     let to = Store::embedded(aside.path(), &tasks).unwrap();
     let used = migrate((&from, &to), "a file", |_| {}).await.unwrap_err();
@@ -89,14 +89,14 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
 }
 
 #[tokio::test]
-async fn a_move_that_was_interrupted_goes_on_and_one_into_something_else_is_refused() {
+async fn an_interrupted_migration_resumes_and_one_into_other_content_is_refused() {
     let mut installation = Installation::new().await;
     at_work(&installation).await;
     installation.server.take().unwrap().stop().await.unwrap();
     let tasks = Tasks::new();
     let from = Store::embedded(&installation.store_file(), &tasks).unwrap();
     let to = Store::memory(&tasks);
-    // What an attempt leaves that died after some records: whose they are, and the first of them.
+    // What an attempt leaves that died after some records: the mark of the installation, and the first records.
     let meta = from.get("/bw/meta".into()).await.unwrap().unwrap().value;
     let id = serde_json::from_slice::<serde_json::Value>(&meta).unwrap()["id"].as_str().unwrap().to_owned();
     let kept = dump(&from).await;

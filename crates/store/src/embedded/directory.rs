@@ -57,7 +57,7 @@ impl Drop for Directory {
     /// its own program.
     fn drop(&mut self) {
         if let Err(error) = self.lock.unlock() {
-            tracing::warn!(dir = %self.path.display(), "could not unlock the store: {error}");
+            tracing::warn!(dir = %self.path.display(), "cannot unlock the store: {error}");
         }
     }
 }

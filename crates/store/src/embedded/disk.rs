@@ -41,7 +41,7 @@ impl StorageBackend for Disk {
         fail::pass(FailPoint::PagesWritten);
         // The kernel forgets which pages a failed sync lost, so trying again proves nothing.
         self.0.sync_data().map_err(|error| {
-            if is_full(&error) { io::Error::other(format!("could not sync: {error}")) } else { error }
+            if is_full(&error) { io::Error::other(format!("cannot sync: {error}")) } else { error }
         })
     }
 

@@ -14,9 +14,10 @@ use super::schema::META_LEASE;
 use super::tables::Tables;
 use crate::entry::{LeaseId, Revision};
 use crate::error::StoreError;
-use crate::history::{Commit, Edit, RETAINED_BYTES, RETAINED_COMMITS};
+use crate::history::{Commit, Edit};
 use crate::judge::{TxnVerdict, judge};
 use crate::lease::Leases;
+use crate::limits::{RETAINED_BYTES, RETAINED_COMMITS};
 use crate::txn::{CommitOutcome, Txn};
 
 /// Most log rows one group drops: a few milliseconds of work, and more than groups add on average.

@@ -82,7 +82,7 @@ impl Journal {
             return Err(FileFault::from_write(&error));
         }
         fail::pass(FailPoint::JournalWritten);
-        self.file.sync_data().map_err(|error| FileFault::Broken(format!("could not sync: {error}")))?;
+        self.file.sync_data().map_err(|error| FileFault::Broken(format!("cannot sync: {error}")))?;
         self.end = self.end.saturating_add(offset(self.frame.len()));
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Journal {
         let length = self.file.metadata().map(|data| data.len());
         let shortened =
             length.and_then(|length| if length > keep { self.file.set_len(keep) } else { Ok(()) });
-        shortened.map_err(|error| FileFault::Broken(format!("could not shorten the journal: {error}")))
+        shortened.map_err(|error| FileFault::Broken(format!("cannot shorten the journal: {error}")))
     }
 }
 

@@ -129,7 +129,7 @@ impl Writer {
 
     /// Answers everybody with the same error, and publishes that nothing is written.
     fn refuse(&self, requests: Vec<WriterRequest>, error: &StoreError) -> bool {
-        self.show(|before| before.read_only(format!("could not {error}")));
+        self.show(|before| before.read_only(format!("cannot {error}")));
         requests.into_iter().for_each(|request| request.refuse(error.clone()));
         false
     }
@@ -200,12 +200,12 @@ impl Writer {
             FileFault::NoRoom => return error,
             FileFault::Full | FileFault::Panicked(_) => {
                 if let Err(again) = self.reopen() {
-                    tracing::error!("could not {again}");
+                    tracing::error!("cannot {again}");
                 }
             }
             FileFault::Broken(_) => self.broken = Some(error.clone()),
         }
-        tracing::error!("could not {error}");
+        tracing::error!("cannot {error}");
         error
     }
 
@@ -248,7 +248,7 @@ fn told(error: &OpenError) -> StoreError {
         | OpenError::Corrupt { .. }
         | OpenError::Setting { .. }
         | OpenError::Etcd { .. }
-        | OpenError::Newer { .. } => StoreError::Broken { reason: format!("could not {error}") },
+        | OpenError::Newer { .. } => StoreError::Broken { reason: format!("cannot {error}") },
     }
 }
 

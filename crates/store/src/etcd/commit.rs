@@ -5,21 +5,22 @@ use std::collections::BTreeMap;
 use bellwether_rt::fail::{self, FailPoint};
 use bytes::Bytes;
 
-use super::fault::CallFault;
-use super::generated::compare::{CompareResult, CompareTarget, TargetUnion};
-use super::generated::request_op::Request;
-use super::generated::response_op::Response;
-use super::generated::{
+use super::api::generated::compare::{CompareResult, CompareTarget, TargetUnion};
+use super::api::generated::request_op::Request;
+use super::api::generated::response_op::Response;
+use super::api::generated::{
     Compare as Condition, DeleteRangeRequest, PutRequest, RangeRequest, RequestOp, TxnRequest, TxnResponse,
 };
+use super::fault::CallFault;
 use super::keyspace::{Keyspace, compared, lease_to_etcd, told};
 use super::read;
 use super::shared::EtcdClient;
 use crate::entry::{Entry, Revision};
 use crate::error::{Limit, StoreError};
 use crate::judge::holds;
+use crate::limits::MAX_TXN_BYTES;
 use crate::range::Range;
-use crate::txn::{CommitOutcome, Compare, MAX_TXN_BYTES, Op, Txn};
+use crate::txn::{CommitOutcome, Compare, Op, Txn};
 
 /// Commits `txn`.
 pub(super) async fn commit(shared: &EtcdClient, txn: &Txn) -> Result<CommitOutcome, StoreError> {

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::fault::CallFault;
-use super::generated::compare::{CompareResult, CompareTarget, TargetUnion};
-use super::generated::request_op::Request;
-use super::generated::response_op::Response;
-use super::generated::{
+use super::api::generated::compare::{CompareResult, CompareTarget, TargetUnion};
+use super::api::generated::request_op::Request;
+use super::api::generated::response_op::Response;
+use super::api::generated::{
     CompactionRequest, Compare, PutRequest, RangeRequest, RequestOp, TxnRequest, TxnResponse,
 };
+use super::fault::CallFault;
 use super::keyspace::{to_etcd, told};
 use super::read::misread;
 use super::settings::{COMPACTION_KEY, Compaction};
@@ -50,14 +50,14 @@ pub(super) async fn run(shared: std::sync::Arc<EtcdClient>, schedule: Compaction
             // Without space nobody can increment the key, and compacting, which is harmless when several do it, frees some.
             Err(CallFault::NoSpace) => true,
             Err(fault) => {
-                tracing::warn!("could not agree on who compacts etcd: {}", fault.reason());
+                tracing::warn!("cannot agree on who compacts etcd: {}", fault.reason());
                 false
             }
         };
         if let Some(before) = target.filter(|_| is_ours) {
             match compact(&shared, before).await {
                 Ok(()) => tracing::debug!(%before, "compacted etcd"),
-                Err(error) => tracing::warn!("could not compact etcd: could not {error}"),
+                Err(error) => tracing::warn!("cannot compact etcd: {error}"),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::generated::{KeyValue, ResponseHeader};
+use super::api::generated::{KeyValue, ResponseHeader};
 use crate::entry::{Entry, LeaseId, Revision};
 use crate::range::Range;
 

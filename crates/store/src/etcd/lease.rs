@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::stream;
 
+use super::api::generated::lease_client::LeaseClient;
+use super::api::generated::{LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest};
 use super::fault::CallFault;
-use super::generated::lease_client::LeaseClient;
-use super::generated::{LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest};
 use super::keyspace::{lease_to_etcd, told};
 use super::shared::{EtcdClient, led};
 use crate::entry::LeaseId;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use super::api::generated::maintenance_client::MaintenanceClient;
+use super::api::generated::{StatusRequest, StatusResponse};
 use super::endpoints::EtcdMember;
 use super::fault::CallFault;
-use super::generated::maintenance_client::MaintenanceClient;
-use super::generated::{StatusRequest, StatusResponse};
 use super::shared::{EtcdClient, FULL};
 use crate::error::OpenError;
 use crate::health::{Condition, Health};
@@ -48,7 +48,7 @@ pub(super) async fn open(shared: &EtcdClient) -> Result<Health, OpenError> {
             }
         };
         if members.len() > 1 {
-            tracing::warn!("could not {refusal}");
+            tracing::warn!("cannot {refusal}");
         }
         shared.endpoints.move_on(place);
         refused.get_or_insert(refusal);

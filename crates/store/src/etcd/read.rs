@@ -2,22 +2,18 @@
 
 use std::sync::atomic::Ordering;
 
+use super::api::generated::{RangeRequest, RangeResponse};
 use super::fault::CallFault;
-use super::generated::{RangeRequest, RangeResponse};
 use super::keyspace::{to_etcd, told};
 use super::shared::EtcdClient;
-use super::watch::oldest;
-use crate::as_of::{MAX_PAGE, MAX_PAGE_BYTES};
+use super::stream::oldest;
 use crate::entry::{Keys, Page, Revision};
 use crate::error::StoreError;
+use crate::limits::{MAX_PAGE, MAX_PAGE_BYTES};
 use crate::range::Range;
 
 /// Most entries of one call: larger calls delay etcd's other work.
 const MAX_CALL: usize = 1_000;
-
-/// Entries requested before their size is known: 128 of the largest size are what etcd can assemble
-/// without harm.
-pub(super) const FITTING_AT_FIRST: usize = 128;
 
 /// Reads a page.
 pub(super) async fn list(

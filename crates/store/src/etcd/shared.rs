@@ -10,21 +10,26 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
+use super::api::generated::kv_client::KvClient;
+use super::api::generated::{RangeRequest, RangeResponse, TxnRequest, TxnResponse};
 use super::endpoints::Endpoints;
 use super::fault::CallFault;
-use super::generated::kv_client::KvClient;
-use super::generated::{RangeRequest, RangeResponse, TxnRequest, TxnResponse};
 use super::keyspace::{Keyspace, told};
 use super::settings::EtcdSettings;
 use crate::entry::Revision;
 use crate::error::{OpenError, StoreError};
 use crate::health::{Condition, Health};
+use crate::limits::MAX_PAGE_BYTES;
 
 /// The largest answer accepted, in bytes, twice a page: whoever requests more requests less then.
-const MAX_ANSWER_BYTES: usize = 2 * crate::MAX_PAGE_BYTES;
+const MAX_ANSWER_BYTES: usize = 2 * MAX_PAGE_BYTES;
 
 /// The largest answer of a transaction: 128 values of the largest size, as found under the keys it compared.
 const MAX_OUTCOME_BYTES: usize = 256 << 20;
+
+/// Entries requested before their size is known: 128 of the largest size are what etcd can assemble
+/// without harm.
+const FITTING_AT_FIRST: usize = 128;
 
 #[derive(Debug)]
 pub(super) struct EtcdClient {
@@ -48,7 +53,7 @@ impl EtcdClient {
             keys: Keyspace::new(settings.prefix.clone()),
             health: watch::Sender::new(Health::writable("etcd")),
             closed,
-            fitting: AtomicUsize::new(super::read::FITTING_AT_FIRST),
+            fitting: AtomicUsize::new(FITTING_AT_FIRST),
             newest: AtomicU64::new(0),
             made: AtomicU64::new(0),
         })

@@ -10,21 +10,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tonic::Streaming;
 
+use super::api::generated::event::EventType;
+use super::api::generated::watch_request::RequestUnion;
+use super::api::generated::{Event, WatchProgressRequest, WatchRequest, WatchResponse};
 use super::fault::CallFault;
-use super::generated::event::EventType;
-use super::generated::watch_client::WatchClient;
-use super::generated::watch_request::RequestUnion;
-use super::generated::{Event, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse};
-use super::keyspace::{from_etcd, to_etcd, told};
+use super::keyspace::{from_etcd, told};
 use super::read::check_kept;
-use super::shared::{EtcdClient, led};
+use super::shared::EtcdClient;
+use super::stream::{WatchStream, open};
 use crate::entry::Revision;
 use crate::error::StoreError;
 use crate::range::Range;
@@ -35,9 +32,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a closed store's watches wait for commits that it made and that etcd has not delivered yet.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// The largest message accepted: etcd splits commits into parts of some 2 MiB, but never a single value.
-const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// Watches `range` behind `after`.
 pub(super) async fn start(
@@ -65,14 +59,6 @@ pub(super) async fn start(
         follower.heard();
     }
     Ok(Watch::new(follower))
-}
-
-/// An open stream.
-struct WatchStream {
-    /// Index of its member.
-    place: usize,
-    requests: mpsc::Sender<WatchRequest>,
-    answers: Streaming<WatchResponse>,
 }
 
 /// What silence on the stream means.
@@ -276,21 +262,6 @@ impl WatchFollower {
     }
 }
 
-/// The oldest revision that is kept, which etcd reports only to those who watch from before it.
-pub(super) async fn oldest(shared: &EtcdClient) -> Result<Revision, CallFault> {
-    let mut stream = open(shared, &Range::one(Bytes::new()), Revision(0)).await?;
-    let told = async {
-        while let Some(answer) = stream.answers.message().await? {
-            if answer.compact_revision > 0 {
-                return Ok(from_etcd(answer.compact_revision));
-            }
-        }
-        Err(CallFault::Lost("etcd did not say what it keeps".to_owned()))
-    };
-    let most = shared.endpoints.deadline();
-    tokio::time::timeout(most, told).await.unwrap_or_else(|_| Err(CallFault::silent(most)))
-}
-
 /// Reopens a stream, as often as it takes, unless what was not seen yet is compacted.
 async fn reopen(shared: Arc<EtcdClient>, range: Range, seen: Revision) -> Result<WatchStream, WatchError> {
     loop {
@@ -309,35 +280,4 @@ async fn reopen(shared: Arc<EtcdClient>, range: Range, seen: Revision) -> Result
             Err(fault) => tracing::debug!(reason = fault.reason(), "a watch waits for etcd"),
         }
     }
-}
-
-/// Opens a stream at the current member.
-async fn open(shared: &EtcdClient, range: &Range, after: Revision) -> Result<WatchStream, CallFault> {
-    let (key, range_end) = shared.keys.range(range);
-    // From the revision itself, which is skipped: etcd's compaction at a revision also removes deletes of that
-    // revision, and only so does it answer "compacted".
-    let create = WatchCreateRequest {
-        key,
-        range_end,
-        start_revision: to_etcd(after),
-        progress_notify: true,
-        fragment: true,
-        ..WatchCreateRequest::default()
-    };
-    let (place, member) = shared.endpoints.current();
-    let (requests, queue) = mpsc::channel(4);
-    let first = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
-    let rest = futures_util::stream::unfold(queue, async |mut queue| Some((queue.recv().await?, queue)));
-    let all = futures_util::StreamExt::chain(futures_util::stream::iter([first]), rest);
-    // A member that has lost its leader ends the stream instead of keeping silent.
-    let client = WatchClient::new(led(member.streams.clone()));
-    let mut client = client.max_decoding_message_size(MAX_ANSWER_BYTES);
-    let opened = tokio::time::timeout(shared.endpoints.deadline() / 2, client.watch(all)).await;
-    let fault = match opened {
-        Ok(Ok(answers)) => return Ok(WatchStream { place, requests, answers: answers.into_inner() }),
-        Ok(Err(status)) => CallFault::from(status),
-        Err(_) => CallFault::silent(shared.endpoints.deadline() / 2),
-    };
-    shared.endpoints.move_on(place);
-    Err(fault.at(&member.address))
 }

@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::faulty_backend::FaultyBackend;
 use crate::error::StoreError;
 use crate::health::{Condition, Health};
-use crate::store::Store;
 
 /// How long a call waits while the connection is cut before it gives up, as a client of etcd does.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -98,6 +96,11 @@ impl FaultyStore {
         let health = watch::Sender::new(Health::writable("memory"));
         let [cut, holds_lists] = [watch::Sender::new(false), watch::Sender::new(false)];
         Self(Arc::new(FaultyShared { cut, holds_lists, health, state: Mutex::new(state) }))
+    }
+
+    /// Reports this health from now on.
+    pub(super) fn show_health(&self, health: Health) {
+        self.0.health.send_replace(health);
     }
 
     /// Cuts the connection.
@@ -225,14 +228,5 @@ impl FaultyState {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
-    }
-}
-
-impl Store {
-    /// The same store as seen through these faults. Closing it closes nothing of the other.
-    #[must_use]
-    pub fn through(&self, line: &FaultyStore) -> Self {
-        line.0.health.send_replace(self.health().borrow().clone());
-        Self::of(Arc::new(FaultyBackend::new(self.clone(), line.clone())))
     }
 }

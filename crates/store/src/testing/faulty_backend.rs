@@ -14,7 +14,7 @@ use crate::backend::{Answer, Backend};
 use crate::entry::{LeaseId, Page, Revision};
 use crate::error::StoreError;
 use crate::health::Health;
-use crate::lease::MAX_TTL;
+use crate::limits::MAX_TTL;
 use crate::range::Range;
 use crate::store::Store;
 use crate::txn::{CommitOutcome, Op, Txn};
@@ -244,5 +244,14 @@ impl FaultyWatch {
 impl Batches for FaultyWatch {
     fn next(&mut self) -> BoxFuture<'_, Result<Batch, WatchError>> {
         self.advance().boxed()
+    }
+}
+
+impl Store {
+    /// The same store as seen through these faults. Closing it closes nothing of the other.
+    #[must_use]
+    pub fn through(&self, line: &FaultyStore) -> Self {
+        line.show_health(self.health().borrow().clone());
+        Self::of(Arc::new(FaultyBackend::new(self.clone(), line.clone())))
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn oldest(store: &Store) -> Revision {
     match store.list(Range::all(), Some(Revision(0)), 1).await {
         Ok(_) => Revision(0),
         Err(StoreError::Compacted { oldest }) => oldest,
-        Err(error) => panic!("could not {error}"),
+        Err(error) => panic!("cannot {error}"),
     }
 }
 

@@ -10,9 +10,8 @@ use bellwether_api::v1::slot::{
 use bellwether_core::access::RequiredAccess;
 use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
 
-use super::super::routes::{Empty, Routes};
+use super::super::routes::{Empty, Routes, route};
 use super::super::{fleet_lock, freezes, pauses, slots};
-use super::route;
 
 /// What targets are not told, for a while.
 pub(super) fn frozen(routes: Routes) -> Routes {

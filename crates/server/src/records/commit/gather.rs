@@ -1,4 +1,4 @@
-//! Proposals → one transaction that fits. Pure: knows limits and keys, never the store.
+//! Groups proposals into one transaction. Pure: knows limits and keys, does not access the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +11,26 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_store::{Compare, MAX_OPS, MAX_TXN_BYTES, Op, Txn};
 use bytes::Bytes;
 
-use super::{CommitError, CommitPipeline, Fence, Proposal};
+use super::proposal::{CommitError, CommitPipeline, Fence, Proposal};
 use crate::records::{encoding, key_text};
 
-/// Bytes left free in a transaction: sequence keys and guards are counted, this is for what the store adds.
+/// Bytes of a transaction reserved for the overhead of the store. Sequence keys and compares are counted exactly.
 const SPARE_BYTES: usize = 16 << 10;
 
-/// What a compare guards, so that a failed one can be blamed.
+/// Where a compare comes from, to find the cause when it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CompareOrigin {
-    /// The proposal at this place in the group.
+    /// The proposal with this index in the group.
     Proposal(usize),
-    /// The leadership.
+    /// The fence of the leadership.
     Term,
-    /// The numbering of events: somebody else wrote some.
+    /// The event numbering: another server wrote events.
     Sequence,
-    /// Those before it in a line.
+    /// The proposals before it in its pipeline.
     Line,
 }
 
-/// What tells that lines have gone through up to here, in groups on their way: the last change of each.
+/// For each pipeline with groups in flight, the last change, which shows that the pipeline was committed up to there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PipelineHeads(Vec<(CommitPipeline, Compare)>);
 
@@ -39,7 +39,7 @@ impl PipelineHeads {
         self.0.iter().find(|(other, _)| other.is(line)).map(|(_, compare)| compare)
     }
 
-    /// After this change the line has come so far.
+    /// Records the last change of a pipeline.
     fn note(&mut self, line: CommitPipeline, change: &Op) {
         let made = match change {
             Op::Put { key, value, .. } => Compare::Value { key: key.clone(), value: value.clone() },
@@ -56,9 +56,9 @@ pub(super) struct TransactionGroup {
     pub(super) txn: Txn,
     pub(super) guards: Vec<CompareOrigin>,
     pub(super) sequences: BTreeMap<Namespace, (Sequence, Sequence)>,
-    /// How many proposals are in it.
+    /// Number of proposals in it.
     pub(super) count: usize,
-    /// Lines ahead of it, and those in it, each with its last change.
+    /// The last change of each pipeline, in earlier groups and in this one.
     ahead: PipelineHeads,
     lines: Vec<(CommitPipeline, Op)>,
     written: BTreeSet<Bytes>,
@@ -69,8 +69,8 @@ pub(super) struct TransactionGroup {
 }
 
 impl TransactionGroup {
-    /// An empty one.
-    pub(super) fn new((now, fence): (Timestamp, Fence), ahead: &PipelineHeads) -> Self {
+    /// An empty group.
+    pub(super) fn new(now: Timestamp, fence: Fence, ahead: &PipelineHeads) -> Self {
         Self {
             txn: Txn::default(),
             guards: Vec::new(),
@@ -86,7 +86,7 @@ impl TransactionGroup {
         }
     }
 
-    /// Adds a proposal if it fits beside those already in; answers whether it did.
+    /// Adds a proposal if it fits; returns whether it did.
     ///
     /// # Errors
     /// [`CommitError`] when it can never be committed.
@@ -137,13 +137,13 @@ impl TransactionGroup {
         Ok(true)
     }
 
-    /// What must have gone through before the first of this line in here may; nothing for the next ones.
+    /// The compare for earlier groups of the pipeline, for its first proposal in this group.
     fn behind(&self, line: Option<&CommitPipeline>) -> Option<Compare> {
         let line = line.filter(|line| !self.lines.iter().any(|(other, _)| other.is(line)))?;
         self.ahead.of(line).cloned()
     }
 
-    /// Adds the event numbering, notes how far its lines have come after it, and answers the transaction.
+    /// Adds the event numbering, records the last changes of its pipelines, and returns the transaction.
     pub(super) fn close(&mut self, ahead: &mut PipelineHeads) -> Txn {
         for (line, last) in self.lines.drain(..) {
             ahead.note(line, &last);
@@ -162,7 +162,7 @@ impl TransactionGroup {
     }
 }
 
-/// One proposal's share of a transaction.
+/// A proposal's part of a transaction.
 struct ProposalPart {
     compares: Vec<Compare>,
     ops: Vec<Op>,
@@ -191,7 +191,7 @@ impl ProposalPart {
         Ok(part)
     }
 
-    /// Appends the proposal's events, numbered after `last`; answers the last number given.
+    /// Appends the proposal's events, numbered after `last`; returns the last number used.
     fn number(
         &mut self,
         proposal: &Proposal,
@@ -227,7 +227,7 @@ impl ProposalPart {
     }
 }
 
-/// How many bytes a compare carries.
+/// Bytes of a compare.
 fn compared(compare: &Compare) -> usize {
     match compare {
         Compare::Value { key, value } => key.len() + value.len(),
@@ -235,8 +235,8 @@ fn compared(compare: &Compare) -> usize {
     }
 }
 
-/// What must still be true of a record for a write decided on `revision` to go through. Events are never changed, so
-/// forgetting one needs no guard.
+/// The compare for a write that was decided on `revision`. Events never change, so that deleting one needs
+/// none.
 fn guard(key: &Bytes, write: &Write, revision: Revision) -> Option<Compare> {
     match write {
         Write::Delete(Key::Event(_)) => None,
@@ -244,7 +244,7 @@ fn guard(key: &Bytes, write: &Write, revision: Revision) -> Option<Compare> {
     }
 }
 
-/// A record is as it was at `revision`; not there, if that is zero.
+/// Compares that a record is unchanged since `revision`, or absent if that is zero.
 fn unchanged(key: &Bytes, revision: Revision) -> Compare {
     match revision {
         Revision::ZERO => Compare::Absent { key: key.clone() },

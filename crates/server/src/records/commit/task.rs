@@ -1,4 +1,4 @@
-//! The writer: takes what waits, commits it, tells each proposal how it went.
+//! The writer: takes queued proposals, commits them in groups, and answers each.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,19 +11,19 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::gather::{CompareOrigin, PipelineHeads, TransactionGroup};
-use super::{CommitError, CommitPipeline, Fence, Proposal, Queue, Reply};
+use super::proposal::{CommitError, CommitPipeline, Fence, Proposal, Queue, Reply};
 use crate::records::key_text;
 
-/// Most proposals taken from a queue at once.
+/// Most proposals taken from a queue at a time.
 const DRAIN: usize = 512;
 
-/// How many of what nodes tell go with those that go first: nodes are never kept waiting for good.
+/// Proposals of nodes that are taken along with those of deciders and people, so that nodes are never starved.
 const BESIDE: usize = 64;
 
-/// Most groups on their way to the store at once: enough for one drain of reports, each with its event.
+/// Most groups in flight: enough for one drain of reports, each with an event.
 const ABREAST: usize = 12;
 
-/// How often one group may lose the event numbering to another server before its proposals are given up as conflicts.
+/// Attempts of a group that loses the event numbering to another server, before its proposals conflict.
 const SEQUENCE_TRIES: u32 = 64;
 
 pub(super) async fn run(
@@ -34,7 +34,7 @@ pub(super) async fn run(
 ) {
     let mut writer = CommitWriter { store, clock, fence, last: BTreeMap::new() };
     loop {
-        // recv is cancel safe: whoever loses took nothing.
+        // recv is cancel safe: the losing arm took nothing.
         let (one, beside) = tokio::select! {
             biased;
             () = stop.cancelled() => return,
@@ -55,14 +55,14 @@ struct CommitWriter {
     store: Store,
     clock: Clock,
     fence: Fence,
-    /// The number of each namespace's last event, as far as this server knows.
+    /// The number of the last event of each namespace, as far as known.
     last: BTreeMap<Namespace, Sequence>,
 }
 
 impl CommitWriter {
-    /// Commits everything that waits: several groups are on their way at once and share the store's syncs. A later group
-    /// counts on the event numbers of the ones before it, and on those of its lines having gone through; if one of those
-    /// does not, it conflicts and is tried again.
+    /// Commits all waiting proposals: several groups are in flight at a time and share the store's disk syncs. A later group
+    /// assumes the event numbers of the groups before it, and that their parts of its pipelines succeed; if one of them
+    /// fails, it conflicts and is tried again.
     async fn commit_all(&mut self, mut waiting: VecDeque<(Proposal, Reply)>) {
         let mut tries = 0;
         while !waiting.is_empty() {
@@ -82,7 +82,7 @@ impl CommitWriter {
         }
     }
 
-    /// Takes from what waits as many groups as go at once.
+    /// Forms groups from the waiting proposals, as many as may be in flight.
     async fn groups(
         &mut self,
         waiting: &mut VecDeque<(Proposal, Reply)>,
@@ -91,9 +91,9 @@ impl CommitWriter {
         let mut ahead = PipelineHeads::default();
         while groups.len() < ABREAST && !waiting.is_empty() {
             let (mut group, before) =
-                (TransactionGroup::new((self.clock.now(), self.fence), &ahead), waiting.len());
+                (TransactionGroup::new(self.clock.now(), self.fence, &ahead), waiting.len());
             match self.gather(&mut group, waiting).await {
-                // The next one fits only when those ahead of it have gone through.
+                // The next proposal fits only once the groups in flight are done.
                 Ok(members) if members.is_empty() && waiting.len() == before => break,
                 Ok(members) if members.is_empty() => {}
                 Ok(members) => {
@@ -107,8 +107,8 @@ impl CommitWriter {
         groups
     }
 
-    /// Moves proposals from the front of the queue into the group while they fit, answering those that never can be, or no
-    /// longer.
+    /// Moves proposals from the front of the queue into the group while they fit; answers those that can never be committed, or
+    /// no longer.
     async fn gather(
         &mut self,
         group: &mut TransactionGroup,
@@ -140,7 +140,7 @@ impl CommitWriter {
         Ok(members)
     }
 
-    /// Answers those of a group that are done, and returns those to be tried again.
+    /// Answers the proposals of a group that are done; returns those to try again.
     fn settle(
         &mut self,
         group: &TransactionGroup,
@@ -156,7 +156,7 @@ impl CommitWriter {
                 Vec::new()
             }
             Ok(CommitOutcome::Conflict { failed, .. }) => {
-                // Groups behind this one counted on its event numbers.
+                // Later groups assumed its event numbers.
                 self.last.clear();
                 self.sort_out(group, &failed, members, tries)
             }
@@ -220,14 +220,14 @@ impl CommitWriter {
 
 fn answer(reply: Reply, result: Result<Revision, CommitError>) {
     if reply.send(result).is_err() {
-        tracing::debug!("nobody waits for a commit's answer any more");
+        tracing::debug!("the caller of a commit is gone");
     }
 }
 
-/// Nobody behind it in its line goes through either.
+/// Later proposals of its pipeline fail as well.
 fn refuse(proposal: &Proposal, reply: Reply, error: CommitError) {
     if let Some(line) = &proposal.line {
-        line.break_off();
+        line.abort();
     }
     answer(reply, Err(error));
 }

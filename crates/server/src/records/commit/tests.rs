@@ -1,7 +1,9 @@
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::{Presence, PresenceState};
-use bellwether_core::words::name::NodeName;
+use bellwether_core::verdict::Write;
+use bellwether_core::words::counter::Term;
+use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_store::{Compare, Op, Range};
 use futures_util::future::join_all;
@@ -103,7 +105,7 @@ async fn a_decider_that_lost_its_term_writes_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_decided_on_a_record_that_changed_since_is_not_handed_out() {
+async fn a_proposal_on_a_changed_record_conflicts() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
     let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
@@ -128,7 +130,7 @@ async fn what_can_never_fit_is_refused_and_the_rest_goes_through() {
     fine.unwrap();
 }
 
-/// So many proposals of one line, each of which fills a group.
+/// This many proposals of one pipeline, each of which fills a group.
 fn in_line(count: usize, taken: Option<usize>) -> Vec<Proposal> {
     let line = CommitPipeline::default();
     let proposals = (0..count).map(|number| {
@@ -168,7 +170,7 @@ async fn a_line_keeps_its_order_whatever_else_is_written_meanwhile() {
     let store = Store::memory(&tasks);
     let one = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
     let two = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
-    // The other server's events take numbers that this one counted on.
+    // The other server's events take the numbers that this one assumed.
     let others = (0..60).map(|number| two.commit(presence(&format!("o-{number}"), Revision::ZERO, 1)));
     let line = in_line(40, None).into_iter().map(|proposal| one.commit(proposal));
     let (line, others) = tokio::join!(join_all(line), join_all(others));
@@ -183,7 +185,7 @@ fn a_group_behind_another_of_its_line_goes_through_only_after_it() {
     let proposal = |name| Proposal { line: Some(line.clone()), ..presence(name, Revision::ZERO, 0) };
     let mut ahead = gather::PipelineHeads::default();
     let mut close = |name| {
-        let mut group = gather::TransactionGroup::new((Timestamp::EPOCH, Fence::default()), &ahead);
+        let mut group = gather::TransactionGroup::new(Timestamp::EPOCH, Fence::default(), &ahead);
         assert!(group.add(&proposal(name), Default::default()).unwrap());
         (group.close(&mut ahead), group.guards)
     };
@@ -195,7 +197,7 @@ fn a_group_behind_another_of_its_line_goes_through_only_after_it() {
 }
 
 #[tokio::test]
-async fn deciders_and_people_go_before_a_fleet_that_tells_all_at_once_and_it_is_not_kept_waiting_for_good() {
+async fn deciders_and_people_take_precedence_over_reports_of_a_fleet_which_are_not_starved() {
     let tasks = Tasks::new();
     let store = Store::memory(&tasks);
     let committer = Committer::start(store.clone(), Clock::system(), Fence::default(), &tasks);
@@ -203,7 +205,7 @@ async fn deciders_and_people_go_before_a_fleet_that_tells_all_at_once_and_it_is_
         actor: Actor::parse("node/web-1").unwrap(),
         ..presence(&name, Revision::ZERO, 1)
     };
-    // Everything is handed over before the writer has its first turn.
+    // All proposals are queued before the writer first runs.
     let fleet =
         unconstrained(join_all((0..2_000).map(|number| committer.propose(told(format!("n-{number}"))))))
             .await;

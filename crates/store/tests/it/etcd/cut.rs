@@ -28,7 +28,7 @@ async fn calls_and_watches_move_on_from_a_paused_member() {
                 Ok(CommitOutcome::Committed(revision)) => return revision,
                 Ok(CommitOutcome::Conflict { .. }) => panic!("there is no compare"),
                 Err(StoreError::Unknown { .. } | StoreError::Unreachable { .. }) => {}
-                Err(error) => panic!("could not {error}"),
+                Err(error) => panic!("cannot {error}"),
             }
         }
     };

@@ -60,7 +60,7 @@ async fn count_up(store: Store, writer: u64, load: Arc<Load>) -> Vec<(u64, Revis
                 number += 1;
             }
             Err(StoreError::Unknown { .. } | StoreError::Unreachable { .. }) => {}
-            Err(error) => panic!("could not {error}"),
+            Err(error) => panic!("cannot {error}"),
         }
     }
     told
@@ -71,7 +71,7 @@ async fn count_of(store: &Store, writer: u64) -> u64 {
         match store.get(format!("count/{writer}").into()).await {
             Ok(entry) => return entry.map_or(0, |entry| text(&entry.value).parse().unwrap()),
             Err(StoreError::Unreachable { .. }) => {}
-            Err(error) => panic!("could not {error}"),
+            Err(error) => panic!("cannot {error}"),
         }
     }
 }

@@ -45,7 +45,7 @@ async fn of_two_stores_each_turn_one_cuts_history_and_who_keeps_up_loses_nothing
             match first.list(Range::all(), Some(oldest), 1).await {
                 Ok(_) => {}
                 Err(StoreError::Compacted { oldest: now }) => (oldest, cuts) = (now, cuts + 1),
-                Err(error) => panic!("could not {error}"),
+                Err(error) => panic!("cannot {error}"),
             }
         }
     };

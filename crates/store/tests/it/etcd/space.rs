@@ -22,7 +22,7 @@ async fn fill(store: &Store) -> u32 {
                 assert!(place.starts_with("etcd at http://127.0.0.1:"), "{place}");
                 return number;
             }
-            Err(error) => panic!("could not {error}"),
+            Err(error) => panic!("cannot {error}"),
         }
     }
     panic!("the quota was never met");

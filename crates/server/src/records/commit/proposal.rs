@@ -1,0 +1,101 @@
+//! Proposals for the writer, and why one is not committed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bellwether_api::shape::ShapeError;
+use bellwether_core::records::event::EventDraft;
+use bellwether_core::records::key::Key;
+use bellwether_core::verdict::Write;
+use bellwether_core::words::counter::{Revision, Term};
+use bellwether_core::words::name::{Actor, Namespace};
+use bellwether_store::StoreError;
+use tokio::sync::{mpsc, oneshot};
+
+/// Changes that are committed together.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// The namespace of the records and events.
+    pub namespace: Namespace,
+    /// The actor of the events.
+    pub actor: Actor,
+    /// The term it was decided in, for deciders.
+    pub term: Option<Term>,
+    /// Records that must be unchanged, each with the revision that was read.
+    pub seen: Vec<(Key, Revision)>,
+    /// Writes, each with the revision of the record that was read; zero if it must be absent.
+    pub writes: Vec<(Write, Revision)>,
+    /// The events of the change.
+    pub events: Vec<EventDraft>,
+    /// The pipeline that it is part of.
+    pub line: Option<CommitPipeline>,
+}
+
+/// Proposals that are committed in order, and none after the first that fails.
+#[derive(Debug, Clone, Default)]
+pub struct CommitPipeline(Arc<AtomicBool>);
+
+impl CommitPipeline {
+    pub(super) fn is_broken(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn abort(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// Why a proposal was not committed. Nothing was changed, unless the result [is unknown](Self::may_be_made).
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CommitError {
+    /// A record that it was decided on has changed.
+    #[error("the record was changed concurrently")]
+    Conflict,
+    /// The term that it was decided in is over.
+    #[error("another server is the leader now")]
+    LostTerm,
+    /// It exceeds the limits of a transaction.
+    #[error("cannot commit so many changes in one transaction")]
+    TooLarge,
+    /// A record cannot be encoded.
+    #[error("cannot encode a record: {0}")]
+    Shape(ShapeError),
+    /// The store failed.
+    #[error("cannot {0}")]
+    Store(StoreError),
+    /// The server is stopping.
+    #[error("the server is stopping")]
+    Closed,
+}
+
+impl CommitError {
+    /// Whether the result is unknown: it may have been committed.
+    #[must_use]
+    pub const fn may_be_made(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Unknown { .. } | StoreError::Broken { .. }))
+    }
+}
+
+/// How commits of former leaders are prevented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence {
+    /// Difference between a term and the revision at which the leadership was acquired.
+    pub term_base: u64,
+    /// Whether a decider's commit compares the leadership key.
+    pub compares: bool,
+}
+
+impl Default for Fence {
+    fn default() -> Self {
+        Self { term_base: 0, compares: true }
+    }
+}
+
+pub(super) type Reply = oneshot::Sender<Result<Revision, CommitError>>;
+
+/// A queue of proposals.
+pub(super) type Queue = mpsc::Receiver<(Proposal, Reply)>;

@@ -1,0 +1,75 @@
+//! Why a server does not start.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use bellwether_store::OpenError;
+
+use crate::installation::InstallationError;
+use crate::pki::PkiError;
+use crate::records::commit::CommitError;
+use crate::secret;
+use crate::world::WorldError;
+
+/// Why a server does not start. The message fits after "cannot ".
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store cannot be opened.
+    #[error("{0}")]
+    Open(#[from] OpenError),
+    /// The records cannot be read.
+    #[error("{0}")]
+    World(#[from] WorldError),
+    /// Keys or certificates failed.
+    #[error("{0}")]
+    Pki(#[from] PkiError),
+    /// The random source failed.
+    #[error("{0}")]
+    Random(#[from] secret::RandomError),
+    /// The first admin token cannot be written.
+    #[error("write the first admin token: {0}")]
+    Commit(#[from] CommitError),
+    /// An address cannot be bound.
+    #[error("listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// DNS cannot be started.
+    #[error("{0}")]
+    Dns(#[from] bellwether_dns::serve::ServeError),
+    /// A listener without TLS was configured on an address that is not loopback.
+    #[error("listen on {address} without TLS: only loopback addresses are allowed")]
+    Plain {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// A file cannot be written.
+    #[error("write {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// `init` was not run.
+    #[error("find an installation in {dir}; initialise one with `bellwether server init`")]
+    NotInitialised {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// The certificate authority of the installation is missing on a server that shares a store.
+    #[error(
+        "find the installation's authority in {dir}: make the installation with `bellwether server init` on its first \
+         server; on every other one, copy pki/ca.pem and pki/ca.key from there to here"
+    )]
+    NoAuthority {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// The store belongs to another installation, or has one already.
+    #[error("{0}")]
+    Installation(#[from] InstallationError),
+}

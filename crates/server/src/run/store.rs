@@ -1,0 +1,15 @@
+//! Opens the store that the configuration names.
+
+use bellwether_rt::tasks::Tasks;
+use bellwether_store::Store;
+
+use super::error::RunError;
+use crate::config::Config;
+
+/// Opens the store that the configuration names.
+pub(crate) async fn open_store(config: &Config, tasks: &Tasks) -> Result<Store, RunError> {
+    Ok(match &config.etcd {
+        None => Store::embedded(&config.data_dir.join("store"), tasks)?,
+        Some(etcd) => Store::etcd(etcd.settings(), tasks).await?,
+    })
+}
