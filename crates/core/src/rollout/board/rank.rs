@@ -31,6 +31,9 @@ pub(crate) struct Rank {
 /// A place in line: the rank, then the name. In one tree all targets have a rank or none has.
 pub(crate) type OrderKeyRef<'a> = (Option<&'a Rank>, &'a TargetName);
 
+/// A place in line that outlives the board, as changes name it.
+pub(crate) type OwnedOrderKey = (Option<Arc<Rank>>, TargetName);
+
 impl TargetOrdering {
     /// The line of a policy.
     pub(crate) fn of(policy: &Policy) -> Self {

@@ -12,7 +12,6 @@ use crate::rollout::board::BoardTarget;
 use crate::rollout::board::revise::TargetUpdate;
 use crate::rollout::observation::PresenceState;
 use crate::trial::simulation::behaviour::{AssignedVersion, TargetBehaviour};
-pub use crate::trial::simulation::recorder::TimelineDetail;
 use crate::trial::simulation::targets::ScheduledChange;
 use crate::words::name::TargetName;
 use crate::words::random::RandomStream;
