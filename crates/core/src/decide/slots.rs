@@ -20,7 +20,7 @@ use crate::world::fleet::Fleet;
 /// Somebody who wants to hold a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotRequest {
-    /// Who.
+    /// Name of the holder.
     pub holder: HolderName,
     /// Whose token was shown.
     pub by: Actor,
@@ -37,7 +37,7 @@ pub struct SlotRequest {
 pub struct SlotGrant {
     /// The number of this holding.
     pub fence: FenceNumber,
-    /// Since when.
+    /// Start of the holding, by the server's clock.
     pub since: Timestamp,
     /// When it ends by itself, unless it is renewed.
     pub ends: Timestamp,

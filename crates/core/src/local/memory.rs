@@ -36,7 +36,7 @@ pub struct EntityMemory {
 /// A run of an action that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionRun {
-    /// Which.
+    /// The version whose run this is.
     pub version: Version,
     /// The outcome.
     pub outcome: RunOutcome,
@@ -69,7 +69,7 @@ pub enum FailureReason {
     Failed {
         /// What the step was to reach.
         aim: ApplyProgress,
-        /// What it looked like.
+        /// What was observed when it failed.
         evidence: Evidence,
     },
 }

@@ -13,7 +13,7 @@ use crate::words::version::Version;
 /// Something that changes on many targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
-    /// Its name.
+    /// Name of the entity, unique in its namespace.
     pub name: EntityName,
     /// Where its targets come from.
     pub source: TargetSource,

@@ -9,7 +9,7 @@ use crate::words::time::Timestamp;
 /// While it is in force, no target within its scope is updated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freeze {
-    /// Its name.
+    /// Name of the freeze, unique in its namespace, or among the global ones.
     pub name: FreezeName,
     /// What it covers, within its namespace, or within all of them when it has none.
     pub scope: FreezeScope,

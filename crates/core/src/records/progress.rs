@@ -50,7 +50,7 @@ pub enum RolloutActivity {
 /// A version that met the failure threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadVersion {
-    /// The version.
+    /// The version that was found bad.
     pub version: Version,
     /// When it was found bad.
     pub at: Timestamp,

@@ -62,21 +62,21 @@ pub enum AssignmentOutcome {
     InFlight,
     /// Healthy on the version for the soak.
     Succeeded {
-        /// When.
+        /// Time of the outcome, by the server's clock.
         at: Timestamp,
         /// When it was first seen failing afterwards, if it was. Reported, never rolled back.
         failed_later: Option<Timestamp>,
     },
     /// It said that it failed, its checks failed, or its deadline passed while it was heard from.
     Failed {
-        /// When.
+        /// Time of the outcome, by the server's clock.
         at: Timestamp,
-        /// What it looked like.
+        /// What was observed when it failed.
         evidence: Arc<Evidence>,
     },
     /// Its deadline passed while it was silent.
     Unreachable {
-        /// When.
+        /// Time of the outcome, by the server's clock.
         at: Timestamp,
     },
 }

@@ -49,7 +49,7 @@ pub enum HookAnswer {
 /// How a target does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetJudgement {
-    /// Which.
+    /// Name of the target.
     pub target: TargetName,
     /// Whether it does well.
     pub well: bool,

@@ -29,7 +29,7 @@ impl Fleet {
             Record::Expected(name, by) => self.put_expected(name, by, revision),
             Record::Report(report) => self.put_report(report, revision),
             Record::Order(name, order) => self.put_order(&name, order, revision),
-            Record::Log(log) => self.put_log(&log, revision),
+            Record::Log(log) => self.put_log(log, revision),
             Record::Registrations(registrations) => self.put_registrations(registrations, revision),
             Record::Service(service) => self.put_service(service, revision),
             Record::WaitCycles(wait_cycles) => self.wait_cycles = Some(kept(wait_cycles, revision)),

@@ -61,7 +61,7 @@ impl RolloutVerdict {
 /// One target's change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetChange {
-    /// Which target.
+    /// Name of the target.
     pub target: TargetName,
     /// The assignment and its outcome; `None` removes the record.
     pub state: Option<TargetState>,

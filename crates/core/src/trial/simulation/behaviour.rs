@@ -14,7 +14,7 @@ use crate::words::version::Version;
 /// What one target was told.
 #[derive(Debug, Clone, Copy)]
 pub struct AssignedVersion<'a> {
-    /// Which target.
+    /// Name of the target.
     pub target: &'a TargetName,
     /// What it was told to run.
     pub version: &'a Version,
@@ -22,7 +22,7 @@ pub struct AssignedVersion<'a> {
     pub purpose: AssignmentPurpose,
     /// How often it was told something, this time included.
     pub assignment: AssignmentNumber,
-    /// When.
+    /// Virtual time of the assignment.
     pub at: Timestamp,
     /// The policy under which.
     pub policy: &'a Policy,

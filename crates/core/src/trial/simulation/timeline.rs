@@ -76,7 +76,7 @@ pub struct SimulatedBatch {
 /// How things stood after a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimelineSample {
-    /// When.
+    /// Virtual time.
     pub at: Timestamp,
     /// Targets that were ever told the version.
     pub told: u64,

@@ -89,7 +89,7 @@ impl Fleet {
         self.order_changed(name);
     }
 
-    pub(super) fn put_log(&mut self, log: &NodeLog, revision: Revision) {
+    pub(super) fn put_log(&mut self, log: NodeLog, revision: Revision) {
         let key = (log.node.clone(), log.category.clone(), log.entity.clone());
         self.logs.insert_mut(key, kept(log.without_text(), revision));
     }
