@@ -8,8 +8,8 @@ mod work;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::name::EntityName;
+use bellwether_core::words::random::RandomStream;
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::gate::TestGate;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::words::random::RandomStream;
 use http::{Request, header};
 use serde_json::Value;
 

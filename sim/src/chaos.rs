@@ -1,6 +1,6 @@
 //! Faults and their times, drawn from the seed; each is repaired after a while.
 
-use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::words::random::RandomStream;
 use bellwether_store::testing::faulty::FaultInjection;
 
 /// One fault.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::words::random::RandomStream;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;

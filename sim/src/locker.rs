@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_api::paths::{self, fill};
-use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::words::random::RandomStream;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

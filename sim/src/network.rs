@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::words::random::RandomStream;
 use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use bytes::Bytes;

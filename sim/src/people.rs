@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1;
-use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::words::random::RandomStream;
 use bellwether_rt::tasks::Tasks;
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -13,11 +13,11 @@ use bellwether_core::trial::simulation::behaviour::{
     AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour,
 };
 use bellwether_core::trial::simulation::fleet::SimulatedFleet;
-use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::trial::simulation::timeline::SimulationEnd;
 use bellwether_core::trial::simulation::{Simulation, SimulationSetup};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
+use bellwether_core::words::random::RandomStream;
 use bellwether_core::words::time::{Span, Timestamp};
 
 /// Everybody takes between 10 and 60 seconds, so that every second brings something.

@@ -12,4 +12,5 @@ pub mod retention;
 pub mod rollout;
 pub mod silence;
 pub mod slots;
+pub mod table;
 pub mod wait_cycles;

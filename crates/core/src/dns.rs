@@ -14,7 +14,6 @@
 //! called `tcp` by `tcp.<service>`.
 
 pub mod name;
-pub mod random;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -58,7 +57,7 @@ pub enum RecordType {
 pub enum DnsAnswer<'a> {
     /// The name is there, with these records of the kind; none if it has none of it.
     Records {
-        /// All of them, each once; [`random::RandomStream`] puts them in the order of the moment. Their owner is the name in the question.
+        /// All of them, each once; [`RandomStream`](crate::words::random::RandomStream) puts them in the order of the moment. Their owner is the name in the question.
         records: Vec<RecordData<'a>>,
         /// The names that SRV and NS records point at, each once, by [`RecordData`]'s index.
         targets: Vec<AnswerName<'a>>,

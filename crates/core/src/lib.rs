@@ -1,12 +1,13 @@
-//! Bellwether's thinking: what is remembered, what follows from it, and why.
+//! The rules of Bellwether: which records there are, what follows from them, and why.
 //!
-//! Reading order: [`words`], [`records`], [`rollout`], [`decide`], [`catalogue`], [`world`], [`local`],
-//! [`dns`], [`access`]. Nothing here reads a clock, a file, a socket or a random source; `now` and seeds come as
-//! arguments, and the crate is `no_std`, so the compiler holds that wall.
+//! Reading order, lowest layer first: [`words`], [`records`] with [`access`], [`catalogue`] and [`dns`], [`rollout`],
+//! [`world`], [`decide`] with [`verdict`], [`trial`]; [`local`] is the agent's side. A module imports only from its own layer
+//! and lower ones. The crate is `no_std` and reads no clock, file, socket or random source: the time and seeds are
+//! arguments.
 //!
 //! # The rollout engine as a library
 //!
-//! No server is needed to roll something out: [`trial::engine::RolloutEngine`] keeps a fleet in memory.
+//! [`trial::engine::RolloutEngine`] rolls versions out to a fleet kept in memory, without a server.
 //!
 //! ```
 //! use bellwether_core::records::policy::{Policy, PolicyDraft};
@@ -22,7 +23,7 @@
 //! let policy = PolicyDraft { batch: "2".parse().ok(), soak: "60s".parse().ok(), ..PolicyDraft::default() };
 //! engine.set_policy(&namespace, &entity, Policy::new(policy)?, minute(0));
 //!
-//! // A controller reports what its targets run, is told what each is to run, and sees to it. v3 is broken.
+//! // A controller reports the version of each target, is given the version to run, and applies it. v3 is broken.
 //! let mut fleet: Vec<TargetReport> = (1..=4)
 //!     .map(|n| TargetReport { target: format!("host-{n}").parse().unwrap(), running: "v1".parse().ok(), error: None })
 //!     .collect();
@@ -39,14 +40,14 @@
 //!     (engine.progress(&namespace, &entity).cloned().unwrap(), runs.join(" "))
 //! };
 //!
-//! // All run v1 already: it is good after the soak. A good version goes out in two batches.
+//! // All run v1 already: it is good after the soak. A good version is rolled out in two batches.
 //! engine.set_target_version(&namespace, &entity, "v1".parse()?, alice(0))?;
 //! assert_eq!(orchestrate(&mut engine, 0..2).0.last_known_good, "v1".parse().ok());
 //! engine.set_target_version(&namespace, &entity, "v2".parse()?, alice(2))?;
 //! assert_eq!(orchestrate(&mut engine, 2..3).1, "v2 v2 v1 v1");
 //! assert_eq!(orchestrate(&mut engine, 3..8).0.last_known_good, "v2".parse().ok());
 //!
-//! // A bad one stops after the first batch and is taken back.
+//! // A bad one stops after the first batch and is rolled back.
 //! engine.set_target_version(&namespace, &entity, "v3".parse()?, alice(8))?;
 //! assert_eq!(orchestrate(&mut engine, 8..9).1, "v3 v3 v2 v2");
 //! let (progress, runs) = orchestrate(&mut engine, 9..12);

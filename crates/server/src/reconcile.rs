@@ -6,8 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::decide::{external, order, retention, rollout, silence, slots, wait_cycles};
-use bellwether_core::records::key::Key;
+use bellwether_core::decide::table::{DECIDERS, Decider, DeciderContext, Decision};
 use bellwether_core::verdict::{Changeset, Verdict};
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::Namespace;
@@ -97,93 +96,35 @@ impl Reconciler {
         let mut pass = PassResult::default();
         for namespace in world.fleets.keys() {
             // Each decider sees the results of those before it.
-            pass.add(self.external(namespace, term, (since, now)).await?);
-            pass.add(self.silence(namespace, term, now).await?);
-            pass.add(self.wait_cycles(namespace, term, now).await?);
-            pass.add(self.slots(namespace, term, now).await?);
-            pass.add(self.rollouts(namespace, term, now).await?);
-            pass.add(self.orders(namespace, term).await?);
-            pass.add(self.retention(namespace, term).await?);
+            for decider in &DECIDERS {
+                pass.add(self.decide(decider, namespace, term, (since, now)).await?);
+            }
         }
         Ok(pass)
     }
 
-    async fn external(
+    /// Runs one decider on the world as it is now, with everything that the deciders before it wrote.
+    async fn decide(
         &self,
+        entry: &Decider,
         namespace: &Namespace,
         term: Term,
-        (since, now): (Timestamp, Timestamp),
-    ) -> Result<PassResult, CommitError> {
-        let world = self.transactor.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
-        self.commit(&world, namespace, decider(term), external::decide(fleet, since, now)).await
-    }
-
-    async fn silence(
-        &self,
-        namespace: &Namespace,
-        term: Term,
-        now: Timestamp,
-    ) -> Result<PassResult, CommitError> {
-        let world = self.transactor.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
-        self.commit(&world, namespace, decider(term), silence::decide(fleet, now)).await
-    }
-
-    async fn wait_cycles(
-        &self,
-        namespace: &Namespace,
-        term: Term,
-        now: Timestamp,
-    ) -> Result<PassResult, CommitError> {
-        let world = self.transactor.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
-        self.commit(&world, namespace, decider(term), wait_cycles::decide(fleet, now)).await
-    }
-
-    async fn slots(
-        &self,
-        namespace: &Namespace,
-        term: Term,
-        now: Timestamp,
-    ) -> Result<PassResult, CommitError> {
-        let world = self.transactor.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
-        self.commit(&world, namespace, decider(term), slots::decide(fleet, now)).await
-    }
-
-    async fn rollouts(
-        &self,
-        namespace: &Namespace,
-        term: Term,
-        now: Timestamp,
+        (leading_since, now): (Timestamp, Timestamp),
     ) -> Result<PassResult, CommitError> {
         let mut pass = PassResult::default();
         let world = self.transactor.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
-        for (name, board) in &fleet.boards {
-            let verdict = rollout::decide(board, &world.environment(namespace, name), now).into_verdict(name);
-            // A person who pauses, aborts or deletes the entity stops the remaining slices of a verdict.
-            let by = CommitContext { seen: vec![Key::Entity(name.clone())], ..decider(term) };
-            let points = [FailPoint::VerdictReached, FailPoint::VerdictCommitted];
-            pass.add(self.commit_between(points, &world, namespace, (by, verdict)).await?);
+        let events_kept = self.settings.events_kept;
+        let context =
+            DeciderContext { world: &world, namespace, fleet, term, leading_since, events_kept, now };
+        for Decision { guard, verdict } in (entry.decide)(context) {
+            let by = CommitContext { seen: guard.into_iter().collect(), ..decider(term) };
+            pass.add(match fail_points(entry) {
+                Some(points) => self.commit_between(points, &world, namespace, (by, verdict)).await?,
+                None => self.commit(&world, namespace, by, verdict).await?,
+            });
         }
         Ok(pass)
-    }
-
-    async fn orders(&self, namespace: &Namespace, term: Term) -> Result<PassResult, CommitError> {
-        let world = self.transactor.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
-        let verdict = order::decide(fleet, term);
-        let points = [FailPoint::OrdersDecided, FailPoint::OrdersCommitted];
-        self.commit_between(points, &world, namespace, (decider(term), verdict)).await
-    }
-
-    async fn retention(&self, namespace: &Namespace, term: Term) -> Result<PassResult, CommitError> {
-        let world = self.transactor.world();
-        let Some(fleet) = world.fleets.get(namespace) else { return Ok(PassResult::default()) };
-        let verdict = retention::decide(fleet, self.settings.events_kept);
-        self.commit(&world, namespace, decider(term), verdict).await
     }
 
     /// Commits a verdict, passing the fail points before and after if it changes anything.
@@ -216,6 +157,15 @@ impl Reconciler {
         }
         self.transactor.commit_in_line(world, namespace, by, slices(verdict.changesets)).await?;
         Ok(PassResult { wrote: true, wake: verdict.wake })
+    }
+}
+
+/// The points at which tests kill the process, before and after a decider's commits.
+fn fail_points(decider: &Decider) -> Option<[FailPoint; 2]> {
+    match decider.name {
+        "rollout" => Some([FailPoint::VerdictReached, FailPoint::VerdictCommitted]),
+        "order" => Some([FailPoint::OrdersDecided, FailPoint::OrdersCommitted]),
+        _ => None,
     }
 }
 

@@ -10,8 +10,8 @@ use bellwether_core::local::memory::{ApplyProgress, EntityMemory, RunOutcome, St
 use bellwether_core::local::plan::{self, ApplyStep, LocalObservation};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::ApplyMethod;
-use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::name::EntityName;
+use bellwether_core::words::random::RandomStream;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;

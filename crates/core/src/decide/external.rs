@@ -1,4 +1,4 @@
-//! External targets that nobody reports any more: first they are silent, then they are let go.
+//! External targets that no controller reports any more: first they become silent, later they are removed.
 
 use alloc::{format, vec};
 

@@ -20,7 +20,7 @@ use crate::world::fleet::Fleet;
 /// Somebody who wants to hold a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotRequest {
-    /// Who.
+    /// Name of the holder.
     pub holder: HolderName,
     /// Whose token was shown.
     pub by: Actor,
@@ -37,7 +37,7 @@ pub struct SlotRequest {
 pub struct SlotGrant {
     /// The number of this holding.
     pub fence: FenceNumber,
-    /// Since when.
+    /// Start of the holding, by the server's clock.
     pub since: Timestamp,
     /// When it ends by itself, unless it is renewed.
     pub ends: Timestamp,
@@ -64,7 +64,7 @@ pub enum SlotRefusal {
     },
 }
 
-/// A holding is over: it ran out, was given back, or was taken from its holder.
+/// A holding ended: it expired, was released, or was taken from its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("number {fence} is over")]
 pub struct SlotLost {

@@ -224,7 +224,7 @@ fn everything_is_answered_with_next_to_nothing() {
 #[test]
 fn the_order_is_the_seeds_and_each_is_first_at_times() {
     let order = |seed| {
-        let (mut chance, mut items) = (random::RandomStream::new(seed), [1, 2, 3, 4, 5]);
+        let (mut chance, mut items) = (crate::words::random::RandomStream::of(seed), [1, 2, 3, 4, 5]);
         (0..5).for_each(|place| chance.pick_first(&mut items[place..]));
         items
     };
@@ -232,7 +232,7 @@ fn the_order_is_the_seeds_and_each_is_first_at_times() {
     let firsts: BTreeSet<i32> = (0..200).map(|seed| order(seed)[0]).collect();
     let orders: BTreeSet<[i32; 5]> = (0..5_000).map(order).collect();
     assert_eq!((firsts.len(), orders.len()), (5, 120));
-    random::RandomStream::new(1).pick_first::<u8>(&mut []);
+    crate::words::random::RandomStream::of(1).pick_first::<u8>(&mut []);
 }
 
 #[test]

@@ -36,13 +36,13 @@ pub struct EntityMemory {
 /// A run of an action that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionRun {
-    /// Which.
+    /// The version whose run this is.
     pub version: Version,
-    /// What came of it.
+    /// The outcome.
     pub outcome: RunOutcome,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOutcome {
     /// Nothing yet: it is under way, or about to be.
@@ -65,11 +65,11 @@ pub enum FailureReason {
         /// What is missing.
         evidence: Evidence,
     },
-    /// It failed, or turned unwell after it was validated.
+    /// It failed, or became unhealthy after it was validated.
     Failed {
         /// What the step was to reach.
         aim: ApplyProgress,
-        /// What it looked like.
+        /// What was observed when it failed.
         evidence: Evidence,
     },
 }

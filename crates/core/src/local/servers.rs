@@ -28,7 +28,7 @@ const MOST: usize = 16;
 /// A server that the control plane told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdvertisedServer {
-    /// Its name.
+    /// Name of the server.
     pub name: ServerName,
     /// Where it is called, like `https://10.0.0.1:7420`.
     pub address: String,
@@ -39,7 +39,7 @@ pub struct AdvertisedServer {
 /// A server that has its place now, as it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveServer {
-    /// Its name.
+    /// Name of the server.
     pub name: ServerName,
     /// Where it is called.
     pub address: String,

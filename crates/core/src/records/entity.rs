@@ -1,5 +1,5 @@
 //! An entity: something that changes on many targets, and what people asked of it. Written only by people's operations
-//! (`rollout::operate`); what came of it is in [`super::progress`].
+//! (`rollout::operations`); the outcome is in [`super::progress`].
 
 use super::external::StalenessLimits;
 use super::policy::Policy;
@@ -15,7 +15,7 @@ use alloc::sync::Arc;
 /// Something that changes on many targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
-    /// Its name.
+    /// Name of the entity, unique in its namespace.
     pub name: EntityName,
     /// Where its targets come from.
     pub source: TargetSource,
@@ -84,7 +84,7 @@ pub enum RequestKind {
     Retry,
 }
 
-/// A person's abort: the rollout of this request, or of an older one, hands out no more and leaves things as they are.
+/// A person's abort: the rollout of this request, or of an older one, dispatches no more and leaves targets as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
     /// The newest request it ends.

@@ -28,7 +28,7 @@ pub struct ExternalTarget {
     pub error: Option<Arc<str>>,
     /// The assignment that the report answers; zero when it was never told anything.
     pub answering: AssignmentNumber,
-    /// The assignment that its controller was last given back.
+    /// Number of the assignment that its controller was last given.
     pub told: AssignmentNumber,
     /// Since when it runs `running` without an error and without a silence, by the server's clock.
     pub well_since: Option<Timestamp>,
@@ -87,7 +87,7 @@ impl StalenessLimits {
 }
 
 impl Default for StalenessLimits {
-    /// Silent after 5 minutes, let go after an hour.
+    /// Silent after 5 minutes, removed after an hour.
     fn default() -> Self {
         Self { silent_after: Span::from_secs(300), let_go_after: Span::from_secs(3_600) }
     }

@@ -1,4 +1,4 @@
-//! Freezes: while one is in force, nothing new is handed out within its scope. Written only by people's operations.
+//! Freezes: while one is in force, no target within its scope is updated. Written only by people's operations.
 
 use super::annotation::Annotation;
 use crate::words::label::Labels;
@@ -6,10 +6,10 @@ use crate::words::name::{EntityName, FreezeName, TargetName};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 
-/// While it is in force, nothing new is handed out within its scope.
+/// While it is in force, no target within its scope is updated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freeze {
-    /// Its name.
+    /// Name of the freeze, unique in its namespace, or among the global ones.
     pub name: FreezeName,
     /// What it covers, within its namespace, or within all of them when it has none.
     pub scope: FreezeScope,
@@ -37,9 +37,9 @@ pub enum FreezeScope {
 /// How strict a freeze is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreezeKind {
-    /// No target takes its turn; a rollback goes on, and what is in flight comes to its end.
+    /// No target starts updating; rollbacks continue, and targets in flight finish.
     Freeze,
-    /// Nothing at all is handed out, rollbacks included, and deadlines stand still.
+    /// Nothing is dispatched, rollbacks included, and deadlines stand still.
     Stop,
 }
 

@@ -18,7 +18,7 @@ pub const MAX_RUN_BYTES: usize = 64;
 /// The end of what a failing run said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeLog {
-    /// Whose.
+    /// Name of the node.
     pub node: NodeName,
     /// What it failed at.
     pub category: Category,

@@ -12,7 +12,7 @@ use crate::words::time::Timestamp;
 /// A machine that runs an agent, as people and its join describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node, unique in its namespace.
     pub name: NodeName,
     /// What selectors see besides the name.
     pub labels: Labels,

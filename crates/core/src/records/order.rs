@@ -32,7 +32,7 @@ pub struct OrderContent {
 /// A version a node was told to be at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// The version.
+    /// The version to run.
     pub version: Version,
     /// Which telling this is; reports answer it by this number.
     pub number: AssignmentNumber,

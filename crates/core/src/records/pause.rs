@@ -13,7 +13,7 @@ use crate::words::selector::Selector;
 /// While it is there, nodes that it picks start nothing new; they go on checking, validating and reporting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodePause {
-    /// Its name.
+    /// Name of the pause, unique in its namespace.
     pub name: PauseName,
     /// Which nodes, now and later.
     pub nodes: Selector,

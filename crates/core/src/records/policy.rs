@@ -72,10 +72,10 @@ pub struct PolicyDraft {
     pub domain: Option<Domain>,
     /// In which order targets take their turn, within a domain. Default: by name.
     pub order: Option<TargetOrder>,
-    /// When turns are handed out: while one of those for every target is open, and for targets that have some of their
+    /// When targets may be updated: while one of those for every target is open, and for targets that have some of their
     /// own, one of these too. Default: always.
     pub windows: Option<Vec<Window>>,
-    /// Services that must be functional before another turn is handed out. Default: none.
+    /// Services that must be functional before another target is updated. Default: none.
     pub needs: Option<Vec<ServiceNeed>>,
     /// What judges the rollout as a whole, beside its targets. Default: nothing.
     pub monitor: Option<Monitor>,

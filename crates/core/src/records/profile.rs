@@ -15,7 +15,7 @@ pub const MAX_PARAMS_BYTES: usize = 64 << 10;
 /// A profile, by its newest revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// Its name.
+    /// Name of the profile, unique in its namespace.
     pub name: ProfileName,
     /// Its newest revision; a deletion is none.
     pub newest: ProfileRevisionNumber,
@@ -31,7 +31,7 @@ pub struct Profile {
 /// One revision of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileRevision {
-    /// Whose.
+    /// Name of the profile.
     pub profile: ProfileName,
     /// Its place, from 1.
     pub number: ProfileRevisionNumber,

@@ -15,7 +15,7 @@ pub const MAX_BAD: usize = 32;
 pub struct Progress {
     /// The version asked for, as far as it was heard.
     pub target: Option<Version>,
-    /// The version being handed out now: the new one, or last known good during a rollback.
+    /// The version being dispatched: the new one, or last known good during a rollback.
     pub rolling: Option<Version>,
     /// The version that last met the success threshold.
     pub last_known_good: Option<Version>,
@@ -41,7 +41,7 @@ pub enum RolloutActivity {
     Settled,
     /// No rollout; targets were left as they are, by an abort or by a rollout without a good version.
     Abandoned,
-    /// This rollout hands out its version.
+    /// This rollout dispatches its version.
     RollingForward(RolloutNumber),
     /// This rollout takes its targets back to last known good.
     RollingBack(RolloutNumber),
@@ -50,7 +50,7 @@ pub enum RolloutActivity {
 /// A version that met the failure threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadVersion {
-    /// The version.
+    /// The version that was found bad.
     pub version: Version,
     /// When it was found bad.
     pub at: Timestamp,

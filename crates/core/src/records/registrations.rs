@@ -73,7 +73,7 @@ pub enum CheckStatus {
 /// A service that was once offered: its name stays known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownService {
-    /// Its name.
+    /// Name of the service.
     pub name: ServiceName,
     /// When it was first offered, by the server's clock.
     pub first_at: Timestamp,

@@ -20,7 +20,7 @@ pub const MAX_LACKS: usize = 64;
 /// Everything one node says it saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Whose.
+    /// Name of the node.
     pub node: NodeName,
     /// When it arrived, by the server's clock.
     pub received_at: Timestamp,

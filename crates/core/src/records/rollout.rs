@@ -69,7 +69,7 @@ pub struct Rollout {
 /// Where a rollout stands. The last six are final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutState {
-    /// It hands out its version, batch by batch.
+    /// It dispatches its version, batch by batch.
     InProgress,
     /// It will go on by itself when the reason is gone.
     Waiting(RolloutWait),
@@ -93,9 +93,9 @@ pub enum RolloutState {
     },
     /// A person ended it and left targets as they are.
     Aborted {
-        /// Who.
+        /// The token or node that did it.
         by: Actor,
-        /// Why, in their words.
+        /// The reason given; may be empty.
         reason: String,
     },
     /// A newer rollout took its place.
@@ -125,11 +125,11 @@ pub enum RolloutWait {
     },
     /// A freeze is in force.
     Frozen {
-        /// Its name.
+        /// Name of the freeze, unique in its namespace, or among the global ones.
         freeze: FreezeName,
-        /// Whose it is.
+        /// The token or node that did it.
         by: Actor,
-        /// Why, in their words.
+        /// The reason given; may be empty.
         reason: String,
         /// When it ends by itself.
         until: Option<Timestamp>,
@@ -161,7 +161,7 @@ pub enum RolloutWait {
     },
     /// A controller has not answered yet, or not agreed.
     Hook {
-        /// Which.
+        /// The hook that was asked.
         asked: HookPurpose,
         /// What it said, or what happens instead; may be empty.
         reason: String,
@@ -173,9 +173,9 @@ pub enum RolloutWait {
 pub enum RolloutPause {
     /// A person paused it; their `resume` ends it.
     Person {
-        /// Who.
+        /// The token or node that did it.
         by: Actor,
-        /// Why, in their words.
+        /// The reason given; may be empty.
         reason: String,
     },
     /// The version is bad for another reason than its failures, and the policy says to pause or there is nothing to go
@@ -200,11 +200,11 @@ pub enum RolloutPause {
     },
     /// A stop is in force; ends with it.
     Stopped {
-        /// Its name.
+        /// Name of the freeze, unique in its namespace, or among the global ones.
         freeze: FreezeName,
-        /// Whose it is.
+        /// The token or node that did it.
         by: Actor,
-        /// Why, in their words.
+        /// The reason given; may be empty.
         reason: String,
     },
     /// What judges the rollout as a whole does not answer; ends by itself when it does.
@@ -230,9 +230,9 @@ pub enum Direction {
     RollbackFromBad,
     /// To last known good, because a person said so.
     RollbackByUndo {
-        /// Who.
+        /// The token or node that did it.
         by: Actor,
-        /// Why, in their words.
+        /// The reason given; may be empty.
         reason: String,
     },
 }
@@ -244,12 +244,12 @@ pub enum VersionJudgement {
     Open,
     /// Enough targets succeeded: it became last known good. No failure changes that.
     Good {
-        /// When.
+        /// Time of the judgement, by the server's clock.
         at: Timestamp,
     },
     /// Too many targets failed: it became last known bad.
     Bad {
-        /// When.
+        /// Time of the judgement, by the server's clock.
         at: Timestamp,
         /// One line: how many failed, of how many, and the first of them.
         reason: String,
@@ -324,11 +324,11 @@ pub struct RolloutBatch {
 /// One target that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFailure {
-    /// Which.
+    /// Name of the target.
     pub target: TargetName,
-    /// When.
+    /// Time of the failure, by the server's clock.
     pub at: Timestamp,
-    /// What it looked like.
+    /// What was observed when it failed.
     pub evidence: Arc<Evidence>,
 }
 

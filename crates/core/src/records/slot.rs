@@ -23,7 +23,7 @@ pub const LEASE: Span = Span::from_secs(60 * 60);
 /// How many may do something at once, and who does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// Its name.
+    /// Name of the slot, unique in its namespace.
     pub name: SlotName,
     /// How many may hold it; with 0 nobody takes it.
     pub capacity: u32,
@@ -42,7 +42,7 @@ pub struct Slot {
 pub struct Holder {
     /// The number of this holding: larger than that of any before.
     pub fence: FenceNumber,
-    /// Since when.
+    /// Start of the holding, by the server's clock.
     pub since: Timestamp,
     /// When it ends by itself.
     pub ends: Timestamp,

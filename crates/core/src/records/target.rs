@@ -1,4 +1,4 @@
-//! What one target was told by its entity, and what came of it. Written only by the rollout decider; what the target is
+//! The assignment of one target by its entity, and its outcome. Written only by the rollout decider; what the target is
 //! doing at the moment is not stored but read from its sighting by [`phase`](crate::rollout::observation::phase).
 
 use alloc::sync::Arc;
@@ -8,7 +8,7 @@ use crate::words::counter::{AssignmentNumber, RolloutNumber};
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// What one target was told, and what came of it.
+/// The assignment of one target, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetState {
     /// The version it was told.
@@ -23,7 +23,7 @@ pub struct TargetState {
     pub assigned_at: Timestamp,
     /// Counts towards its deadline.
     pub clock: DeadlineClock,
-    /// What came of it.
+    /// The outcome of the assignment.
     pub outcome: AssignmentOutcome,
 }
 
@@ -55,28 +55,28 @@ pub enum DeadlineClock {
     },
 }
 
-/// What came of an assignment.
+/// The outcome of an assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssignmentOutcome {
     /// No verdict yet.
     InFlight,
     /// Healthy on the version for the soak.
     Succeeded {
-        /// When.
+        /// Time of the outcome, by the server's clock.
         at: Timestamp,
         /// When it was first seen failing afterwards, if it was. Reported, never rolled back.
         failed_later: Option<Timestamp>,
     },
     /// It said that it failed, its checks failed, or its deadline passed while it was heard from.
     Failed {
-        /// When.
+        /// Time of the outcome, by the server's clock.
         at: Timestamp,
-        /// What it looked like.
+        /// What was observed when it failed.
         evidence: Arc<Evidence>,
     },
     /// Its deadline passed while it was silent.
     Unreachable {
-        /// When.
+        /// Time of the outcome, by the server's clock.
         at: Timestamp,
     },
 }

@@ -24,7 +24,7 @@ pub struct WaitCycle {
 /// One that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CycleMember {
-    /// Which.
+    /// What waits: a service or an entity.
     pub who: Waiter,
     /// A node where it waits; there may be more.
     pub node: NodeName,

@@ -45,7 +45,7 @@ pub struct Board {
 /// One target as the board has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BoardTarget<'a> {
-    /// Its name.
+    /// Name of the target.
     pub name: &'a TargetName,
     /// What is seen of it; `None` when it is no target any more.
     pub observation: Option<&'a Observation>,

@@ -16,7 +16,7 @@ use crate::words::time::Timestamp;
 /// Longest reason that is kept, in characters.
 const MAX_REASON: usize = 200;
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookAnswer {
     /// Who is next, in this order; nobody is an answer too.
@@ -49,7 +49,7 @@ pub enum HookAnswer {
 /// How a target does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetJudgement {
-    /// Which.
+    /// Name of the target.
     pub target: TargetName,
     /// Whether it does well.
     pub well: bool,

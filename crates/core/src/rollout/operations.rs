@@ -16,7 +16,7 @@ pub enum OperationRefusal {
     /// The version was found bad before.
     #[error("start {version}: it was found bad: {reason}; to try it again on purpose use 'rollout retry'")]
     KnownBad {
-        /// The version.
+        /// The version requested.
         version: Version,
         /// What is remembered against it.
         reason: String,
@@ -24,7 +24,7 @@ pub enum OperationRefusal {
     /// The version is being rolled out already.
     #[error("start {version}: it is being rolled out already; see 'rollout status'")]
     AlreadyRolling {
-        /// The version.
+        /// The version requested.
         version: Version,
     },
     /// The policy lets nothing replace a rollout under way.
@@ -41,7 +41,7 @@ pub enum OperationRefusal {
     /// There is nothing remembered against the version.
     #[error("retry {version}: nothing is remembered against it; use 'rollout start'")]
     NotKnownBad {
-        /// The version.
+        /// The version requested.
         version: Version,
     },
     /// No version was ever found bad.
@@ -173,7 +173,7 @@ pub fn abort(
     Ok(Entity { abort, hold: None, ..entity.clone() })
 }
 
-/// Hands out nothing more until [`resume`]; deadlines stand still.
+/// Pauses dispatch until [`resume`]; deadlines stand still.
 ///
 /// # Errors
 /// [`OperationRefusal`] when no rollout is under way or it is paused already.

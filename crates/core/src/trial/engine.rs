@@ -150,8 +150,8 @@ impl RolloutEngine {
         Ok(())
     }
 
-    /// Takes in reports of some targets or all, and gives back what each of them is to run; `None` leaves a target as it
-    /// is. A report answers what the target was given back the last time.
+    /// Takes in reports of some targets or all, and returns the version that each of them is to run; `None` leaves a target as it
+    /// is. A report answers the assignment that was returned for the target last.
     pub fn orchestrate(
         &mut self,
         namespace: &Namespace,
@@ -243,7 +243,7 @@ impl RolloutEngine {
         world.decide(now);
     }
 
-    /// Lets time pass for every entity; gives back when to call again if nothing else happens.
+    /// Lets time pass for every entity; returns the time of the next call if nothing else happens.
     pub fn tick(&mut self, now: Timestamp) -> Option<Timestamp> {
         self.entities.values_mut().filter_map(|world| world.decide(now)).min()
     }

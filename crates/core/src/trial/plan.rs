@@ -11,10 +11,11 @@ use crate::rollout::environment::RolloutEnvironment;
 use crate::trial::simulation::behaviour::{
     AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour,
 };
-use crate::trial::simulation::random::RandomStream;
 use crate::trial::simulation::timeline::Timeline;
 use crate::trial::simulation::{Simulation, SimulationSetup, TimelineDetail};
+use crate::words::digest::Digest;
 use crate::words::name::TargetName;
+use crate::words::random::RandomStream;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
@@ -106,31 +107,22 @@ fn rehearse(case: &PlanInput, everybody: UniformBehaviour) -> Timeline {
 /// the entity stands, freezes in force, and which targets there are, what they run, and whether they can be told.
 #[must_use]
 pub fn fingerprint(case: &PlanInput) -> u64 {
-    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    let mut digest = Digest::default();
     let wanted = case.asked.wanted.as_ref();
-    hash.text(&alloc::format!("{:?}", case.asked.policy));
-    hash.text(&alloc::format!("{:?}", wanted.map(|wanted| (&wanted.version, wanted.how, wanted.request))));
-    hash.text(&alloc::format!("{:?}", (case.board.progress(), case.asked.hold.is_some())));
+    digest.add(alloc::format!("{:?}", case.asked.policy).as_bytes());
+    digest.add(
+        alloc::format!("{:?}", wanted.map(|wanted| (&wanted.version, wanted.how, wanted.request))).as_bytes(),
+    );
+    digest.add(alloc::format!("{:?}", (case.board.progress(), case.asked.hold.is_some())).as_bytes());
     for freeze in case.environment.freezes.iter().filter(|freeze| freeze.is_in_force(case.now)) {
-        hash.text(freeze.name.as_str());
+        digest.add(freeze.name.as_str().as_bytes());
     }
     for target in case.board.targets() {
         let Some(observation) = target.observation else { continue };
-        hash.text(target.name.as_str());
-        hash.text(&observation.running.as_ref().map(ToString::to_string).unwrap_or_default());
-        hash.text(observation.contact.as_str());
-        hash.text(if observation.held.is_some() { "held" } else { "free" });
+        digest.add(target.name.as_str().as_bytes());
+        digest.add(observation.running.as_ref().map(ToString::to_string).unwrap_or_default().as_bytes());
+        digest.add(observation.contact.as_str().as_bytes());
+        digest.add(if observation.held.is_some() { b"held" } else { b"free" });
     }
-    hash.0
-}
-
-/// FNV-1a: the same in every version of the program.
-struct Hash(u64);
-
-impl Hash {
-    fn text(&mut self, text: &str) {
-        for byte in text.bytes().chain([0]) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
+    digest.finish()
 }

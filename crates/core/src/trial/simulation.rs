@@ -1,4 +1,4 @@
-//! A rehearsal: a rollout in virtual time. Owns the time and the order in which things come; the decisions are the real
+//! A simulation: a rollout in virtual time. Owns the time and the order of events; the decisions are the real
 //! decider's, and what targets do is the caller's.
 //!
 //! ```
@@ -15,33 +15,23 @@
 //! assert_eq!(timeline.batches_opened, 0);
 //! ```
 
+mod apply;
 pub mod behaviour;
 pub mod fleet;
-pub mod random;
 mod recorder;
 mod targets;
 pub mod timeline;
 
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-
 use crate::decide::rollout::decide;
-use crate::decide::rollout::verdict::{RolloutVerdict, TargetChange};
-use crate::records::report::TargetActivity;
-use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
-use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
-use crate::rollout::board::revise::TargetUpdate;
-use crate::rollout::board::{Board, BoardTarget};
+use crate::records::rollout::{RolloutState, RolloutWait};
+use crate::rollout::board::Board;
 use crate::rollout::environment::RolloutEnvironment;
-use crate::rollout::observation::PresenceState;
 use crate::rollout::thresholds::Thresholds;
-use crate::trial::simulation::behaviour::{AssignedVersion, TargetBehaviour};
-use crate::trial::simulation::random::RandomStream;
+use crate::trial::simulation::behaviour::TargetBehaviour;
 pub use crate::trial::simulation::recorder::TimelineDetail;
 use crate::trial::simulation::recorder::TimelineRecorder;
-use crate::trial::simulation::targets::{ScheduledChange, SimulatedTargets};
+use crate::trial::simulation::targets::SimulatedTargets;
 use crate::trial::simulation::timeline::{SimulationEnd, Timeline, TimelineSample};
-use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 
 /// What is rehearsed.
@@ -102,9 +92,9 @@ impl Simulation {
     /// Rehearses a scene to its end.
     #[must_use]
     pub fn run(setup: SimulationSetup, behaviour: &impl TargetBehaviour) -> Timeline {
-        let mut rehearsal = Self::begin(setup, behaviour);
-        while rehearsal.step(behaviour) {}
-        rehearsal.timeline()
+        let mut simulation = Self::begin(setup, behaviour);
+        while simulation.step(behaviour) {}
+        simulation.timeline()
     }
 
     /// Sets the scene. Targets that are in flight already go on with what they were told.
@@ -117,7 +107,7 @@ impl Simulation {
         let (thresholds, until) = (board.thresholds(), start.plus(horizon));
         let (now, passed, moved, end) = (start, start, start, None);
         let grain = grain.max(Span::from_millis(1));
-        let mut rehearsal = Self {
+        let mut simulation = Self {
             board,
             environment,
             now,
@@ -132,11 +122,11 @@ impl Simulation {
             moved,
             end,
         };
-        if let Some(rollout) = rehearsal.board.shared_rollout() {
-            rehearsal.notes.rollout(&rollout);
+        if let Some(rollout) = simulation.board.shared_rollout() {
+            simulation.notes.rollout(&rollout);
         }
-        rehearsal.take_up(behaviour);
-        rehearsal
+        simulation.take_up(behaviour);
+        simulation
     }
 
     /// Makes the next pass; says whether there is another.
@@ -223,137 +213,6 @@ impl Simulation {
         }
     }
 
-    /// Takes up targets where they are: who runs the version already, and who is on the way to something.
-    fn take_up(&mut self, behaviour: &impl TargetBehaviour) {
-        let mut in_flight = Vec::new();
-        for (place, target) in self.board.targets().enumerate() {
-            let Some(actor) = self.cast.actors.get_mut(place) else { continue };
-            let runs = target.observation.and_then(|observation| observation.running.as_ref());
-            if self.notes.version.is_some() && runs == self.notes.version.as_ref() {
-                actor.since = Some(self.start);
-                self.notes.running += 1;
-            }
-            let told = target.state.is_some_and(|state| Some(&state.version) == self.notes.version.as_ref());
-            if told || actor.since.is_some() {
-                actor.touched = true;
-                self.notes.touched += 1;
-            }
-            let outcome = target.state.map(|state| &state.outcome);
-            actor.succeeded = matches!(outcome, Some(AssignmentOutcome::Succeeded { .. }));
-            in_flight
-                .extend(target.state.filter(|_| owes_an_answer(&target)).map(|state| (place, state.clone())));
-        }
-        for (place, state) in in_flight {
-            self.ask(place, &state, behaviour);
-        }
-    }
-
-    /// Lets targets show what is due.
-    fn show(&mut self) {
-        let Self { board, cast, notes, now, .. } = self;
-        let due = cast.due(*now);
-        let named = |cue: ScheduledChange| cast.actors.get(cue.actor).map(|actor| (actor.name.clone(), cue));
-        let due: Vec<_> = due.into_iter().filter_map(named).collect();
-        board.revise(due.into_iter(), |cue, target| {
-            let (Some(before), Some(state)) = (target.observation, target.state) else { return None };
-            let observation = cast.observation(cue.shows, before, state, *now);
-            if let Some(actor) = cast.actors.get_mut(cue.actor) {
-                let rehearsed = Some(&state.version) == notes.version.as_ref();
-                match (actor.show(cue.shows), rehearsed, actor.since) {
-                    (true, true, None) => {
-                        actor.since = Some(*now);
-                        notes.running += 1;
-                    }
-                    (true, false, Some(since)) => {
-                        actor.since = None;
-                        notes.running -= 1;
-                        notes.ran(now.since(since));
-                    }
-                    (true, true, Some(_)) | (true, false, None) | (false, _, _) => {}
-                }
-            }
-            Some(TargetUpdate::Sighting(observation))
-        });
-    }
-
-    /// Brings a verdict onto the board, and asks who was told something what it does about it.
-    fn take(&mut self, verdict: RolloutVerdict, behaviour: &impl TargetBehaviour) {
-        for rollout in &verdict.rollouts {
-            self.notes.rollout(rollout);
-        }
-        if verdict.progress.is_some() || !verdict.rollouts.is_empty() {
-            let progress = verdict.progress.map_or_else(|| self.board.shared_progress(), Arc::new);
-            let active = progress.active();
-            let is_active = |rollout: &Rollout| active == Some(rollout.number);
-            let changed = verdict.rollouts.into_iter().find(is_active).map(Arc::new);
-            let kept = self.board.shared_rollout().filter(|rollout| is_active(rollout));
-            self.board.fold_progress(progress, changed.or(kept));
-        }
-        let mut hint = 0;
-        let mut run: Vec<(TargetName, TargetState)> = Vec::new();
-        for TargetChange { target, state, .. } in verdict.targets {
-            let Some(state) = state else {
-                self.board.fold_state(&target, None);
-                continue;
-            };
-            if let Some(place) = self.cast.find(hint, &target) {
-                hint = place;
-                self.heed(place, &state, behaviour);
-            }
-            if run.last().is_some_and(|(last, _)| *last >= target) {
-                self.fold_states(core::mem::take(&mut run));
-            }
-            run.push((target, state));
-        }
-        self.fold_states(run);
-    }
-
-    /// Brings what targets were told onto the board; they come in name order.
-    fn fold_states(&mut self, run: Vec<(TargetName, TargetState)>) {
-        self.board.revise(run.into_iter(), |state, _| Some(TargetUpdate::State(state)));
-    }
-
-    /// Notes what became of a target's state, and what it will do about it if it was told something.
-    fn heed(&mut self, place: usize, state: &TargetState, behaviour: &impl TargetBehaviour) {
-        let Some(actor) = self.cast.actors.get_mut(place) else { return };
-        actor.succeeded = matches!(state.outcome, AssignmentOutcome::Succeeded { .. });
-        if state.assignment <= actor.assignment {
-            return;
-        }
-        actor.assignment = state.assignment;
-        let turn = matches!(state.purpose, AssignmentPurpose::Update | AssignmentPurpose::Adopted);
-        if turn && !actor.touched && Some(&state.version) == self.notes.version.as_ref() {
-            actor.touched = true;
-            self.notes.touched += 1;
-        }
-        if state.is_in_flight() {
-            if turn {
-                self.notes.turn(&actor.name, behaviour);
-            }
-            self.ask(place, state, behaviour);
-        }
-    }
-
-    /// Asks a target what it does about what it was told. A silent one does nothing.
-    fn ask(&mut self, place: usize, state: &TargetState, behaviour: &impl TargetBehaviour) {
-        let Some(actor) = self.cast.actors.get(place) else { return };
-        if actor.silent {
-            return;
-        }
-        let told = AssignedVersion {
-            target: &actor.name,
-            version: &state.version,
-            purpose: state.purpose,
-            assignment: state.assignment,
-            at: state.assigned_at,
-            policy: &self.board.entity().policy,
-        };
-        let mut chance = RandomStream::for_one(self.seed, actor.name.as_str(), state.assignment.get());
-        let answer = behaviour.answer(&told, &mut chance);
-        let (start, grain, now) = (self.start, self.grain, self.now);
-        self.cast.expect(place, state.assigned_at, answer, |at| slot(start, grain, at).max(now.plus(grain)));
-    }
-
     fn slot(&self, at: Timestamp) -> Timestamp {
         slot(self.start, self.grain, at)
     }
@@ -386,17 +245,4 @@ impl Simulation {
 fn slot(start: Timestamp, grain: Span, at: Timestamp) -> Timestamp {
     let stretches = at.since(start).as_millis().div_ceil(grain.as_millis());
     start.plus(Span::from_millis(stretches.saturating_mul(grain.as_millis())))
-}
-
-/// Whether a target was told something that it has not answered yet, and can.
-fn owes_an_answer(target: &BoardTarget<'_>) -> bool {
-    let (Some(observation), Some(state)) = (target.observation, target.state) else { return false };
-    let answered = observation.answering == state.assignment
-        && (observation.running.as_ref() == Some(&state.version)
-            && observation.activity == TargetActivity::Nothing
-            || matches!(observation.activity, TargetActivity::Failed { .. }));
-    state.is_in_flight()
-        && observation.contact == PresenceState::Up
-        && observation.held.is_none()
-        && !answered
 }

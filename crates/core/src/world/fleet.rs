@@ -86,7 +86,7 @@ pub struct Fleet {
     pub rollouts: Map<(EntityName, RolloutNumber), Versioned<Rollout>>,
     /// Revisions of what targets were told; what they were told is on the entity's board.
     pub targets: Map<(EntityName, TargetName), Revision>,
-    /// Bags of params, deleted ones included.
+    /// Versioned parameter sets, deleted ones included.
     pub profiles: Map<ProfileName, Versioned<Profile>>,
     /// Their revisions.
     pub profile_revisions: Map<(ProfileName, ProfileRevisionNumber), Versioned<ProfileRevision>>,

@@ -201,7 +201,7 @@ impl Fleet {
 }
 
 impl Progress {
-    /// The versions that targets are at, are brought to, or may be taken back to.
+    /// The versions that targets run, are assigned, or may be rolled back to.
     pub fn moving(&self) -> impl Iterator<Item = &Version> {
         [&self.target, &self.rolling, &self.last_known_good].into_iter().flatten()
     }

@@ -17,7 +17,7 @@ const MOST: usize = 64;
 /// One kind of waiting: who, and for all these services at once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitEntry {
-    /// Who.
+    /// What waits: a service or an entity.
     pub who: Waiter,
     /// For what; at least one.
     pub lacks: BTreeSet<ServiceName>,

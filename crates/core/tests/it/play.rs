@@ -279,8 +279,6 @@ impl Stage {
     }
 
     fn expect(&mut self, line: &str) -> Step {
-        let world = &self.world;
-        let slot = |slot: Option<&Version>| slot.map_or("none".to_string(), ToString::to_string);
         let (what, rest) = line.split_once(' ').unwrap_or((line, ""));
         match what.trim_end_matches(':') {
             "told" => {
@@ -300,6 +298,15 @@ impl Stage {
                 rest,
                 self.named(|state| matches!(state.outcome, AssignmentOutcome::Unreachable { .. })),
             ),
+            _ => self.expect_of_entity(line),
+        }
+    }
+
+    fn expect_of_entity(&mut self, line: &str) -> Step {
+        let world = &self.world;
+        let slot = |slot: Option<&Version>| slot.map_or("none".to_string(), ToString::to_string);
+        let (what, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match what.trim_end_matches(':') {
             "state" => {
                 same(rest, &world.newest().map(|rollout| rollout.state.to_string()).unwrap_or_default())
             }

@@ -10,12 +10,12 @@ use bellwether_core::trial::simulation::behaviour::{
     AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour,
 };
 use bellwether_core::trial::simulation::fleet::SimulatedFleet;
-use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::trial::simulation::timeline::{SimulationEnd, Timeline};
 use bellwether_core::trial::simulation::{Simulation, SimulationSetup, TimelineDetail};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::percent::Amount;
+use bellwether_core::words::random::RandomStream;
 use bellwether_core::words::time::{Span, Timestamp};
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 //! Records are never cut. If the answer section does not fit, the rest is left out and the answer marked as truncated; if the
 //! additional section does not fit, the rest is left out without a mark, because clients can query it (RFC 2181).
 
-use bellwether_core::dns::random::RandomStream;
+use bellwether_core::words::random::RandomStream;
 
 use super::code::{ResponseCode, TYPE_OPT};
 use super::query::{Edns, Query, QueryHeader};
@@ -52,7 +52,7 @@ impl<'b> ReplyWriter<'b> {
         if let Some(authority) = &records.authority {
             self.authority = u16::from(self.push(records.bytes(authority)));
         }
-        let mut chance = RandomStream::new(seed);
+        let mut chance = RandomStream::of(seed);
         let mut left: Vec<_> = records.answers.iter().collect();
         let mut rest = left.as_mut_slice();
         // The offset of each target's name; 0 for one that was left out.

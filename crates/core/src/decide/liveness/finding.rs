@@ -50,7 +50,7 @@ pub(super) fn look<'a>(
             held_by.unwrap_or(watch.me),
             (watch, now),
         ),
-        // Held by another server: this one has heard of it, and lets go of it when that is long enough ago.
+        // Another server holds it: this one forgets that it was heard from once that is long enough ago.
         (_, false, _) => heard.map_or(PresenceFinding::Unchanged, PresenceFinding::Waits),
         (_, true, _) => PresenceFinding::Unchanged,
     }

@@ -10,7 +10,7 @@ use crate::records::policy::Supersede;
 use crate::records::rollout::{Direction, Rollout, RolloutPause, RolloutState, VersionJudgement};
 use crate::rollout::board::phase::TargetPhase;
 
-/// Heeds what people asked for; says whether that changed anything.
+/// Applies what people requested; returns whether that changed anything.
 pub(super) fn apply_requests(pass: &mut Pass<'_>) -> bool {
     let mut draft = pass.draft();
     let entity = pass.board.entity();

@@ -1,4 +1,4 @@
-//! Handing out: who is told what next. Never more at once than the batch, never while anything is paused or frozen.
+//! Dispatch: which targets are assigned a version next. Never more at once than the batch, never while paused or frozen.
 
 use alloc::format;
 use alloc::vec::Vec;

@@ -167,7 +167,7 @@ impl RolloutDraft {
         self.level();
     }
 
-    /// Makes progress say what follows from the rollout under way; lets go of it when it is over.
+    /// Sets the progress that follows from the rollout under way; releases the rollout when it is over.
     fn level(&mut self) {
         let Some(rollout) = self.rollout.clone() else { return };
         let now = self.now;

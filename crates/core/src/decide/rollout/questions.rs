@@ -1,4 +1,4 @@
-//! What the policy's controllers would be asked at the end of a pass, beside what handing out asks them.
+//! Questions to the policy's controllers at the end of a pass, besides those that dispatch asks.
 
 use alloc::vec::Vec;
 

@@ -61,9 +61,9 @@ impl RolloutVerdict {
 /// One target's change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetChange {
-    /// Which target.
+    /// Name of the target.
     pub target: TargetName,
-    /// What it is told and what came of it; `None` removes what is kept of it.
+    /// The assignment and its outcome; `None` removes the record.
     pub state: Option<TargetState>,
     /// What the change has to tell; belongs in the same write.
     pub events: Vec<EventDraft>,

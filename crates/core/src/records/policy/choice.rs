@@ -6,7 +6,7 @@ pub enum OnFailure {
     /// Every target that was moved goes back to last known good.
     #[default]
     Rollback,
-    /// Nothing more is handed out until a person decides.
+    /// No further target is updated until a person decides.
     Pause,
     /// The rollout goes on to its end; the version does not become last known good.
     Continue,
@@ -15,7 +15,7 @@ pub enum OnFailure {
 /// What a new target version does to a rollout that is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Supersede {
-    /// The old version is no longer handed out, neither good nor bad; the new one starts at once.
+    /// The old version is no longer dispatched, and is neither good nor bad; the new one starts at once.
     #[default]
     Replace,
     /// The rollout under way ends first.

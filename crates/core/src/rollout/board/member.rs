@@ -36,7 +36,7 @@ pub(crate) enum UpcomingChange {
     Nothing,
     /// What is kept of it goes: it left.
     Removal,
-    /// Its deadline clock has to stop or go on: it was held or let go.
+    /// Its deadline clock has to stop or go on: it was held or released.
     ClockTurn,
     /// It has failed.
     Failure(Arc<Evidence>),

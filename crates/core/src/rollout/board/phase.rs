@@ -29,17 +29,17 @@ pub(crate) enum TargetPhase {
     Silent,
     /// Cannot be told now: an operator holds it.
     Held,
-    /// Told by this rollout, no verdict yet.
+    /// Assigned by this rollout, in flight.
     InFlight,
-    /// Told by this rollout, no verdict yet, and an operator holds it.
+    /// Assigned by this rollout, in flight, and held by an operator.
     HeldFlight,
-    /// Told by this rollout, succeeded.
+    /// Assigned by this rollout, succeeded.
     Succeeded,
     /// Ran the version untold, counted as succeeded.
     Adopted,
-    /// Told by this rollout, failed.
+    /// Assigned by this rollout, failed.
     Failed,
-    /// Told by this rollout, not heard from in time, and still silent.
+    /// Assigned by this rollout, not heard from before its deadline, and still silent.
     Lost,
     /// Has to go back to last known good.
     Moved,
@@ -78,7 +78,7 @@ impl PhaseSet {
     }
 }
 
-/// Handed a turn by this rollout, whatever came of it.
+/// Assigned by this rollout, whatever the outcome.
 pub(crate) const STARTED: PhaseSet = PhaseSet::of(&[
     TargetPhase::InFlight,
     TargetPhase::HeldFlight,
@@ -106,7 +106,7 @@ pub(crate) const TELLABLE: PhaseSet =
 /// Wait for their turn.
 pub(crate) const QUEUED: PhaseSet = PhaseSet::of(&[TargetPhase::Ready, TargetPhase::Unhealthy]);
 
-/// Told by the rollout, without a verdict.
+/// Assigned by the rollout, in flight.
 pub(crate) const FLYING: PhaseSet = PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight]);
 
 /// Have to go back.

@@ -6,8 +6,10 @@ use core::cmp::Ordering;
 
 use crate::records::policy::Policy;
 use crate::records::policy::ordering::{Domain, TargetOrder};
+use crate::words::digest::{FNV_START, fnv};
 use crate::words::label::Labels;
 use crate::words::name::TargetName;
+use crate::words::random::{STEP, mixed};
 
 /// The line a policy makes; one by name alone needs no ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,6 +30,9 @@ pub(crate) struct Rank {
 
 /// A place in line: the rank, then the name. In one tree all targets have a rank or none has.
 pub(crate) type OrderKeyRef<'a> = (Option<&'a Rank>, &'a TargetName);
+
+/// A place in line that outlives the board, as changes name it.
+pub(crate) type OwnedOrderKey = (Option<Arc<Rank>>, TargetName);
 
 impl TargetOrdering {
     /// The line of a policy.
@@ -71,16 +76,7 @@ pub(crate) fn side(rank: Option<&Rank>, domain: &DomainRank) -> Ordering {
     rank.map_or(Ordering::Equal, |rank| rank.domain.cmp(domain))
 }
 
-/// A number that depends on every byte of the name and on the seed, the same in every version of the program: FNV-1a
-/// with the mixing of splitmix64 at its end.
+/// A number that depends on every byte of the name and on the seed, the same in every release.
 fn shuffled(seed: u64, name: &TargetName) -> u64 {
-    let start = 0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = name.as_str().bytes().fold(start, step);
-    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    hash ^ (hash >> 31)
+    mixed(name.as_str().bytes().fold(FNV_START ^ seed.wrapping_mul(STEP), fnv))
 }
-
-/// A place in line, as changes name it.
-pub(crate) type OwnedOrderKey = (Option<Arc<Rank>>, TargetName);

@@ -54,8 +54,8 @@ mod tests {
     use crate::records::node::PresenceState;
     use crate::records::policy::Policy;
     use crate::trial::simulation::fleet::SimulatedFleet;
-    use crate::trial::simulation::random::RandomStream;
     use crate::words::label::Labels;
+    use crate::words::random::RandomStream;
     use crate::words::time::Timestamp;
 
     fn board(targets: u32) -> Board {

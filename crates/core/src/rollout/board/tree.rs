@@ -247,7 +247,7 @@ impl TreeNode {
 }
 
 impl Branch {
-    /// Puts a target in; gives back the place it had and the right half, if this one became too wide.
+    /// Inserts a target; returns its former position, and the right half if this branch became too wide.
     fn put(&mut self, member: BoardMember) -> (Option<tally::TargetPosition>, Option<Self>) {
         let new = member.place;
         let Insertion { old, right } = Arc::make_mut(&mut self.node).put(member);

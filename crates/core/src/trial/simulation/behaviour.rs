@@ -5,16 +5,16 @@ use alloc::sync::Arc;
 
 use crate::records::policy::Policy;
 use crate::records::target::AssignmentPurpose;
-use crate::trial::simulation::random::RandomStream;
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
+use crate::words::random::RandomStream;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
 /// What one target was told.
 #[derive(Debug, Clone, Copy)]
 pub struct AssignedVersion<'a> {
-    /// Which target.
+    /// Name of the target.
     pub target: &'a TargetName,
     /// What it was told to run.
     pub version: &'a Version,
@@ -22,7 +22,7 @@ pub struct AssignedVersion<'a> {
     pub purpose: AssignmentPurpose,
     /// How often it was told something, this time included.
     pub assignment: AssignmentNumber,
-    /// When.
+    /// Virtual time of the assignment.
     pub at: Timestamp,
     /// The policy under which.
     pub policy: &'a Policy,
@@ -59,7 +59,7 @@ pub enum SimulatedResponse {
     },
 }
 
-/// How the targets of a rehearsal behave.
+/// Behaviour of the targets of a simulation.
 pub trait TargetBehaviour {
     /// What a target does about what it was just told. `chance` is the target's own stream for this assignment: the same
     /// seed gives every target the same luck under every policy.

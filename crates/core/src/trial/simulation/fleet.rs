@@ -1,4 +1,4 @@
-//! A made-up fleet: targets that all run a good version and are asked for a new one. Owns what such a board looks like;
+//! A simulated fleet: targets that all run a good version and are to run a new one. Owns the board of such a fleet;
 //! nothing of it is ever stored.
 
 use alloc::sync::Arc;
@@ -18,7 +18,7 @@ use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
-/// What a made-up fleet is, and is asked for.
+/// A simulated fleet and the version requested for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimulatedFleet {
     /// The entity's name.

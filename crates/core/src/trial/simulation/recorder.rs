@@ -1,4 +1,4 @@
-//! Notes: what is written down while a rehearsal goes on, within bounds whatever its size.
+//! The recorder: keeps what happens in a simulation, within bounds whatever its size.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -46,7 +46,7 @@ pub(super) struct TimelineRecorder {
     last: Option<TimelineSample>,
 }
 
-/// How much of a rehearsal is kept.
+/// How much of a simulation is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimelineDetail {
     /// Most samples, at least 2; when there are more, every second one goes.

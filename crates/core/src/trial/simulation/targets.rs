@@ -1,4 +1,4 @@
-//! The cast: the targets of a rehearsal, each with what it still has to show. Owns when a target shows what; decides
+//! The targets of a simulation, each with the changes it still has to show. Owns when a target shows what; decides
 //! nothing about the rollout.
 
 use alloc::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 
-/// The targets of a rehearsal, in name order.
+/// The targets of a simulation, in name order.
 pub(super) struct SimulatedTargets {
     pub(super) actors: Vec<SimulatedTarget>,
     pending: BTreeMap<Timestamp, Vec<ScheduledChange>>,

@@ -1,4 +1,4 @@
-//! The timeline: what a rehearsal brought, in the order in which it came. Owns nothing of how it came about.
+//! The timeline: what happened in a simulation, in order. Knows nothing of the causes.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -10,7 +10,7 @@ use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// What a rehearsal brought.
+/// What happened in a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
     /// When it began.
@@ -43,7 +43,7 @@ pub struct Timeline {
     pub blast: Option<BlastRadius>,
 }
 
-/// How a rehearsal ended.
+/// How a simulation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimulationEnd {
     /// The rollout reached this final state.
@@ -76,7 +76,7 @@ pub struct SimulatedBatch {
 /// How things stood after a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimelineSample {
-    /// When.
+    /// Virtual time.
     pub at: Timestamp,
     /// Targets that were ever told the version.
     pub told: u64,

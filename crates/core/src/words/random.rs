@@ -1,8 +1,9 @@
-//! Chance: numbers that look random and are the same for the same seed. Owns the only randomness of a rehearsal; knows no
-//! distribution beyond the uniform one.
+//! Pseudo-random numbers from a seed: the same seed gives the same numbers in every release. Not for secrets.
+
+use super::digest::{FNV_START, fnv};
 
 /// Odd, close to 2⁶⁴ divided by the golden ratio: the step of `SplitMix64`.
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A stream of numbers that look random (`SplitMix64`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +21,7 @@ impl RandomStream {
     /// The stream of a seed for one thing alone: what another thing draws does not change it.
     #[must_use]
     pub fn for_one(seed: u64, name: &str, count: u64) -> Self {
-        // FNV-1a: a short, well spread sum of a short text.
-        let fold = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        let sum = name.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
+        let sum = name.bytes().fold(FNV_START, fnv);
         let mut seed = Self::of(seed);
         let mut own = Self::of(seed.draw() ^ sum);
         Self::of(own.draw() ^ count.wrapping_mul(STEP))
@@ -31,10 +30,7 @@ impl RandomStream {
     /// The next number, any of 2⁶⁴.
     pub const fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        mixed(self.state)
     }
 
     /// A number below `limit`, each alike; zero when there is none.
@@ -43,15 +39,33 @@ impl RandomStream {
         ((self.draw() as u128 * limit as u128) >> 64) as u64
     }
 
+    /// Puts one of the items, each as likely as any other, first. Repeated on the rest, it makes a random order and
+    /// computes no more of it than is needed.
+    pub fn pick_first<T>(&mut self, items: &mut [T]) {
+        // The upper half is below 2^32, which every usize here holds.
+        let number = usize::try_from(self.draw() >> 32).unwrap_or_default();
+        if let Some(pick) = number.checked_rem(items.len()) {
+            items.swap(0, pick);
+        }
+    }
+
     /// Yes, in `parts` of a million cases.
     pub const fn happens(&mut self, parts: u32) -> bool {
         self.below(1_000_000) < parts as u64
     }
 }
 
+/// The mixing function of `SplitMix64`: every bit of the result depends on every bit of `z`.
+#[must_use]
+pub const fn mixed(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::trial::simulation::random::*;
+    use crate::words::random::*;
 
     #[test]
     fn the_same_seed_draws_the_same_and_each_name_its_own() {

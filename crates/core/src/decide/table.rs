@@ -1,0 +1,77 @@
+//! The table of the deciders that the leader runs in each namespace, in this order. A new decider is one line here.
+
+use alloc::boxed::Box;
+use core::iter::once;
+
+use super::{external, order, retention, rollout, silence, slots, wait_cycles};
+use crate::records::key::Key;
+use crate::verdict::Verdict;
+use crate::words::counter::Term;
+use crate::words::name::Namespace;
+use crate::words::time::Timestamp;
+use crate::world::World;
+use crate::world::fleet::Fleet;
+
+/// What a decider may read: one namespace of the world, the time, and the leader's settings.
+#[derive(Debug, Clone, Copy)]
+pub struct DeciderContext<'a> {
+    /// All namespaces, at one revision.
+    pub world: &'a World,
+    /// The namespace to decide on.
+    pub namespace: &'a Namespace,
+    /// That namespace's part of `world`.
+    pub fleet: &'a Fleet,
+    /// The leadership that writes the verdicts.
+    pub term: Term,
+    /// Time at which that leadership began; nobody could report to it earlier.
+    pub leading_since: Timestamp,
+    /// Events to keep per namespace.
+    pub events_kept: u64,
+    /// Time of the decision.
+    pub now: Timestamp,
+}
+
+/// A verdict, and the record that must not change while it is committed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Decision {
+    /// The rest of the verdict is given up once this record changes.
+    pub guard: Option<Key>,
+    /// What is to be written.
+    pub verdict: Verdict,
+}
+
+/// Decisions, each made when it is asked for.
+pub type Decisions<'a> = Box<dyn Iterator<Item = Decision> + Send + 'a>;
+
+/// A decider of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Decider {
+    /// Name of its module.
+    pub name: &'static str,
+    /// Decides on one namespace.
+    pub decide: for<'a> fn(DeciderContext<'a>) -> Decisions<'a>,
+}
+
+/// The deciders in the order in which they run; each is given a world that shows what those before it wrote.
+pub const DECIDERS: [Decider; 7] = [
+    Decider { name: "external", decide: |of| one(external::decide(of.fleet, of.leading_since, of.now)) },
+    Decider { name: "silence", decide: |of| one(silence::decide(of.fleet, of.now)) },
+    Decider { name: "wait_cycles", decide: |of| one(wait_cycles::decide(of.fleet, of.now)) },
+    Decider { name: "slots", decide: |of| one(slots::decide(of.fleet, of.now)) },
+    Decider { name: "rollout", decide: rollouts },
+    Decider { name: "order", decide: |of| one(order::decide(of.fleet, of.term)) },
+    Decider { name: "retention", decide: |of| one(retention::decide(of.fleet, of.events_kept)) },
+];
+
+fn one<'a>(verdict: Verdict) -> Decisions<'a> {
+    Box::new(once(Decision { guard: None, verdict }))
+}
+
+/// One decision per entity. Somebody who pauses, aborts or deletes the entity meanwhile stops the rest of its verdict.
+fn rollouts(of: DeciderContext<'_>) -> Decisions<'_> {
+    Box::new(of.fleet.boards.iter().map(move |(name, board)| {
+        let environment = of.world.environment(of.namespace, name);
+        let verdict = rollout::decide(board, &environment, of.now).into_verdict(name);
+        Decision { guard: Some(Key::Entity(name.clone())), verdict }
+    }))
+}

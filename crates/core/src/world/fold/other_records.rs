@@ -1,0 +1,55 @@
+//! Folds the other records of a namespace: registrations, services, freezes, pauses, slots, profiles, wait cycles, events.
+
+use alloc::sync::Arc;
+
+use super::kept;
+use crate::records::event::Event;
+use crate::records::profile::ProfileRevision;
+use crate::records::registrations::{KnownService, ServiceRegistrations};
+use crate::words::counter::{Revision, Sequence};
+use crate::words::name::NodeName;
+use crate::world::fleet::{EVENTS_IN_MEMORY, Fleet};
+
+impl Fleet {
+    pub(super) fn put_registrations(&mut self, registrations: ServiceRegistrations, revision: Revision) {
+        let name = registrations.node.clone();
+        let before = self.registrations.get(&name).cloned();
+        self.registrations.insert_mut(name.clone(), kept(registrations, revision));
+        self.offers_changed(&name, before.as_ref(), revision);
+    }
+
+    pub(super) fn delete_registrations(&mut self, name: &NodeName, revision: Revision) {
+        let before = self.registrations.get(name).cloned();
+        self.registrations.remove_mut(name);
+        self.offers_changed(name, before.as_ref(), revision);
+    }
+
+    pub(super) fn put_service(&mut self, service: KnownService, revision: Revision) {
+        let name = service.name.clone();
+        self.services.insert_mut(name.clone(), kept(service, revision));
+        self.service_heard(&name, revision);
+    }
+
+    pub(super) fn put_profile_revision(&mut self, value: ProfileRevision, revision: Revision) {
+        let key = (value.profile.clone(), value.number);
+        self.profile_revisions.insert_mut(key, kept(value, revision));
+    }
+
+    pub(super) fn put_event(&mut self, event: Event) {
+        if self.oldest_event.get() == 0 {
+            self.oldest_event = event.sequence;
+        }
+        self.events.insert_mut(event.sequence, Arc::new(event));
+        if self.events.size() <= EVENTS_IN_MEMORY {
+            return;
+        }
+        if let Some(first) = self.events.first().map(|(sequence, _)| *sequence) {
+            self.events.remove_mut(&first);
+        }
+    }
+
+    pub(super) fn delete_event(&mut self, sequence: Sequence) {
+        self.events.remove_mut(&sequence);
+        self.oldest_event = self.oldest_event.max(sequence.next());
+    }
+}
