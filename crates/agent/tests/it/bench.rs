@@ -56,7 +56,7 @@ impl Bench {
             plain_listen: Some("127.0.0.1:0".parse().unwrap()),
             names: vec!["127.0.0.1".to_owned()],
             settings: DeciderSettings { limits: PresenceLimits::default(), events_kept: 1_000 },
-            hooks: bellwether_server::hooks::HookSettings::default(),
+            hooks: bellwether_server::hooks::settings::HookSettings::default(),
             dns: None,
             name: "server".parse().unwrap(),
             address: None,
