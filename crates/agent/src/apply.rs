@@ -1,4 +1,4 @@
-//! Doing on the host: commands that end, and the process that does not.
+//! Applying on the host: commands that end, and the supervised process.
 
 pub(crate) mod exec;
 pub(crate) mod files;
@@ -15,26 +15,26 @@ use std::collections::BTreeMap;
 
 use crate::config::recipe::Command;
 
-/// Where commands look for programs: the agent's own environment is not theirs. Change it with `env = { PATH = ".." }`.
+/// The default `PATH` of commands, which do not inherit the agent's environment. Change it with `env = { PATH = ".." }`.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What every command is told in its environment.
+/// The facts that every command gets in its environment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CommandFacts {
-    /// `BELLWETHER_VERSION`: the version to be brought about.
+    /// `BELLWETHER_VERSION`: the version to apply.
     pub(crate) version: String,
-    /// `BELLWETHER_PREVIOUS`: the version validated before, or nothing.
+    /// `BELLWETHER_PREVIOUS`: the last version that passed validation; empty if there is none.
     pub(crate) previous: String,
-    /// `BELLWETHER_ENTITY`.
+    /// `BELLWETHER_ENTITY`: the entity.
     pub(crate) entity: String,
-    /// `BELLWETHER_NODE`.
+    /// `BELLWETHER_NODE`: this node.
     pub(crate) node: String,
-    /// `BELLWETHER_RUN`: which run this is, so that what an agent killed halfway left behind is found again.
+    /// `BELLWETHER_RUN`: the unique name of the run, by which the next agent finds what a killed agent left running.
     pub(crate) run: String,
 }
 
 impl CommandFacts {
-    /// Each with its name; the variable is `BELLWETHER_` and the name in capitals.
+    /// The facts by name; the variable is `BELLWETHER_` and the name in upper case.
     pub(crate) fn all(&self) -> [(&'static str, &str); 5] {
         [
             ("version", &self.version),
@@ -45,7 +45,7 @@ impl CommandFacts {
         ]
     }
 
-    /// The whole environment of a command: `PATH`, its own variables, and these; nothing is inherited.
+    /// The whole environment of a command: `PATH`, its own variables, and these facts. Nothing is inherited.
     pub(crate) fn environment(&self, command: &Command) -> BTreeMap<String, String> {
         let mut all = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
         all.extend(command.env.clone());

@@ -1,5 +1,5 @@
-//! This machine's copy of the catalogue: what the hanging request brings, kept on disk so that names are answered also by
-//! an agent that starts while no server can be reached.
+//! This node's copy of the catalogue: updated by the order poll and kept on disk, so that an agent that starts while no
+//! server can be reached still answers names.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::disk;
 /// The file in the data directory.
 const FILE: &str = "catalogue.json";
 
-/// The schema written, and the newest read.
+/// The schema version written, and the newest one read.
 const SCHEMA: u32 = 1;
 
-/// The file is written at most this often: it is a convenience for the next start, not the truth.
+/// The file is written at most this often: it only shortens the next start.
 const REST: Duration = Duration::from_secs(5);
 
-/// The catalogue as it is known here.
+/// The catalogue as this node knows it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CatalogueSnapshot {
     pub(crate) catalogue: Catalogue,
-    /// How far it is; zero for nothing yet.
+    /// The catalogue's index at the server; zero before the first update.
     pub(crate) index: u64,
 }
 
@@ -38,10 +38,10 @@ struct CatalogueFileForm {
 }
 
 impl CatalogueSnapshot {
-    /// The picture with an update taken in.
+    /// The snapshot with an update applied.
     ///
     /// # Errors
-    /// What of it cannot be understood; nothing is taken in then.
+    /// What in the update cannot be understood; nothing of it is applied then.
     pub(crate) fn with(&self, update: CatalogueUpdate) -> Result<Self, String> {
         let mut catalogue = if update.whole { Catalogue::default() } else { self.catalogue.clone() };
         for change in update.changes {
@@ -51,14 +51,14 @@ impl CatalogueSnapshot {
         Ok(Self { catalogue, index: update.index })
     }
 
-    /// Everything in it, as it travels.
+    /// The whole catalogue, in its wire form.
     pub(crate) fn whole(&self) -> CatalogueUpdate {
         let changes = self.catalogue.whole().map(|change| (&change).into()).collect();
         CatalogueUpdate { index: self.index, whole: true, changes }
     }
 }
 
-/// The picture that was kept; none is as good as one that cannot be read, because the next server has it whole.
+/// The snapshot on disk. An unreadable file counts as none: the next server sends the whole catalogue.
 pub(crate) fn load(data_dir: &std::path::Path) -> CatalogueSnapshot {
     let path = data_dir.join(FILE);
     let read = || -> Result<Option<CatalogueSnapshot>, String> {
@@ -72,34 +72,34 @@ pub(crate) fn load(data_dir: &std::path::Path) -> CatalogueSnapshot {
     match read() {
         Ok(found) => found.unwrap_or_default(),
         Err(reason) => {
-            tracing::warn!(path = %path.display(), reason, "could not read the kept catalogue; asking for all of it");
+            tracing::warn!(path = %path.display(), reason, "cannot read the stored catalogue; requesting the whole catalogue");
             CatalogueSnapshot::default()
         }
     }
 }
 
-/// Keeps the picture on disk, a while after it changed, until the level stops.
+/// Writes the snapshot to disk after it changed, at most every [`REST`], until the tasks are stopped.
 pub(crate) async fn keep(
     mut snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     data_dir: PathBuf,
-    level: Tasks,
+    tasks: Tasks,
 ) {
-    let token = level.token();
+    let token = tasks.token();
     let path = data_dir.join(FILE);
     loop {
-        // Both only wait; the value is looked at below.
+        // Both arms only wait; the value is read below.
         tokio::select! {
             () = token.cancelled() => return,
             changed = snapshot.changed() => if changed.is_err() { return },
         }
         let (now, target) = (snapshot.borrow_and_update().clone(), path.clone());
-        let written = level.spawn_blocking(move || {
+        let written = tasks.spawn_blocking(move || {
             let file = CatalogueFileForm { schema: SCHEMA, update: now.whole() };
             let text = serde_json::to_string(&file).map_err(std::io::Error::other)?;
             disk::replace(&target, &text)
         });
         if let Ok(Err(error)) = written.await {
-            tracing::warn!(path = %path.display(), %error, "could not keep the catalogue");
+            tracing::warn!(path = %path.display(), %error, "cannot store the catalogue");
         }
         tokio::select! {
             () = token.cancelled() => return,

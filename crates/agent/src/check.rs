@@ -1,4 +1,4 @@
-//! Checks: asked all the time, one task each, folded with hysteresis into what an entity's health is made of.
+//! Checks: probed continuously, one task each; hysteresis turns the results into the health of an entity.
 
 mod exec;
 mod http;
@@ -11,6 +11,7 @@ use bellwether_core::local::health::{CheckHistory as Folded, CheckVerdict};
 use bellwether_core::words::name::CheckName;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
+use bellwether_rt::wait::changed_or_never;
 use tokio::sync::watch;
 
 use crate::apply::CommandFacts;
@@ -19,7 +20,7 @@ use crate::config::recipe::{CheckRecipe, Probe};
 /// Longest message of a failing check, in bytes.
 const MAX_MESSAGE_BYTES: usize = 256;
 
-/// The checks of one entity, being asked. Dropping it ends the asking.
+/// The running checks of one entity. Dropping it stops them.
 #[derive(Debug)]
 pub(crate) struct EntityChecks {
     folded: watch::Receiver<BTreeMap<CheckName, Folded>>,
@@ -33,7 +34,7 @@ impl Drop for EntityChecks {
 }
 
 impl EntityChecks {
-    /// Starts asking, from no verdict at all: results about another version never count for this one.
+    /// Starts the checks without a verdict: results about another version never count for this one.
     pub(crate) fn start(
         checks: &BTreeMap<CheckName, CheckRecipe>,
         facts: &CommandFacts,
@@ -58,17 +59,15 @@ impl EntityChecks {
         Self { folded, level }
     }
 
-    /// What is known now.
+    /// The current verdicts.
     pub(crate) fn now(&self) -> BTreeMap<CheckName, Folded> {
         self.folded.borrow().clone()
     }
 
-    /// Waits for a verdict to turn. Cancel safe.
-    pub(crate) async fn turned(&mut self) {
-        if self.folded.changed().await.is_err() {
-            // No checks, or they were stopped with the agent: nothing will turn.
-            std::future::pending::<()>().await;
-        }
+    /// Waits until a verdict changes. Cancel safe.
+    pub(crate) async fn changed(&mut self) {
+        // Without checks, or after they were stopped with the agent, no verdict will change.
+        changed_or_never(&mut self.folded).await;
     }
 }
 
@@ -90,7 +89,7 @@ impl CheckTask {
                 () = token.cancelled() => return,
                 result = self.ask() => self.fold(result),
             }
-            // Spread a little, so that a thousand agents do not ask a shared dependency in step.
+            // Spread a little, so that a thousand agents do not probe a shared dependency in step.
             let spread = delay::spread(self.check.interval, self.seed, round);
             tokio::select! {
                 () = token.cancelled() => return,
@@ -109,7 +108,7 @@ impl CheckTask {
             }
         };
         match &self.check.probe {
-            // It has its own deadline, and says more about it.
+            // The probe has its own deadline, and gives a better reason.
             Probe::Exec { .. } => asked.await,
             Probe::Http { .. } | Probe::Tcp { .. } => match tokio::time::timeout(limit, asked).await {
                 Ok(result) => result,
@@ -126,7 +125,7 @@ impl CheckTask {
             let before = all.remove(&self.name).unwrap_or_default();
             let kind = turn(&before);
             let after = before.fold(result, self.check.hysteresis, now);
-            // Only a verdict that turns is news: the message of a check that goes on failing may change every time.
+            // Only a changed verdict wakes readers: the message of a failing check may differ every time.
             let turned = kind != turn(&after);
             all.insert(self.name.clone(), after);
             turned

@@ -25,7 +25,7 @@ pub use settings::{Config, DEFAULT_DATA_DIR, OnExit};
 impl Config {
     /// The configuration in `path`, with every `*.toml` of the directory `conf.d` beside it, in name order.
     ///
-    /// A section (`[agent]`, `[entity.NAME]`, `[action.NAME]`) stands in one file; in two it is refused.
+    /// A section (`[agent]`, `[entity.NAME]`, `[action.NAME]`) may be in one file only.
     ///
     /// # Errors
     /// [`ConfigError`] naming the file, the key and the reason.

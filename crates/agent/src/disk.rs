@@ -1,16 +1,18 @@
-//! Files that are whole or not there: written beside, synced, renamed, and the directory synced.
+//! Files that are complete or absent: written to a temporary file, synced, renamed, and the directory synced.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Replaces `path` with `text`, readable by its owner alone. After this returns, a power cut leaves the new text; before,
+use bellwether_rt::tasks::Tasks;
+
+/// Replaces `path` with `text`, readable by its owner alone. After this returns, a power failure leaves the new text; before,
 /// the old one.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let parent = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
+    let parent = path.parent().ok_or_else(|| io::Error::other("the path has no directory"))?;
     let beside = path.with_extension("new");
-    // A leftover of a crash is nobody's.
+    // A leftover of a crash belongs to no one: the directory has one writer.
     match fs::remove_file(&beside) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -23,18 +25,27 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     fs::File::open(parent)?.sync_all()
 }
 
-/// Makes a directory, and those above it, for its owner alone. One that is there stays as it is.
+/// Makes a directory and its parents with mode 0700. An existing directory is not changed.
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// The text of a file, or `None` when there is no such file.
+/// The text of a file, or `None` if there is no such file.
 pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Runs disk work off the runtime's threads.
+pub(crate) async fn off_runtime<T: Send + 'static>(
+    tasks: &Tasks,
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let done = tasks.spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(format!("the task on disk did not complete: {error}")))
 }
 
 #[cfg(test)]

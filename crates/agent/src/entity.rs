@@ -1,6 +1,6 @@
-//! One task per entity: looks at what is, asks core for the next step, does it, and remembers the outcome.
+//! One task per entity: it observes the host, gets the next step from core, does it, and remembers the outcome.
 //!
-//! Nothing is begun that is not in the ledger first. Only this task changes its entity's memory and its process.
+//! The ledger has every step before it begins. Only this task changes its entity's memory and process.
 
 mod action;
 mod files;
@@ -24,25 +24,25 @@ use rest::NextStep;
 pub(crate) use task::{EntityContext, EntityTask};
 
 impl EntityTask {
-    /// Works until the level is asked to stop.
+    /// Runs until the agent stops.
     pub(crate) async fn run(mut self) {
-        self.wake().await;
-        while self.turn().await == NextStep::Look {}
+        self.take_over().await;
+        while self.step_once().await == NextStep::Observe {}
         self.leave().await;
     }
 
-    /// Looks once, and does the one thing that follows.
-    async fn turn(&mut self) -> NextStep {
-        self.look();
+    /// Observes once, and does the one step that follows.
+    async fn step_once(&mut self) -> NextStep {
+        self.observe();
         if let Err(reason) = self.keep().await {
             return self.hold(reason).await;
         }
         let Some(recipe) = self.recipe.clone() else {
-            self.say_without_recipe();
+            self.report_missing_recipe();
             return self.rest(None).await;
         };
         if let Some(summary) = self.mismatch(&recipe) {
-            self.say_refused(summary);
+            self.report_refused(summary);
             return self.rest(None).await;
         }
         if let RecipeKind::Action(name, action) = &recipe.kind {
@@ -50,14 +50,14 @@ impl EntityTask {
         }
         let seen = LocalObservation {
             paused: self.paused.is_some(),
-            unhealthy: matches!(self.vital, CheckSummary::Unhealthy(_)),
+            unhealthy: matches!(self.check_summary, CheckSummary::Unhealthy(_)),
             validate_at: self.validate_at,
             follow_at: self.follow_at(&recipe),
         };
         match plan::next(&self.entry.memory, seen, self.now()) {
             ApplyStep::Static(version) => {
                 self.entry.memory.begins(&version);
-                self.refuted = None;
+                self.revalidation_failure = None;
                 self.step(&recipe, &version, ApplyProgress::Static).await
             }
             ApplyStep::Dynamic(version) => match self.unmet(&recipe) {
@@ -75,7 +75,7 @@ impl EntityTask {
                 | IdleReason::AttemptsExhausted,
                 until,
             ) => {
-                self.say(&AgentActivity::Idle);
+                self.report(&AgentActivity::Idle);
                 self.rest(until).await
             }
         }

@@ -1,7 +1,7 @@
-//! Files of the catalogue: written when what they are made of changes, read again by whoever reads them. One task for all
-//! files with the same reload, so that what changes together is one reload.
+//! Files of the catalogue: rewritten when the services they are rendered from change, then reloaded. One task for all files
+//! with the same reload, so that changes at the same time lead to one reload.
 //!
-//! A file that cannot be written now stays as it is, and the reason is said. Nothing is ever removed.
+//! A file that cannot be written now stays as it is, and its status has the reason. No file is ever removed.
 
 mod context;
 pub mod format;
@@ -16,7 +16,7 @@ use group::FileGroup;
 pub(crate) use shared::FileContext;
 use state::FileState;
 
-/// Says of every file that it is not written yet, and starts writing.
+/// Reports every file as not written yet, and starts writing.
 pub(crate) fn start(files: Vec<CatalogueFile>, context: &FileContext) {
     context.board.send_modify(|board| {
         for file in &files {
@@ -29,15 +29,15 @@ pub(crate) fn start(files: Vec<CatalogueFile>, context: &FileContext) {
     }
 }
 
-/// Replaces a file with `text` in one move, never through a link; says whether it changed.
+/// Replaces a file with `text` in one move, never through a link; returns whether it changed.
 ///
 /// # Errors
-/// One line with the file and the reason; the file is as it was then.
+/// One line with the file and the reason; the file is unchanged then.
 pub fn put(path: &std::path::Path, text: &str) -> Result<bool, String> {
     files::replace(path, text)
 }
 
-/// Files with the same reload together; one without a reload alone.
+/// Groups files with the same reload; a file without a reload is a group of its own.
 fn together(files: Vec<CatalogueFile>) -> Vec<Vec<CatalogueFile>> {
     let mut groups: Vec<Vec<CatalogueFile>> = Vec::new();
     for file in files {

@@ -1,5 +1,5 @@
-//! Discovery over HTTP on this machine: the catalogue in Consul's form and targets for Prometheus, from this machine's own
-//! copy, also while no server can be reached. Reads only; whoever reaches the port may ask.
+//! Discovery over HTTP on this node: the catalogue in Consul's form and targets for Prometheus, from this node's own copy,
+//! also while no server can be reached. Read only, and without authentication.
 //!
 //! To add a path: its text in `bellwether_api::paths`, a handler in a file here, a line in [`routes`].
 
@@ -23,8 +23,8 @@ use api::CatalogueApi;
 pub use settings::CatalogueHttp;
 pub(crate) use settings::HttpSources;
 
-/// Everything that is answered here.
-fn routes(desk: CatalogueApi) -> Router {
+/// All routes.
+fn routes(api: CatalogueApi) -> Router {
     Router::new()
         .route(paths::CONSUL_SERVICES, get(consul::services))
         .route(paths::CONSUL_SERVICE, get(consul::service))
@@ -36,24 +36,24 @@ fn routes(desk: CatalogueApi) -> Router {
         .route(paths::CONSUL_SELF, get(consul::this_agent))
         .route(paths::CONSUL_LEADER, get(consul::leader))
         .route(paths::AGENT_HTTP_SD, get(targets::groups))
-        .fallback(refusal::nowhere)
+        .fallback(refusal::not_found)
         .layer(DefaultBodyLimit::max(0))
         .layer(from_fn(refusal::only_get))
-        .with_state(desk)
+        .with_state(api)
 }
 
-/// Answers until the level stops. A port that cannot be had is no reason not to run what is to run here.
-pub(crate) async fn serve(http: CatalogueHttp, sources: HttpSources, level: Tasks) {
+/// Serves until the agent stops. A port that is not available does not keep the agent from its other work.
+pub(crate) async fn serve(http: CatalogueHttp, sources: HttpSources, tasks: Tasks) {
     let mut listeners = Vec::new();
     for address in &http.listen {
         match tokio::net::TcpListener::bind(address).await {
             Ok(listener) => listeners.push(listener),
-            Err(error) => return tracing::error!(%address, %error, "could not listen for HTTP"),
+            Err(error) => return tracing::error!(%address, %error, "cannot listen for HTTP"),
         }
     }
-    tracing::info!(addresses = ?http.listen, "answering discovery over HTTP");
-    let desk = CatalogueApi::start(http, sources, &level);
+    tracing::info!(addresses = ?http.listen, "serving discovery over HTTP");
+    let api = CatalogueApi::start(http, sources, &tasks);
     for listener in listeners {
-        level.spawn("http", listen::serve(listener, routes(desk.clone()), level.clone()));
+        tasks.spawn("http", listen::serve(listener, routes(api.clone()), tasks.clone()));
     }
 }

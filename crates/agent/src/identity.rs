@@ -1,6 +1,6 @@
-//! Who this machine is to the control plane: its key, its certificate, the CA, and the names it joined under.
+//! The identity of this node to the control plane: key, certificate, CA, and the names it joined under.
 //!
-//! Four files in the data directory, mode 0600. `identity.toml` is written last: where it is, the others are.
+//! Four files in the data directory, mode 0600. `identity.toml` is written last: where it exists, the others do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ const KEY: &str = "node.key";
 const CERTIFICATE: &str = "node.pem";
 const CA: &str = "ca.pem";
 
-/// Who this machine is.
+/// The identity of this node.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) node: NodeName,
     pub(crate) namespace: Namespace,
-    /// The server it joined at.
+    /// The server at which it joined.
     pub(crate) server: String,
-    /// When the certificate began and ends, by the wall clock; the beginning is this machine's.
+    /// Lifetime of the certificate, wall clock time; `issued_at` is by this node's clock.
     pub(crate) issued_at: Timestamp,
     pub(crate) expires_at: Timestamp,
     pub(crate) certificate: String,
@@ -45,20 +45,20 @@ struct IdentityFile {
     expires_at_ms: u64,
 }
 
-/// Why the identity cannot be used. Fits after "could not ".
+/// Why the identity cannot be used. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// A file could not be read or written.
     #[error("{action} {path}: {source}")]
     File {
-        /// What was tried: "read" or "write".
+        /// What failed: "read" or "write".
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// A file does not say what it should.
+    /// The content of a file is not valid.
     #[error("use {path}: {reason}; if it cannot be restored, remove it and join again")]
     Damaged {
         /// The file.
@@ -69,7 +69,7 @@ pub enum IdentityError {
 }
 
 impl Identity {
-    /// Reads it; `None` when this machine has never joined.
+    /// Reads the identity; `None` if this node has never joined.
     pub(crate) fn load(data_dir: &Path) -> Result<Option<Self>, IdentityError> {
         let path = data_dir.join(FILE);
         let Some(text) = read(&path)? else { return Ok(None) };
@@ -90,7 +90,7 @@ impl Identity {
         }))
     }
 
-    /// Writes it, each file whole.
+    /// Writes the identity; each file is replaced as a whole.
     pub(crate) fn store(&self, data_dir: &Path) -> Result<(), IdentityError> {
         let file = IdentityFile {
             schema: 1,
@@ -110,18 +110,18 @@ impl Identity {
         write(&data_dir.join(FILE), &last)
     }
 
-    /// As the client shows it.
+    /// The identity as the API client takes it.
     pub(crate) fn for_client(&self) -> ClientIdentity {
         ClientIdentity::Node { certificate: self.certificate.clone(), key: self.key.clone() }
     }
 }
 
-/// The key of a join that was begun before, so that asking again with it is asking the same.
+/// The key of an earlier, interrupted join: with the same key, a repeated join is the same request.
 pub(crate) fn kept_key(data_dir: &Path) -> Result<Option<Secret>, IdentityError> {
     Ok(read(&data_dir.join(KEY))?.map(Secret::new))
 }
 
-/// Keeps a key before it is used.
+/// Stores a key before it is used.
 pub(crate) fn keep_key(data_dir: &Path, key: &Secret) -> Result<(), IdentityError> {
     write(&data_dir.join(KEY), key.expose())
 }

@@ -1,4 +1,4 @@
-//! Joining: a machine makes its key, shows its token once, and keeps the certificate it is given.
+//! Joining: a node generates its key, sends its join token once, and stores the certificate it receives.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,85 +17,85 @@ use crate::disk;
 use crate::identity::{self, Identity, IdentityError};
 use crate::lock::{DirectoryLock, LockError};
 
-/// What a machine joins with.
+/// The parameters of a join.
 #[derive(Debug, Clone)]
 pub struct JoinRequest {
     /// The server, `https://host:port`.
     pub server: String,
     /// The join token: `bwj_`, a secret, `.`, the CA's fingerprint.
     pub token: Secret,
-    /// The name to join under.
+    /// The node name to join under.
     pub node: String,
     /// The namespace to join.
     pub namespace: String,
     /// Labels to start with.
     pub labels: BTreeMap<String, String>,
-    /// Where the agent keeps what it knows.
+    /// The agent's data directory.
     pub data_dir: PathBuf,
 }
 
-/// A machine that has joined.
+/// The result of a join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinedNode {
-    /// Its name.
+    /// The node's name.
     pub node: NodeName,
-    /// Its namespace.
+    /// The node's namespace.
     pub namespace: Namespace,
-    /// When its certificate ends; the agent renews it long before.
+    /// When the certificate expires; the agent renews it at half its life.
     pub expires_at: Timestamp,
-    /// It had joined under this name before, and nothing was changed.
+    /// The node had joined under this name before, and nothing was changed.
     pub already: bool,
 }
 
-/// Why a machine did not join. Fits after "could not ".
+/// Why a join failed. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// The token does not look like one.
-    #[error("use the join token: {0}; make one with `bellwether join-token create`")]
+    /// The join token is malformed.
+    #[error("use the join token: {0}; create one with `bellwether join-token create`")]
     Token(&'static str),
-    /// The server's address is none.
+    /// The server's address is not valid.
     #[error("use the server address: {0}")]
     Server(String),
-    /// The name or namespace is none.
+    /// The node name or namespace is not valid.
     #[error("{0}")]
     Name(#[from] NameError),
-    /// The machine has joined as something else.
+    /// The node has joined under another name.
     #[error(
-        "join as {namespace}/{node}: this machine is {known} already; decommission that node and remove {dir} first"
+        "join as {namespace}/{node}: this node has joined as {known}; decommission that node and remove {dir} first"
     )]
     Another {
-        /// The namespace asked for.
+        /// The requested namespace.
         namespace: Namespace,
-        /// The name asked for.
+        /// The requested name.
         node: NodeName,
-        /// What it is.
+        /// The name it joined under.
         known: String,
         /// The data directory.
         dir: PathBuf,
     },
-    /// An agent runs on the data directory.
+    /// An agent is running on the data directory.
     #[error("{0}")]
     Lock(#[from] LockError),
-    /// A key or certificate file.
+    /// A key or certificate file failed.
     #[error("{0}")]
     Identity(#[from] IdentityError),
-    /// The data directory cannot be made.
-    #[error("make {dir}: {source}")]
+    /// The data directory cannot be created.
+    #[error("create {dir}: {source}")]
     Directory {
         /// The directory.
         dir: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
-    /// A key or certificate request could not be made.
-    #[error("make a key for this machine: {0}")]
+    /// A key or certificate request could not be generated.
+    #[error("generate a key for this node: {0}")]
     Key(#[from] rcgen::Error),
-    /// The server said no, or did not answer.
+    /// The server refused, or did not answer.
     #[error("join at {server}: {source}{}", hint(.source))]
     Call {
         /// The server.
         server: String,
-        /// Its answer.
+        /// The error.
         source: CallError,
     },
 }
@@ -112,12 +112,13 @@ fn hint(source: &CallError) -> String {
     }
 }
 
-/// Joins this machine. Doing it again under the same name changes nothing and needs no token that is still good.
+/// Joins this node. Joining again under the same name changes nothing and needs no valid token.
 ///
-/// The key is made here and never leaves; it is kept before it is used, so that a join cut short can be repeated.
+/// The key is generated here and never leaves the node; it is stored before it is used, so that an interrupted join can be
+/// repeated.
 ///
 /// # Errors
-/// [`JoinError`]; a token that the server refused is named as the server named it.
+/// [`JoinError`]; a token that the server refused has the server's reason.
 pub fn join(request: JoinRequest) -> BoxFuture<'static, Result<JoinedNode, JoinError>> {
     Box::pin(join_here(request))
 }
@@ -168,18 +169,18 @@ async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
     Ok(JoinedNode { node, namespace, expires_at, already: false })
 }
 
-/// A request for a certificate on this key; the server decides what stands in it.
+/// A certificate request for this key; the server decides the certificate's content.
 pub(crate) fn certificate_request(key: &KeyPair) -> Result<String, rcgen::Error> {
     CertificateParams::default().serialize_request(key)?.pem()
 }
 
-/// The fingerprint of the CA that the token names.
+/// The CA fingerprint in the join token.
 fn fingerprint(token: &Secret) -> Result<&str, JoinError> {
     let text = token.expose();
     let rest = text.strip_prefix("bwj_").ok_or(JoinError::Token("it does not begin with bwj_"))?;
-    let (_, fingerprint) = rest.split_once('.').ok_or(JoinError::Token("it was cut short"))?;
+    let (_, fingerprint) = rest.split_once('.').ok_or(JoinError::Token("it is incomplete"))?;
     let whole = fingerprint.len() == 64 && fingerprint.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if whole { Ok(fingerprint) } else { Err(JoinError::Token("it was cut short")) }
+    if whole { Ok(fingerprint) } else { Err(JoinError::Token("it is incomplete")) }
 }
 
 #[cfg(test)]
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_that_is_none_is_refused_before_anything_is_sent() {
+    async fn a_malformed_token_is_refused_before_anything_is_sent() {
         for token in ["", "bwt_00", "bwj_00", "bwj_00.abc"] {
             let error = join(request(token, "https://127.0.0.1:1")).await.unwrap_err().to_string();
             assert!(error.contains("use the join token"), "{error}");

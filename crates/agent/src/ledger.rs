@@ -1,7 +1,7 @@
-//! The ledger: the order and each entity's memory, on disk before anything is done about them.
+//! The ledger: the order and each entity's memory, on disk before the agent acts on them.
 //!
-//! One file for the order, one per entity, one for each other thing, each with one writer. A file that cannot be understood stops the agent from
-//! starting: to begin afresh would be to forget which services run here.
+//! One file for the order, one per entity, one for each other kind of data, each with one writer. A file that is not valid
+//! keeps the agent from starting: starting afresh would lose track of the services that run here.
 
 mod entry;
 mod shape;
@@ -19,14 +19,14 @@ pub(crate) use entry::{EntityEntry, MetNeeds, RegisteredService};
 
 use crate::disk;
 
-/// Keeps what must survive a restart. Cheap to clone.
+/// Stores what must survive a restart. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     dir: PathBuf,
     tasks: Tasks,
 }
 
-/// Everything that was kept.
+/// Everything in the ledger.
 #[derive(Debug, Default)]
 pub(crate) struct LedgerContents {
     pub(crate) order: Option<Order>,
@@ -36,23 +36,23 @@ pub(crate) struct LedgerContents {
     pub(crate) met: MetNeeds,
 }
 
-/// Why the ledger cannot be used. Fits after "could not ".
+/// Why the ledger cannot be used. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// A file could not be read or written.
     #[error("{action} {path}: {source}")]
     File {
-        /// What was tried: "read", "write" or "make".
+        /// What failed: "read", "write" or "create".
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// A file does not say what it should.
+    /// The content of a file is not valid.
     #[error(
-        "understand the ledger {path}: {reason}; restore the file, or, to forget what runs here and apply everything \
-         again, stop the services it names and remove it"
+        "read the ledger {path}: {reason}; restore the file, or, to apply everything again, stop the services that it \
+         names and remove it"
     )]
     Damaged {
         /// The file.
@@ -63,11 +63,11 @@ pub enum LedgerError {
 }
 
 impl Ledger {
-    /// Opens the ledger of a data directory and reads everything in it.
+    /// Opens the ledger of a data directory and reads its contents.
     pub(crate) fn open(data_dir: &Path, tasks: Tasks) -> Result<(Self, LedgerContents), LedgerError> {
         let dir = data_dir.join("ledger");
         let entities = dir.join("entities");
-        disk::private_dir(&entities).map_err(|source| file("make", &entities, source))?;
+        disk::private_dir(&entities).map_err(|source| file("create", &entities, source))?;
         let mut kept = LedgerContents::default();
         let order = dir.join("order.json");
         if let Some(text) = read(&order)? {
@@ -94,31 +94,31 @@ impl Ledger {
             let Some(text) = read(&path)? else { continue };
             let (name, entry) = shape::entity(&text).map_err(|reason| damaged(&path, reason))?;
             if path.file_stem().is_none_or(|stem| stem != name.as_str()) {
-                return Err(damaged(&path, format!("it is about {name}")));
+                return Err(damaged(&path, format!("it is the entry of {name}")));
             }
             kept.entities.insert(name, entry);
         }
         Ok((Self { dir, tasks }, kept))
     }
 
-    /// Where the journals of rendered files are.
+    /// The directory of the journals of rendered files.
     pub(crate) fn files(&self) -> PathBuf {
         self.dir.join("files")
     }
 
-    /// Where the journals of files of the catalogue are.
+    /// The directory of the journals of catalogue files.
     pub(crate) fn catalogue_files(&self) -> PathBuf {
         self.dir.join("catalogue-files")
     }
 
-    /// Keeps the order.
+    /// Stores the order.
     pub(crate) async fn keep_order(&self, order: &Order) -> Result<(), LedgerError> {
         let path = self.dir.join("order.json");
         let text = shape::order_text(order).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 
-    /// Keeps one entity's entry.
+    /// Stores one entity's entry.
     pub(crate) async fn keep_entity(
         &self,
         name: &EntityName,
@@ -129,21 +129,21 @@ impl Ledger {
         self.write(path, text).await
     }
 
-    /// Keeps what programs on this machine said.
+    /// Stores the statuses that programs on this node set.
     pub(crate) async fn keep_statuses(&self, statuses: &LocalStatuses) -> Result<(), LedgerError> {
         let path = self.dir.join("statuses.json");
         let text = shape::statuses_text(statuses).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 
-    /// Keeps what programs on this machine registered.
+    /// Stores the services that programs on this node registered.
     pub(crate) async fn keep_services(&self, services: &[RegisteredService]) -> Result<(), LedgerError> {
         let path = self.dir.join("services.json");
         let text = shape::services_text(services).map_err(|reason| damaged(&path, reason))?;
         self.write(path, text).await
     }
 
-    /// Keeps which needs of services were met.
+    /// Stores which needs of services were met.
     pub(crate) async fn keep_met(&self, met: &MetNeeds) -> Result<(), LedgerError> {
         let path = self.dir.join("needs.json");
         let text = shape::met_text(met).map_err(|reason| damaged(&path, reason))?;

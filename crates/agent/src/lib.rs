@@ -1,15 +1,17 @@
-//! Bellwether's node agent: the process on a machine, and the only thing that touches the host.
+//! Bellwether's node agent: the only process that changes the host.
 //!
 //! Start reading at [`run`], which builds the parts: `link` talks to the servers, `ledger` keeps the order, `entity` does
-//! one entity's steps as `bellwether_core::local` plans them, `apply` and `check` touch the host, `report_board` holds what is
-//! reported.
+//! one entity's steps as `bellwether_core::local` plans them, `apply` and `check` act on the host, `report_board` holds what
+//! the agent reports.
 
 mod apply;
 mod catalogue;
 mod check;
 pub mod config;
+mod discovery;
 mod disk;
 mod entity;
+mod entity_tasks;
 pub mod files;
 pub mod http;
 pub mod identity;

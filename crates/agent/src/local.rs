@@ -1,6 +1,6 @@
-//! The agent's own API, for programs on this machine: HTTP on a unix socket in the data directory.
+//! The agent's local API, for programs on this node: HTTP on a Unix socket in the data directory.
 //!
-//! Root and the agent's own user and group may ask; nobody else gets an answer. To add a noun: its paths in
+//! Only root and the agent's own user and group are served. To add a noun: its paths in
 //! `bellwether_api::paths` below `/v1/agent/`, a file here with its handlers, a line in [`routes`], and what it needs in
 //! [`LocalApi`].
 
@@ -27,13 +27,13 @@ use tower_http::timeout::RequestBodyTimeoutLayer;
 pub(crate) use api::LocalApi;
 pub use socket_path::socket;
 
-/// Largest body taken, in bytes: what programs say of themselves is short.
+/// Largest request body, in bytes: statuses and definitions are short.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
-/// A body that takes longer to arrive is somebody holding a socket open.
+/// Deadline of a request body, against clients that hold a connection open.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Everything that is answered here.
+/// All routes.
 fn routes(local: LocalApi) -> Router {
     Router::new()
         .route(paths::AGENT_STATUS, get(status::get))
@@ -41,25 +41,25 @@ fn routes(local: LocalApi) -> Router {
         .route(paths::AGENT_CATALOGUE, get(catalogue::get))
         .route(paths::AGENT_SERVICES, get(services::list).put(services::register))
         .route(paths::AGENT_SERVICE, delete(services::deregister))
-        .route(paths::AGENT_PULSE, put(services::pulse))
-        .route(paths::AGENT_PULSE_OF, put(services::pulse_of))
-        .fallback(problem::nowhere)
-        .method_not_allowed_fallback(problem::no_such_method)
+        .route(paths::AGENT_ONLY_CHECK, put(services::update_only_check))
+        .route(paths::AGENT_NAMED_CHECK, put(services::update_named_check))
+        .fallback(problem::not_found)
+        .method_not_allowed_fallback(problem::method_not_allowed)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(RequestBodyTimeoutLayer::new(BODY_DEADLINE))
         .with_state(local)
 }
 
-/// Answers until the level stops. A socket that cannot be made is no reason not to run what is to run here.
-pub(crate) async fn serve(local: LocalApi, data_dir: PathBuf, level: bellwether_rt::tasks::Tasks) {
+/// Serves until the agent stops. A socket that cannot be created does not keep the agent from its other work.
+pub(crate) async fn serve(local: LocalApi, data_dir: PathBuf, tasks: bellwether_rt::tasks::Tasks) {
     let path = socket(&data_dir);
     match listen::bind(&path) {
         Ok(listener) => {
-            listen::serve(listener, routes(local), level).await;
+            listen::serve(listener, routes(local), tasks).await;
             listen::remove(&path);
         }
         Err(error) => {
-            tracing::error!(path = %path.display(), %error, "could not listen for programs on this machine");
+            tracing::error!(path = %path.display(), %error, "cannot listen on the local socket");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One agent per data directory: a lock the kernel gives back when the process ends, however it ends.
+//! One agent per data directory: a file lock, which the kernel releases when the process ends for any reason.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -10,33 +10,31 @@ use rustix::fs::{FlockOperation, flock};
 
 const FILE: &str = "agent.lock";
 
-/// Whoever looks whether the lock is held holds it for a moment, so it is tried for as long as that may take.
+/// A reader of the lock's state holds the lock briefly, so taking it is tried for longer than that.
 const TRIES: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// Holds the data directory until dropped.
+/// Holds the lock until dropped.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock(File);
 
-/// Why the data directory is not ours. Fits after "could not ".
+/// Why the data directory cannot be locked. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another agent works on it.
-    #[error(
-        "use {dir}: another agent{pid} works on it; stop that one, or give this one a data_dir of its own"
-    )]
+    /// Another agent uses it.
+    #[error("use {dir}: another agent{pid} is using it; stop that one, or set another data_dir")]
     Taken {
         /// The data directory.
         dir: PathBuf,
-        /// ` (process N)`, if it said.
+        /// ` (process N)`, if the lock file names it.
         pid: String,
     },
-    /// The lock's file cannot be used.
+    /// The lock file cannot be used.
     #[error("lock {path}: {source}")]
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -48,7 +46,7 @@ impl Drop for DirectoryLock {
 }
 
 impl DirectoryLock {
-    /// Takes the lock and leaves this process's number in it.
+    /// Takes the lock and writes this process's number to its file.
     pub(crate) async fn take(dir: &Path) -> Result<Self, LockError> {
         let path = dir.join(FILE);
         let failed = |source: io::Error| LockError::File { path: path.clone(), source };
@@ -64,13 +62,13 @@ impl DirectoryLock {
                 Err(error) => return Err(failed(error.into())),
             }
         }
-        let mut said = String::new();
-        let read = file.read_to_string(&mut said).map_err(failed)?;
-        let pid = if read == 0 { String::new() } else { format!(" (process {})", said.trim()) };
+        let mut holder = String::new();
+        let read = file.read_to_string(&mut holder).map_err(failed)?;
+        let pid = if read == 0 { String::new() } else { format!(" (process {})", holder.trim()) };
         Err(LockError::Taken { dir: dir.to_owned(), pid })
     }
 
-    /// Whether an agent holds `dir`.
+    /// Whether an agent holds the lock of `dir`.
     pub(crate) fn is_held(dir: &Path) -> io::Result<bool> {
         let file = match File::open(dir.join(FILE)) {
             Ok(file) => file,
@@ -92,11 +90,11 @@ fn open(path: &Path) -> io::Result<File> {
     fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Said out loud: a program that is being started at this moment has a copy of the open file until it is itself, and closing
-/// ours alone would leave the lock with it.
+/// Unlocks explicitly: a child process that is just being started has a copy of the open file until its exec, so closing
+/// this one would not release the lock.
 fn unlock(file: &File) {
     if let Err(error) = flock(file, FlockOperation::Unlock) {
-        tracing::warn!(%error, "could not give the lock back");
+        tracing::warn!(%error, "cannot release the lock");
     }
 }
 
@@ -112,7 +110,7 @@ mod tests {
         assert!(DirectoryLock::is_held(dir.path()).unwrap());
         let error = DirectoryLock::take(dir.path()).await.unwrap_err().to_string();
         assert!(
-            error.contains(&format!("another agent (process {}) works on it", std::process::id())),
+            error.contains(&format!("another agent (process {}) is using it", std::process::id())),
             "{error}"
         );
         drop(first);

@@ -1,4 +1,4 @@
-//! DNS on this machine: answered from its copy of the catalogue, also while no server can be reached.
+//! DNS on this node: answers from its copy of the catalogue, also while no server can be reached.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use tokio::sync::watch;
 use crate::catalogue::CatalogueSnapshot;
 use crate::link::contact::ServerContact;
 
-/// Answers until the level stops. A port that cannot be had is no reason not to run what is to run here.
+/// Serves until the agent stops. A port that is not available does not keep the agent from its other work.
 pub(crate) async fn serve(
     names: DnsConfig,
     mut snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     mut contact: watch::Receiver<ServerContact>,
-    level: Tasks,
+    tasks: Tasks,
 ) {
-    let token = level.token();
+    let token = tasks.token();
     let zone = watch::Sender::new(Arc::new(zone(&names, &mut snapshot, &mut contact)));
-    match bellwether_dns::serve::serve(names.config.clone(), zone.subscribe(), &level).await {
-        Ok(serving) => tracing::info!(addresses = ?serving.addresses(), "answering DNS"),
-        Err(error) => return tracing::error!("could not {error}"),
+    match bellwether_dns::serve::serve(names.config.clone(), zone.subscribe(), &tasks).await {
+        Ok(serving) => tracing::info!(addresses = ?serving.addresses(), "serving DNS"),
+        Err(error) => return tracing::error!("cannot {error}"),
     }
     loop {
-        // All only wait; the values are looked at below.
+        // All arms only wait; the values are read below.
         let open = tokio::select! {
             () = token.cancelled() => return,
             changed = snapshot.changed() => changed.is_ok(),

@@ -1,5 +1,5 @@
-//! Params: the revisions of profiles that are kept on this disk, and how one that is not gets here. Once it is here, it is
-//! here without the control plane, as long as any entity may need it.
+//! Params: revisions of profiles, fetched from the control plane once and then kept on disk for as long as an entity may
+//! need them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::disk;
 use crate::link::source::{MissingParams, ParamSource};
 
-/// The schema written, and the newest read.
+/// The schema version written, and the newest one read.
 const SCHEMA: u32 = 1;
 
-/// Newest revisions of a profile that are kept whether or not anything needs them.
+/// Newest revisions of a profile that are kept even if nothing needs them.
 const KEPT: usize = 8;
 
-/// Where params are kept. Cheap to clone.
+/// The cache of params on disk. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct ParamCache {
     dir: PathBuf,
@@ -36,16 +36,16 @@ struct CachedParams {
 }
 
 impl ParamCache {
-    /// The shelf of a data directory; what is not on it comes from `source`.
+    /// The cache of a data directory; what it lacks is fetched from `source`.
     pub(crate) fn new(data_dir: &Path, source: ParamSource, tasks: Tasks) -> Self {
         Self { dir: data_dir.join("ledger/params"), source, tasks }
     }
 
-    /// The params of one revision, from this disk or else from the control plane and then on this disk. `needed` are the
-    /// revisions that must stay.
+    /// The params of one revision, from disk or else from the control plane. `needed` are the revisions that must not be
+    /// removed.
     ///
     /// # Errors
-    /// [`MissingParams`]: not now, or not at all.
+    /// [`MissingParams`]: not available now, or not at all.
     pub(crate) async fn get(
         &self,
         profile: &ProfileName,
@@ -58,14 +58,14 @@ impl ParamCache {
         match found {
             Ok(Some(params)) => return Ok(params),
             Ok(None) => {}
-            // What cannot be understood is asked for anew.
-            Err(error) => tracing::warn!(path = %path.display(), %error, "could not read kept params"),
+            // An unreadable file is fetched again.
+            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot read the stored params"),
         }
         let profile_revision = self.source.fetch(profile, number).await?;
         let params = profile_revision.params.clone();
         let kept = self.off(move || keep(&path, profile_revision, &needed)).await;
-        // Without the copy a later apply would need the control plane: that is not what was promised.
-        kept.map_err(|error| MissingParams::NotYet(format!("could not keep {profile}@{number}: {error}")))?;
+        // Without the copy a later apply would need the control plane, which an apply must not.
+        kept.map_err(|error| MissingParams::NotYet(format!("cannot store {profile}@{number}: {error}")))?;
         Ok(params)
     }
 
@@ -82,7 +82,7 @@ fn read(path: &Path, profile: &str, number: u64) -> io::Result<Option<Params>> {
     let form: CachedParams = serde_json::from_str(&text).map_err(io::Error::other)?;
     let ProfileRevision { profile: of, revision, params, .. } = form.profile_revision;
     if form.schema != SCHEMA || of != profile || revision != number {
-        return Err(io::Error::other(format!("it is schema {}, {of}@{revision}", form.schema)));
+        return Err(io::Error::other(format!("it is schema {} of {of}@{revision}", form.schema)));
     }
     Ok(Some(params))
 }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn old_params_go_unless_they_are_needed() {
+    fn old_revisions_are_removed_unless_they_are_needed() {
         let dir = tempfile::tempdir().unwrap();
         let path = |number| dir.path().join(format!("web/{number}.json"));
         for number in 1..=12 {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn params_that_are_not_what_they_should_be_are_not_taken() {
+    fn a_file_of_another_revision_or_without_valid_json_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("web/7.json");
         assert_eq!(read(&path, "web", 7).unwrap(), None);
@@ -137,7 +137,7 @@ mod tests {
         assert!(read(&path, "web", 8).is_err() && read(&path, "db", 7).is_err());
         std::fs::write(&path, "{").unwrap();
         assert!(read(&path, "web", 7).is_err());
-        let first = r#"{"schema":1,"edition":{"profile":"web","revision":7,"params":{"a":1},"by":"kim","at_ms":5,"why":""}}"#;
+        let first = r#"{"schema":1,"profile_revision":{"profile":"web","revision":7,"params":{"a":1},"by":"kim","at_ms":5,"why":""}}"#;
         std::fs::write(&path, first).unwrap();
         assert_eq!(read(&path, "web", 7).unwrap().unwrap().len(), 1);
     }

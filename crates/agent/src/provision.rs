@@ -1,5 +1,5 @@
-//! Looks whether this machine is set up: for each entity, whether the program that it begins with can be run. What comes
-//! after that may be brought by what came before, so only doing it tells.
+//! Whether this node is set up: for each entity, whether the program of its first step can be run. Later steps are not
+//! looked at, because earlier ones may install what they need.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,22 +16,22 @@ use crate::apply;
 use crate::config::recipe::{Command, Recipe, RecipeKind, Runner};
 use crate::report_board::ReportBoard;
 
-/// How often one looks while something is missing: whoever installs it is waiting.
+/// Interval while something is missing: whoever installs it is waiting.
 const LOOK_FOR: Duration = Duration::from_secs(2);
 
-/// How often one looks while everything is there: programs rarely go.
+/// Interval while nothing is missing: programs are rarely removed.
 const LOOK_AFTER: Duration = Duration::from_secs(60);
 
-/// What an entity begins with.
+/// What the first step of an entity needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ProvisionStart {
-    /// A program, the `PATH` it is looked up in, and where it runs.
+    /// A program, the `PATH` in which it is looked up, and its working directory.
     Program { name: String, path: String, workdir: PathBuf },
     /// A directory of programs.
     Directory(PathBuf),
 }
 
-/// Looks, puts what was found on the board, and goes on doing so on `tasks`.
+/// Checks once, puts the result on the board, and repeats it on `tasks`.
 pub(crate) fn start(
     entities: &BTreeMap<EntityName, Recipe>,
     board: watch::Sender<ReportBoard>,
@@ -41,8 +41,8 @@ pub(crate) fn start(
     let firsts: Vec<(EntityName, ProvisionStart)> =
         entities.iter().filter_map(|(name, recipe)| Some((name.clone(), first(recipe)?))).collect();
     let mut since = None;
-    // Before anything is reported: a machine that was set up is not pending whenever its agent starts.
-    look(&firsts, &mut since, (&board, clock.now()));
+    // Before the first report: a node that is set up is not pending whenever its agent starts.
+    look(&firsts, &mut since, &board, clock.now());
     let level = tasks.clone();
     tasks.spawn("provision", async move {
         let token = level.token();
@@ -53,16 +53,17 @@ pub(crate) fn start(
                 () = token.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
             }
-            look(&firsts, &mut since, (&board, clock.now()));
+            look(&firsts, &mut since, &board, clock.now());
         }
     });
 }
 
-/// Looks once; `since` is when something was first missing.
+/// Checks once; `since` is when something was first missing.
 fn look(
     firsts: &[(EntityName, ProvisionStart)],
     since: &mut Option<Timestamp>,
-    (board, now): (&watch::Sender<ReportBoard>, Timestamp),
+    board: &watch::Sender<ReportBoard>,
+    now: Timestamp,
 ) {
     let missing = firsts.iter().find_map(|(entity, first)| Some(format!("{entity}: {}", first.missing()?)));
     *since = missing.as_ref().map(|_| since.unwrap_or(now));
@@ -74,14 +75,14 @@ fn look(
     });
 }
 
-/// What an entity begins with; none if that is known only with its version.
+/// What the first step of an entity needs; `None` if that depends on the version.
 fn first(recipe: &Recipe) -> Option<ProvisionStart> {
     let parts = recipe.statics.iter().chain(&recipe.dynamics);
     let process = recipe.process.iter().map(|process| &process.command);
     match (&recipe.kind, parts.map(begins).next()) {
         (RecipeKind::Action(_, action), _) => Some(program(&action.command)),
         (RecipeKind::Versions, Some(first)) => Some(first),
-        // Its files come first, and anything else may be made of them.
+        // The files are written first, and may be what the rest needs.
         (RecipeKind::Files(_), _) if recipe.statics.is_empty() => None,
         (RecipeKind::Files(_), first) => first,
         (RecipeKind::Versions, None) => {
@@ -114,7 +115,7 @@ fn program(command: &Command) -> ProvisionStart {
 }
 
 impl ProvisionStart {
-    /// What of it is not there.
+    /// What is missing, if anything.
     fn missing(&self) -> Option<String> {
         let (name, path, workdir) = match self {
             Self::Directory(path) if path.is_dir() => return None,
@@ -130,7 +131,8 @@ impl ProvisionStart {
             std::env::split_paths(path).any(|dir| can_run(&dir.join(name)))
         };
         let place = if name.contains('/') { String::new() } else { format!(" in PATH {path}") };
-        (!found).then(|| format!("there is no program {name}{place}; install it, or correct the entity"))
+        (!found)
+            .then(|| format!("there is no program {name}{place}; install it, or correct the entity's recipe"))
     }
 }
 
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    /// What the entity of this configuration begins with, and lacks.
+    /// What is missing for the first step of this configuration's entity.
     fn lacks(entity: &str) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.toml");
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_entity_begins_with_is_looked_for_and_nothing_after_that() {
+    fn only_the_first_step_of_an_entity_is_looked_up() {
         assert_eq!(lacks("static = [[\"true\"], [\"/nowhere/fetched-by-the-first\"]]"), None);
         assert_eq!(lacks("dynamic = [\"/bin/sh\"]\nvalidate = \"/nowhere\""), None);
         assert_eq!(lacks("process = { argv = [\"/srv/{version}/web\"] }"), None);
@@ -173,8 +175,8 @@ mod tests {
             ("validate = \"/nowhere\"", "there is no directory /nowhere"),
             ("process = { argv = [\"/nowhere/web\"] }", "there is no program /nowhere/web"),
         ] {
-            let said = lacks(entity).unwrap();
-            assert!(said.contains(reason), "{entity}: {said}");
+            let message = lacks(entity).unwrap();
+            assert!(message.contains(reason), "{entity}: {message}");
         }
     }
 }

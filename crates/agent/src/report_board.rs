@@ -1,4 +1,4 @@
-//! What this agent has to say right now: one account per entity. The report and the local status are made of it.
+//! What this agent reports: one account per entity. The report and the local status are made from it.
 
 use std::collections::BTreeMap;
 
@@ -21,16 +21,16 @@ pub(crate) const VALIDATE: &str = "validate";
 /// Status category of whether the machine is set up.
 pub(crate) const PROVISION: &str = "provision";
 
-/// Everything this agent has to say. Two that are equal say the same.
+/// Everything the agent reports. Equal boards lead to equal reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ReportBoard {
-    /// The order that was taken in.
+    /// Generation of the order in force.
     pub(crate) generation: Generation,
-    /// Whether this machine is set up; none before it was looked.
+    /// Whether this node is set up; `None` before the first check.
     pub(crate) provision: Option<StateReason>,
     /// One account per entity.
     pub(crate) entities: BTreeMap<EntityName, EntityAccount>,
-    /// What programs on this machine said, in categories of their own.
+    /// Statuses set by programs on this node, in their own categories.
     pub(crate) statuses: LocalStatuses,
     /// The files of the catalogue.
     pub(crate) files: FileStates,
@@ -61,7 +61,7 @@ impl ReportBoard {
         }
     }
 
-    /// Without what only a person at the machine reads: two such boards that are equal make the same report.
+    /// Without what only the local status shows: boards that are equal then lead to the same report.
     pub(crate) fn reported(mut self) -> Self {
         for account in self.entities.values_mut() {
             account.line.clear();
@@ -79,7 +79,7 @@ impl ReportBoard {
             (VALIDATE, |account| account.validate.as_ref()),
         ];
         let mut all: BTreeMap<_, _> =
-            self.statuses.iter().map(|(category, said)| (category.to_string(), own(said, now))).collect();
+            self.statuses.iter().map(|(category, update)| (category.to_string(), own(update, now))).collect();
         for (category, pick) in picks {
             let each = self.entities.iter().filter_map(|(name, account)| Some((name, pick(account)?)));
             if let Some((entity, standing)) = account::node(each) {
@@ -91,7 +91,7 @@ impl ReportBoard {
         all
     }
 
-    /// One status for all files of the catalogue: the worst, which its reason names; the first of those.
+    /// One status for all files of the catalogue: that of the worst file, which the reason names.
     fn file(&self) -> Option<v1::status::Status> {
         let rank = |state: StatusState| match state {
             StatusState::Failed => 3,
@@ -114,7 +114,7 @@ impl ReportBoard {
         })
     }
 
-    /// What an entity's dynamic part waits for: a file that is to be written before.
+    /// The unwritten file for which an entity's dynamic part waits, with its reason.
     pub(crate) fn waits_for(&self, entity: &EntityName) -> Option<String> {
         let mut unwritten = self.files.iter().filter(|(_, file)| file.state != StatusState::Success);
         let (path, file) = unwritten.find(|(_, file)| file.before.contains(entity))?;
@@ -122,7 +122,7 @@ impl ReportBoard {
     }
 }
 
-/// A standing as it travels, with the log of what failed of this entity.
+/// A state in its wire form, with a reference to the log of the entity's failed run.
 fn shape(standing: &StateReason, entity: Option<&EntityName>) -> v1::status::Status {
     let log = entity.zip(standing.run.clone());
     v1::status::Status {
@@ -134,19 +134,19 @@ fn shape(standing: &StateReason, entity: Option<&EntityName>) -> v1::status::Sta
     }
 }
 
-/// What was said, with its age.
-fn own(said: &StatusUpdate, now: Timestamp) -> v1::status::Status {
+/// A status set by a program, with its age.
+fn own(update: &StatusUpdate, now: Timestamp) -> v1::status::Status {
     v1::status::Status {
-        state: said.state.as_str().to_owned(),
-        reason: said.reason.clone(),
-        lifetime_ms: said.lifetime.map(Span::as_millis),
-        age_ms: Some(now.since(said.at).as_millis()),
-        update: said.update,
+        state: update.state.as_str().to_owned(),
+        reason: update.reason.clone(),
+        lifetime_ms: update.lifetime.map(Span::as_millis),
+        age_ms: Some(now.since(update.at).as_millis()),
+        update: update.update,
         ..v1::status::Status::default()
     }
 }
 
-/// A reason within what the contract allows.
+/// A reason cut to the length that the API allows.
 fn cut(reason: &str) -> String {
     let most = bellwether_core::records::status::MAX_REASON_BYTES.min(reason.len());
     let end = (0..=most).rev().find(|index| reason.is_char_boundary(*index)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The services of this machine: one task per instance asks and listens, and says whether it serves; the registry knows
-//! which there are. What is offered to others is made of both, of the machine's addresses, and of how far entities are.
+//! The services of this node: one task per instance runs its checks and publishes its health; the registry has all of them.
+//! Registrations combine both with the node's addresses and the progress of entities.
 
 mod addresses;
 mod instance;

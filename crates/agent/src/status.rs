@@ -1,4 +1,4 @@
-//! The local status: what this agent is about, in a file that a person at the machine can read without the control plane.
+//! The local status: a file about this agent that can be read on the node without the control plane.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const FILE: &str = "status.json";
 /// Changes that come within this are written together.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// What the agent on this machine is about.
+/// The status of the agent on this node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStatus {
     /// The schema of this file.
@@ -37,44 +37,44 @@ pub struct AgentStatus {
     pub namespace: String,
     /// The agent's version.
     pub agent_version: String,
-    /// The agent's process.
+    /// The agent's process number.
     pub pid: u32,
-    /// Whether that agent is running now. Found out when the file is read.
+    /// Whether that agent is running now; determined when the file is read.
     #[serde(default)]
     pub alive: bool,
-    /// When this was written, in milliseconds since the Unix epoch, by this machine's clock.
+    /// When this was written, milliseconds since the Unix epoch, by this node's clock.
     pub written_at_ms: u64,
-    /// The server that is called.
+    /// The server in use.
     pub server: String,
-    /// Since when it answers; absent while it does not.
+    /// Since when it answers, milliseconds since the Unix epoch; absent while it does not.
     pub connected_since_ms: Option<u64>,
-    /// When it last answered.
+    /// When it last answered, milliseconds since the Unix epoch.
     pub last_contact_ms: Option<u64>,
-    /// Why the last call got no answer.
+    /// Why the last call failed.
     pub trouble: Option<String>,
-    /// What of the control plane's catalogue could not be understood; what was known before is gone by.
+    /// Why the last catalogue update could not be understood; the copy before it stays in use.
     #[serde(default)]
     pub misread: Option<String>,
-    /// Why the control plane's order was not taken; the one before it stays in force.
+    /// Why the last order was refused; the order before it stays in force.
     #[serde(default)]
     pub refused: Option<String>,
-    /// The order that was taken in: its generation.
+    /// Generation of the order in force.
     pub generation: u64,
     /// Its term.
     pub term: u64,
-    /// Why nothing new is started, if a person paused the node.
+    /// Why the node is paused, if it is.
     pub paused: Option<String>,
-    /// Whether this machine is set up; absent before it was looked.
+    /// Whether this node is set up; absent before the first check.
     #[serde(default)]
     pub provision: Option<ProvisionStatus>,
-    /// By entity.
+    /// By entity name.
     pub entities: BTreeMap<String, EntityStatus>,
     /// The files that are written from the catalogue, by path.
     #[serde(default)]
     pub files: BTreeMap<String, FileStatus>,
 }
 
-/// Whether a machine is set up.
+/// Whether a node is set up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProvisionStatus {
     /// `success`, `failed` or `pending`.
@@ -83,42 +83,42 @@ pub struct ProvisionStatus {
     pub reason: String,
 }
 
-/// How one file of the catalogue stands.
+/// The state of one catalogue file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStatus {
     /// `success`, `failed` or `pending`.
     pub state: String,
-    /// Why it is not as it is to be.
+    /// Why it is not up to date.
     pub reason: String,
-    /// How many times in a row it went wrong.
+    /// Failures in a row.
     pub failed: u32,
-    /// When it was last replaced in this agent's life, in milliseconds since the Unix epoch.
+    /// When it was last replaced since the agent started, milliseconds since the Unix epoch.
     pub changed_at_ms: Option<u64>,
 }
 
-/// Where one entity stands.
+/// The state of one entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntityStatus {
     /// The last version that validation passed on.
     pub running: Option<String>,
-    /// What it was told to be at.
+    /// The assigned version.
     pub wanted: Option<String>,
     /// `no_checks`, `healthy` or `failing`.
     pub health: String,
-    /// What of its configuration or validation failed, or waits: `failed: …` or `pending: …`.
+    /// What failed or waits in its configuration or validation: `failed: …` or `pending: …`.
     #[serde(default)]
     pub trouble: Option<String>,
-    /// Since when `running` is healthy without a break.
+    /// Since when `running` is healthy without interruption, milliseconds since the Unix epoch.
     pub healthy_since_ms: Option<u64>,
-    /// One line: what it runs, what it was told, what is in the way.
+    /// One line: the running version, the assigned one, and what prevents it.
     pub line: String,
 }
 
-/// Why there is no status. Fits after "could not ".
+/// Why there is no status. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
-    /// No agent ever ran on this data directory.
-    #[error("find a status in {dir}: no agent has run there; is it the right data_dir?")]
+    /// No agent has ever run on this data directory.
+    #[error("find a status in {dir}: no agent has run there; check data_dir")]
     None {
         /// The data directory.
         dir: PathBuf,
@@ -128,12 +128,12 @@ pub enum StatusError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Reads the status that the agent of a data directory last wrote, and finds out whether it is running.
+/// Reads the status that the agent of a data directory wrote last, and checks whether the agent is running.
 ///
 /// # Errors
 /// [`StatusError`].
@@ -147,7 +147,7 @@ pub fn read(data_dir: &Path) -> Result<AgentStatus, StatusError> {
     Ok(status)
 }
 
-/// What the status is made of. Cheap to clone.
+/// The sources of the status. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct StatusSources {
     pub(crate) identity: Identity,
@@ -157,18 +157,18 @@ pub(crate) struct StatusSources {
 }
 
 impl StatusSources {
-    /// Writes the file whenever something changed, until the level stops.
-    pub(crate) async fn run(mut self, data_dir: PathBuf, clock: Clock, level: Tasks) {
-        let token = level.token();
+    /// Writes the file after every change, until the agent stops.
+    pub(crate) async fn run(mut self, data_dir: PathBuf, clock: Clock, tasks: Tasks) {
+        let token = tasks.token();
         let path = data_dir.join(FILE);
         loop {
             let status = self.status(clock.now());
             let target = path.clone();
-            let written = level.spawn_blocking(move || write(&target, &status)).await;
+            let written = tasks.spawn_blocking(move || write(&target, &status)).await;
             if let Ok(Err(error)) = written {
-                tracing::warn!(path = %path.display(), %error, "could not write the local status");
+                tracing::warn!(path = %path.display(), %error, "cannot write the local status");
             }
-            // All only wait; the values are looked at above.
+            // All arms only wait; the values are read above.
             let open = tokio::select! {
                 () = token.cancelled() => return,
                 changed = self.orders.changed() => changed.is_ok(),
@@ -182,7 +182,7 @@ impl StatusSources {
         }
     }
 
-    /// What this agent is about now.
+    /// The status now.
     pub(crate) fn status(&mut self, now: Timestamp) -> AgentStatus {
         let board = self.board.borrow_and_update().clone();
         let contact = self.contact.borrow_and_update().clone();
@@ -237,7 +237,7 @@ impl From<&FileState> for FileStatus {
     }
 }
 
-/// What of an entity's configuration failed or waits, else of its validation. What is under way is no trouble.
+/// What failed or waits in an entity's configuration, else in its validation. What is in progress does not count.
 fn trouble(account: &EntityAccount) -> Option<String> {
     let bad = |state| match state {
         StatusState::Failed | StatusState::Pending => true,

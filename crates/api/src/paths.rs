@@ -104,9 +104,9 @@ pub const AGENT_SERVICES: &str = "/v1/agent/services";
 /// On the agent's own socket: one service of this machine, by its id.
 pub const AGENT_SERVICE: &str = "/v1/agent/services/{id}";
 /// On the agent's own socket: how a service does, for its only check with a ttl.
-pub const AGENT_PULSE: &str = "/v1/agent/services/{id}/pulse";
+pub const AGENT_ONLY_CHECK: &str = "/v1/agent/services/{id}/check";
 /// On the agent's own socket: how a service does, for one check.
-pub const AGENT_PULSE_OF: &str = "/v1/agent/services/{id}/checks/{check}/pulse";
+pub const AGENT_NAMED_CHECK: &str = "/v1/agent/services/{id}/checks/{check}";
 /// On the agent's own socket: its copy of the catalogue, whole.
 pub const AGENT_CATALOGUE: &str = "/v1/agent/catalogue";
 /// On the agent's own port, like what follows: the targets of a service, for Prometheus' HTTP discovery.
@@ -157,6 +157,10 @@ pub const FREEZE: &str = "/v1/namespaces/{ns}/freezes/{freeze}";
 pub const GLOBAL_FREEZES: &str = "/v1/freezes";
 /// One freeze that holds in every namespace.
 pub const GLOBAL_FREEZE: &str = "/v1/freezes/{freeze}";
+/// Documents are applied in one transaction: created, changed, pruned.
+pub const APPLY: &str = "/v1/namespaces/{ns}/apply";
+/// Every object that can be applied, as documents.
+pub const DOCUMENTS: &str = "/v1/namespaces/{ns}/documents";
 /// All pauses of nodes that a selector picks.
 pub const PAUSES: &str = "/v1/namespaces/{ns}/pauses";
 /// One of them.

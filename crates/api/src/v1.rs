@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod annotation;
+pub mod apply;
 pub mod entity;
 pub mod event;
 pub mod evidence;

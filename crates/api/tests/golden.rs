@@ -95,6 +95,8 @@ fn a_profiles_revision_survives_its_domain_type() {
 #[test]
 fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
+    holds::<v1::apply::ApplyRequest>("apply_request", |shape| shape);
+    holds::<v1::apply::Applied>("applied", |shape| shape);
     holds::<v1::node::SilentNode>("unaccounted", |shape| shape);
     holds::<v1::log::NewLog>("new_log", |shape| shape);
     holds::<v1::local::NewStatus>("local_new_status", |shape| shape);

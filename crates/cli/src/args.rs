@@ -1,5 +1,6 @@
 //! The command line as typed: nouns, verbs, flags and their help. The only place that reads the environment.
 
+mod apply;
 mod fleet;
 mod freeze;
 mod local;
@@ -17,8 +18,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use apply::{Apply, FileFlags};
 pub(crate) use fleet::{FleetCommand, PendingUpdate, TriggerUpdate, UpdateStatus, VerifyHosts};
-pub(crate) use freeze::{FileFlags, FreezeScopeFlags, FreezeVerb, StopEverything};
+pub(crate) use freeze::{FreezeScopeFlags, FreezeVerb, StopEverything};
 pub(crate) use local::{CacheServices, PublishService};
 pub(crate) use lock::{LockChild, LockRun, LockVerb};
 pub(crate) use node::{NodeChoice, NodeLogs, NodeVerb};
@@ -165,19 +167,15 @@ pub(crate) enum Command {
     Lock(LockVerb),
     /// Hand out nothing more, rollbacks included, within one pass; lift it with --off
     StopEverything(StopEverything),
-    /// Make the entities and freezes in a file what it says they are
-    Apply {
-        #[command(flatten)]
-        from: FileFlags,
-        /// Only say what would change
-        #[arg(long)]
-        dry_run: bool,
-    },
-    /// Show what `apply` would change, field by field; ends with 1 if anything
+    /// Make entities, freezes, pauses, profiles and slots what documents in files say, all of them or none
+    Apply(Apply),
+    /// Show what `apply` would change, field by field; exits 1 if anything would
     Diff {
         #[command(flatten)]
         from: FileFlags,
     },
+    /// Print everything in the namespace that `apply` takes, as documents
+    Export,
     /// Try policies on a made-up fleet in virtual time: how long it takes, what a bad version does; asks no server
     Simulate(Box<Simulate>),
     /// Why something waits: NAME, node/NAME, entity/NAME, service/NAME, target/ENTITY/NAME or slot/NAME

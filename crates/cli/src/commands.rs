@@ -7,6 +7,7 @@ mod contexts;
 mod demo;
 mod describe;
 mod dev;
+mod documents;
 mod entity;
 mod events;
 mod explain;
@@ -63,8 +64,9 @@ pub(crate) async fn run(args: Args) -> CommandResult {
         Command::Pause(verb) => pause::run(&context(&global)?, verb).await,
         Command::Slot(verb) => slot::run(&context(&global)?, verb).await,
         Command::StopEverything(stop) => freeze::stop_everything(&context(&global)?, stop).await,
-        Command::Apply { from, dry_run } => apply::apply(&context(&global)?, &from, dry_run).await,
+        Command::Apply(flags) => apply::apply(&context(&global)?, &flags).await,
         Command::Diff { from } => apply::diff(&context(&global)?, &from).await,
+        Command::Export => documents::export(&context(&global)?).await,
         Command::Describe { subject } => describe::run(&context(&global)?, &subject).await,
         Command::Explain { field } => explain::run(&global, field.as_deref()),
         Command::Token(verb) => token::run(&context(&global)?, verb).await,

@@ -18,6 +18,8 @@ use crate::show::Show;
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) namespace: String,
+    /// Whether a flag or the environment says the namespace, rather than a context or nobody.
+    pub(crate) namespace_is_said: bool,
     pub(crate) show: Show,
 }
 
@@ -67,6 +69,7 @@ impl Context {
         Ok(Self {
             client: if global.consistent { client.consistent() } else { client },
             namespace: namespace.unwrap_or_else(|| "default".to_owned()),
+            namespace_is_said: global.namespace.is_some(),
             show: Show::new(global),
         })
     }

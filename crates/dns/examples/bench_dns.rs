@@ -1,8 +1,8 @@
 //! How many DNS questions a second are answered, beside unbound with the same records on the same machine.
 //!
-//! `cargo run --release -p bellwether-dns --example bench_dns`; asked by `dnsperf`, in turns. Last come the figures, one a
-//! line: `name value unit (peer value, ratio)`. Rates suffer from whatever else the machine does; what an answer costs in
-//! processor time, kernel and all, suffers less.
+//! `cargo run --release -p bellwether-dns --example bench_dns`; queried by `dnsperf`, in turns. The figures come last, one a
+//! line: `name value unit (peer value, ratio)`. Rates depend on the other load of the machine; the processor time per answer,
+//! kernel included, depends less on it.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -25,14 +25,14 @@ use bellwether_dns::serve::serve;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
-/// A large fleet's worth.
+/// As in a large fleet.
 const SERVICES: u16 = 1_000;
 const INSTANCES: u16 = 10;
-/// How long each figure is measured, in seconds. Longer brings the same figures.
+/// How long each figure is measured, in seconds. Longer measurements give the same figures.
 const SECONDS: &str = "3";
-/// Rounds of both in turn, as other work on the machine comes and goes; the median is printed.
+/// Rounds of both in turn, because the machine's other load varies; the median is printed.
 const ROUNDS: usize = 5;
-/// Questions on their way at once, over how many sockets: enough that neither server waits for questions.
+/// Queries in flight over all sockets: enough that neither server waits for queries.
 const LOAD: [&str; 6] = ["-c", "16", "-T", "1", "-q", "400"];
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -60,7 +60,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Says which programs are not there.
+/// Names the programs that are missing.
 fn needed() -> Result<()> {
     let has = |program: &str| {
         Command::new(program).arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
@@ -69,7 +69,7 @@ fn needed() -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    Err(format!("not here: {0}. On Debian: apt-get install {0}", missing.join(" ")).into())
+    Err(format!("missing: {0}. On Debian: apt-get install {0}", missing.join(" ")).into())
 }
 
 fn address(service: u16, instance: u16) -> IpAddr {
@@ -132,7 +132,7 @@ async fn unbound(dir: &Path) -> Result<(SocketAddr, Child)> {
     socket.set_read_timeout(Some(Duration::from_millis(100)))?;
     socket.connect(at)?;
     for _ in 0..100 {
-        // Whatever is said of its zone, unbound is there.
+        // Any answer about the zone shows that unbound is up.
         let asked = socket.send(b"\0\x01\x01\0\0\x01\0\0\0\0\0\0\x02bw\x08internal\0\0\x06\0\x01");
         if asked.is_ok() && socket.recv(&mut [0; 512]).is_ok() {
             return Ok((at, child));
@@ -146,20 +146,20 @@ async fn unbound(dir: &Path) -> Result<(SocketAddr, Child)> {
     Err("unbound does not answer".into())
 }
 
-/// A server that is measured.
+/// A measured server.
 struct Peer {
     at: SocketAddr,
     process: u32,
 }
 
-/// How it did: answers a second, and processor time for each, in microseconds.
+/// Answers a second, and processor time per answer in microseconds.
 #[derive(Debug, Clone, Copy)]
 struct Figure {
     rate: f64,
     micros: f64,
 }
 
-/// For A and for SRV: how we did, and how unbound did.
+/// For A and for SRV: this server's figures, and unbound's.
 fn measure(dir: &Path, ours: &Peer, theirs: &Peer) -> Result<Vec<(&'static str, [Figure; 2])>> {
     let mut counts = Vec::new();
     for (name, kind) in [("a", "A"), ("srv", "SRV")] {
@@ -171,7 +171,7 @@ fn measure(dir: &Path, ours: &Peer, theirs: &Peer) -> Result<Vec<(&'static str, 
         std::fs::write(&path, questions)?;
         let (mut mine, mut peer) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
-            // Who is first changes, as whatever comes second may find the machine otherwise.
+            // The order alternates, because the second measurement may find another load.
             let (one, other) = if round % 2 == 0 {
                 let one = figure(ours, &path)?;
                 (one, figure(theirs, &path)?)
@@ -196,17 +196,21 @@ fn figure(peer: &Peer, questions: &Path) -> Result<Figure> {
     Ok(Figure { rate, micros })
 }
 
-/// Processor time that a process and its kernel side took.
+/// Processor time of a process, in user and kernel mode, in seconds.
 fn processor_ticks(process: u32) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
     let mut next = || {
-        fields.next().ok_or("no processor time")?.parse::<f64>().map_err(Box::<dyn Error + Send + Sync>::from)
+        fields
+            .next()
+            .ok_or("no processor time in /proc")?
+            .parse::<f64>()
+            .map_err(Box::<dyn Error + Send + Sync>::from)
     };
     Ok(next()? + next()?)
 }
 
-/// What `dnsperf` counted: the rate, and all answers.
+/// `dnsperf`'s rate and its number of answers.
 fn dnsperf(at: SocketAddr, questions: &Path) -> Result<(f64, f64)> {
     let mut dnsperf = Command::new("dnsperf");
     dnsperf.args(["-s", &at.ip().to_string(), "-p", &at.port().to_string(), "-l", SECONDS, "-e"]);
@@ -215,11 +219,12 @@ fn dnsperf(at: SocketAddr, questions: &Path) -> Result<(f64, f64)> {
     let value = |mark: &str| said.lines().find_map(|line| line.trim().strip_prefix(mark)).map(str::trim);
     let codes = value("Response codes:").unwrap_or_default();
     if !codes.starts_with("NOERROR") || codes.contains(',') {
-        return Err(format!("dnsperf saw other answers than records:\n{said}").into());
+        return Err(format!("dnsperf got answers without records:\n{said}").into());
     }
-    let answers =
-        value("Queries completed:").and_then(|line| line.split(' ').next()).ok_or("dnsperf says no count")?;
-    Ok((value("Queries per second:").ok_or("dnsperf says no rate")?.parse()?, answers.parse()?))
+    let answers = value("Queries completed:")
+        .and_then(|line| line.split(' ').next())
+        .ok_or("dnsperf reports no count")?;
+    Ok((value("Queries per second:").ok_or("dnsperf reports no rate")?.parse()?, answers.parse()?))
 }
 
 fn median(counts: &[Figure]) -> Figure {

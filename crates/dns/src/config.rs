@@ -1,52 +1,52 @@
-//! What a DNS server is told: where it listens, whom it asks about other zones, and its limits.
+//! The configuration of a DNS server: listening addresses, upstream resolvers, and limits.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What a DNS server is told.
+/// The configuration of a DNS server.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where it listens, each over UDP and TCP. Port 0 is a free one, the same for both.
+    /// Listening addresses, each over UDP and TCP. Port 0 is any free port, the same for both.
     pub listen: Vec<SocketAddr>,
-    /// Whom it asks about names that are not of its zone; without, they are refused.
+    /// Upstream resolvers for names outside the zone; without them, such queries are refused.
     pub forward: Option<ForwardConfig>,
-    /// How much it takes on.
+    /// Limits on its load.
     pub limits: DnsLimits,
 }
 
-/// Who is asked about other zones.
+/// Forwarding of queries outside the zone.
 #[derive(Debug, Clone)]
 pub struct ForwardConfig {
     /// Recursive resolvers, the preferred one first.
     pub upstreams: Vec<SocketAddr>,
-    /// How long one of them may take before the next is asked.
+    /// How long one of them may take before the next one is tried.
     pub patience: Duration,
-    /// How long a client waits at most before it is told SERVFAIL.
+    /// How long forwarding may take before the client gets SERVFAIL.
     pub deadline: Duration,
-    /// How many questions are under way at once; one more is told SERVFAIL at once.
+    /// Most forwarded queries at once; a further one gets SERVFAIL at once.
     pub at_once: usize,
 }
 
-/// How much a DNS server takes on.
+/// Limits on the load of a DNS server.
 #[derive(Debug, Clone)]
 pub struct DnsLimits {
-    /// Connections over TCP at once; one more is closed at once.
+    /// Most TCP connections at once; a further one is closed at once.
     pub connections: usize,
-    /// How long a connection may be without a whole question, or take to accept an answer, before it is closed.
+    /// How long a connection may be without a complete query, or take to accept an answer, before it is closed.
     pub idle: Duration,
-    /// Questions over one connection before it is closed. They are answered one at a time, in order.
+    /// Queries per connection before it is closed. They are answered one at a time, in order.
     pub questions_per_connection: u32,
 }
 
 impl Config {
-    /// Listens there, with the usual limits, and refuses other zones.
+    /// Listens on these addresses, with the default limits, and refuses other zones.
     pub fn on(listen: impl IntoIterator<Item = SocketAddr>) -> Self {
         Self { listen: listen.into_iter().collect(), forward: None, limits: DnsLimits::default() }
     }
 }
 
 impl ForwardConfig {
-    /// Asks these, with the usual limits: 1 s each, 4 s in all (clients try again after 5), 1,000 at once.
+    /// Forwards to these resolvers, with the default limits: 1 s each, 4 s in all (clients retry after 5 s), 1,000 at once.
     pub fn to(upstreams: impl IntoIterator<Item = SocketAddr>) -> Self {
         Self {
             upstreams: upstreams.into_iter().collect(),
@@ -58,7 +58,7 @@ impl ForwardConfig {
 }
 
 impl Default for DnsLimits {
-    /// 256 connections, 10 s, 10,000 questions: enough for clients that come back after truncation, little to hold.
+    /// 256 connections, 10 s, 10,000 queries: enough for clients that retry after truncation, at little cost.
     fn default() -> Self {
         Self { connections: 256, idle: Duration::from_secs(10), questions_per_connection: 10_000 }
     }

@@ -1,4 +1,4 @@
-//! What was answered, counted. Owns the numbers; never where they are shown.
+//! Counters of answers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,37 +6,37 @@ use bellwether_core::words::time::Timestamp;
 
 use crate::wire::code::ResponseCode;
 
-/// What a DNS server did since it started, as plain numbers for whoever shows them.
+/// The counters of a DNS server since it started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Answers that the name is there, with records or without.
+    /// NOERROR: the name exists, with or without records.
     pub no_error: u64,
-    /// Answers to bytes that are no question.
+    /// FORMERR: the message is malformed.
     pub form_err: u64,
-    /// Answers that something failed: no resolver answered, or too many questions were forwarded.
+    /// SERVFAIL: no resolver answered, or too many queries were being forwarded.
     pub serv_fail: u64,
-    /// Answers that there is no such name.
+    /// NXDOMAIN: the name does not exist.
     pub nx_domain: u64,
-    /// Answers to operations other than questions.
+    /// NOTIMP: the operation is not a query.
     pub not_imp: u64,
-    /// Answers that a question is not for this server.
+    /// REFUSED: the query is not for this server.
     pub refused: u64,
-    /// Answers to an unknown version of EDNS.
+    /// BADVERS: unknown version of EDNS.
     pub bad_vers: u64,
-    /// Answers of other resolvers, passed on.
+    /// Answers of upstream resolvers.
     pub forwarded: u64,
-    /// How many of all these answers were cut to what the client takes.
+    /// How many of all these answers were truncated to the client's size.
     pub truncated: u64,
-    /// Packets that deserve no answer: too short, or answers themselves.
+    /// Packets that were dropped: too short, or answers.
     pub dropped: u64,
-    /// Connections over TCP that were closed because there were too many.
+    /// TCP connections that were closed because there were too many.
     pub connections_refused: u64,
-    /// Since when the zone's catalogue may be out of date; none while it is current.
+    /// Since when the zone's catalogue may be stale; `None` while it is current.
     pub stale_since: Option<Timestamp>,
 }
 
 impl Counts {
-    /// How many queries were answered, in whatever way.
+    /// The number of answered queries, whatever the answer.
     #[must_use]
     pub const fn queries(&self) -> u64 {
         self.no_error
@@ -50,7 +50,7 @@ impl Counts {
     }
 }
 
-/// The numbers while they grow.
+/// The counters in use.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     codes: [AtomicU64; 7],
@@ -61,7 +61,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// One answer more with this code.
+    /// Counts an answer with this code.
     pub(crate) fn answered(&self, code: ResponseCode) {
         let [no_error, form_err, serv_fail, nx_domain, not_imp, refused, bad_vers] = &self.codes;
         let counter = match code {
@@ -76,7 +76,7 @@ impl Counters {
         add(counter);
     }
 
-    /// The numbers as they are now.
+    /// The values now.
     pub(crate) fn read(&self, stale_since: Option<Timestamp>) -> Counts {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let [no_error, form_err, serv_fail, nx_domain, not_imp, refused, bad_vers] =
@@ -98,7 +98,7 @@ impl Counters {
     }
 }
 
-/// One more.
+/// Adds one.
 pub(crate) fn add(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }

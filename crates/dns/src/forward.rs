@@ -1,5 +1,5 @@
-//! Asking others about names that are not ours. Owns deadlines, retries and which answers are believed; never what is said
-//! about our own zone, which is never asked elsewhere.
+//! Forwarding of queries outside the zone: deadlines, retries, and which answers are accepted. Queries in the zone are never
+//! forwarded.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::wire::code::TYPE_OPT;
 use crate::wire::query::Query;
 use crate::wire::{HEAD_BYTES, MAX_TCP_BYTES, MAX_UDP_BYTES};
 
-/// How often each resolver is asked before its clients are told SERVFAIL, as packets get lost.
+/// How often each resolver is tried before the client gets SERVFAIL, because packets get lost.
 const ROUNDS: usize = 2;
 
-/// Whom to ask, and how many are being asked.
+/// The forwarder: its resolvers, and its limit on queries at once.
 #[derive(Debug)]
 pub(crate) struct Forwarder {
     config: ForwardConfig,
     slots: Arc<Semaphore>,
 }
 
-/// A place among the questions that are under way.
+/// A permit to forward one query.
 #[derive(Debug)]
 pub(crate) struct ForwardPermit(
     #[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit,
@@ -36,17 +36,17 @@ impl Forwarder {
         Self { config, slots }
     }
 
-    /// A place among the questions that are under way, if there is one.
+    /// A permit, if there is one left.
     pub(crate) fn slot(&self) -> Option<ForwardPermit> {
         self.slots.clone().try_acquire_owned().ok().map(ForwardPermit)
     }
 
-    /// Asks, and gives what was answered with the client's own number; of at most `limit` bytes.
+    /// Forwards a query; returns the answer with the client's own id, of at most `limit` bytes.
     pub(crate) async fn ask(&self, query: &Query, limit: u16) -> Option<Vec<u8>> {
         let mut answer = timeout(self.config.deadline, self.ask_all(query)).await.ok()??;
         answer.get_mut(..2)?.copy_from_slice(&query.head.id.to_be_bytes());
         if answer.len() > usize::from(limit) {
-            // What is left is the question, and that there is more.
+            // Only the question is left, and the mark of truncation.
             answer.truncate(HEAD_BYTES + query.question.len());
             let flags = answer.get_mut(2)?;
             *flags |= 0x02;
@@ -56,7 +56,7 @@ impl Forwarder {
         Some(answer)
     }
 
-    /// The first answer that is more than "I could not"; else one that is that.
+    /// The first answer that is not a failure of its resolver; without one, any answer.
     async fn ask_all(&self, query: &Query) -> Option<Vec<u8>> {
         let mut last = None;
         for upstream in self.config.upstreams.iter().cycle().take(self.config.upstreams.len() * ROUNDS) {
@@ -64,14 +64,14 @@ impl Forwarder {
             match asked.map_err(std::io::Error::from).flatten() {
                 Ok(answer) if is_helpful(&answer) => return Some(answer),
                 Ok(answer) => last = Some(answer),
-                Err(error) => tracing::debug!(%upstream, %error, "no answer from a resolver"),
+                Err(error) => tracing::debug!(%upstream, %error, "no answer from an upstream resolver"),
             }
         }
         last
     }
 }
 
-/// Over UDP, and over TCP if there is more than fits.
+/// Over UDP, and over TCP after a truncated answer.
 async fn ask_one(upstream: SocketAddr, query: &Query) -> std::io::Result<Vec<u8>> {
     let mut number = [0; 2];
     getrandom::fill(&mut number).map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -80,7 +80,7 @@ async fn ask_one(upstream: SocketAddr, query: &Query) -> std::io::Result<Vec<u8>
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    // A socket for each question: its port is chance as well, and only this resolver can reach it.
+    // One socket per query: its port is random as well, and only this resolver can reach it.
     let socket = UdpSocket::bind(any).await?;
     socket.connect(upstream).await?;
     socket.send(&question).await?;
@@ -110,10 +110,10 @@ async fn ask_tcp(upstream: SocketAddr, question: &[u8], query: &Query) -> std::i
     if is_answer(question, &answer, query) { Ok(answer) } else { Err(std::io::ErrorKind::InvalidData.into()) }
 }
 
-/// Our own message with the client's question: what else it sent was meant for us.
+/// A message of our own with the client's question: the rest of the client's message was for this server.
 fn question(number: [u8; 2], query: &Query) -> Vec<u8> {
     let mut message = number.to_vec();
-    // Recursion desired, and of the client's wishes: checking disabled.
+    // Recursion desired, and the client's checking disabled.
     let flags = 0x0100 | (query.head.flags & 0x0010);
     message.extend_from_slice(&flags.to_be_bytes());
     message.extend_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0]);
@@ -122,7 +122,7 @@ fn question(number: [u8; 2], query: &Query) -> Vec<u8> {
     message
 }
 
-/// Adds EDNS, without options, for a client that speaks it.
+/// Adds EDNS, without options, for a client that uses it.
 fn push_edns(query: &Query, message: &mut Vec<u8>) {
     let Some(edns) = query.edns else { return };
     message.push(0);
@@ -134,7 +134,7 @@ fn push_edns(query: &Query, message: &mut Vec<u8>) {
     }
 }
 
-/// Whether this is an answer to that: same number, same question.
+/// Whether this is an answer to that query: same id, same question.
 fn is_answer(question: &[u8], answer: &[u8], query: &Query) -> bool {
     let same_question = answer
         .get(HEAD_BYTES..)
@@ -144,7 +144,7 @@ fn is_answer(question: &[u8], answer: &[u8], query: &Query) -> bool {
     answer.get(..2) == question.get(..2) && an_answer && answer.get(4..6) == Some(&[0, 1]) && same_question
 }
 
-/// Whether the next resolver could not do better: SERVFAIL and REFUSED are about the resolver, not about the name.
+/// Whether the next resolver would not do better: SERVFAIL and REFUSED are about the resolver, not about the name.
 fn is_helpful(answer: &[u8]) -> bool {
     answer.get(3).is_some_and(|flags| !matches!(flags & 0x0F, 2 | 5))
 }

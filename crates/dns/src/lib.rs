@@ -1,12 +1,12 @@
 //! DNS over UDP and TCP, answered from a snapshot of the catalogue.
 //!
-//! Which names there are and what they have is decided in [`bellwether_core::dns`]; here are bytes, sockets and limits,
-//! and nothing is ever decided about the fleet. Reading order: [`serve`], [`config`], [`counts`].
+//! Names and their records are decided in [`bellwether_core::dns`]; this crate has bytes, sockets and limits, and decides
+//! nothing about the fleet. Reading order: [`serve`], [`config`], [`counts`].
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use bellwether_core::answer::zone::{Origin, Settings, Zone};
+//! use bellwether_core::dns::zone::{Zone, ZoneOrigin, ZoneSettings};
 //! use bellwether_core::catalogue::Catalogue;
 //! use bellwether_rt::tasks::Tasks;
 //! use tokio::sync::watch;
@@ -14,9 +14,9 @@
 //! # tokio_test().unwrap();
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn tokio_test() -> Result<(), Box<dyn std::error::Error>> {
-//! let origin = Arc::new(Origin::new(Settings::new("dc1".parse()?, "web-1".parse()?))?);
+//! let origin = Arc::new(ZoneOrigin::new(ZoneSettings::new("dc1".parse()?, "web-1".parse()?))?);
 //! let zone = Zone { origin, catalogue: Catalogue::default(), serial: 1, stale_since: None };
-//! // Whoever holds the sender publishes each newer picture; queries see it at once.
+//! The holder of the sender publishes newer snapshots; queries use them at once.
 //! let (_publish, zone) = watch::channel(Arc::new(zone));
 //!
 //! let tasks = Tasks::new();

@@ -1,5 +1,4 @@
-//! Records that were asked for before, ready to be sent again. Owns when they are forgotten: with the zone they are from,
-//! and when there are too many; never what they say.
+//! A cache of encoded records of names that were queried before. It is cleared when the zone changes, and when it is full.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +8,13 @@ use bellwether_core::dns::zone::Zone;
 
 use crate::wire::records::RecordSet;
 
-/// How much a listener keeps, in bytes. When it is full all of it is forgotten: what is asked for often is soon there again.
+/// Size of a listener's cache, in bytes. A full cache is cleared: frequent queries soon fill it again.
 pub(crate) const MAX_BYTES: usize = 8 << 20;
 
-/// What each entry costs besides its records, in bytes, roughly.
+/// Rough cost of an entry besides its records, in bytes.
 const ENTRY_BYTES: usize = 128;
 
-/// The records of names that were asked for, as of one zone. Each listener has its own, so that none waits for another.
+/// The records of queried names, as of one zone. Each listener has its own cache, so that none waits for another.
 #[derive(Debug)]
 pub(crate) struct RecordCache {
     zone: Arc<Zone>,
@@ -26,12 +25,12 @@ pub(crate) struct RecordCache {
 }
 
 impl RecordCache {
-    /// An empty one that keeps at most so many bytes; with none, every question is looked up.
+    /// An empty cache of at most this many bytes; with zero, nothing is cached.
     pub(crate) fn new(zone: Arc<Zone>, most_bytes: usize) -> Self {
         Self { zone, records: HashMap::new(), bytes: 0, most_bytes, key: Vec::new() }
     }
 
-    /// The zone that answers come from now; with another one than before, everything is forgotten.
+    /// Sets the zone of further answers; a new zone clears the cache.
     pub(crate) fn renew(&mut self, zone: &Arc<Zone>) {
         if !Arc::ptr_eq(&self.zone, zone) {
             self.zone = zone.clone();
@@ -39,12 +38,12 @@ impl RecordCache {
         }
     }
 
-    /// The zone whose records these are.
+    /// The zone of the records.
     pub(crate) fn zone(&self) -> Arc<Zone> {
         self.zone.clone()
     }
 
-    /// The records for a question, if they are here.
+    /// The records for a question, if they are cached.
     pub(crate) fn find(&mut self, name: &DnsName, kind: u16) -> Option<Arc<RecordSet>> {
         self.key.clear();
         self.key.extend_from_slice(&kind.to_be_bytes());
@@ -52,7 +51,7 @@ impl RecordCache {
         self.records.get(&self.key).cloned()
     }
 
-    /// Keeps the records for the question that was looked for last. Only for names that exist: of others there are too many.
+    /// Caches the records for the last question. Only for names that exist: there are too many others.
     pub(crate) fn keep(&mut self, records: &Arc<RecordSet>) {
         let bytes = records.weight() + self.key.len() + ENTRY_BYTES;
         if bytes > self.most_bytes {
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_kept_until_the_zone_changes_and_never_without_bound() {
+    fn records_are_cached_until_the_zone_changes_and_within_the_limit() {
         let (first, name) = (zone(), "web.service.bw.internal".parse().unwrap());
         let mut cache = RecordCache::new(first.clone(), MAX_BYTES);
         assert!(cache.find(&name, 1).is_none());

@@ -1,4 +1,4 @@
-//! One question's way to its answer, over whatever transport. Owns which code a message gets; never sockets.
+//! Resolving one message, over any transport: which answer, and which response code it gets.
 
 #[cfg(test)]
 mod tests;
@@ -20,13 +20,13 @@ use crate::wire::query::{Query, QueryError, QueryHeader, read};
 use crate::wire::records::RecordSet;
 use crate::wire::reply::{ReplyWriter, bare};
 
-/// The answer is this zone's own word.
+/// The flag of an authoritative answer.
 const AUTHORITATIVE: u16 = 0x0400;
 
-/// Other zones are asked about for those who want it.
+/// The flag of a server that forwards.
 const RECURSION_AVAILABLE: u16 = 0x0080;
 
-/// What every listener needs.
+/// The state that all listeners share.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     pub(crate) zone: watch::Receiver<Arc<Zone>>,
@@ -34,18 +34,18 @@ pub(crate) struct Resolver {
     pub(crate) forwarder: Option<Arc<Forwarder>>,
 }
 
-/// What is to be done about a message.
+/// What to do with a message.
 #[derive(Debug)]
 pub(crate) enum MessageAction {
-    /// Send what was written.
+    /// Send the answer that was written.
     Send,
-    /// Nothing.
+    /// Drop it.
     Drop,
-    /// Ask elsewhere.
+    /// Forward it.
     Forward(Box<Query>, Arc<Forwarder>),
 }
 
-/// Chance by which records are ordered: no secret, different in each process.
+/// Random seeds for the order of records: not secret, different in each process.
 pub(crate) struct ShuffleSeeds(u64);
 
 impl ShuffleSeeds {
@@ -59,16 +59,16 @@ impl ShuffleSeeds {
     }
 }
 
-/// How much an answer may hold, and the chance by which it is ordered.
+/// The size limit of an answer, and the seeds for its order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerLimits {
-    /// In bytes; over UDP it is the client's to say.
+    /// In bytes; over UDP the client sets it.
     pub(crate) limit: Option<u16>,
     pub(crate) seed: u64,
 }
 
 impl Resolver {
-    /// Somewhere to keep that many bytes of records.
+    /// A cache of this many bytes.
     pub(crate) fn cache(&self, most_bytes: usize) -> RecordCache {
         RecordCache::new(self.zone.borrow().clone(), most_bytes)
     }
@@ -113,7 +113,7 @@ impl Resolver {
         MessageAction::Send
     }
 
-    /// Asks others about a question; SERVFAIL if they do not answer.
+    /// Forwards a query; SERVFAIL if no resolver answers.
     pub(crate) async fn ask_elsewhere(&self, forwarder: &Forwarder, query: &Query, limit: u16) -> Vec<u8> {
         if let Some(answer) = forwarder.ask(query, limit).await {
             add(&self.counters.forwarded);
@@ -141,14 +141,14 @@ impl Resolver {
     }
 }
 
-/// What there is for a question.
+/// The answer to a question.
 enum LookupResult {
     Records(Arc<RecordSet>, ResponseCode),
     Elsewhere,
     Not(ResponseCode),
 }
 
-/// What the zone has for a question, from the shelf if it was asked before.
+/// The zone's records for a question, from the cache if possible.
 fn look_up(cache: &mut RecordCache, query: &Query) -> LookupResult {
     if let Some(records) = cache.find(&query.name, query.kind) {
         return LookupResult::Records(records, ResponseCode::NoError);
@@ -157,7 +157,7 @@ fn look_up(cache: &mut RecordCache, query: &Query) -> LookupResult {
     match answer(&zone, &query.name, kind(query.kind)) {
         DnsAnswer::Records { records, targets, apex } => {
             let records = Arc::new(RecordSet::new(&zone, &query.name, (&records, &targets, apex)));
-            // Any other type would be a place of its own for the same nothing.
+            // Every other type would be an entry of its own with no records.
             if kind(query.kind) != RecordType::Other {
                 cache.keep(&records);
             }
@@ -171,14 +171,14 @@ fn look_up(cache: &mut RecordCache, query: &Query) -> LookupResult {
     }
 }
 
-/// Why a question is not answered whatever it is about.
+/// Why a question is refused whatever its name, if it is.
 fn objection(query: &Query) -> Option<ResponseCode> {
     if query.edns.is_some_and(|edns| edns.version > 0) {
         return Some(ResponseCode::BadVers);
     }
     match query.kind {
         TYPE_OPT => Some(ResponseCode::FormErr),
-        // Transfers of whole zones: there are none.
+        // Zone transfers are not supported.
         TYPE_AXFR | TYPE_IXFR => Some(ResponseCode::Refused),
         _ => (query.class != CLASS_IN).then_some(ResponseCode::Refused),
     }

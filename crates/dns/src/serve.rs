@@ -1,4 +1,4 @@
-//! Beginning to serve: sockets, and the tasks that answer on them until their level is stopped.
+//! Serving: opens the sockets, and starts the tasks that answer on them.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -15,13 +15,13 @@ use crate::forward::Forwarder;
 use crate::resolver::Resolver;
 use crate::{tcp, udp};
 
-/// How often a free port is looked for that both UDP and TCP have.
+/// How many free ports are tried until one is free for both UDP and TCP.
 const PORT_TRIES: usize = 16;
 
-/// Most tasks that take packets from a socket. Beyond, they would wait for each other in the kernel.
+/// Most tasks that read packets from one socket. More would wait for each other in the kernel.
 const MAX_READERS: usize = 4;
 
-/// A DNS server that is running. Dropping it stops nothing: its tasks end with the level they were started on.
+/// A running DNS server. Dropping this stops nothing: its tasks end with the [`Tasks`] they were started on.
 #[derive(Debug, Clone)]
 pub struct DnsServer {
     addresses: Vec<SocketAddr>,
@@ -29,46 +29,46 @@ pub struct DnsServer {
     zone: watch::Receiver<Arc<Zone>>,
 }
 
-/// Why DNS is not served.
+/// Why DNS cannot be served. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// An address cannot be listened on.
+    /// An address cannot be bound.
     #[error("listen for DNS on {address} ({transport}): {source}; {advice}")]
     Bind {
-        /// Which.
+        /// The address.
         address: SocketAddr,
         /// `udp` or `tcp`.
         transport: &'static str,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
         /// What to try next.
         advice: &'static str,
     },
-    /// Questions about other zones would come back.
-    #[error("forward DNS to {0}: that is this server itself; name another resolver")]
+    /// Forwarded queries would come back to this server.
+    #[error("forward DNS to {0}: that is this server; name another resolver")]
     ForwardToSelf(SocketAddr),
-    /// There is nobody to forward to.
+    /// No resolver is configured.
     #[error("forward DNS: no resolver is named; name one, or do not forward")]
     NoUpstream,
 }
 
 impl DnsServer {
-    /// Where it listens, in the order of the configuration; free ports are filled in.
+    /// The listening addresses, in the order of the configuration, with the actual ports.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What it did so far.
+    /// The counters now.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counters.read(self.zone.borrow().stale_since)
     }
 }
 
-/// Serves DNS from whatever `zone` holds at the moment of each question, until `tasks` is stopped.
+/// Serves DNS from the current `zone` until `tasks` is stopped.
 ///
-/// When it returns, its sockets are open and questions are answered.
+/// When it returns, its sockets are open and queries are answered.
 ///
 /// # Errors
 /// [`ServeError`] with the address and the next thing to try; nothing is served then.
@@ -114,13 +114,13 @@ async fn start(
     Ok(DnsServer { addresses, counters, zone })
 }
 
-/// How many tasks take packets from a socket: one for each core, as long as that makes a difference. What a socket gives is
-/// given to one of them only.
+/// How many tasks read packets from one socket: one for each core, as long as that helps. The kernel gives each packet to
+/// one of them.
 fn readers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_READERS))
 }
 
-/// Both sockets of an address; the same free port for both if none is asked for.
+/// Both sockets of an address; for port 0, the same free port for both.
 async fn open(address: SocketAddr) -> Result<(SocketAddr, udp::UdpSocketPort, TcpListener), ServeError> {
     let mut tries = if address.port() == 0 { PORT_TRIES } else { 1 };
     loop {
@@ -142,7 +142,7 @@ fn bind_error(address: SocketAddr, transport: &'static str, source: std::io::Err
     } else if source.kind() == ErrorKind::AddrInUse {
         "another program listens there: stop it (`ss -lntup` names it), or choose another port"
     } else if source.kind() == ErrorKind::AddrNotAvailable {
-        "this machine does not have that address"
+        "this machine does not have the address"
     } else {
         "choose another address or port"
     };

@@ -1,4 +1,4 @@
-//! What a configuration file says of DNS, as text: checked here once, for agents and servers alike.
+//! The DNS settings of a configuration file, as text: checked here for agents and servers alike.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,46 +9,46 @@ use bellwether_core::words::time::Span;
 
 use crate::config::{Config, ForwardConfig};
 
-/// Where names are answered when nothing else is said: for whoever is on this machine.
+/// Default listening address: for programs on this machine only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:8600";
 
-/// What a configuration file says.
+/// The DNS settings of a configuration file.
 #[derive(Debug, Clone, Default)]
 pub struct DnsSettings {
-    /// Where to listen; [`DEFAULT_LISTEN`] if not said.
+    /// Listening addresses; [`DEFAULT_LISTEN`] by default.
     pub listen: Option<Vec<String>>,
-    /// The domain; `bw.internal` if not said.
+    /// The domain; `bw.internal` by default.
     pub domain: Option<String>,
-    /// The datacentre's name in names.
+    /// The name of the datacentre in DNS names.
     pub datacentre: Option<String>,
-    /// How long answers may be kept; not at all if not said.
+    /// TTL of records; zero by default.
     pub ttl: Option<String>,
-    /// How long "there is none" may be kept; not at all if not said.
+    /// TTL of "no such record"; zero by default.
     pub negative_ttl: Option<String>,
-    /// Who is asked about other names; they are refused if nobody is named.
+    /// Upstream resolvers for other names, which are refused without any.
     pub forward: Vec<String>,
 }
 
-/// DNS as it is to be served.
+/// The checked configuration.
 #[derive(Debug, Clone)]
 pub struct DnsConfig {
-    /// Where it listens, and whom it asks about other names.
+    /// Listening addresses and upstream resolvers.
     pub config: Config,
-    /// What the zone is called.
+    /// The zone's domain and settings.
     pub origin: Arc<ZoneOrigin>,
 }
 
-/// Which key says nothing allowed, and why.
+/// The key with an invalid value, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingError {
     /// The key in its table.
     pub key: &'static str,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
 impl DnsSettings {
-    /// Checks every value. Names say `datacentre` unless the setting has another; `node` is the zone's name server.
+    /// Checks every value. `datacentre` is the default for DNS names; `node` is the zone's name server.
     ///
     /// # Errors
     /// [`SettingError`] naming the key.
@@ -68,7 +68,7 @@ impl DnsSettings {
         settings.negative_ttl = span("negative_ttl", self.negative_ttl)?;
         let origin = ZoneOrigin::new(settings);
         let origin =
-            origin.map_err(|error| SettingError { key: "domain", reason: format!("could not {error}") })?;
+            origin.map_err(|error| SettingError { key: "domain", reason: format!("cannot {error}") })?;
         let upstreams = addresses("forward", &self.forward)?;
         let forward = (!upstreams.is_empty()).then(|| ForwardConfig::to(upstreams));
         Ok(DnsConfig { config: Config { forward, ..Config::on(listen) }, origin: Arc::new(origin) })
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_a_whole_setting() {
+    fn empty_settings_have_defaults() {
         let names = DnsSettings::default().check("dc1", "web-1".parse().unwrap()).unwrap();
         assert_eq!(names.config.listen, ["127.0.0.1:8600".parse().unwrap()]);
         assert!(names.config.forward.is_none());
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_its_key() {
+    fn an_invalid_value_is_refused_with_its_key() {
         let text = |text: &str| Some(text.to_owned());
         let other = DnsSettings::default;
         for (setting, reason) in [
@@ -112,10 +112,10 @@ mod tests {
                 DnsSettings { listen: Some(vec!["53".into()]), ..other() },
                 "listen: \"53\": invalid socket address",
             ),
-            (DnsSettings { domain: text(".."), ..other() }, "domain: could not use"),
+            (DnsSettings { domain: text(".."), ..other() }, "domain: cannot use"),
             (
                 DnsSettings { datacentre: text("service"), ..other() },
-                "domain: could not use service as datacentre",
+                "domain: cannot use service as datacentre",
             ),
             (DnsSettings { datacentre: text("DC"), ..other() }, "datacentre: \"DC\""),
             (DnsSettings { ttl: text("5"), ..other() }, "ttl: \"5\""),

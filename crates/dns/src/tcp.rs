@@ -1,5 +1,5 @@
-//! TCP: for answers that no packet holds. Owns connections and their limits: how many, how long without a question, how
-//! many questions. One question of a connection is worked on at a time; the others wait in the client's own buffers.
+//! TCP, for answers that do not fit into a packet: limits on connections, on the time without a query, and on queries. The
+//! queries of a connection are answered one at a time; further ones wait in the client's buffers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::resolver::{AnswerLimits, MessageAction, Resolver, ShuffleSeeds};
 use crate::wire::MAX_TCP_BYTES;
 use crate::wire::code::ResponseCode;
 
-/// Pause after a connection could not be accepted, as when there are no file descriptors left.
+/// Pause after a failed accept, for instance for want of file descriptors.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
-/// Takes connections until it is stopped.
+/// Accepts connections until `tasks` is stopped.
 pub(crate) async fn serve(
     resolver: Arc<Resolver>,
     listener: TcpListener,
@@ -37,7 +37,7 @@ pub(crate) async fn serve(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::debug!(%error, "accepting a DNS connection");
+                tracing::debug!(%error, "cannot accept a DNS connection");
                 tokio::time::sleep(ERROR_PAUSE).await;
                 continue;
             }
@@ -48,7 +48,7 @@ pub(crate) async fn serve(
         };
         let (resolver, limits, token) = (resolver.clone(), limits.clone(), token.clone());
         tasks.spawn("dns-connection", async move {
-            // The first arm only waits; what the second leaves undone when all is stopped, its client asks again.
+            // The first arm only waits; when the second is dropped, the client asks again.
             tokio::select! {
                 () = token.cancelled() => {}
                 ended = converse(&resolver, stream, &limits) => {
@@ -62,12 +62,12 @@ pub(crate) async fn serve(
     }
 }
 
-/// One connection: question, answer, question.
+/// One connection: queries and answers in turn.
 async fn converse(resolver: &Resolver, stream: TcpStream, limits: &DnsLimits) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     let (mut seeds, mut message, mut out, mut frame) = (ShuffleSeeds::new(), vec![], vec![], vec![]);
-    // Too many connections for each to keep anything.
+    // There may be too many connections for each to have a cache.
     let mut cache = resolver.cache(0);
     for _ in 0..limits.questions_per_connection {
         timeout(limits.idle, receive(&mut stream, &mut message)).await??;
@@ -75,7 +75,7 @@ async fn converse(resolver: &Resolver, stream: TcpStream, limits: &DnsLimits) ->
         let way = AnswerLimits { limit: Some(MAX_TCP_BYTES), seed: seeds.next() };
         match resolver.respond(&mut cache, &message, way, &mut out) {
             MessageAction::Send => {}
-            // Whoever sends noise over a connection has lost the thread.
+            // A client that sends malformed messages over a connection has lost their boundaries.
             MessageAction::Drop => return Ok(()),
             MessageAction::Forward(query, forwarder) => {
                 if let Some(_slot) = forwarder.slot() {
@@ -94,7 +94,7 @@ async fn converse(resolver: &Resolver, stream: TcpStream, limits: &DnsLimits) ->
     stream.shutdown().await
 }
 
-/// A message after its length.
+/// Writes a message after its length.
 async fn receive(stream: &mut BufReader<TcpStream>, message: &mut Vec<u8>) -> std::io::Result<()> {
     let length = stream.read_u16().await?;
     message.resize(usize::from(length), 0);

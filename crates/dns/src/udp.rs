@@ -1,4 +1,4 @@
-//! UDP: many packets per call, each answered from the address that it was sent to.
+//! UDP: several packets per system call, each answered from the address that it was sent to.
 
 use std::io::IoSliceMut;
 use std::net::{IpAddr, SocketAddr};
@@ -17,24 +17,23 @@ use crate::resolver::{AnswerLimits, MessageAction, Resolver, ShuffleSeeds};
 use crate::wire::code::ResponseCode;
 use crate::wire::query::Query;
 
-/// Longest datagram there is. The kernel may hand over several small ones joined, up to this; pages that it never writes
-/// to cost no memory.
+/// Longest datagram. The kernel may join several small ones up to this size; pages that it never writes cost no memory.
 const DATAGRAM_BYTES: usize = 65_535;
 
-/// What the kernel is asked to hold while we are busy, in bytes: some thousand questions. It may give less.
+/// Requested receive buffer of the kernel, in bytes: some thousand queries. The kernel may grant less.
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
-/// Pause after an error of the socket, so that one that lasts does not keep a core busy.
+/// Pause after a socket error, so that a persistent error does not use a whole core.
 const ERROR_PAUSE: Duration = Duration::from_millis(10);
 
-/// A socket that questions come in by.
+/// A socket that receives queries.
 #[derive(Debug)]
 pub(crate) struct UdpSocketPort {
     socket: UdpSocket,
     state: UdpSocketState,
 }
 
-/// Whom an answer goes to, and from which of our addresses.
+/// The address to answer to, and the local address to answer from.
 #[derive(Debug, Clone, Copy)]
 struct ReplyAddress {
     to: SocketAddr,
@@ -44,16 +43,16 @@ struct ReplyAddress {
 impl UdpSocketPort {
     pub(crate) fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
-        // Only more than the usual is of use; what the kernel does not give is not missed.
+        // Only a larger buffer than the default helps; a refusal is harmless.
         if state.recv_buffer_size((&socket).into())? < RECEIVE_BUFFER_BYTES
             && let Err(error) = state.set_recv_buffer_size((&socket).into(), RECEIVE_BUFFER_BYTES)
         {
-            tracing::debug!(%error, "the socket keeps its receive buffer");
+            tracing::debug!(%error, "cannot enlarge the receive buffer");
         }
         Ok(Self { socket, state })
     }
 
-    /// Waits for packets; how many, each with its sender.
+    /// Waits for packets; returns how many, each with its sender.
     async fn receive(
         &self,
         buffers: &mut [IoSliceMut<'_>],
@@ -63,18 +62,18 @@ impl UdpSocketPort {
         self.socket.async_io(Interest::READABLE, read).await
     }
 
-    /// Sends an answer. One that cannot be sent is lost, as packets are: the client asks again.
+    /// Sends an answer. One that cannot be sent is lost, like any packet: the client asks again.
     async fn send(&self, contents: &[u8], back: ReplyAddress) {
         let packet =
             Transmit { destination: back.to, ecn: None, contents, segment_size: None, src_ip: back.from };
         let write = || self.state.try_send((&self.socket).into(), &packet);
         if let Err(error) = self.socket.async_io(Interest::WRITABLE, write).await {
-            tracing::debug!(to = %back.to, %error, "an answer was not sent");
+            tracing::debug!(to = %back.to, %error, "cannot send an answer");
         }
     }
 }
 
-/// Answers what comes in until it is stopped.
+/// Answers packets until `tasks` is stopped.
 pub(crate) async fn serve(resolver: Arc<Resolver>, port: Arc<UdpSocketPort>, tasks: Tasks) {
     let (token, mut seeds, mut out) = (tasks.token(), ShuffleSeeds::new(), Vec::new());
     let mut memory = vec![0; DATAGRAM_BYTES * BATCH_SIZE];
@@ -83,7 +82,7 @@ pub(crate) async fn serve(resolver: Arc<Resolver>, port: Arc<UdpSocketPort>, tas
     let mut stopped = std::pin::pin!(token.cancelled());
     loop {
         let mut buffers: Vec<_> = memory.chunks_exact_mut(DATAGRAM_BYTES).map(IoSliceMut::new).collect();
-        // Both arms only wait; packets are taken from the kernel at once or not at all.
+        // Both arms only wait; packets are read from the kernel in one call.
         let received = tokio::select! {
             biased;
             () = &mut stopped => return,
@@ -92,7 +91,7 @@ pub(crate) async fn serve(resolver: Arc<Resolver>, port: Arc<UdpSocketPort>, tas
         let count = match received {
             Ok(count) => count,
             Err(error) => {
-                tracing::debug!(%error, "reading DNS questions");
+                tracing::debug!(%error, "cannot read DNS queries");
                 tokio::time::sleep(ERROR_PAUSE).await;
                 continue;
             }
@@ -118,7 +117,7 @@ pub(crate) async fn serve(resolver: Arc<Resolver>, port: Arc<UdpSocketPort>, tas
     }
 }
 
-/// Asks elsewhere beside the other questions.
+/// Forwards a query while others are answered.
 async fn forward(
     resolver: &Arc<Resolver>,
     port: &Arc<UdpSocketPort>,
@@ -132,7 +131,7 @@ async fn forward(
     };
     let (resolver, port, token) = (resolver.clone(), port.clone(), tasks.token());
     tasks.spawn("dns-forward", async move {
-        // The first arm only waits; the second gives up its question, whose client asks another server.
+        // The first arm only waits; when the second is dropped, the client asks another server.
         tokio::select! {
             () = token.cancelled() => {}
             out = resolver.ask_elsewhere(&forwarder, &query, query.udp_limit()) => port.send(&out, back).await,

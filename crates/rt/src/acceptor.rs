@@ -1,5 +1,5 @@
-//! Doorways: whoever arrives is let in as long as there is room, and served by a task of its own. What arrives, and where, is
-//! the owner's business.
+//! Accepting connections: up to a limit at once, each served by a task of its own. The owner decides what is accepted, and
+//! from where.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -11,22 +11,22 @@ use tokio::sync::Semaphore;
 
 use crate::tasks::Tasks;
 
-/// How long is waited when nobody can be let in: for want of file descriptors, most likely, and for some to come back.
+/// Pause after a failed accept: most likely for want of file descriptors, until some are released.
 const REST: Duration = Duration::from_millis(100);
 
-/// A way in.
+/// An acceptor of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Acceptor {
-    /// What the tasks of those inside are called.
+    /// The name of the connections' tasks.
     pub name: &'static str,
-    /// Most that are inside at once; others wait outside until somebody leaves.
-    pub room: usize,
+    /// Most connections at once; further ones wait until one ends.
+    pub limit: usize,
 }
 
 impl Acceptor {
-    /// Lets in whoever arrives, until the level stops; those inside are joined with the level. `arrive` answers who is next,
-    /// or that nobody is yet; `serve` what is done with them.
-    pub async fn attend<A, W>(
+    /// Accepts connections until `tasks` is stopped; their tasks are joined with it. `arrive` polls for the next connection;
+    /// `serve` serves it.
+    pub async fn run<A, W>(
         self,
         tasks: &Tasks,
         mut arrive: impl FnMut(&mut Context<'_>) -> Poll<io::Result<A>>,
@@ -34,23 +34,23 @@ impl Acceptor {
     ) where
         W: Future<Output = ()> + Send + 'static,
     {
-        let room = Arc::new(Semaphore::new(self.room));
+        let limit = Arc::new(Semaphore::new(self.limit));
         let token = tasks.token();
         loop {
-            // Both arms only wait; a permit that is dropped goes back.
+            // Both arms only wait; a dropped permit is returned.
             let permit = tokio::select! {
                 () = token.cancelled() => return,
-                permit = room.clone().acquire_owned() => permit,
+                permit = limit.clone().acquire_owned() => permit,
             };
             let Ok(permit) = permit else { return };
-            // Whoever arrives is answered, or still outside: nobody is lost when the other arm wins.
+            // A connection is either accepted or still in the queue: none is lost when the other arm wins.
             let arrived = tokio::select! {
                 () = token.cancelled() => return,
                 arrived = poll_fn(&mut arrive) => arrived,
             };
             match arrived {
                 Ok(arrived) => {
-                    // Boxed, or every layer around it would have room for it a second time.
+                    // Boxed, because otherwise every layer around it would reserve its size again.
                     let work = Box::pin(serve(arrived));
                     tasks.spawn(self.name, async move {
                         work.await;
@@ -58,7 +58,7 @@ impl Acceptor {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, what = self.name, "could not accept");
+                    tracing::warn!(%error, what = self.name, "cannot accept");
                     tokio::time::sleep(REST).await;
                 }
             }
@@ -72,23 +72,23 @@ mod tests {
 
     use super::*;
 
-    /// Says that it is inside, and stays until it may leave.
+    /// Reports that it was accepted, and stays until it may end.
     async fn visit(visitor: usize, entered: mpsc::Sender<usize>, mut leaving: watch::Receiver<usize>) {
         entered.send(visitor).await.unwrap();
         leaving.wait_for(|left| *left >= visitor).await.unwrap();
     }
 
     #[tokio::test]
-    async fn no_more_are_inside_than_there_is_room_for_and_an_error_keeps_nobody_out() {
+    async fn connections_stay_within_the_limit_and_an_error_loses_none() {
         let tasks = Tasks::new();
         let (queue, mut arrivals) = mpsc::channel::<io::Result<usize>>(8);
         let (entered, mut seen) = mpsc::channel(8);
         let (leave, leaving) = watch::channel(0_usize);
         let level = tasks.clone();
-        let attending = tasks.spawn("doorway", async move {
+        let attending = tasks.spawn("acceptor", async move {
             let serve = |visitor| visit(visitor, entered.clone(), leaving.clone());
             let arrive = |context: &mut Context<'_>| arrivals.poll_recv(context).map(Option::unwrap);
-            Acceptor { name: "visitor", room: 2 }.attend(&level, arrive, serve).await;
+            Acceptor { name: "visitor", limit: 2 }.run(&level, arrive, serve).await;
         });
         queue.send(Err(io::Error::other("no room for a file descriptor"))).await.unwrap();
         for visitor in 1..=3 {

@@ -1,4 +1,4 @@
-//! The one clock. Owns the answer to "what time is it"; never decides anything by it.
+//! The only clock. It tells the time, and decides nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,10 +6,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bellwether_core::words::time::{Span, Timestamp};
 
-/// A source of the present that never steps backwards while the process lives.
+/// A clock that never goes back while the process lives.
 ///
-/// The system clock reads the wall once, at start, and then adds what the monotonic clock counted since:
-/// moving the host's wall clock neither ends a soak early nor stretches a deadline.
+/// The system clock reads the wall clock once, at start, and then adds the time of the monotonic clock:
+/// changing the host's wall clock neither ends a soak early nor extends a deadline.
 #[derive(Debug, Clone)]
 pub struct Clock(Arc<ClockSource>);
 
@@ -28,7 +28,7 @@ enum ClockSource {
 }
 
 impl Clock {
-    /// The host's clock, anchored now.
+    /// The host's clock, from now on.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
     pub fn system() -> Self {
@@ -49,7 +49,7 @@ impl Clock {
         Self(Arc::new(ClockSource::Manual(AtomicU64::new(start.as_millis()))))
     }
 
-    /// A clock that goes with the runtime's time, which tests may pause, and reads `at` now.
+    /// A clock that follows the runtime's time, which tests may pause, and reads `at` now.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn of_runtime(at: Timestamp) -> Self {
@@ -70,7 +70,7 @@ impl Clock {
         Self(Arc::new(source))
     }
 
-    /// The present, in milliseconds since the Unix epoch.
+    /// The time now, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &*self.0 {
@@ -87,7 +87,7 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock forward. The system clock moves by itself; advancing it does nothing.
+    /// Moves a manual clock forward. It has no effect on other clocks.
     pub fn advance(&self, by: Span) {
         if let ClockSource::Manual(millis) = &*self.0 {
             millis.fetch_add(by.as_millis(), Ordering::SeqCst);
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manual_clock_moves_only_when_told() {
+    fn a_manual_clock_moves_only_when_advanced() {
         let clock = Clock::manual(Timestamp::from_millis(1_000));
         assert_eq!(clock.now(), Timestamp::from_millis(1_000));
         clock.advance(Span::from_secs(2));
@@ -108,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_goes_on_from_there() {
+    fn a_clock_that_is_set_continues_from_there() {
         let hour = Span::from_secs(3_600);
         let there = Clock::system().now().plus(hour);
         assert!(Clock::system().set_to(there).now() >= there);
     }
 
     #[test]
-    fn the_system_clock_never_steps_back() {
+    fn the_system_clock_never_goes_back() {
         let clock = Clock::system();
         let first = clock.now();
         assert!(clock.now() >= first);

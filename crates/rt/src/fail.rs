@@ -1,13 +1,13 @@
-//! Fail points: named moments at which a test has this process die as by kill -9. Owns the one list of them.
+//! Fail points: named places at which a test kills this process as by kill -9. This is the only list of them.
 //!
-//! Without the feature `failpoints` passing one does nothing and costs nothing.
+//! Without the feature `failpoints`, passing one does nothing and costs nothing.
 
-/// Makes the list: each point with its name, and what has and has not happened when the process dies there.
+/// Makes the list: each fail point with its name, and what has and has not happened when the process dies there.
 macro_rules! points {
     ($($(#[doc = $text:literal])+ $point:ident = $name:literal,)+) => {
-        /// A moment at which the process may die.
+        /// A place at which the process may be killed.
         ///
-        /// The first word of its name says who dies there: the leading server (`rollout`), a server that writes to its
+        /// The first word of its name is the process that dies there: the leading server (`rollout`), a server that writes to its
         /// store (`commit.etcd`, `commit.embedded`), an agent (`apply`).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum FailPoint {
@@ -15,10 +15,10 @@ macro_rules! points {
         }
 
         impl FailPoint {
-            /// All of them.
+            /// All fail points.
             pub const ALL: &'static [Self] = &[$(Self::$point,)+];
 
-            /// What it is called, where points are named in text.
+            /// The name, as tests and `FAILPOINTS` have it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -30,96 +30,98 @@ macro_rules! points {
 }
 
 points! {
-    /// The seat of the leader is taken, in the store too; nothing is looked at or decided under the new term.
-    SeatWon = "rollout.seat-won",
-    /// A verdict about a rollout is reached; nothing of it is handed to the committer.
+    /// The leader's key is acquired in the store; nothing is read or decided under the new term.
+    LeadershipAcquired = "rollout.leadership-acquired",
+    /// A verdict about a rollout is reached; nothing of it is given to the committer.
     VerdictReached = "rollout.verdict-reached",
-    /// What was sent together is committed; slices of a verdict that wait behind it have not been sent.
+    /// What was sent together is committed; later slices of the verdict have not been sent.
     BetweenSlices = "rollout.between-slices",
-    /// All of a verdict about a rollout is committed and shown; nothing that follows from it is decided.
+    /// All of a verdict about a rollout is committed and visible; nothing that follows from it is decided.
     VerdictCommitted = "rollout.verdict-committed",
-    /// Orders are decided; none of them is handed to the committer.
+    /// Orders are decided; none of them is given to the committer.
     OrdersDecided = "rollout.orders-decided",
-    /// Orders are committed and shown; the pass that decided them is not over.
+    /// Orders are committed and visible; the pass that decided them has not ended.
     OrdersCommitted = "rollout.orders-committed",
-    /// A node's new order is committed and about to be its answer; the node has not heard of it.
-    OrderUntold = "rollout.order-untold",
-    /// A policy's controller was asked and has answered; the answer is not kept.
+    /// A node's new order is committed; its poll has not been answered.
+    OrderUnsent = "rollout.order-unsent",
+    /// A policy's controller has answered; the answer is not stored.
     HookAnswered = "rollout.hook-answered",
 
-    /// A transaction is made; etcd has not been asked for it.
+    /// A transaction is complete; it has not been sent to etcd.
     EtcdUnsent = "commit.etcd.unsent",
-    /// etcd has answered a transaction; whoever asked for it has not been told.
+    /// etcd has answered a transaction; its caller has not been answered.
     EtcdAnswered = "commit.etcd.answered",
 
-    /// A frame is in the journal's file; it is not synced, and nobody has been answered.
+    /// A frame is in the journal's file; it is not synced, and no caller has been answered.
     JournalWritten = "commit.embedded.journal-written",
-    /// A frame is durable; readers do not see it, and nobody has been answered.
+    /// A frame is durable; readers do not see it, and no caller has been answered.
     JournalSynced = "commit.embedded.journal-synced",
-    /// A group is durable and readers see it; nobody has been answered.
+    /// A group is durable and readers see it; no caller has been answered.
     GroupShown = "commit.embedded.group-shown",
     /// A group is durable and acknowledged; only the journal has it, the store's file does not.
     GroupAcknowledged = "commit.embedded.group-acknowledged",
     /// Pages of the store's file are written, as when it catches up with the journal; they are not synced.
     PagesWritten = "commit.embedded.pages-written",
-    /// The store's file has caught up; the journal that it has caught up with is not started over.
+    /// The store's file has caught up with the journal; the journal has not been truncated.
     CaughtUp = "commit.embedded.caught-up",
 
-    /// An order has arrived and may be taken; it is not in the ledger.
+    /// An order has arrived and is accepted; it is not in the ledger.
     OrderReceived = "apply.order-received",
-    /// An order is in the ledger; no entity has heard of it.
-    OrderKept = "apply.order-kept",
-    /// The ledger says that a run was begun; its program is not started.
-    RunKept = "apply.run-kept",
-    /// A run's program is started; nothing of how it ends is known.
+    /// An order is in the ledger; no entity has received it.
+    OrderStored = "apply.order-stored",
+    /// The ledger has the start of a run; its program is not started.
+    RunStored = "apply.run-stored",
+    /// A run's program is started; its end is not known.
     ProgramStarted = "apply.program-started",
-    /// A run's program has ended; the ledger says that it was begun.
+    /// A run's program has ended; the ledger only has its start.
     ProgramEnded = "apply.program-ended",
-    /// The ledger says how a run ended; nobody has been told.
-    EndKept = "apply.end-kept",
+    /// The ledger has the end of a run; it has not been reported.
+    EndStored = "apply.end-stored",
     /// The process of an entity is started; the ledger does not name it.
     ProcessStarted = "apply.process-started",
 }
 
-/// Passes a point: the process dies here if it was told to. SIGKILL ends it where it stands, so that nothing is finished,
-/// flushed or said any more.
+/// Passes a fail point: the process is killed here if the point is armed. SIGKILL ends it at once, so that nothing is
+/// completed, flushed or logged.
 #[cfg(feature = "failpoints")]
 pub fn pass(point: FailPoint) {
     ::fail::fail_point!(point.name(), |_| die(point));
 }
 
-/// Passes a point, which is nothing in what users build.
+/// Passes a fail point; does nothing without the feature `failpoints`.
 #[cfg(not(feature = "failpoints"))]
 pub const fn pass(_: FailPoint) {}
 
 #[cfg(feature = "failpoints")]
 fn die(point: FailPoint) {
     use rustix::process::{Signal, getpid, kill_process};
-    tracing::warn!(point = point.name(), "dies at a fail point");
+    tracing::warn!(point = point.name(), "killed at a fail point");
     kill_process(getpid(), Signal::KILL).expect("a process may send itself every signal");
 }
 
-/// Why points could not be armed. Fits after "could not ".
+/// Why fail points could not be armed. Fits after "cannot ".
 #[cfg(feature = "failpoints")]
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
-    /// A part of the text names no point.
-    #[error("die at {0:?}: there is no such fail point; bellwether_rt::fail::FailPoint has them all")]
+    /// A part of the text names no fail point.
+    #[error("arm fail point {0:?}: there is none of that name; see bellwether_rt::fail::FailPoint")]
     Unknown(String),
-    /// A part of the text does not say when.
-    #[error("die at {name}: {reason}; write {name}=return, or {name}=3*off->return for the fourth passing")]
+    /// A part of the text has no valid condition.
+    #[error(
+        "arm fail point {name}: {reason}; write {name}=return, or {name}=3*off->return for the fourth passing"
+    )]
     Action {
-        /// The point.
+        /// The fail point.
         name: String,
         /// What is wrong.
         reason: String,
     },
 }
 
-/// Has the process die at points: `NAME=return` at the first passing, `NAME=3*off->return` at the fourth; `;` between several.
+/// Arms fail points: `NAME=return` kills at the first passing, `NAME=3*off->return` at the fourth; `;` separates several.
 ///
 /// # Errors
-/// [`ArmError`] naming the first part that makes no sense; those before it are armed.
+/// [`ArmError`] for the first invalid part; those before it are armed.
 #[cfg(feature = "failpoints")]
 pub fn arm(text: &str) -> Result<(), ArmError> {
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_point_has_a_name_of_its_own_that_says_who_dies() {
+    fn every_fail_point_has_a_unique_name_that_begins_with_the_process() {
         let names: BTreeSet<&str> = FailPoint::ALL.iter().map(|point| point.name()).collect();
         assert_eq!(names.len(), FailPoint::ALL.len());
         let areas = ["rollout.", "commit.etcd.", "commit.embedded.", "apply."];

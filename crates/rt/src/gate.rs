@@ -1,5 +1,5 @@
-//! A gate in front of the tasks of a process that is simulated: shut, none of them gets any further, as if the process were
-//! stopped by a signal; broken, all of them end where they are, as if it were killed. For tests and the simulator only.
+//! A gate in front of the tasks of a simulated process: while it is shut, none of them continues, as if the process were
+//! stopped by a signal; once it is broken, all of them end at once, as if it were killed. For tests and the simulator only.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// A gate. Clones are the same gate.
+/// A gate. Clones share their state.
 #[derive(Debug, Clone, Default)]
 pub struct TestGate(Arc<Mutex<GateState>>);
 
@@ -15,7 +15,7 @@ pub struct TestGate(Arc<Mutex<GateState>>);
 struct GateState {
     position: GatePosition,
     next: u64,
-    /// Who is behind it, in the order in which they came.
+    /// The tasks behind it, in the order in which they came.
     waiting: BTreeMap<u64, Waker>,
 }
 
@@ -28,22 +28,22 @@ enum GatePosition {
 }
 
 impl TestGate {
-    /// Lets nobody get any further.
+    /// Stops all tasks behind it.
     pub fn shut(&self) {
         self.set(GatePosition::Shut);
     }
 
-    /// Lets everybody go on.
+    /// Lets all tasks continue.
     pub fn open(&self) {
         self.set(GatePosition::Open);
     }
 
-    /// Ends everybody where they are, and whoever comes later; for good.
+    /// Ends all tasks behind it, now and later, for good.
     pub fn broken(&self) {
         self.set(GatePosition::Broken);
     }
 
-    /// Puts `work` behind the gate. It answers `None` if the gate is broken before it has ended.
+    /// Puts `work` behind the gate. Returns `None` if the gate is broken before `work` has ended.
     pub fn behind<F: Future>(&self, work: F) -> Gated<F> {
         let mut state = self.state();
         state.next += 1;
@@ -70,7 +70,7 @@ impl TestGate {
     }
 }
 
-/// Something behind a gate.
+/// Work behind a gate.
 #[derive(Debug)]
 pub struct Gated<F> {
     gate: TestGate,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn behind_a_shut_gate_nothing_moves_and_time_goes_on() {
+    async fn behind_a_shut_gate_nothing_continues_while_time_passes() {
         let gate = TestGate::default();
         let count = counting(&Tasks::new().behind(&gate).child());
         later().await;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_broken_gate_ends_what_is_behind_it_and_is_not_mended() {
+    async fn a_broken_gate_ends_what_is_behind_it_for_good() {
         let gate = TestGate::default();
         let tasks = Tasks::new().behind(&gate);
         let count = counting(&tasks);

@@ -1,8 +1,8 @@
-//! How long-running things live and die: named tasks that are joined, doorways with so much room, the one clock, stop
-//! signals, and the moments at which a test may have a process die.
+//! The life of long-running things: named tasks that are joined, acceptors with a limit on connections, the only clock, stop
+//! signals, and fail points for tests.
 //!
 //! This crate knows nothing of the domain. It is the only place that starts a task, reads the wall clock
-//! or listens for signals; everything else is handed what it needs.
+//! or listens for signals; everything else is given what it needs.
 
 pub mod acceptor;
 pub mod clock;
@@ -11,3 +11,4 @@ pub mod fail;
 pub mod gate;
 pub mod signal;
 pub mod tasks;
+pub mod wait;

@@ -1,22 +1,22 @@
-//! Signals. Owns the wish to end that comes from outside the process, and what is to be passed on to another.
+//! Signals: requests from outside the process to stop, and signals to pass on to another process.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signal that asked this process to stop.
+/// The signal that stops this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopSignal {
     /// Ctrl-C at a terminal (SIGINT).
     Interrupt,
-    /// A service manager's or a person's request (SIGTERM).
+    /// A request of a service manager or a person (SIGTERM).
     Terminate,
-    /// The terminal went away (SIGHUP).
+    /// The terminal was closed (SIGHUP).
     HangUp,
 }
 
-/// Listens for stop signals from the moment it is made: one that comes while nobody waits is not lost.
+/// Listens for stop signals from its creation on: one that comes while no one waits is not lost.
 #[derive(Debug)]
 pub struct StopSignals {
     interrupt: Signal,
@@ -25,7 +25,7 @@ pub struct StopSignals {
 }
 
 impl StopSignals {
-    /// Begins to listen. From now on the signals no longer end the process by themselves.
+    /// Starts listening. From now on the signals no longer end the process by themselves.
     ///
     /// # Errors
     /// When the process may not install signal handlers.
@@ -48,7 +48,7 @@ impl StopSignals {
     }
 }
 
-/// Waits for the first of SIGINT, SIGTERM and SIGHUP from now on.
+/// Waits for the next of SIGINT, SIGTERM and SIGHUP from now on.
 ///
 /// # Errors
 /// When the process may not install signal handlers.
@@ -56,13 +56,12 @@ pub async fn stop_requested() -> std::io::Result<StopSignal> {
     Ok(StopSignals::listen()?.requested().await)
 }
 
-/// Signals that are meant for somebody else: whoever stands between a person and a program listens for them and passes them
-/// on.
+/// Signals for another process: a program between a person and its child listens for them and passes them on.
 #[derive(Debug)]
 pub struct ForwardedSignals(Vec<(i32, Signal)>);
 
 impl ForwardedSignals {
-    /// Begins to listen for SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2. From now on they do nothing by themselves.
+    /// Starts listening for SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2. From now on they do nothing by themselves.
     ///
     /// # Errors
     /// When the process may not install signal handlers.
@@ -79,7 +78,7 @@ impl ForwardedSignals {
         listening.collect::<std::io::Result<_>>().map(Self)
     }
 
-    /// Waits for the next of them, and answers its number. Cancel safe.
+    /// Waits for the next of them, and returns its number. Cancel safe.
     pub async fn next(&mut self) -> i32 {
         poll_fn(|context| {
             let came = self

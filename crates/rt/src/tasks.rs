@@ -1,7 +1,7 @@
 //! Named, owned, joined tasks: the only place that spawns.
 //!
-//! A [`Tasks`] is a level of the program. Everything started on it stops when its token is cancelled and is
-//! joined by [`Tasks::stop`]. A task that panics takes its level down instead of leaving it half alive.
+//! A [`Tasks`] is a group of tasks. Everything started on it stops when its token is cancelled and is
+//! joined by [`Tasks::stop`]. A task that panics stops its group instead of leaving it half alive.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -19,7 +19,7 @@ use tracing::Instrument;
 /// it, that of a boxed future once, in its own.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A level of tasks that live and die together.
+/// A group of tasks that live and stop together.
 #[derive(Debug, Clone)]
 pub struct Tasks {
     tracker: TaskTracker,
@@ -29,11 +29,11 @@ pub struct Tasks {
     gate: Option<crate::gate::TestGate>,
 }
 
-/// What ended badly on a level.
+/// Why a group did not stop in order.
 #[derive(Debug, thiserror::Error)]
 pub enum StopError {
     /// A task panicked; the others were asked to stop because of it.
-    #[error("keep task {task} alive: it panicked")]
+    #[error("keep task {task} running: it panicked")]
     Panicked {
         /// The task's name.
         task: String,
@@ -55,7 +55,7 @@ impl Default for Tasks {
 }
 
 impl Tasks {
-    /// A level of its own.
+    /// A group of its own.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -67,26 +67,26 @@ impl Tasks {
         }
     }
 
-    /// A level below this one: stopping this one cancels it, and this one's stop joins it too.
+    /// A child group: stopping this one stops it too, and joins it.
     #[must_use]
     pub fn child(&self) -> Self {
         Self { token: self.token.child_token(), ..self.clone() }
     }
 
-    /// The same level with everything that is started on it, or below it, from now on behind a gate.
+    /// The same group with everything that is started on it, or on its children, from now on behind a gate.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn behind(&self, gate: &crate::gate::TestGate) -> Self {
         Self { gate: Some(gate.clone()), ..self.clone() }
     }
 
-    /// The token that says "stop now" to everything on this level.
+    /// The token that is cancelled when the group is to stop.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
     }
 
-    /// Starts `work` under `name`. It should end soon after the token is cancelled.
+    /// Starts `work` under `name`. It must end soon after the token is cancelled.
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &str,
@@ -120,17 +120,17 @@ impl Tasks {
         self.tracker.spawn_blocking(work)
     }
 
-    /// Asks everything on this level to stop, without waiting.
+    /// Asks the whole group to stop, without waiting.
     pub fn cancel(&self) {
         self.token.cancel();
     }
 
-    /// Waits until the level is asked to stop, by [`Tasks::cancel`], its parent, or a panic.
+    /// Waits until the group is asked to stop, by [`Tasks::cancel`], its parent, or a panic.
     pub async fn cancelled(&self) {
         self.token.cancelled().await;
     }
 
-    /// Asks everything to stop and joins it.
+    /// Asks the whole group to stop and joins it.
     ///
     /// # Errors
     /// [`StopError::Panicked`] names the first task that panicked since start; [`StopError::Stuck`] counts
@@ -157,7 +157,7 @@ async fn guard<T>(
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(value) => Some(value),
         Err(_) => {
-            tracing::error!(task = name, "task panicked; stopping its level");
+            tracing::error!(task = name, "task panicked; stopping its group");
             broken.get_or_init(|| name);
             token.cancel();
             None
@@ -182,12 +182,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_stops_the_level_and_is_named() {
+    async fn a_panic_stops_the_group_and_is_named() {
         let tasks = Tasks::new();
         tasks.spawn("breaks", async { panic!("on purpose") });
         tasks.cancelled().await;
         let error = tasks.stop(Duration::from_secs(5)).await.unwrap_err();
-        assert_eq!(error.to_string(), "keep task breaks alive: it panicked");
+        assert_eq!(error.to_string(), "keep task breaks running: it panicked");
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! Operations: what people, programs and agents may request, one file per noun. Each reads the world, lets core decide what
 //! changes, and commits that with its events; the actor of the events is the caller.
 
+pub mod apply;
 pub mod entity;
 pub mod expect;
 pub mod external;
@@ -43,6 +44,14 @@ pub enum OpError {
         reason: String,
         /// The next thing to try.
         hint: Option<String>,
+    },
+    /// The caller lacks a right on this object.
+    #[error("cannot {what}: it needs {needed}")]
+    Forbidden {
+        /// The operation and its object; fits after "cannot ".
+        what: String,
+        /// The role it needs.
+        needed: &'static str,
     },
     /// The object is not at the expected revision.
     #[error("cannot {reason}")]

@@ -49,7 +49,7 @@ impl Reconciler {
     /// Runs until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
         while let Some(term) = self.leadership.won(&stop).await {
-            fail::pass(FailPoint::SeatWon);
+            fail::pass(FailPoint::LeadershipAcquired);
             // A new leader decides only once its world contains everything that was committed before. It asks the store, since a
             // watch may have missed something.
             if self.relist.bring_up_to_date(&stop).await {

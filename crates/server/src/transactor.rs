@@ -21,7 +21,7 @@ use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingComm
 use crate::world_view::PublishedWorld;
 
 /// Attempts of an operation until it reports the conflict.
-const TRIES: u32 = 16;
+pub(crate) const TRIES: u32 = 16;
 
 /// Longest wait until the world contains a commit. It takes milliseconds unless the store is slow; the commit stands either
 /// way.

@@ -1,4 +1,4 @@
-//! Running one command to its end: no shell, a cleared environment, a group of its own, a deadline, bounded output.
+//! Running one command to its end: no shell, a cleared environment, its own process group, a deadline, bounded output.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
@@ -15,21 +15,21 @@ use super::log::EntityLog;
 use super::output::OutputTail;
 use crate::config::recipe::Command;
 
-/// The exit code that says "not yet" (`EX_TEMPFAIL`).
+/// The exit code that means "not yet" (`EX_TEMPFAIL`).
 const NOT_YET: i32 = 75;
 
-/// Output that comes after the command ended belongs to programs it left behind; it is waited for this long.
+/// How long output is read after the command ended: it comes from programs that the command left running.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandResult {
     pub(crate) exit: CommandExit,
-    /// The last bytes of its output.
+    /// The last bytes of its output, stdout and stderr together.
     pub(crate) tail: String,
 }
 
-/// How a command ended, in one word.
+/// The exit of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommandExit {
     /// Exit code 0.
@@ -52,15 +52,15 @@ impl std::fmt::Display for CommandExit {
             Self::Success => f.write_str("exit code 0"),
             Self::NotYet => write!(f, "exit code {NOT_YET}, not yet"),
             Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(number) => write!(f, "ended by signal {number}"),
-            Self::TimedOut(after) => write!(f, "killed, because it took longer than {after:?}"),
-            Self::NotStarted(reason) => write!(f, "could not be started: {reason}"),
+            Self::Signal(number) => write!(f, "killed by signal {number}"),
+            Self::TimedOut(after) => write!(f, "killed after its timeout of {after:?}"),
+            Self::NotStarted(reason) => write!(f, "cannot start: {reason}"),
         }
     }
 }
 
 impl CommandExit {
-    /// The exit code, if it ran to its end.
+    /// The exit code, if the command exited by itself.
     pub(crate) fn code(&self) -> Option<i32> {
         match self {
             Self::Success => Some(0),
@@ -80,7 +80,7 @@ impl CommandExit {
     }
 }
 
-/// Kills a command's whole group when dropped before the command ended.
+/// Kills a command's process group when dropped before the command ended.
 struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
@@ -89,7 +89,7 @@ impl ProcessGroup {
         match kill_process_group(pid, Signal::KILL) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
             Err(error) => {
-                tracing::warn!(pid = pid.as_raw_nonzero(), %error, "could not kill a command's group")
+                tracing::warn!(pid = pid.as_raw_nonzero(), %error, "cannot kill the process group of a command")
             }
         }
     }
@@ -101,7 +101,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Runs `command` to its end, or kills its group after `deadline`, or when this is dropped.
+/// Runs `command` to its end; kills its process group after `deadline`, or when this is dropped.
 pub(crate) async fn run(
     command: &Command,
     facts: &CommandFacts,
@@ -127,7 +127,7 @@ pub(crate) async fn run(
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let mut group = ProcessGroup(pid);
     let ends = async {
-        // Both go on until the child has ended; a pipe that closes early only ends the reading.
+        // Both continue until the child has ended; a pipe that closes early only ends the reading.
         tokio::select! {
             status = child.wait() => return status,
             () = drain(&mut output, &mut tail, log.as_deref_mut()) => {}
@@ -136,7 +136,7 @@ pub(crate) async fn run(
     };
     let exit = match tokio::time::timeout(deadline, ends).await {
         Ok(Ok(status)) => {
-            // It has ended and was reaped: its number may be another's soon.
+            // It has ended and was reaped: another process may get its number soon.
             group.0 = None;
             CommandExit::of(status)
         }
@@ -144,15 +144,15 @@ pub(crate) async fn run(
         Err(_) => {
             group.kill();
             if let Err(error) = child.wait().await {
-                tracing::warn!(%error, "could not wait for a killed command");
+                tracing::warn!(%error, "cannot wait for a killed command");
             }
             CommandExit::TimedOut(deadline)
         }
     };
     let rest = drain(&mut output, &mut tail, log.as_deref_mut());
-    // Late output is nice to have; nothing depends on its being whole.
+    // Nothing depends on late output being complete.
     if tokio::time::timeout(LAST_WORDS, rest).await.is_err() {
-        tracing::debug!(run = facts.run, "a command left programs behind that hold its output");
+        tracing::debug!(run = facts.run, "a command left programs running that hold its output");
     }
     if let Some(log) = &mut log {
         log.write(format!("--- {exit}\n").as_bytes());
@@ -183,7 +183,7 @@ fn start(
     Ok((child, pipe::Receiver::from_owned_fd(reader)?))
 }
 
-/// Reads the pipe into the tail and the log until its last writer is gone. Cancel safe: what was read is in both.
+/// Reads the output into the tail and the log until its last writer is gone. Cancel safe: what was read is in both.
 async fn drain(output: &mut pipe::Receiver, tail: &mut OutputTail, log: Option<&mut EntityLog>) {
     let mut log = log;
     let mut buffer = vec![0_u8; 8_192];
@@ -197,7 +197,7 @@ async fn drain(output: &mut pipe::Receiver, tail: &mut OutputTail, log: Option<&
                     log.write(read);
                 }
             }
-            Err(error) => return tracing::warn!(%error, "could not read a command's output"),
+            Err(error) => return tracing::warn!(%error, "cannot read the output of a command"),
         }
     }
 }
@@ -219,7 +219,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
 
     #[tokio::test]
-    async fn exit_codes_signals_and_missing_programs_are_told_apart() {
+    async fn exit_codes_signals_and_missing_programs_are_distinguished() {
         assert_eq!(end("exit 0", LONG).await.exit, CommandExit::Success);
         assert_eq!(end("exit 75", LONG).await.exit, CommandExit::NotYet);
         assert_eq!(end("echo out; echo err >&2; exit 3", LONG).await.exit, CommandExit::Code(3));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_environment_is_cleared_but_for_what_is_documented() {
+    async fn the_environment_has_only_the_documented_variables() {
         let ended = end("/usr/bin/env", LONG).await;
         let mut names: Vec<&str> =
             ended.tail.lines().filter_map(|line| line.split('=').next()).filter(|n| *n != "PWD").collect();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hanging_command_dies_with_its_children_at_the_deadline() {
+    async fn a_hanging_command_is_killed_with_its_children_at_the_deadline() {
         let ended = end("sleep 600 & echo $!; wait", Duration::from_millis(300)).await;
         assert_eq!(ended.exit, CommandExit::TimedOut(Duration::from_millis(300)));
         let child: i32 = ended.tail.trim().parse().unwrap();
@@ -259,14 +259,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flood_of_output_is_read_and_only_its_end_kept() {
+    async fn all_output_is_read_and_only_its_end_is_kept() {
         let ended = end("yes flood | head -c 20000000; echo; echo end", LONG).await;
         assert_eq!(ended.exit, CommandExit::Success);
         assert!(ended.tail.len() <= 2_048 && ended.tail.ends_with("end\n"));
     }
 
     #[tokio::test]
-    async fn a_program_left_behind_does_not_hold_the_command_open() {
+    async fn a_program_left_running_does_not_delay_the_end_of_its_command() {
         let started = std::pin::pin!(end("sleep 600 & echo $!", LONG));
         let ended = tokio::time::timeout(Duration::from_secs(10), started).await.unwrap();
         assert_eq!(ended.exit, CommandExit::Success);

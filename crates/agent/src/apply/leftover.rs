@@ -1,4 +1,4 @@
-//! Leftovers: what an agent that was killed halfway through a run left running. Found by the run's name in their environment.
+//! Leftovers: processes of a run whose agent was killed. They are found by the run's name in their environment.
 
 use std::fs;
 
@@ -6,9 +6,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::RUN;
 
-/// Kills the groups of all programs that carry `run`. What a command put into a group of its own stays.
+/// Kills the process groups of all programs of `run`; returns how many. What a command moved to another group stays.
 ///
-/// Reads all of `/proc`; call it off the runtime.
+/// Reads all of `/proc`; not for the runtime's threads.
 pub(crate) fn kill(run: &str) -> std::io::Result<usize> {
     let wanted = format!("{RUN}={run}");
     let mut killed = 0;
@@ -16,7 +16,7 @@ pub(crate) fn kill(run: &str) -> std::io::Result<usize> {
         let name = entry?.file_name();
         let pid = name.to_str().and_then(|name| name.parse::<i32>().ok()).and_then(Pid::from_raw);
         let Some(pid) = pid else { continue };
-        // A process that ended meanwhile, or is another user's, is none of ours.
+        // A process that ended meanwhile, or of another user, is not a leftover.
         let Ok(environment) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else { continue };
         let mut variables = environment.split(|byte| *byte == 0);
         let carries = variables.any(|variable| variable == wanted.as_bytes());

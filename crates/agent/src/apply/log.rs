@@ -1,4 +1,4 @@
-//! Log files of what ran here: one per entity, of bounded size, one older kept.
+//! Log files of runs: one per entity, of bounded size, with one older file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -10,13 +10,13 @@ use bellwether_core::records::evidence::MAX_TAIL_BYTES;
 
 use super::output::{OutputTail, visible};
 
-/// A log is turned over at this size: with the older one, 16 MiB per entity at most.
+/// A log is rotated at this size: with the older file, 16 MiB per entity at most.
 const MAX_LOG_BYTES: u64 = 8 << 20;
 
-/// The end of what is written through one [`EntityLog`] that is remembered: what is kept and sent of a run that fails.
+/// How much of the end of a run's output is remembered, to be stored and sent if the run fails, in bytes.
 pub(crate) const RECENT_BYTES: usize = 64 << 10;
 
-/// An entity's log, open for appending. A log that cannot be written is no reason to stop: it says so once.
+/// An entity's log, open for appending. A log that cannot be written does not stop the run; it is reported once.
 #[derive(Debug)]
 pub(crate) struct EntityLog {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct EntityLog {
     recent: RunOutput,
 }
 
-/// The end of what one run said, through however many logs. Cheap to clone; all clones are the same.
+/// The end of a run's output, through all of its logs. Cheap to clone; all clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunOutput(Arc<Mutex<RunOutputState>>);
 
@@ -37,59 +37,59 @@ struct RunOutputState {
 }
 
 impl RunOutput {
-    /// Begins anew.
+    /// Forgets the output.
     pub(crate) fn clear(&self) {
-        *self.said() = RunOutputState::default();
+        *self.state() = RunOutputState::default();
     }
 
-    /// How many bytes were said.
+    /// How many bytes were written.
     pub(crate) fn written(&self) -> usize {
-        self.said().written
+        self.state().written
     }
 
-    /// What was said after the first `begin` bytes, as text; its end, if that is more than [`RECENT_BYTES`].
+    /// What was written after the first `begin` bytes, as text; its end, if that is more than [`RECENT_BYTES`].
     pub(crate) fn since(&self, begin: usize) -> String {
-        let said = self.said();
-        let most = said.written.saturating_sub(begin).min(RECENT_BYTES);
-        let from = said.bytes.len().saturating_sub(most);
-        visible(said.bytes.get(from..).unwrap_or_default())
+        let state = self.state();
+        let most = state.written.saturating_sub(begin).min(RECENT_BYTES);
+        let from = state.bytes.len().saturating_sub(most);
+        visible(state.bytes.get(from..).unwrap_or_default())
     }
 
     fn add(&self, bytes: &[u8]) {
-        let mut said = self.said();
-        said.written = said.written.saturating_add(bytes.len());
-        said.bytes.extend_from_slice(bytes);
-        if said.bytes.len() > 2 * RECENT_BYTES {
-            let over = said.bytes.len().saturating_sub(RECENT_BYTES);
-            said.bytes.drain(..over);
+        let mut state = self.state();
+        state.written = state.written.saturating_add(bytes.len());
+        state.bytes.extend_from_slice(bytes);
+        if state.bytes.len() > 2 * RECENT_BYTES {
+            let over = state.bytes.len().saturating_sub(RECENT_BYTES);
+            state.bytes.drain(..over);
         }
     }
 
-    fn said(&self) -> MutexGuard<'_, RunOutputState> {
-        // What is behind it is whole after every change, so a panic elsewhere is no reason not to look.
+    fn state(&self) -> MutexGuard<'_, RunOutputState> {
+        // The state is consistent after every change, so a poisoned lock can be used.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl EntityLog {
-    /// Opens `path` for appending; what is written is remembered in `recent` too.
+    /// Opens `path` for appending; what is written is also remembered in `recent`.
     pub(crate) fn open(path: &Path, recent: RunOutput) -> Self {
         let mut log = Self { path: path.to_owned(), file: None, bytes: 0, recent };
         match append(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
             Ok((bytes, file)) => (log.bytes, log.file) = (bytes, Some(file)),
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "could not open a log; going on without")
+                tracing::warn!(path = %path.display(), %error, "cannot open a log; continuing without it")
             }
         }
         log
     }
 
-    /// What the run said so far.
+    /// The output of the run so far.
     pub(crate) fn recent(&self) -> &RunOutput {
         &self.recent
     }
 
-    /// Adds bytes; turns the log over when it is full.
+    /// Adds bytes; rotates the log when it is full.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.recent.add(bytes);
         if self.bytes >= MAX_LOG_BYTES {
@@ -99,7 +99,7 @@ impl EntityLog {
         match file.write_all(bytes) {
             Ok(()) => self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
             Err(error) => {
-                tracing::warn!(path = %self.path.display(), %error, "could not write a log; going on without");
+                tracing::warn!(path = %self.path.display(), %error, "cannot write a log; continuing without it");
                 self.file = None;
             }
         }
@@ -110,7 +110,7 @@ impl EntityLog {
         match turned {
             Ok(file) => (self.bytes, self.file) = (0, Some(file)),
             Err(error) => {
-                tracing::warn!(path = %self.path.display(), %error, "could not turn a log over");
+                tracing::warn!(path = %self.path.display(), %error, "cannot rotate a log");
                 self.file = None;
             }
         }
@@ -122,8 +122,8 @@ pub(crate) fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Keeps the log of a process that writes it itself within its size: the last part is copied aside, the file emptied. The
-/// process goes on writing at the new end, because it has it open for appending.
+/// Bounds the log of a process that writes it itself: its last part is copied to the older file, and the file is emptied.
+/// The process goes on writing at the new end, because it has opened the file for appending.
 pub(crate) fn trim(path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let size = file.metadata()?.len();
@@ -153,7 +153,7 @@ pub(crate) fn tail(path: &Path, from: u64) -> String {
     let mut tail = OutputTail::default();
     match read() {
         Ok(bytes) => tail.add(&bytes),
-        Err(error) => tracing::debug!(path = %path.display(), %error, "could not read a log"),
+        Err(error) => tracing::debug!(path = %path.display(), %error, "cannot read a log"),
     }
     tail.text()
 }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_stays_within_its_size_with_one_older() {
+    fn a_log_stays_within_its_size_with_one_older_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("web.log");
         let mut log = EntityLog::open(&path, RunOutput::default());
@@ -195,13 +195,13 @@ mod tests {
             log.write(&[b'x'; 8_192]);
         }
         assert_eq!(recent.since(begin).len(), RECENT_BYTES);
-        assert!(recent.said().bytes.len() <= 2 * RECENT_BYTES);
+        assert!(recent.state().bytes.len() <= 2 * RECENT_BYTES);
         recent.clear();
         assert_eq!(recent.since(0), "");
     }
 
     #[test]
-    fn a_log_that_a_process_writes_is_emptied_under_it() {
+    fn a_log_is_emptied_while_a_process_writes_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("web.log");
         let mut writer = append(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Logs of runs that failed: a few per entity and category on this disk, the newest on its way to the control plane.
+//! Logs of failed runs: a few per entity and category on disk, the newest of which is sent to the control plane.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,22 +11,22 @@ use bellwether_core::words::name::{Category, EntityName};
 
 use crate::disk;
 
-/// Logs kept per entity and category: with 64 KiB each, a mebibyte per entity.
+/// Logs stored per entity and category: with 64 KiB each, one mebibyte per entity.
 const KEPT: usize = 8;
 
 /// The newest log of each category and entity that the control plane does not have yet.
 pub(crate) type UnsentLogs = BTreeMap<(Category, EntityName), NewLog>;
 
-/// Makes a log of what a run said: a headline, and as much of the end as is kept.
-pub(crate) fn log(run: &str, headline: &str, said: &str) -> NewLog {
+/// The log of a run: a headline, and the end of its output.
+pub(crate) fn log(run: &str, headline: &str, output: &str) -> NewLog {
     let room = MAX_LOG_BYTES.saturating_sub(headline.len() + 2);
-    let from = said.len().saturating_sub(room);
-    let start = (from..=said.len()).find(|index| said.is_char_boundary(*index)).unwrap_or(said.len());
-    let text = format!("{headline}\n\n{}", said.get(start..).unwrap_or_default());
+    let from = output.len().saturating_sub(room);
+    let start = (from..=output.len()).find(|index| output.is_char_boundary(*index)).unwrap_or(output.len());
+    let text = format!("{headline}\n\n{}", output.get(start..).unwrap_or_default());
     NewLog { run: run.to_owned(), text }
 }
 
-/// Keeps a log below `logs`, and lets go of the oldest.
+/// Stores a log below `logs`, and removes the oldest.
 pub(crate) fn keep(logs: &Path, category: &Category, entity: &EntityName, log: &NewLog) -> io::Result<()> {
     let dir = logs.join("failed").join(entity.as_str()).join(category.as_str());
     disk::private_dir(&dir)?;
@@ -39,7 +39,7 @@ pub(crate) fn keep(logs: &Path, category: &Category, entity: &EntityName, log: &
     Ok(())
 }
 
-/// The newest log of each category and entity below `logs`. What cannot be read is left out, with a warning.
+/// The newest log of each category and entity below `logs`. Unreadable ones are skipped with a warning.
 pub(crate) fn newest(logs: &Path) -> UnsentLogs {
     let mut waiting = UnsentLogs::new();
     for (entity, of_entity) in named::<EntityName>(&logs.join("failed")) {
@@ -52,14 +52,14 @@ pub(crate) fn newest(logs: &Path) -> UnsentLogs {
                     waiting.insert((category, entity.clone()), NewLog { run, text });
                 }
                 Ok(None) => {}
-                Err(error) => tracing::warn!(path = %dir.display(), %error, "could not read a kept log"),
+                Err(error) => tracing::warn!(path = %dir.display(), %error, "cannot read a stored log"),
             }
         }
     }
     waiting
 }
 
-/// Logs in a directory, oldest first: a run's name begins with its time.
+/// The logs in a directory, oldest first: a run's name begins with its time.
 fn runs(dir: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_its_end_and_stays_within_its_size() {
+    fn a_stored_log_is_the_end_of_the_output_within_its_size() {
         let long = format!("{}the end", "\u{fffd}".repeat(40_000));
         let log = log("1-1-1", "web v2: static: exit code 3", &long);
         assert!(log.text.len() <= MAX_LOG_BYTES);

@@ -1,4 +1,4 @@
-//! A command's output: all of it read, little of it kept.
+//! A command's output: its last bytes, as text.
 
 use bellwether_core::records::evidence::MAX_TAIL_BYTES;
 

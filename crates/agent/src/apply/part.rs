@@ -1,4 +1,4 @@
-//! One part of an apply: its runners one after the other, within one deadline, and what came of them.
+//! One part of an apply: its runners one after the other, within one deadline, and its outcome.
 
 mod context;
 mod directory;
@@ -11,9 +11,9 @@ pub(crate) use context::PartContext;
 
 use crate::config::recipe::Runner;
 
-/// Runs `runners` in order until one does not succeed. `what` names the part in evidence.
+/// Runs `runners` in order until one does not succeed. `what` names the part in the evidence.
 ///
-/// Dropping this kills the command that runs.
+/// Dropping this kills the running command.
 pub(crate) async fn run_all(what: &str, runners: &[Runner], job: &mut PartContext<'_>) -> StepOutcome {
     for (number, runner) in (1_usize..).zip(runners) {
         let which = if runners.len() == 1 { what.to_owned() } else { format!("{what}, command {number}") };

@@ -1,6 +1,6 @@
-//! The supervised process: started in a group of its own, watched, stopped, and adopted by the next agent.
+//! The supervised process: started in a process group of its own, watched, stopped, and adopted by the next agent.
 //!
-//! It outlives the agent: its output goes to its log directly, and its mark (number, start time, boot) is in the ledger.
+//! It outlives the agent: it writes its log directly, and its mark (number, start time, boot) is in the ledger.
 
 use std::fs;
 use std::io;
@@ -20,21 +20,21 @@ use super::exec::CommandExit;
 use super::log;
 use crate::config::recipe::Command;
 
-/// How often the size of a process's log is looked at.
+/// Interval at which the size of a process's log is checked.
 const LOG_PERIOD: Duration = Duration::from_secs(5);
 
-/// What tells a process from every other that ever had its number.
+/// Identifies a process among all that ever had its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessMark {
-    /// Its number, which is its group's too.
+    /// Its process number, which is also its group's.
     pub(crate) pid: i32,
-    /// When it started, in clock ticks since boot: field 22 of `/proc/PID/stat`.
+    /// Start time in clock ticks since boot: field 22 of `/proc/PID/stat`.
     pub(crate) started_ticks: u64,
-    /// Which boot of the machine that was.
+    /// The boot of the machine, from `/proc/sys/kernel/random/boot_id`.
     pub(crate) boot_id: String,
 }
 
-/// A process that is watched. Dropping it stops the watching, not the process.
+/// A watched process. Dropping this stops the watching, not the process.
 #[derive(Debug)]
 pub(crate) struct SupervisedProcess {
     mark: ProcessMark,
@@ -42,7 +42,7 @@ pub(crate) struct SupervisedProcess {
     ended: watch::Receiver<Option<Evidence>>,
 }
 
-/// A process's group, where it writes, and from which byte on that is its own.
+/// A process's group, its log, and the offset at which its own output begins.
 #[derive(Debug, Clone)]
 struct ProcessOutput {
     group: Pid,
@@ -75,8 +75,9 @@ impl SupervisedProcess {
             .process_group(0)
             .spawn()?;
         let number = child.id().and_then(|id| i32::try_from(id).ok());
-        let number = number.ok_or_else(|| io::Error::other("it ended before it had a number"))?;
-        let pid = Pid::from_raw(number).ok_or_else(|| io::Error::other("it has no number"))?;
+        let number =
+            number.ok_or_else(|| io::Error::other("it ended before its process number was known"))?;
+        let pid = Pid::from_raw(number).ok_or_else(|| io::Error::other("it has no process number"))?;
         // It is not reaped yet, so even one that has ended still has its start time.
         let (_, started_ticks) = stat(number)?;
         let mark = ProcessMark { pid: number, started_ticks, boot_id: boot_id()? };
@@ -86,13 +87,13 @@ impl SupervisedProcess {
         Ok(Self { mark, pid, ended })
     }
 
-    /// Takes over a process that an earlier agent started; `None` when it is gone.
+    /// Adopts a process that an earlier agent started; `None` if it no longer exists.
     pub(crate) fn adopt(mark: &ProcessMark, path: &Path, tasks: &Tasks) -> io::Result<Option<Self>> {
         let Some(pid) = Pid::from_raw(mark.pid) else { return Ok(None) };
         if mark.before_boot()? {
             return Ok(None);
         }
-        // First the handle, then the look: the handle is of the process that is looked at.
+        // The handle comes first, so that it is of the process whose state is read.
         let handle = match pidfd_open(pid, PidfdFlags::NONBLOCK) {
             Ok(handle) => handle,
             Err(rustix::io::Errno::SRCH) => return Ok(None),
@@ -110,7 +111,7 @@ impl SupervisedProcess {
         Ok(Some(Self { mark: mark.clone(), pid, ended }))
     }
 
-    /// What goes into the ledger.
+    /// The mark for the ledger.
     pub(crate) fn mark(&self) -> &ProcessMark {
         &self.mark
     }
@@ -125,19 +126,23 @@ impl SupervisedProcess {
         let ended = self.ended.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
         match ended {
             Some(evidence) => evidence,
-            // The watching broke, which ends the agent.
+            // The watcher failed, which ends the agent.
             None => std::future::pending().await,
         }
     }
 
-    /// SIGTERM to the group, SIGKILL when `grace` is over; returns when it has ended. Cancel safe.
+    /// Sends SIGTERM to the group, and SIGKILL after `grace`; returns when the process has ended. Cancel safe.
     pub(crate) async fn stop(&mut self, grace: Duration) {
         if self.ended().is_some() {
             return;
         }
         signal(self.pid, Signal::TERM);
         if tokio::time::timeout(grace, self.wait()).await.is_err() {
-            tracing::warn!(pid = self.mark.pid, ?grace, "the process did not end on SIGTERM; killing it");
+            tracing::warn!(
+                pid = self.mark.pid,
+                ?grace,
+                "the process did not end on SIGTERM; sending SIGKILL"
+            );
             signal(self.pid, Signal::KILL);
             self.wait().await;
         }
@@ -147,7 +152,7 @@ impl SupervisedProcess {
 fn signal(group: Pid, signal: Signal) {
     match kill_process_group(group, signal) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => {}
-        Err(error) => tracing::warn!(group = group.as_raw_nonzero(), %error, "could not signal a process"),
+        Err(error) => tracing::warn!(group = group.as_raw_nonzero(), %error, "cannot signal a process"),
     }
 }
 
@@ -167,7 +172,7 @@ async fn watch_own(
         status = child.wait() => status.map_or_else(|error| CommandExit::NotStarted(error.to_string()), CommandExit::of),
         () = keep_log(&output, &tasks, &ended) => return,
     };
-    // It takes its group along: what it left running would hold the ports of the one that comes next.
+    // Its whole group is killed: what it left running would hold the ports of its successor.
     signal(output.group, Signal::KILL);
     let evidence = Evidence {
         summary: format!("the process ended: {exit}"),
@@ -185,16 +190,15 @@ async fn watch_adopted(
     tasks: Tasks,
 ) {
     tokio::select! {
-        // A handle becomes readable when its process ends; readable is cancel safe.
+        // A pidfd becomes readable when its process ends; readable is cancel safe.
         readable = handle.readable() => if let Err(error) = readable {
-            tracing::warn!(%error, "could not watch an adopted process");
+            tracing::warn!(%error, "cannot watch an adopted process");
         },
         () = keep_log(&output, &tasks, &ended) => return,
     }
     signal(output.group, Signal::KILL);
     let evidence = Evidence {
-        summary: "the process ended; an earlier agent had started it, so its exit code is not known"
-            .to_owned(),
+        summary: "the process ended; an earlier agent had started it, so its exit code is unknown".to_owned(),
         exit_code: None,
         tail: log::tail(&output.path, output.from),
         failing_checks: Vec::new(),
@@ -202,8 +206,8 @@ async fn watch_adopted(
     ended.send_replace(Some(evidence));
 }
 
-/// Keeps the log within its size until nobody watches any more. That, and not the agent's end, ends the watching: a process
-/// that is stopped with the agent is watched until it is gone.
+/// Bounds the log until no one watches the process any more. The watching ends with that, not with the agent: a process
+/// that is stopped with the agent is watched until it has ended.
 async fn keep_log(output: &ProcessOutput, tasks: &Tasks, ended: &watch::Sender<Option<Evidence>>) {
     loop {
         let path = output.path.clone();
@@ -213,13 +217,13 @@ async fn keep_log(output: &ProcessOutput, tasks: &Tasks, ended: &watch::Sender<O
         }
         let trimmed = tasks.spawn_blocking(move || log::trim(&path)).await;
         if let Ok(Err(error)) = trimmed {
-            tracing::debug!(path = %output.path.display(), %error, "could not trim a log");
+            tracing::debug!(path = %output.path.display(), %error, "cannot trim a log");
         }
     }
 }
 
 impl ProcessMark {
-    /// Whether the machine has been started anew since.
+    /// Whether the machine was rebooted since.
     pub(crate) fn before_boot(&self) -> io::Result<bool> {
         Ok(boot_id()? != self.boot_id)
     }
@@ -228,8 +232,8 @@ impl ProcessMark {
 /// State and start time of a process.
 fn stat(pid: i32) -> io::Result<(char, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let broken = || io::Error::other(format!("/proc/{pid}/stat does not read as it should"));
-    // The name in parentheses may hold anything, so the fields are counted from its end: state is field 3.
+    let broken = || io::Error::other(format!("/proc/{pid}/stat is not in the expected format"));
+    // The name in parentheses may contain anything, so the fields are counted from its end: the state is field 3.
     let (_, rest) = text.rsplit_once(')').ok_or_else(broken)?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next().and_then(|state| state.chars().next()).ok_or_else(broken)?;

@@ -1,5 +1,5 @@
-//! Rendering: a template and what it can speak of become the text of one file. Bounded in every direction: a
-//! template's length, the length of one tag in it, the work, and the text that comes out. Touches no file.
+//! Rendering: the text of one file from a template and its context. Bounded in every direction: the length of a
+//! template, the length of one tag in it, the work, and the length of the text. Touches no file.
 
 use std::io::{self, Write};
 
@@ -14,13 +14,13 @@ pub(crate) const MAX_TEMPLATE_BYTES: usize = 256 << 10;
 /// Longest `{{ … }}`, `{% … %}` or `{# … #}`, in bytes. A deeper expression than fits into it could exhaust the stack.
 const MAX_TAG_BYTES: usize = 2 << 10;
 
-/// Longest text that comes out, in bytes.
+/// Longest rendered text, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// Most steps of a rendering: some tenths of a second.
+/// Most steps of one rendering: some tenths of a second.
 const MAX_STEPS: u64 = 2_000_000;
 
-/// What a template can speak of.
+/// The variables of a template.
 #[derive(Debug, Clone)]
 pub(crate) struct RenderContext {
     pub(crate) params: Params,
@@ -31,7 +31,7 @@ pub(crate) struct RenderContext {
     pub(crate) revision: u64,
 }
 
-/// Renders `source`; `name` is what evidence calls it.
+/// Renders `source`; `name` names it in error messages.
 ///
 /// # Errors
 /// One line with the template, the line in it, and the reason.
@@ -43,30 +43,30 @@ pub(crate) fn render(name: &str, source: &str, context: &RenderContext) -> Resul
         version => &*context.version,
         revision => context.revision,
     };
-    draw((name, source), context, "the profile has no such param at this revision")
+    draw(name, source, context, "the profile has no such param in this revision")
 }
 
-/// Renders `source` with anything; `undefined` is why a word that it uses is not there.
+/// Renders `source` with any context; `undefined` is the reason given for an undefined variable.
 ///
 /// # Errors
 /// One line with the template, the line in it, and the reason.
-pub(crate) fn draw((name, source): (&str, &str), context: Value, undefined: &str) -> Result<String, String> {
+pub(crate) fn draw(name: &str, source: &str, context: Value, undefined: &str) -> Result<String, String> {
     if source.len() > MAX_TEMPLATE_BYTES {
-        return Err(format!("{name}: it is longer than {MAX_TEMPLATE_BYTES} bytes"));
+        return Err(format!("{name}: longer than {MAX_TEMPLATE_BYTES} bytes"));
     }
     if let Some(line) = long_tag(source) {
         return Err(format!("{name}, line {line}: a tag is longer than {MAX_TAG_BYTES} bytes"));
     }
-    let worded = |error| worded((name, source), &error, undefined);
+    let worded = |error| worded(name, source, &error, undefined);
     let environment = environment().map_err(worded)?;
     let template = environment.template_from_named_str(name, source).map_err(worded)?;
     let mut text = CappedText(Vec::new());
     template.render_captured_to(context, &mut text).map_err(worded)?;
-    String::from_utf8(text.0).map_err(|_| format!("{name}: what it renders to is not text"))
+    String::from_utf8(text.0).map_err(|_| format!("{name}: the rendered text is not UTF-8"))
 }
 
 fn environment() -> Result<Environment<'static>, minijinja::Error> {
-    // A line with nothing but a tag on it leaves no line, and the last line keeps its end: as configuration files want it.
+    // A line with only a tag on it leaves no empty line, and the last line keeps its end, as configuration files need it.
     let mut syntax = SyntaxConfig::builder();
     let syntax = syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build()?;
     let mut environment = Environment::new();
@@ -79,7 +79,7 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     Ok(environment)
 }
 
-/// The line of the first tag that is too long. What looks like a tag within text or a comment counts as one.
+/// The line of the first tag that is too long. What looks like a tag in text or in a comment counts as one.
 fn long_tag(source: &str) -> Option<usize> {
     let mut line = 1;
     let mut open: Option<(usize, usize)> = None;
@@ -100,8 +100,8 @@ fn long_tag(source: &str) -> Option<usize> {
     None
 }
 
-/// An error with its place and, where it can be told, the expression it is about.
-fn worded((name, source): (&str, &str), error: &minijinja::Error, undefined: &str) -> String {
+/// An error with its line and, if known, its expression.
+fn worded(name: &str, source: &str, error: &minijinja::Error, undefined: &str) -> String {
     let place = error.line().map_or_else(String::new, |line| format!(", line {line}"));
     let about = error.range().and_then(|range| expression(source, range)).unwrap_or_default();
     let short: String = about.chars().take(80).collect();
@@ -109,9 +109,9 @@ fn worded((name, source): (&str, &str), error: &minijinja::Error, undefined: &st
     let reason = if kind == ErrorKind::UndefinedError {
         format!("`{short}` is undefined: {undefined}")
     } else if kind == ErrorKind::OutOfFuel {
-        format!("it takes more than {MAX_STEPS} steps")
+        format!("rendering takes more than {MAX_STEPS} steps")
     } else if kind == ErrorKind::WriteFailure {
-        format!("it renders to more than {MAX_TEXT_BYTES} bytes")
+        format!("the rendered text has more than {MAX_TEXT_BYTES} bytes")
     } else if short.is_empty() {
         plain(error)
     } else {
@@ -120,14 +120,14 @@ fn worded((name, source): (&str, &str), error: &minijinja::Error, undefined: &st
     format!("{name}{place}: {reason}")
 }
 
-/// The expression at a place, from the name it begins with.
+/// The expression at a range, extended to the start of its name.
 fn expression(source: &str, range: std::ops::Range<usize>) -> Option<&str> {
     let before = source.get(..range.start)?;
     let name = before.trim_end_matches(|char: char| char.is_alphanumeric() || char == '_');
     Some(source.get(name.len()..range.end)?.trim())
 }
 
-/// Prints a value into a file: truth as configuration files spell it, and as it came in.
+/// Writes a value to a file: booleans as configuration files have them, text unchanged.
 fn print(
     out: &mut minijinja::Output<'_>,
     state: &mut minijinja::State<'_, '_>,
@@ -147,7 +147,7 @@ fn plain(error: &minijinja::Error) -> String {
     error.detail().map_or(kind.clone(), |detail| format!("{kind}: {detail}"))
 }
 
-/// Text that does not grow past its limit.
+/// A text with a limit on its length.
 struct CappedText(Vec<u8>);
 
 impl Write for CappedText {

@@ -1,4 +1,4 @@
-//! Where a template comes from: the configuration, or a file that is read anew each time.
+//! The source of a template: the configuration, or a file that is read for each rendering.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::io::Read;
 use super::render::MAX_TEMPLATE_BYTES;
 use crate::config::recipe::Template;
 
-/// What evidence calls a template, and its text.
+/// The name of a template for error messages, and its text.
 ///
 /// # Errors
 /// One line with the file and the reason.
@@ -15,8 +15,8 @@ pub(crate) fn read(template: &Template) -> Result<(String, String), String> {
         Template::Text(text) => Ok(("its text".to_owned(), text.clone())),
         Template::File(path) => {
             let name = format!("template {}", path.display());
-            let failed = |error: std::io::Error| format!("could not read {name}: {error}");
-            // One byte more than is allowed, so that what is too long is seen to be; a device has no end.
+            let failed = |error: std::io::Error| format!("cannot read {name}: {error}");
+            // One byte more than the limit, so that a longer file is noticed; a device has no end.
             let most = u64::try_from(MAX_TEMPLATE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
             let mut text = String::new();
             let file = File::open(path).map_err(failed)?;

@@ -7,7 +7,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// The status by which a service says that it has too much to do.
+/// The status by which a service says that too many requests.
 const TOO_MANY: u16 = 429;
 
 /// Sends one GET.
@@ -32,12 +32,12 @@ pub(super) async fn ask(authority: &str, path: &str, wanted: Option<u16>) -> Res
     // Dropping the connection when there is an answer is how this ends it.
     let answer = tokio::select! {
         answer = sender.send_request(request) => answer.map_err(failed)?,
-        () = driving => return Err("the connection ended".to_owned()),
+        () = driving => return Err("the connection was closed".to_owned()),
     };
     let status = answer.status();
     match wanted {
         Some(wanted) if status.as_u16() != wanted => Err(format!("status {}, not {wanted}", status.as_u16())),
-        None if status.as_u16() == TOO_MANY => Ok(Some("it has too much to do".to_owned())),
+        None if status.as_u16() == TOO_MANY => Ok(Some("too many requests".to_owned())),
         None if !status.is_success() => Err(format!("status {}", status.as_u16())),
         Some(_) | None => Ok(None),
     }

@@ -21,7 +21,7 @@ async fn verdict(probe: Probe) -> CheckVerdict {
     let tasks = Tasks::new();
     let mut checks =
         EntityChecks::start(&check(probe), &CommandFacts::default(), &Clock::system(), &tasks, 1);
-    tokio::time::timeout(LONG, checks.turned()).await.unwrap();
+    tokio::time::timeout(LONG, checks.changed()).await.unwrap();
     let now = checks.now();
     now.values().next().unwrap().verdict().clone()
 }
@@ -59,13 +59,13 @@ async fn a_command_passes_with_exit_code_0_alone() {
 
 #[tokio::test]
 async fn a_hanging_or_flooding_command_is_bounded() {
-    assert!(failing(&verdict(shell("sleep 600")).await, "took longer than 300ms"));
+    assert!(failing(&verdict(shell("sleep 600")).await, "timeout of 300ms"));
     let flood = verdict(shell("yes flood | tr -d '\\n'")).await;
     assert!(matches!(flood, CheckVerdict::Failing(_, message) if message.len() <= MAX_MESSAGE_BYTES));
 }
 
 #[tokio::test]
-async fn http_wants_its_status_and_tcp_a_listener() {
+async fn http_needs_its_status_and_tcp_a_listener() {
     let http =
         |authority: &str| Probe::Http { authority: authority.into(), path: "/".into(), status: Some(200) };
     assert!(matches!(verdict(http(&answering("200 OK").await)).await, CheckVerdict::Passing(_)));

@@ -7,17 +7,17 @@ use super::config_path::ConfigPath;
 use super::error::ConfigError;
 use super::recipe::Command;
 
-/// What commands have unless they say otherwise.
+/// The defaults of the commands of a table.
 #[derive(Debug, Clone)]
 pub(super) struct CommandDefaults {
     pub(super) workdir: PathBuf,
     pub(super) env: BTreeMap<String, String>,
 }
 
-/// How a part of an entity is written.
+/// The forms of a part of an entity.
 pub(super) const FORM: &str = "write an array of strings like [\"/usr/bin/install\", \"-D\"], a table that names a runner, or an array of those; there is no shell";
 
-/// A command with these arguments.
+/// Reads a command from its arguments.
 pub(super) fn command(argv: &[String], setting: &CommandDefaults) -> Result<Command, String> {
     let program = argv.first().ok_or("a command needs a program")?;
     if program.is_empty() {
@@ -27,12 +27,12 @@ pub(super) fn command(argv: &[String], setting: &CommandDefaults) -> Result<Comm
         return Err("an argument has a zero byte".to_owned());
     }
     if program.contains('/') && !Path::new(program).is_absolute() {
-        return Err(format!("{program:?} is a relative path; write it from / on, or a bare name"));
+        return Err(format!("{program:?} is a relative path; write an absolute path or a bare name"));
     }
     Ok(Command { argv: argv.to_vec(), workdir: setting.workdir.clone(), env: setting.env.clone() })
 }
 
-/// The command of a table with `argv`.
+/// Reads a command from a table with `argv`.
 pub(super) fn from_table(table: &toml::Table, setting: &CommandDefaults) -> Result<Command, String> {
     let mut setting = setting.clone();
     let mut argv = None;
@@ -53,15 +53,15 @@ pub(super) fn from_table(table: &toml::Table, setting: &CommandDefaults) -> Resu
     command(&argv.ok_or("the command has no argv")?, &setting)
 }
 
-/// A directory from / on.
+/// Accepts an absolute path only.
 pub(super) fn directory(path: &Path) -> Result<PathBuf, String> {
     if path.is_absolute() { Ok(path.to_owned()) } else { Err(format!("{path:?} does not begin with /")) }
 }
 
-/// A variable's name: letters, digits and `_`, and none of ours.
+/// Accepts the name of an environment variable: letters, digits and `_`, and none that the agent sets.
 pub(super) fn variable(name: &str) -> Result<String, String> {
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        Err(format!("{name:?} is no name for a variable: letters, digits and _"))
+        Err(format!("{name:?} is not a valid variable name: use letters, digits and _"))
     } else if name.starts_with("BELLWETHER_") {
         Err(format!("{name} is set by the agent itself"))
     } else {
@@ -69,7 +69,7 @@ pub(super) fn variable(name: &str) -> Result<String, String> {
     }
 }
 
-/// Strings, and nothing else.
+/// Reads an array of strings.
 pub(super) fn strings(items: &[toml::Value]) -> Result<Vec<String>, String> {
     items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| FORM.to_owned())).collect()
 }

@@ -1,4 +1,4 @@
-//! Where a value of the configuration is: the file and the key that every refusal names.
+//! The location of a value in the configuration: the file and the key that every error names.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -8,7 +8,7 @@ use bellwether_core::words::time::Span;
 
 use super::error::ConfigError;
 
-/// Where a value stands.
+/// The location of a value.
 #[derive(Debug, Clone)]
 pub(super) struct ConfigPath<'a> {
     path: &'a Path,
@@ -37,7 +37,7 @@ impl<'a> ConfigPath<'a> {
         text.parse().map_err(|error| self.refuse(error))
     }
 
-    /// A length of time, longer than nothing.
+    /// A length of time, longer than zero; `otherwise` if none is given.
     pub(super) fn span(&self, text: Option<&str>, otherwise: Span) -> Result<Span, ConfigError> {
         let span = text.map_or(Ok(otherwise), |text| self.read(text))?;
         if span == Span::ZERO { Err(self.refuse("must be longer than zero")) } else { Ok(span) }

@@ -1,4 +1,4 @@
-//! `[dns]`: where this machine answers for names, what they are called, and who is asked about others.
+//! `[dns]`: where this node answers DNS, its zone, and its upstream resolvers.
 
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_dns::settings::{DnsConfig, DnsSettings};
@@ -7,11 +7,12 @@ use super::config_path::ConfigPath;
 use super::error::ConfigError;
 use super::file;
 
-/// What DNS on this machine is made of.
+/// The DNS configuration of this node.
 pub(super) fn names(
     place: &ConfigPath,
     dns: &file::DnsTable,
-    (namespace, node): (&Namespace, &NodeName),
+    namespace: &Namespace,
+    node: &NodeName,
 ) -> Result<DnsConfig, ConfigError> {
     let file::DnsTable { listen, domain, datacentre, ttl, negative_ttl, forward } = dns.clone();
     let setting = DnsSettings { listen, domain, datacentre, ttl, negative_ttl, forward };

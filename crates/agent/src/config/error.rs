@@ -12,15 +12,15 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
-    /// A file is not TOML, or has a key that does not exist.
+    /// A file is not TOML, or has an unknown key.
     #[error("read {path}: {reason}")]
     Parse {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The position and the reason.
         reason: String,
     },
     /// A value is not allowed.
@@ -28,19 +28,19 @@ pub enum ConfigError {
     Value {
         /// The file.
         path: PathBuf,
-        /// Which key, like `entity.web.timeout`.
+        /// The key, like `entity.web.timeout`.
         key: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What is wrong with a definition: which field, and why.
+/// An error in a definition: the field and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinitionError {
     /// The field, like `check.port.interval`.
     pub field: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 

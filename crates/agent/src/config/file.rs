@@ -1,4 +1,4 @@
-//! The files as written: their shape, and how several become one.
+//! The configuration files as written: their tables, and how several files are merged.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -159,7 +159,7 @@ pub(super) struct CheckTable {
     pub(super) rise: Option<u32>,
 }
 
-/// All files together, each section with the file it stands in.
+/// The tables of all files, each with the file it is in.
 #[derive(Debug, Default)]
 pub(super) struct ConfigTables {
     pub(super) agent: Option<(PathBuf, AgentTable)>,
@@ -172,7 +172,7 @@ pub(super) struct ConfigTables {
 }
 
 impl ConfigTables {
-    /// Adds one file's sections.
+    /// Adds the tables of one file.
     pub(super) fn add(&mut self, path: &Path) -> Result<(), ConfigError> {
         let read = |source| ConfigError::Read { path: path.to_owned(), source };
         let text = std::fs::read_to_string(path).map_err(read)?;
@@ -184,7 +184,7 @@ impl ConfigTables {
         let twice = |key: String, other: &Path| ConfigError::Value {
             path: path.to_owned(),
             key,
-            reason: format!("it stands in {} already; keep one of them", other.display()),
+            reason: format!("it is already in {}; keep one of them", other.display()),
         };
         if let Some(agent) = file.agent {
             if let Some((other, _)) = &self.agent {
@@ -222,7 +222,7 @@ impl ConfigTables {
     }
 }
 
-/// The files of `conf.d` beside `path`, in name order; none when there is no such directory.
+/// The files of `conf.d` beside `path`, in name order; empty if there is no such directory.
 pub(super) fn conf_d(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let dir = path.parent().unwrap_or(Path::new(".")).join("conf.d");
     let failed = |source| ConfigError::Read { path: dir.clone(), source };

@@ -1,4 +1,4 @@
-//! `[[file]]`: what is written from the catalogue of services, for programs that know nothing of it.
+//! `[[file]]`: files written from the catalogue of services, for programs that do not query it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,51 +15,51 @@ use super::file;
 use super::kinds::{alone, mode, plain, template};
 use super::recipe::{Command, Recipe, Template};
 
-/// How long changes are gathered when nothing else is said: what comes up together is one reload.
+/// Default time for which changes are gathered: services that start together lead to one reload.
 pub const DEFAULT_DEBOUNCE: Span = Span::from_secs(1);
 
-/// How long a check or a reload may take when nothing else is said: readers answer within seconds.
+/// Default deadline of a check or a reload.
 pub const DEFAULT_FILE_TIMEOUT: Span = Span::from_secs(60);
 
-/// Longest gathering: what waits longer is no discovery any more.
+/// Longest time for which changes may be gathered.
 const LONGEST_DEBOUNCE: Span = Span::from_secs(3_600);
 
-/// Most files of one machine, as for one entity.
+/// Most files of one node, as for one entity.
 const MAX_FILES: usize = 256;
 
-/// A file that is written from the catalogue.
+/// A file written from the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogueFile {
-    /// Where it is. Never a link; its directory must be there.
+    /// Its absolute path; not a link, and in an existing directory.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub form: FileForm,
-    /// What it is made of.
+    /// The services it is rendered from.
     pub selection: CatalogueSelection,
-    /// Its mode; if none is said, what it had, or 0644 for a new one.
+    /// Its mode; by default that of the file it replaces, or 0644 for a new one.
     pub mode: Option<u32>,
-    /// Says whether the new file may take the old one's place; `{path}` in an argument stands for the new one's.
+    /// A command that accepts or refuses the new file; `{path}` in an argument is the path of the new file.
     pub check: Option<Command>,
-    /// Makes whoever reads the file read it again.
+    /// A command that makes the file's reader read it again.
     pub reload: Option<Command>,
-    /// How long the check, and the reload, may take.
+    /// Deadline of the check, and of the reload.
     pub timeout: Span,
-    /// How long changes are gathered.
+    /// For how long changes are gathered.
     pub debounce: Span,
-    /// Entities whose dynamic part waits until the file was written.
+    /// Entities whose dynamic part waits until the file is written.
     pub before: BTreeSet<EntityName>,
 }
 
-/// What a file says.
+/// The content of a catalogue file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileForm {
-    /// A format that others know.
+    /// A known format.
     Known(Format),
-    /// What a template makes of the catalogue.
+    /// A template rendered with the catalogue.
     Template(Template),
 }
 
-/// Formats that others know.
+/// Known formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A data file for hiera: `services::SERVICE::INTERFACE: [ADDRESS, …]`.
@@ -71,10 +71,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Reads the word for it.
+    /// Parses the name of a format.
     ///
     /// # Errors
-    /// Which words there are.
+    /// The valid names.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "hiera" => Ok(Self::Hiera),
@@ -84,8 +84,8 @@ impl Format {
         }
     }
 
-    /// Which instances are written when nothing else is said: whoever configures itself by hiera needs the addresses of
-    /// those that wait for it, too.
+    /// The default state of the instances that are written: nodes that configure themselves by hiera also need the addresses
+    /// of instances that wait for them.
     #[must_use]
     pub const fn level(self) -> RequiredState {
         match self {
@@ -95,7 +95,7 @@ impl Format {
     }
 }
 
-/// Every file, checked; `known` are the files that something else writes.
+/// Checks every file; `known` are the paths that are written already, with the key that names them.
 pub(super) fn all(
     written: &[(PathBuf, file::CatalogueFileTable)],
     entities: &BTreeMap<EntityName, Recipe>,
@@ -164,14 +164,14 @@ fn form(place: &ConfigPath, file: &file::CatalogueFileTable) -> Result<FileForm,
             Ok(FileForm::Known(format))
         }
         (None, Some(template)) => Ok(FileForm::Template(template)),
-        (None, None) => Err(place.refuse("say what to write: format, template or text")),
-        (Some(_), Some(_)) => Err(place.refuse("write one thing: format, template or text")),
+        (None, None) => Err(place.refuse("name one of format, template or text")),
+        (Some(_), Some(_)) => Err(place.refuse("name only one of format, template or text")),
     }
 }
 
 fn debounce(place: &ConfigPath, text: Option<&str>) -> Result<Span, ConfigError> {
     let span = text.map_or(Ok(DEFAULT_DEBOUNCE), |text| place.read::<Span>(text))?;
-    if span > LONGEST_DEBOUNCE { Err(place.refuse("it is longer than an hour")) } else { Ok(span) }
+    if span > LONGEST_DEBOUNCE { Err(place.refuse("longer than an hour")) } else { Ok(span) }
 }
 
 fn before(
@@ -184,7 +184,7 @@ fn before(
         if entities.contains_key(&name) {
             Ok(name)
         } else {
-            Err(place.refuse(format!("there is no [entity.{name}] whose dynamic part could wait")))
+            Err(place.refuse(format!("there is no [entity.{name}]")))
         }
     };
     names.iter().map(read).collect()

@@ -1,4 +1,4 @@
-//! `[http]`: where this machine answers for the catalogue over HTTP, and who may ask.
+//! `[http]`: where this node serves the catalogue over HTTP, and to whom.
 
 use std::net::SocketAddr;
 
@@ -9,14 +9,15 @@ use super::error::ConfigError;
 use super::file;
 use crate::http::CatalogueHttp;
 
-/// Where it is asked when nothing else is said: Consul's own port, for whoever is on this machine.
+/// Default address: Consul's port, on the loopback interface.
 const DEFAULT_LISTEN: &str = "127.0.0.1:8500";
 
-/// What discovery over HTTP on this machine is made of.
+/// The configuration of discovery over HTTP on this node.
 pub(super) fn http(
     place: &ConfigPath,
     http: &file::HttpTable,
-    (namespace, node): (&Namespace, &NodeName),
+    namespace: &Namespace,
+    node: &NodeName,
 ) -> Result<CatalogueHttp, ConfigError> {
     let at = place.at("listen");
     let default = [DEFAULT_LISTEN.to_owned()];
@@ -28,8 +29,8 @@ pub(super) fn http(
     let remote = listen.iter().find(|address| !address.ip().is_loopback());
     if let Some(address) = remote.filter(|_| !http.allow_remote) {
         return Err(at.refuse(format!(
-            "{address} can be reached from other machines, and nobody is asked who they are; say allow_remote = \
-             true if that is meant"
+            "{address} can be reached from other machines, without authentication; set allow_remote = true to \
+             allow that"
         )));
     }
     let datacentre = http.datacentre.as_deref().unwrap_or(namespace.as_str());

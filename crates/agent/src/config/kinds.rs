@@ -1,4 +1,4 @@
-//! Checks what an entity's versions are here: files of a profile, runs of an action, or neither.
+//! Checks the kind of an entity's recipe: versions, files of a profile, or runs of an action.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -11,10 +11,10 @@ use super::error::ConfigError;
 use super::file;
 use super::recipe::{ActionRecipe, DEFAULT_TIMEOUT, ManagedFile, RecipeKind, Template};
 
-/// Most files of one entity: beyond this a directory is managed, not files.
+/// Most files of one entity.
 const MAX_FILES: usize = 256;
 
-/// What an entity's versions are.
+/// The kind of an entity's recipe.
 pub(super) fn kind(
     place: &ConfigPath,
     entity: &file::EntityTable,
@@ -33,9 +33,7 @@ pub(super) fn kind(
         (Some(name), _) => {
             let place = place.at("action");
             if has_parts(entity) {
-                return Err(
-                    place.refuse("an entity of an action has no other keys: the action is all it does")
-                );
+                return Err(place.refuse("an entity with an action has no other keys"));
             }
             let name: ActionName = place.read(name)?;
             let missing = || {
@@ -67,7 +65,7 @@ fn managed(
     let place = place.at(&file.path.display().to_string());
     let path = plain(&file.path).map_err(|reason| place.at("path").refuse(reason))?;
     let template = template(&place, file.template.as_deref(), file.text.as_deref())?
-        .ok_or_else(|| place.refuse("say what to render: template, a file, or text"))?;
+        .ok_or_else(|| place.refuse("name one of template or text"))?;
     let mode = file.mode.as_deref().map(mode).transpose();
     let one = |key: &str, argv: Option<&Vec<String>>| {
         let read = argv.map(|argv| command(argv, setting)).transpose();
@@ -82,7 +80,7 @@ fn managed(
     })
 }
 
-/// Where a template comes from, if one is said.
+/// The source of a template, if one is given.
 pub(super) fn template(
     place: &ConfigPath,
     file: Option<&Path>,
@@ -95,11 +93,11 @@ pub(super) fn template(
         }
         (None, Some(text)) => Ok(Some(Template::Text(text.to_owned()))),
         (None, None) => Ok(None),
-        (Some(_), Some(_)) => Err(place.refuse("render one thing: template or text")),
+        (Some(_), Some(_)) => Err(place.refuse("name only one of template or text")),
     }
 }
 
-/// A path from / to a file, without detours.
+/// Accepts the absolute path of a file, without `.` and `..`.
 pub(super) fn plain(path: &Path) -> Result<PathBuf, String> {
     let path = directory(path)?;
     let detour = path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir));
@@ -112,10 +110,10 @@ pub(super) fn plain(path: &Path) -> Result<PathBuf, String> {
 
 pub(super) fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777);
-    mode.ok_or_else(|| format!("{text:?} is no mode: write it in octal, like \"0640\""))
+    mode.ok_or_else(|| format!("{text:?} is not a valid mode: write it in octal, like \"0640\""))
 }
 
-/// Refuses a file that another entity's recipe, or the same one, names already.
+/// Refuses a recipe with a file that is written already.
 pub(super) fn apart(
     place: &ConfigPath,
     kind: &RecipeKind,
@@ -129,19 +127,19 @@ pub(super) fn apart(
     Ok(())
 }
 
-/// Refuses a file that something else writes already.
+/// Refuses a file that is written already.
 pub(super) fn alone(
     place: &ConfigPath,
     path: &Path,
     known: &mut BTreeMap<PathBuf, String>,
 ) -> Result<(), ConfigError> {
     match known.insert(path.to_owned(), place.key().to_owned()) {
-        Some(other) => Err(place.refuse(format!("{other} writes it already"))),
+        Some(other) => Err(place.refuse(format!("{other} writes this file already"))),
         None => Ok(()),
     }
 }
 
-/// An action of the catalogue.
+/// An action of this node.
 pub(super) fn action(place: &ConfigPath, action: &file::ActionTable) -> Result<ActionRecipe, ConfigError> {
     let setting = setting(place, &action.env, action.workdir.as_deref(), None)?;
     let command = command(&action.run, &setting).map_err(|reason| place.at("run").refuse(reason))?;

@@ -1,4 +1,4 @@
-//! What must be there before an entity's dynamic part runs: services, as texts like `2 of db` or as tables.
+//! Services that an entity's dynamic part needs: texts like `2 of db`, or tables.
 
 use std::collections::BTreeSet;
 
@@ -21,10 +21,10 @@ struct NeedsTable {
     on_timeout: Option<String>,
 }
 
-/// Reads all of them; a service is named once.
+/// Reads all needs; each names another service.
 pub(super) fn needs(place: &ConfigPath, values: &[toml::Value]) -> Result<Vec<Need>, ConfigError> {
     if values.len() > MOST {
-        return Err(place.refuse(format!("there are more than {MOST}")));
+        return Err(place.refuse(format!("more than {MOST} needs")));
     }
     let (mut needs, mut named) = (Vec::new(), BTreeSet::new());
     for value in values {
@@ -43,7 +43,7 @@ pub(super) fn needs(place: &ConfigPath, values: &[toml::Value]) -> Result<Vec<Ne
             }
         };
         if !named.insert(need.service.clone()) {
-            return Err(place.refuse(format!("{} is there twice", need.service)));
+            return Err(place.refuse(format!("{} is named twice", need.service)));
         }
         needs.push(need);
     }
@@ -54,7 +54,7 @@ fn of_table(place: &ConfigPath, table: &NeedsTable) -> Result<Need, ConfigError>
     let service = place.at("service").read(&table.service)?;
     let count = table.count.unwrap_or(1);
     if count == 0 {
-        return Err(place.at("count").refuse("nothing of it is needed"));
+        return Err(place.at("count").refuse("must be at least 1"));
     }
     let level = table.level.as_deref().map(|text| {
         let known = RequiredState::parse(text);
@@ -66,7 +66,7 @@ fn of_table(place: &ConfigPath, table: &NeedsTable) -> Result<Need, ConfigError>
         Some(other) => return Err(place.at("on_timeout").refuse(format!("{other:?} is not fail or wait"))),
     };
     if table.on_timeout.is_some() && table.timeout.is_none() {
-        return Err(place.at("on_timeout").refuse("say a timeout too"));
+        return Err(place.at("on_timeout").refuse("set timeout as well"));
     }
     let timeout = table
         .timeout

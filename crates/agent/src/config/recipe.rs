@@ -1,4 +1,4 @@
-//! Recipes: how one entity is brought to a version on this machine, and how one tells that it is well.
+//! Recipes: how one entity is brought to a version on this node, and how its health is checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,89 +8,89 @@ use bellwether_core::local::health::Hysteresis;
 use bellwether_core::words::name::{ActionName, CheckName, ServiceName};
 use bellwether_core::words::time::Span;
 
-/// How long a part may take when nothing else is said: installs from a slow mirror fit.
+/// Default deadline of a part: long enough to install from a slow mirror.
 pub const DEFAULT_TIMEOUT: Span = Span::from_secs(300);
 
-/// How long a process has to end after SIGTERM.
+/// Default time between SIGTERM and SIGKILL.
 pub const DEFAULT_STOP_TIMEOUT: Span = Span::from_secs(10);
 
-/// How often a check runs.
+/// Default interval of a check.
 pub const DEFAULT_INTERVAL: Span = Span::from_secs(10);
 
-/// How long one run of a check may take.
+/// Default deadline of one run of a check.
 pub const DEFAULT_CHECK_TIMEOUT: Span = Span::from_secs(5);
 
-/// How often what runs is validated again: a machine that somebody changed by hand is noticed within a quarter of an hour.
+/// Default interval of revalidation: a manual change of the host is noticed within a quarter of an hour.
 pub const DEFAULT_VALIDATE_EVERY: Span = Span::from_secs(600);
 
 /// How one entity is brought to a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
-    /// What its versions are, here.
+    /// What its versions are on this node.
     pub kind: RecipeKind,
-    /// Depends on nothing outside the node.
+    /// The static part: depends on nothing outside the node.
     pub statics: Vec<Runner>,
-    /// What must be there before the dynamic part runs.
+    /// Services that must be there before the dynamic part runs.
     pub needs: Vec<Need>,
     /// Services that the dynamic part is made from: it runs again when they change.
     pub follows: BTreeSet<ServiceName>,
-    /// May depend on services.
+    /// The dynamic part: may depend on services.
     pub dynamics: Vec<Runner>,
-    /// Says whether the version is there and well, before the checks are asked.
+    /// Decides whether the version was applied and works, before the checks are considered.
     pub validation: Vec<Runner>,
-    /// How often the validation of what runs is repeated; never without.
+    /// Interval of revalidation; `None` without a validation, or for never.
     pub validate_every: Option<Span>,
-    /// How long each of the three parts may take as a whole.
+    /// Deadline of each of the three parts.
     pub timeout: Span,
-    /// The program that is kept running, if there is one.
+    /// The supervised process, if there is one.
     pub process: Option<ProcessRecipe>,
-    /// What is asked all the time.
+    /// The checks of its health.
     pub checks: BTreeMap<CheckName, CheckRecipe>,
 }
 
-/// What an entity's versions are on this machine.
+/// What an entity's versions are on this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecipeKind {
-    /// Whatever its parts make of them.
+    /// Names that its parts interpret.
     Versions,
-    /// Revisions of a profile, and these files rendered from them; at least one.
+    /// Revisions of a profile, from which these files are rendered; at least one.
     Files(Vec<ManagedFile>),
-    /// Runs of this action; its other parts are empty.
+    /// Runs of this action; the recipe's parts are empty.
     Action(ActionName, ActionRecipe),
 }
 
-/// A file that is rendered from a profile.
+/// A file rendered from a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedFile {
-    /// Where it is. Never a link; its directory must be there.
+    /// Its absolute path; not a link, and in an existing directory.
     pub path: PathBuf,
-    /// What it is rendered from.
+    /// Its template.
     pub template: Template,
-    /// Its mode; if none is said, what it had, or 0644 for a new one.
+    /// Its mode; by default that of the file it replaces, or 0644 for a new one.
     pub mode: Option<u32>,
-    /// Says whether the new file may take the old one's place; `{path}` in an argument stands for the new one's.
+    /// A command that accepts or refuses the new file; `{path}` in an argument is the path of the new file.
     pub check: Option<Command>,
-    /// Makes whoever reads the file read it again.
+    /// A command that makes the file's reader read it again.
     pub reload: Option<Command>,
 }
 
-/// Where a template comes from.
+/// The source of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Template {
-    /// It stands in the configuration.
+    /// The configuration.
     Text(String),
-    /// It is a file of its own, read anew for each version.
+    /// A file, read for each version.
     File(PathBuf),
 }
 
-/// Something this machine can do.
+/// An action of this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionRecipe {
-    /// What runs.
+    /// The command.
     pub command: Command,
-    /// How long it may take.
+    /// Its deadline.
     pub timeout: Span,
-    /// Whether it may run again when the agent was stopped while it ran.
+    /// Whether it may run again if the agent was stopped while it ran.
     pub idempotent: bool,
 }
 
@@ -99,14 +99,14 @@ pub struct ActionRecipe {
 pub struct Command {
     /// Program and arguments; never empty. A program without `/` is looked up in the command's `PATH`.
     pub argv: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub workdir: PathBuf,
-    /// Its environment beyond the documented variables.
+    /// Environment variables, besides those that the agent sets.
     pub env: BTreeMap<String, String>,
 }
 
 impl Command {
-    /// The command for one file: `{path}` in an argument stands for it.
+    /// The command for one file, whose path replaces `{path}` in the arguments.
     pub(crate) fn about(&self, path: &Path) -> Self {
         let path = path.display().to_string();
         let argv = self.argv.iter().map(|argument| argument.replace("{path}", &path)).collect();
@@ -114,31 +114,31 @@ impl Command {
     }
 }
 
-/// One thing that a part of an entity does.
+/// One step of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Runner {
-    /// A command: exit code 0 is done, 75 not yet, anything else failed.
+    /// A command: exit code 0 is success, 75 not yet, anything else a failure.
     Exec(Command),
-    /// `puppet apply --detailed-exitcodes`: exit codes 0 and 2 are done, anything else failed.
+    /// `puppet apply --detailed-exitcodes`: exit codes 0 and 2 are success, anything else a failure.
     Puppet(Command),
-    /// Something done to a systemd unit.
+    /// An action on a systemd unit.
     Systemd(SystemdUnit),
-    /// Every executable in a directory, in name order, as by `Exec`.
+    /// Every executable in a directory, in name order, each as by `Exec`.
     Directory(ScriptDirectory),
 }
 
-/// Something done to a systemd unit, and waited for.
+/// An action on a systemd unit, and the wait for its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemdUnit {
-    /// Its name, with or without its kind; never begins with `-`.
+    /// The unit's name, with or without its type; never begins with `-`.
     pub name: String,
-    /// What is done.
+    /// The action.
     pub action: UnitAction,
-    /// The environment `systemctl` is looked up and run in.
+    /// The environment of `systemctl`, including the `PATH` in which it is looked up.
     pub env: BTreeMap<String, String>,
 }
 
-/// What is done to a systemd unit.
+/// An action on a systemd unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitAction {
     /// Start it, and wait until it is active.
@@ -147,17 +147,17 @@ pub enum UnitAction {
     Stop,
     /// Stop and start it, and wait until it is active.
     Restart,
-    /// Make it read its configuration again, and wait until it is active.
+    /// Reload it, and wait until it is active.
     Reload,
-    /// Do nothing to it; wait until it is active, and fail if it is not on its way there.
+    /// Change nothing; wait until it is active, and fail if it is not activating.
     Active,
 }
 
 impl UnitAction {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Self; 5] = [Self::Start, Self::Stop, Self::Restart, Self::Reload, Self::Active];
 
-    /// The word for it.
+    /// The name in the configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -173,42 +173,42 @@ impl UnitAction {
 /// A directory of executables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptDirectory {
-    /// The directory; must exist when it is its turn.
+    /// The directory; must exist when the step runs.
     pub path: PathBuf,
-    /// Where they run.
+    /// The working directory of the executables.
     pub workdir: PathBuf,
-    /// Their environment beyond the documented variables.
+    /// Their environment variables, besides those that the agent sets.
     pub env: BTreeMap<String, String>,
 }
 
-/// A program that is kept running.
+/// A supervised process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessRecipe {
-    /// What runs; `{version}` in an argument stands for the version.
+    /// The command; `{version}` in an argument is replaced by the version.
     pub command: Command,
-    /// How long it has to end after SIGTERM.
+    /// Time between SIGTERM and SIGKILL.
     pub stop_timeout: Span,
 }
 
-/// One thing that is asked all the time.
+/// One check of an entity or a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckRecipe {
-    /// What is asked.
+    /// What it probes.
     pub probe: Probe,
-    /// How often.
+    /// Time between two probes.
     pub interval: Span,
-    /// How long an answer may take.
+    /// Deadline of one probe.
     pub timeout: Span,
-    /// How many answers in a row turn the verdict.
+    /// How many results in a row change the verdict.
     pub hysteresis: Hysteresis,
 }
 
-/// What a check asks.
+/// What a check probes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Probe {
     /// A command: exit code 0 passes.
     Exec {
-        /// What runs.
+        /// The command.
         command: Command,
         /// The exit code that passes with a warning.
         warning: Option<i32>,
@@ -217,12 +217,12 @@ pub enum Probe {
     Http {
         /// Host and port to connect to.
         authority: String,
-        /// Path and query to ask for.
+        /// Path and query to request.
         path: String,
-        /// The status that passes; any success if none is named.
+        /// The status that passes; any success if `None`.
         status: Option<u16>,
     },
-    /// A TCP connection: being accepted passes.
+    /// A TCP connection: passes when it is accepted.
     Tcp {
         /// Host and port to connect to.
         authority: String,

@@ -1,14 +1,14 @@
-//! Parts of an entity as written: which runner does each step, and what it is given.
+//! Parts of an entity as written: the runner of each step, and its parameters.
 
 use std::path::{Path, PathBuf};
 
 use super::command::{CommandDefaults, FORM, command, directory, from_table, strings, variable};
 use super::recipe::{Command, Runner, ScriptDirectory, SystemdUnit, UnitAction};
 
-/// Longest name of a unit that systemd takes.
+/// Longest unit name that systemd accepts, in bytes.
 const MAX_UNIT_BYTES: usize = 255;
 
-/// Reads one step or several.
+/// Reads one step, or an array of them.
 pub(super) fn runners(value: &toml::Value, setting: &CommandDefaults) -> Result<Vec<Runner>, String> {
     match value {
         toml::Value::Array(items) if items.iter().all(toml::Value::is_str) => {
@@ -97,7 +97,7 @@ fn puppet(table: &toml::Table, mut setting: CommandDefaults) -> Result<Command, 
 
 fn module_dirs(dirs: &[String]) -> Result<String, String> {
     if let Some(dir) = dirs.iter().find(|dir| dir.contains(':')) {
-        return Err(format!("{dir:?} has a colon in it; write several as an array"));
+        return Err(format!("{dir:?} contains a colon; write several directories as an array"));
     }
     let dirs: Vec<String> = dirs.iter().map(|dir| from_root(dir)).collect::<Result<_, _>>()?;
     Ok(dirs.join(":"))
@@ -110,15 +110,14 @@ fn systemd(table: &toml::Table, mut setting: CommandDefaults) -> Result<SystemdU
             ("systemd", toml::Value::String(text)) => name = unit(text)?,
             ("action", toml::Value::String(word)) => {
                 let found = UnitAction::ALL.into_iter().find(|action| action.as_str() == word);
-                action = Some(found.ok_or_else(|| format!("{word:?} is none of {}", actions()))?);
+                action = Some(found.ok_or_else(|| format!("{word:?} is not one of {}", actions()))?);
             }
             ("systemd" | "action", _) => return Err(format!("{key} has the wrong type")),
             ("env", _) => environment(key, value, &mut setting).map_err(Option::unwrap_or_default)?,
             _ => return Err(format!("unknown key {key:?}; systemd has action and env")),
         }
     }
-    let action =
-        action.ok_or_else(|| format!("say what to do with {name}: action is one of {}", actions()))?;
+    let action = action.ok_or_else(|| format!("set action for {name}: one of {}", actions()))?;
     Ok(SystemdUnit { name, action, env: setting.env })
 }
 
@@ -126,11 +125,11 @@ fn actions() -> String {
     UnitAction::ALL.map(UnitAction::as_str).join(", ")
 }
 
-/// A unit's name: what systemd allows, and nothing that reads as a flag or as several.
+/// Accepts the characters that systemd allows, and no name that would be read as a flag.
 fn unit(text: &str) -> Result<String, String> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte);
     if text.is_empty() || text.len() > MAX_UNIT_BYTES || text.starts_with('-') || !text.bytes().all(fine) {
-        return Err(format!("{text:?} is no name of a unit"));
+        return Err(format!("{text:?} is not a valid unit name"));
     }
     Ok(text.to_owned())
 }
@@ -153,7 +152,7 @@ fn executables(path: &str, setting: CommandDefaults) -> Result<ScriptDirectory, 
     Ok(ScriptDirectory { path: directory(Path::new(path))?, workdir: setting.workdir, env: setting.env })
 }
 
-/// What every runner may be given: where it runs, and its environment. Refused without a reason if it is neither.
+/// Reads the keys that every runner has: `workdir` and `env`. For another key, the error has no reason.
 fn environment(key: &str, value: &toml::Value, setting: &mut CommandDefaults) -> Result<(), Option<String>> {
     match (key, value) {
         ("workdir", toml::Value::String(path)) => setting.workdir = directory(Path::new(path))?,
@@ -169,8 +168,8 @@ fn environment(key: &str, value: &toml::Value, setting: &mut CommandDefaults) ->
     Ok(())
 }
 
-/// A path from / on, as an argument.
+/// An absolute path, as an argument.
 fn from_root(text: &str) -> Result<String, String> {
     let path: PathBuf = directory(Path::new(text))?;
-    path.to_str().map(str::to_owned).ok_or_else(|| format!("{text:?} is not text"))
+    path.to_str().map(str::to_owned).ok_or_else(|| format!("{text:?} is not UTF-8"))
 }

@@ -1,4 +1,4 @@
-//! Services that this machine offers: definitions of the configuration, of programs, and of files in Consul's form, checked.
+//! Services of this node: checks of definitions in the configuration, from programs, and in Consul's form.
 
 pub(super) mod consul;
 
@@ -23,47 +23,47 @@ const MAX_CHECKS: usize = 16;
 /// The kinds of check of a service.
 const KINDS: &str = "exec, http, tcp or ttl";
 
-/// The interface that an address is shown under when nobody says which has it.
+/// The interface of an address that is given without one.
 const GIVEN: &str = "given";
 
-/// A service that this machine offers.
+/// A service of this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// The service.
+    /// The service's name.
     pub name: ServiceName,
-    /// Which one among those of this machine.
+    /// The instance among those of this node.
     pub id: InstanceName,
-    /// Where it is reached.
+    /// Its address.
     pub at: ServiceAddress,
     /// Its port.
     pub port: Option<u16>,
-    /// What its like is told apart by.
+    /// Its tags, by which clients select instances.
     pub tags: BTreeSet<Tag>,
-    /// Whatever its users want to know besides.
+    /// Further data for clients.
     pub meta: BTreeMap<String, String>,
     /// The entity it belongs to.
     pub entity: Option<EntityName>,
-    /// What must be there before it is said to serve.
+    /// Services that must be there before it is functional.
     pub needs: Vec<Need>,
-    /// What is asked all the time.
+    /// Checks that the agent probes.
     pub checks: BTreeMap<CheckName, CheckRecipe>,
-    /// What is listened for, and for how long it holds.
-    pub listening: BTreeMap<CheckName, Span>,
+    /// TTL checks, with the time for which an update is valid.
+    pub ttl_checks: BTreeMap<CheckName, Span>,
 }
 
-/// Where a service is reached.
+/// The address of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServiceAddress {
-    /// At the machine's own addresses.
+    /// All addresses of the node.
     Machine,
-    /// At the machine's addresses on this interface.
+    /// The node's addresses on this interface.
     Interface(InterfaceName),
-    /// There.
+    /// These addresses.
     Address(Addresses),
 }
 
 impl Service {
-    /// Makes a service of its definition.
+    /// Checks a definition.
     ///
     /// # Errors
     /// [`DefinitionError`] naming the field.
@@ -71,11 +71,11 @@ impl Service {
         let name: ServiceName = parse("name", &definition.name)?;
         let id = parse("id", definition.id.as_deref().unwrap_or(&definition.name))?;
         if definition.port == Some(0) {
-            return Err(wrong("port", "it is not from 1 to 65535"));
+            return Err(wrong("port", "not from 1 to 65535"));
         }
         if definition.tags.len() > MAX_WORDS || definition.meta.len() > MAX_WORDS {
             let field = if definition.tags.len() > MAX_WORDS { "tags" } else { "meta" };
-            return Err(wrong(field, format!("there are more than {MAX_WORDS}")));
+            return Err(wrong(field, format!("more than {MAX_WORDS} entries")));
         }
         let long = |text: &String| text.len() > MAX_WORD_BYTES;
         if definition.meta.iter().any(|(key, value)| long(key) || long(value)) {
@@ -84,9 +84,9 @@ impl Service {
         let tags = definition.tags.iter().map(|tag| parse("tags", tag)).collect::<Result<_, _>>()?;
         let entity = definition.entity.as_deref().map(|entity| parse("entity", entity)).transpose()?;
         let (at, port) = (at(definition)?, definition.port);
-        let (checks, listening) = checks(&definition.checks)?;
+        let (checks, ttl_checks) = checks(&definition.checks)?;
         let (needs, meta) = (needs(&name, &definition.needs)?, definition.meta.clone());
-        Ok(Self { name, id, at, port, tags, meta, entity, needs, checks, listening })
+        Ok(Self { name, id, at, port, tags, meta, entity, needs, checks, ttl_checks })
     }
 }
 
@@ -98,17 +98,17 @@ fn at(definition: &ServiceDefinition) -> Result<ServiceAddress, DefinitionError>
             let interface = parse("address", GIVEN)?;
             Ok(ServiceAddress::Address(Addresses(BTreeMap::from([(interface, vec![address])]))))
         }
-        (Some(_), Some(_)) => Err(wrong("interface", "say an address or an interface, not both")),
+        (Some(_), Some(_)) => Err(wrong("interface", "set address or interface, not both")),
     }
 }
 
 fn needs(own: &ServiceName, texts: &[String]) -> Result<Vec<Need>, DefinitionError> {
     if texts.len() > MAX_LACKS {
-        return Err(wrong("needs", format!("there are more than {MAX_LACKS}")));
+        return Err(wrong("needs", format!("more than {MAX_LACKS} needs")));
     }
     let needs = texts.iter().map(|text| parse::<Need>("needs", text)).collect::<Result<Vec<_>, _>>()?;
     if needs.iter().any(|need| need.service == *own) {
-        return Err(wrong("needs", "it would wait for itself"));
+        return Err(wrong("needs", "a service cannot need itself"));
     }
     Ok(needs)
 }
@@ -117,12 +117,12 @@ type Checks = (BTreeMap<CheckName, CheckRecipe>, BTreeMap<CheckName, Span>);
 
 fn checks(definitions: &[CheckDefinition]) -> Result<Checks, DefinitionError> {
     if definitions.len() > MAX_CHECKS {
-        return Err(wrong("check", format!("there are more than {MAX_CHECKS}")));
+        return Err(wrong("check", format!("more than {MAX_CHECKS} checks")));
     }
-    let (mut asked, mut heard) = (BTreeMap::new(), BTreeMap::new());
+    let (mut probed, mut ttl_checks) = (BTreeMap::new(), BTreeMap::new());
     for definition in definitions {
         let name: CheckName = parse("check", &definition.name)?;
-        if asked.contains_key(&name) || heard.contains_key(&name) {
+        if probed.contains_key(&name) || ttl_checks.contains_key(&name) {
             return Err(wrong(&format!("check.{name}"), "there are two checks of that name"));
         }
         let fields = fields(definition);
@@ -132,14 +132,14 @@ fn checks(definitions: &[CheckDefinition]) -> Result<Checks, DefinitionError> {
                 if fields.probe(&no_defaults()).map_err(within)?.is_some() {
                     return Err(wrong(&format!("check.{name}.ttl"), format!("name only one of {KINDS}")));
                 }
-                heard.insert(name.clone(), span("ttl", Some(ttl), Span::ZERO).map_err(within)?);
+                ttl_checks.insert(name.clone(), span("ttl", Some(ttl), Span::ZERO).map_err(within)?);
             }
             None => {
-                asked.insert(name.clone(), fields.recipe(&no_defaults()).map_err(within)?);
+                probed.insert(name.clone(), fields.recipe(&no_defaults()).map_err(within)?);
             }
         }
     }
-    Ok((asked, heard))
+    Ok((probed, ttl_checks))
 }
 
 fn fields(definition: &CheckDefinition) -> CheckFields<'_> {

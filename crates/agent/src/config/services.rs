@@ -1,4 +1,4 @@
-//! Every service of the configuration: `[[service]]` in its files, and definitions in Consul's form in a directory.
+//! All services of the configuration: `[[service]]` in its files, and definitions in Consul's form in a directory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,18 @@ use bellwether_core::records::registrations::MAX_INSTANCES;
 use super::error::ConfigError;
 use super::service::{Service, consul};
 
-/// A service with its definition, and where that stands.
-pub type DefinedService = (ServiceDefinition, Service, String);
+/// A service of the configuration.
+#[derive(Debug, Clone)]
+pub struct DefinedService {
+    /// The definition as written.
+    pub definition: ServiceDefinition,
+    /// The checked service.
+    pub service: Service,
+    /// The file that defines it.
+    pub source: String,
+}
 
-/// Checks all of them together: an id is one instance's on this machine.
+/// Checks all definitions; an id names one instance on this node.
 pub(super) fn all(
     written: Vec<(PathBuf, ServiceDefinition)>,
     directory: Option<&Path>,
@@ -35,21 +43,21 @@ pub(super) fn all(
             .map_err(|wrong| refuse(format!("{key}.{}", wrong.field), wrong.reason))?;
         if let Some(other) = ids.insert(service.id.clone(), path.clone()) {
             let reason = format!(
-                "{} has that id already, in {}; ids are one instance's each",
+                "the id {} is used already in {}; give each instance its own id",
                 service.id,
                 other.display()
             );
             return Err(refuse(format!("{key}.id"), reason));
         }
         if ids.len() > MAX_INSTANCES {
-            return Err(refuse(key, format!("there are more than {MAX_INSTANCES} services on this machine")));
+            return Err(refuse(key, format!("more than {MAX_INSTANCES} services on this node")));
         }
-        services.push((definition, service, path.display().to_string()));
+        services.push(DefinedService { definition, service, source: path.display().to_string() });
     }
     Ok(services)
 }
 
-/// The definitions of a directory, in name order.
+/// The definition files of a directory, in name order.
 fn json(directory: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let failed = |source| ConfigError::Read { path: directory.to_owned(), source };
     let mut files = Vec::new();

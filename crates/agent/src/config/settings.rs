@@ -12,7 +12,7 @@ use super::recipe::{ActionRecipe, Recipe};
 use super::services::DefinedService;
 use crate::http::CatalogueHttp;
 
-/// Where the agent keeps what it knows when nothing else is said.
+/// Default data directory.
 pub const DEFAULT_DATA_DIR: &str = "/var/lib/bellwether/agent";
 
 /// The agent's configuration, checked.
@@ -20,34 +20,34 @@ pub const DEFAULT_DATA_DIR: &str = "/var/lib/bellwether/agent";
 pub struct Config {
     /// This node's name.
     pub name: NodeName,
-    /// The namespace it belongs to; `default` if not said.
+    /// The namespace it belongs to; by default `default`.
     pub namespace: Namespace,
-    /// Servers to call, `https://host:port`, at least one. One of them is called, and the next when it does not answer.
+    /// Server addresses, `https://host:port`, at least one. The agent uses one of them, and the next one when it does not answer.
     pub servers: Vec<String>,
-    /// Where the ledger, the node's key and logs are. Nobody else's.
+    /// The directory of the ledger, the node's key and logs; used by this agent only.
     pub data_dir: PathBuf,
     /// What happens to supervised processes when the agent ends.
     pub services_on_exit: OnExit,
-    /// How each entity is brought to a version here.
+    /// The recipes of entities on this node.
     pub entities: BTreeMap<EntityName, Recipe>,
-    /// What this node can do when it is told to: its catalogue.
+    /// The actions of this node.
     pub actions: BTreeMap<ActionName, ActionRecipe>,
-    /// What this node offers, from the files.
+    /// The services of this node, from the files.
     pub services: Vec<DefinedService>,
-    /// Where this node is reached, if that is not what its interfaces have.
+    /// The addresses of this node, instead of those of its interfaces.
     pub addresses: Option<Addresses>,
-    /// What is written from the catalogue.
+    /// The files written from the catalogue.
     pub files: Vec<CatalogueFile>,
-    /// DNS on this node, if it answers any.
+    /// DNS on this node, if it is served.
     pub names: Option<DnsConfig>,
-    /// Discovery over HTTP on this node, if it answers any.
+    /// Discovery over HTTP on this node, if it is served.
     pub http: Option<CatalogueHttp>,
 }
 
 /// What happens to supervised processes when the agent ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnExit {
-    /// They go on; the next agent adopts them.
+    /// They keep running; the next agent adopts them.
     #[default]
     Leave,
     /// They are stopped, each with its own stop timeout.

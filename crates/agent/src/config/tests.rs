@@ -50,7 +50,7 @@ fn a_whole_configuration_reads() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_its_place() {
+fn an_invalid_value_is_refused_with_its_file_and_key() {
     let cases = [
         ("nme = 1", "unknown field `nme`"),
         ("namespace = \"A\"", "use agent.namespace in"),
@@ -64,7 +64,7 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("[entity.web]\ndynamic = [{ argv = [\"a\"], cwd = \"/\" }]", "unknown key \"cwd\""),
         ("[entity.web]\ntimeout = \"5\"", "use entity.web.timeout in"),
         ("[entity.web]\ntimeout = \"0\"", "longer than zero"),
-        ("[entity.web]\nvalidate_every = \"1m\"", "no validate to repeat"),
+        ("[entity.web]\nvalidate_every = \"1m\"", "the entity has no validate"),
         ("[entity.web]\nenv = { BELLWETHER_NODE = \"x\" }", "set by the agent itself"),
         ("[[entity.web.check]]\nname = \"a\"", "name one of exec, http or tcp"),
         ("[[entity.web.check]]\nname = \"a\"\ntcp = \"x:1\"\nexec = [\"x\"]", "name only one of"),
@@ -81,14 +81,14 @@ fn what_is_wrong_is_refused_with_its_place() {
         ("path = \"etc/a\"\ntext = \"x\"", "does not begin with /"),
         ("path = \"/etc/../a\"\ntext = \"x\"", "without .. in it"),
         ("path = \"/etc/\"\ntext = \"x\"", "without .. in it"),
-        ("path = \"/etc/a\"", "say what to render"),
-        ("path = \"/etc/a\"\ntext = \"x\"\ntemplate = \"/t\"", "render one thing"),
+        ("path = \"/etc/a\"", "name one of template or text"),
+        ("path = \"/etc/a\"\ntext = \"x\"\ntemplate = \"/t\"", "name only one of"),
         ("path = \"/etc/a\"\ntemplate = \"t\"", "does not begin with /"),
         ("path = \"/etc/a\"\ntext = \"x\"\nmode = \"rw\"", "write it in octal"),
         ("path = \"/etc/a\"\ntext = \"x\"\nreload = []", "a command needs a program"),
         (
             "path = \"/etc/a\"\ntext = \"x\"\n[[entity.db.file]]\npath = \"/etc/a\"\ntext = \"\"",
-            "writes it already",
+            "writes this file already",
         ),
     ];
     for (text, reason) in files {
@@ -137,11 +137,11 @@ fn runners_are_named_by_their_first_key() {
         ("static = { puppet = \"site.pp\" }", "does not begin with /"),
         ("static = { puppet = \"/s.pp\", module_path = \"/a\" }", "unknown key \"module_path\""),
         ("static = { puppet = \"/s.pp\", noop = 1 }", "noop has the wrong type"),
-        ("static = { puppet = \"/s.pp\", modulepath = \"/a:/b\" }", "write several as an array"),
-        ("static = { systemd = \"nginx\" }", "say what to do"),
+        ("static = { puppet = \"/s.pp\", modulepath = \"/a:/b\" }", "write several directories as an array"),
+        ("static = { systemd = \"nginx\" }", "set action for nginx"),
         ("static = { systemd = \"nginx\", action = \"kill\" }", "start, stop, restart, reload, active"),
-        ("static = { systemd = \"--help\", action = \"stop\" }", "is no name of a unit"),
-        ("static = { systemd = \"a b\", action = \"stop\" }", "is no name of a unit"),
+        ("static = { systemd = \"--help\", action = \"stop\" }", "is not a valid unit name"),
+        ("static = { systemd = \"a b\", action = \"stop\" }", "is not a valid unit name"),
         ("validate = { directory = \"validate.d\" }", "does not begin with /"),
         ("validate = { directry = \"/validate.d\" }", "argv, puppet, systemd or directory"),
         ("static = { argv = [\"a\"], puppet = \"/s.pp\" }", "unknown key"),
@@ -162,11 +162,11 @@ fn conf_d_adds_sections_and_a_section_in_two_files_is_refused() {
     assert_eq!(Config::load(&path).unwrap().entities.len(), 2);
     std::fs::write(dir.path().join("conf.d/zz.toml"), "[entity.web]\n").unwrap();
     let refusal = Config::load(&path).unwrap_err().to_string();
-    assert!(refusal.contains("entity.web") && refusal.contains("stands in"), "{refusal}");
+    assert!(refusal.contains("entity.web") && refusal.contains("is already in"), "{refusal}");
 }
 
 #[test]
-fn a_file_of_the_catalogue_says_one_thing_and_has_its_defaults() {
+fn a_catalogue_file_has_one_content_and_its_defaults() {
     use bellwether_core::catalogue::need::RequiredState;
     use files::Format;
     let file = |more: &str| load(&format!("{AGENT}[entity.web]\n[[file]]\npath = \"/a/b\"\n{more}"));
@@ -182,44 +182,44 @@ fn a_file_of_the_catalogue_says_one_thing_and_has_its_defaults() {
         (RequiredState::Functional, Some(0o640), 0)
     );
     for (more, reason) in [
-        ("", "say what to write: format, template or text"),
+        ("", "name one of format, template or text"),
         ("format = \"yaml\"", "\"yaml\" is not \"hiera\", \"json\" or \"env\""),
-        ("format = \"json\"\ntext = \"a\"", "write one thing"),
+        ("format = \"json\"\ntext = \"a\"", "name only one of format"),
         ("text = \"a\"\nlevel = \"best\"", "neither \"functional\" nor \"addressable\""),
         ("text = \"a\"\nservices = [\"A\"]", "use file./a/b.services in"),
         ("text = \"a\"\nrequired = [\"0 of db\"]", "nothing of it is needed"),
         ("text = \"a\"\nbefore = [\"db\"]", "there is no [entity.db]"),
         ("text = \"a\"\ndebounce = \"2h\"", "longer than an hour"),
         ("text = \"a\"\nreload = []", "a command needs a program"),
-        ("text = \"a\"\n[[file]]\npath = \"/a/b\"\ntext = \"b\"", "file./a/b writes it already"),
+        ("text = \"a\"\n[[file]]\npath = \"/a/b\"\ntext = \"b\"", "file./a/b writes this file already"),
         (
             "text = \"a\"\n[[entity.db.file]]\npath = \"/a/b\"\ntext = \"b\"",
-            "entity.db.file./a/b writes it already",
+            "entity.db.file./a/b writes this file already",
         ),
     ] {
-        let said = file(more).unwrap_err().to_string();
-        assert!(said.contains(reason), "{more}: {said}");
+        let message = file(more).unwrap_err().to_string();
+        assert!(message.contains(reason), "{more}: {message}");
     }
-    let said = load(&format!("{AGENT}[[file]]\npath = \"a\"\ntext = \"b\"")).unwrap_err().to_string();
-    assert!(said.contains("does not begin with /"), "{said}");
+    let message = load(&format!("{AGENT}[[file]]\npath = \"a\"\ntext = \"b\"")).unwrap_err().to_string();
+    assert!(message.contains("does not begin with /"), "{message}");
 }
 
 #[test]
-fn needs_read_as_texts_and_as_tables_and_each_service_once() {
+fn needs_are_texts_or_tables_and_name_each_service_once() {
     let config = load(&format!(
         "{AGENT}[entity.web]\nneeds = [\"2 of db\", {{ service = \"lb\", level = \"addressable\", timeout = \"1m\", \
          on_timeout = \"wait\" }}]\n"
     ));
     let needs = &config.unwrap().entities.values().next().unwrap().needs.clone();
-    let said: Vec<String> = needs.iter().map(ToString::to_string).collect();
-    assert_eq!(said, ["2 functional of db", "1 addressable of lb"]);
+    let message: Vec<String> = needs.iter().map(ToString::to_string).collect();
+    assert_eq!(message, ["2 functional of db", "1 addressable of lb"]);
     for (needs, reason) in [
         ("[\"0 of db\"]", "nothing of it is needed"),
         ("[7]", "write texts like"),
-        ("[\"db\", \"2 of db\"]", "db is there twice"),
+        ("[\"db\", \"2 of db\"]", "db is named twice"),
         ("[{ service = \"db\", level = \"up\" }]", "\"up\" is not functional or addressable"),
         ("[{ service = \"db\", timeout = \"0s\" }]", "longer than zero"),
-        ("[{ service = \"db\", on_timeout = \"wait\" }]", "say a timeout too"),
+        ("[{ service = \"db\", on_timeout = \"wait\" }]", "set timeout as well"),
         ("[{ service = \"db\", on_timeout = \"panic\", timeout = \"1s\" }]", "is not fail or wait"),
         ("[{ servise = \"db\" }]", "servise"),
     ] {

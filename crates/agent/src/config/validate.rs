@@ -1,4 +1,4 @@
-//! Checks every value of the files and makes the configuration of them.
+//! Checks every value of the files and builds the configuration.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ use super::recipe::{
 use super::runner::{runners, validation};
 use super::settings::{Config, DEFAULT_DATA_DIR, OnExit};
 
-/// Makes the configuration of all files; `main` is named when a section is missing.
+/// Builds the configuration from all files; `main` is named if a section is missing.
 pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigError> {
     let missing = ConfigPath::new(main, "agent".to_owned());
     let (path, agent) = whole.agent.ok_or_else(|| missing.refuse("the section is missing"))?;
     let place = ConfigPath::new(&path, "agent".to_owned());
-    let name = agent.name.ok_or_else(|| place.at("name").refuse("give this node a name"))?;
+    let name = agent.name.ok_or_else(|| place.at("name").refuse("set the name of this node"))?;
     let mut actions = BTreeMap::new();
     for (name, (path, action)) in whole.actions {
         let place = ConfigPath::new(&path, format!("action.{name}"));
@@ -42,10 +42,10 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
     let namespace = place.at("namespace").read(agent.namespace.as_deref().unwrap_or("default"))?;
     let name = place.at("name").read(&name)?;
     let names = whole.dns.as_ref().map(|(path, dns)| {
-        super::dns::names(&ConfigPath::new(path, "dns".to_owned()), dns, (&namespace, &name))
+        super::dns::names(&ConfigPath::new(path, "dns".to_owned()), dns, &namespace, &name)
     });
     let http = whole.http.as_ref().map(|(path, http)| {
-        super::http::http(&ConfigPath::new(path, "http".to_owned()), http, (&namespace, &name))
+        super::http::http(&ConfigPath::new(path, "http".to_owned()), http, &namespace, &name)
     });
     let service_dir = agent
         .service_dir
@@ -102,9 +102,9 @@ fn servers(place: &ConfigPath, value: Option<&toml::Value>) -> Result<Vec<String
 /// A server's address without a trailing slash.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it is not valid.
 pub(crate) fn server(text: &str) -> Result<String, String> {
-    let uri: http::Uri = text.parse().map_err(|error| format!("{text:?} is no address: {error}"))?;
+    let uri: http::Uri = text.parse().map_err(|error| format!("{text:?} is not a valid address: {error}"))?;
     if uri.scheme_str() != Some("https") {
         return Err(format!("{text:?} does not begin with https://"));
     }
@@ -152,10 +152,10 @@ fn recipe(
     })
 }
 
-/// How often a validation is repeated: `0` for never, and never if there is nothing to repeat.
+/// Interval of revalidation: `0` for never, and never if there is no validation.
 fn validate_every(place: &ConfigPath, entity: &file::EntityTable) -> Result<Option<Span>, ConfigError> {
     let every = match &entity.validate_every {
-        Some(_) if entity.validate.is_none() => return Err(place.refuse("there is no validate to repeat")),
+        Some(_) if entity.validate.is_none() => return Err(place.refuse("the entity has no validate")),
         Some(text) => place.read(text)?,
         None => DEFAULT_VALIDATE_EVERY,
     };

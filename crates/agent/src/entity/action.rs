@@ -1,4 +1,4 @@
-//! An entity whose versions are runs of an action: each is begun at most once, and is in the ledger before it begins.
+//! An entity whose versions are runs of an action: each run begins at most once, and is in the ledger before it begins.
 
 use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::action::{ActionStep, next};
@@ -14,14 +14,14 @@ use crate::apply::exec::{CommandExit, run};
 use crate::config::recipe::ActionRecipe;
 
 impl EntityTask {
-    /// Looks once at what was told of an action, and does the one thing that follows.
+    /// Does the one step that follows from the assignment.
     pub(super) async fn act(&mut self, name: &ActionName, action: &ActionRecipe) -> NextStep {
         match next(&self.entry.memory, self.paused.is_some()) {
             ActionStep::Run(version) => self.run_once(name, action, &version).await,
             ActionStep::Acknowledge(version) => {
-                tracing::info!(entity = %self.name, %version, "is taken as run; nothing is run");
+                tracing::info!(entity = %self.name, %version, "acknowledged without a run");
                 self.entry.memory.acknowledges(&version);
-                NextStep::Look
+                NextStep::Observe
             }
             ActionStep::Rest(IdleReason::Paused) => self.rest_paused(None).await,
             ActionStep::Rest(
@@ -30,7 +30,7 @@ impl EntityTask {
                 | IdleReason::BackingOff
                 | IdleReason::AttemptsExhausted,
             ) => {
-                self.say(&AgentActivity::Idle);
+                self.report(&AgentActivity::Idle);
                 self.rest(None).await
             }
         }
@@ -44,11 +44,11 @@ impl EntityTask {
             return self.hold(reason).await;
         }
         tracing::info!(entity = %self.name, %version, action = %name, "runs");
-        self.say(&AgentActivity::Step(ApplyProgress::Dynamic));
+        self.report(&AgentActivity::Step(ApplyProgress::Dynamic));
         self.recent.clear();
         let (facts, mut log) = (self.facts(version, run_name.clone()), self.log());
         let token = self.context.tasks.token();
-        // An agent that ends here leaves the run in its ledger: the next one says that it was cut short.
+        // If the agent ends here, the run is in its ledger: the next agent reports it as interrupted.
         let ended = tokio::select! {
             ended = run(&action.command, &facts, action.timeout.to_duration(), Some(&mut log)) => ended,
             () = token.cancelled() => return NextStep::Stop,
@@ -68,9 +68,9 @@ impl EntityTask {
         };
         self.entry.run = None;
         self.log_outcome(version, ApplyProgress::Dynamic, &outcome);
-        self.keep_log(ApplyProgress::Dynamic, version, (&run_name, &outcome)).await;
+        self.keep_log(ApplyProgress::Dynamic, version, &run_name, &outcome).await;
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.finished(outcome, now, seed);
-        NextStep::Look
+        NextStep::Observe
     }
 }

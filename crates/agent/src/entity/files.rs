@@ -1,5 +1,5 @@
-//! The files of an entity of a profile: rendered and checked all together, then put in place, then made to be read. What
-//! a step leaves halfway is finished by the next agent.
+//! The files of an entity of a profile: all rendered and checked, then moved into place, then reloaded. The next agent
+//! completes an interrupted step.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,9 +19,10 @@ use crate::apply::part::{PartContext, run_all};
 use crate::apply::render::{RenderContext, render};
 use crate::apply::template;
 use crate::config::recipe::{ManagedFile, Recipe, Runner};
+use crate::disk;
 use crate::link::source::MissingParams;
 
-/// Why files are not in place; what was there is there still.
+/// Why files were not replaced; the previous ones are still in place.
 enum FilesStop {
     Failed(String),
     Ended(StepOutcome),
@@ -34,14 +35,15 @@ impl From<String> for FilesStop {
 }
 
 impl EntityTask {
-    /// Renders every file of a version, checks them, and puts them in place: all of them, or none.
+    /// Renders every file of a version, checks them, and moves them into place: all of them, or none.
     pub(super) async fn install(
         &self,
         recipe: &Recipe,
         managed: &[ManagedFile],
-        (version, facts): (&Version, &CommandFacts),
+        version: &Version,
+        facts: &CommandFacts,
     ) -> StepOutcome {
-        match self.put_in_place(recipe, managed, (version, facts)).await {
+        match self.put_in_place(recipe, managed, version, facts).await {
             Ok(()) => StepOutcome::Done,
             Err(FilesStop::Ended(outcome)) => outcome,
             Err(FilesStop::Failed(reason)) => failed(format!("static: {reason}")),
@@ -52,11 +54,12 @@ impl EntityTask {
         &self,
         recipe: &Recipe,
         managed: &[ManagedFile],
-        (version, facts): (&Version, &CommandFacts),
+        version: &Version,
+        facts: &CommandFacts,
     ) -> Result<(), FilesStop> {
         let context = self.context(version).await?;
         let (all, at) = (managed.to_vec(), self.journal());
-        let staged = self.off(move || stage_all(&all, &context)).await?;
+        let staged = disk::off_runtime(&self.context.tasks, move || stage_all(&all, &context)).await?;
         let ends = Instant::now() + recipe.timeout.to_duration();
         let checks = staged.iter().filter_map(|each| {
             let file = managed.iter().find(|file| file.path == each.path)?;
@@ -70,7 +73,7 @@ impl EntityTask {
             match run_all(&what, &[Runner::Exec(command)], &mut job).await {
                 StepOutcome::Done => {}
                 other @ (StepOutcome::NotYet(_) | StepOutcome::Failed(_)) => {
-                    self.off(move || {
+                    disk::off_runtime(&self.context.tasks, move || {
                         files::unstage(&staged);
                         Ok(())
                     })
@@ -79,7 +82,8 @@ impl EntityTask {
                 }
             }
         }
-        self.off(move || files::place(&mut FileJournal::read(&at)?, &staged)).await?;
+        disk::off_runtime(&self.context.tasks, move || files::place(&mut FileJournal::read(&at)?, &staged))
+            .await?;
         Ok(())
     }
 
@@ -89,8 +93,8 @@ impl EntityTask {
             .await
     }
 
-    /// Runs the reload of every file that was put in place and is not known to be read. If one does not succeed, all go
-    /// back to what was read last.
+    /// Runs the reload of every file that was replaced and not reloaded yet. If one does not succeed, all files are restored
+    /// to what was reloaded last.
     pub(super) async fn reload(
         &self,
         recipe: &Recipe,
@@ -98,7 +102,7 @@ impl EntityTask {
         facts: &CommandFacts,
     ) -> StepOutcome {
         let at = self.journal();
-        let journal = match self.off(move || FileJournal::read(&at)).await {
+        let journal = match disk::off_runtime(&self.context.tasks, move || FileJournal::read(&at)).await {
             Ok(journal) => journal,
             Err(reason) => return failed(format!("reload: {reason}")),
         };
@@ -109,24 +113,26 @@ impl EntityTask {
         let deadline = recipe.timeout.to_duration();
         let outcome = match journal.phase() {
             JournalPhase::Placed => self.run_reloads(&commands, facts, deadline).await,
-            JournalPhase::Returning => failed("reload: it failed before the agent was stopped".to_owned()),
+            JournalPhase::Returning => failed("reload: failed before the agent was stopped".to_owned()),
         };
         let mut evidence = match outcome {
             StepOutcome::Done => {
-                let settled = self.off(move || with(journal, files::settle)).await;
+                let settled =
+                    disk::off_runtime(&self.context.tasks, move || with(journal, files::settle)).await;
                 return settled
                     .map_or_else(|reason| failed(format!("reload: {reason}")), |()| StepOutcome::Done);
             }
             StepOutcome::NotYet(_) => return outcome,
             StepOutcome::Failed(evidence) => evidence,
         };
-        let after = match self.off(move || with(journal, files::put_back)).await {
+        let after = match disk::off_runtime(&self.context.tasks, move || with(journal, files::put_back)).await
+        {
             Err(reason) => format!("; and {reason}"),
             Ok(()) => match self.run_reloads(&commands, facts, deadline).await {
                 StepOutcome::Done => self.settle_returned().await,
-                // Nobody knows what is read now: the journal stays, so that the next apply has it read, whatever it is.
+                // It is unknown which files were read: the journal stays, so that the next apply reloads them, whichever they are.
                 StepOutcome::NotYet(worse) | StepOutcome::Failed(worse) => {
-                    format!("; the files before were put back, and then {}", worse.summary)
+                    format!("; the previous files were restored, and then {}", worse.summary)
                 }
             },
         };
@@ -134,22 +140,24 @@ impl EntityTask {
         StepOutcome::Failed(evidence)
     }
 
-    /// Forgets that files were put back, once they are read; says how that ended.
+    /// Clears the journal after restored files were reloaded; returns how that ended.
     async fn settle_returned(&self) -> String {
         let at = self.journal();
-        match self.off(move || files::settle(&mut FileJournal::read(&at)?)).await {
-            Ok(()) => "; the files before were put back and are read again".to_owned(),
-            Err(reason) => format!("; the files before were put back and are read again, and {reason}"),
+        match disk::off_runtime(&self.context.tasks, move || files::settle(&mut FileJournal::read(&at)?))
+            .await
+        {
+            Ok(()) => "; the previous files were restored and reloaded".to_owned(),
+            Err(reason) => format!("; the previous files were restored and reloaded, and {reason}"),
         }
     }
 
-    /// What templates of a version can speak of.
+    /// The variables of a version's templates.
     async fn context(&self, version: &Version) -> Result<RenderContext, FilesStop> {
-        let none = || format!("{version} is no revision of a profile");
+        let none = || format!("{version} is not a revision of a profile");
         let (profile, number) = version.as_numbered().ok_or_else(none)?;
         let profile: ProfileName = profile.parse().map_err(|_| none())?;
         let needed = self.needed(&profile);
-        let params = self.context.shelf.get(&profile, ProfileRevisionNumber::new(number), needed).await;
+        let params = self.context.params.get(&profile, ProfileRevisionNumber::new(number), needed).await;
         let params = params.map_err(|missing| match missing {
             MissingParams::NotYet(summary) => {
                 FilesStop::Ended(StepOutcome::NotYet(Evidence { summary, ..Evidence::default() }))
@@ -166,7 +174,7 @@ impl EntityTask {
         })
     }
 
-    /// The revisions of a profile that this node's entities run, ran, or are to run.
+    /// The revisions of a profile that this node's entities run, ran, or are assigned.
     fn needed(&self, profile: &ProfileName) -> BTreeSet<u64> {
         let board = self.context.board.borrow();
         let memory = &self.entry.memory;
@@ -178,17 +186,9 @@ impl EntityTask {
         named.filter(|(name, _)| *name == profile.as_str()).map(|(_, number)| number).collect()
     }
 
-    /// Where the journal of this entity's files is.
+    /// The path of this entity's journal.
     fn journal(&self) -> PathBuf {
         self.context.ledger.files().join(format!("{}.json", self.name))
-    }
-
-    async fn off<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, String> + Send + 'static,
-    ) -> Result<T, String> {
-        let done = self.context.tasks.spawn_blocking(work).await;
-        done.unwrap_or_else(|error| Err(format!("could not go on: {error}")))
     }
 }
 
@@ -203,7 +203,7 @@ fn with(
     work(&mut journal)
 }
 
-/// Renders all, and only then writes any.
+/// Renders all files before it writes any.
 fn stage_all(managed: &[ManagedFile], context: &RenderContext) -> Result<Vec<StagedFile>, String> {
     let mut texts = Vec::new();
     for file in managed {
@@ -212,7 +212,7 @@ fn stage_all(managed: &[ManagedFile], context: &RenderContext) -> Result<Vec<Sta
     }
     let mut staged = Vec::new();
     for (file, text) in texts {
-        match files::stage((&file.path, file.mode), &text) {
+        match files::stage(&file.path, file.mode, &text) {
             Ok(one) => staged.extend(one),
             Err(reason) => {
                 files::unstage(&staged);

@@ -1,4 +1,4 @@
-//! What a run said: remembered while it runs, kept if it fails, and pointed at by the status as long as that matters.
+//! Output of runs: remembered while a run lasts, stored if it fails, and referenced by the status as long as that matters.
 
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::words::name::Category;
@@ -10,17 +10,18 @@ use crate::apply::log_store;
 use crate::report_board::{CONFIGURE, VALIDATE};
 
 impl EntityTask {
-    /// The entity's log, open for what a run has to say.
+    /// The entity's log, open for a run.
     pub(super) fn log(&self) -> EntityLog {
         EntityLog::open(&self.context.logs.join(format!("{}.log", self.name)), self.recent.clone())
     }
 
-    /// Keeps what a run said if it failed, and has it sent.
+    /// Stores and sends the output of a run if it failed.
     pub(super) async fn keep_log(
         &mut self,
         aim: ApplyProgress,
         version: &Version,
-        (run, outcome): (&str, &StepOutcome),
+        run: &str,
+        outcome: &StepOutcome,
     ) {
         let (word, slot) = match aim {
             ApplyProgress::Begun | ApplyProgress::Static | ApplyProgress::Dynamic => {
@@ -31,7 +32,7 @@ impl EntityTask {
         *slot = None;
         let StepOutcome::Failed(evidence) = outcome else { return };
         let Ok(category) = Category::parse(word) else { return };
-        // The last part of a run's name tells it from every other of this node.
+        // The last part of a run's name is unique on this node.
         let run = run.rsplit('/').next().unwrap_or(run).to_owned();
         *slot = Some(run.clone());
         let headline = format!("{} {version}: {}", self.name, evidence.summary);
@@ -41,9 +42,9 @@ impl EntityTask {
         let kept =
             self.context.tasks.spawn_blocking(move || log_store::keep(&logs, &of, &entity, &copy)).await;
         if let Err(error) = kept.map_err(std::io::Error::other).flatten() {
-            tracing::warn!(entity = %self.name, %error, "could not keep the log of a failed run");
+            tracing::warn!(entity = %self.name, %error, "cannot store the log of a failed run");
         }
-        self.context.failed.send_modify(|waiting| {
+        self.context.unsent_logs.send_modify(|waiting| {
             waiting.insert((category, self.name.clone()), log);
         });
     }

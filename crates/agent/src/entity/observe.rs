@@ -1,5 +1,5 @@
-//! Looking: what the order says, what the process and the checks say, and what that changes in memory. And the two ends
-//! of the task's life: taking over what runs, and leaving it.
+//! Observing the order, the process and the checks, and what follows for the entity's memory. Also both ends of the task:
+//! taking over what runs, and leaving it.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::check::EntityChecks;
 use crate::config::OnExit;
 use crate::config::recipe::RecipeKind;
 
-/// Longer than a program takes to replace itself by another.
+/// Longer than an exec takes.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 impl EntityTask {
-    /// Takes over from whoever was here before: ends what was left halfway, adopts the process, asks the checks.
-    pub(super) async fn wake(&mut self) {
+    /// Takes over from the agent before: kills leftovers, adopts the process, starts the checks.
+    pub(super) async fn take_over(&mut self) {
         let now = self.now();
         self.entry.memory.restarted(now);
         self.end_leftovers(self.check_run()).await;
@@ -28,7 +28,7 @@ impl EntityTask {
                 let seed = self.seed();
                 self.entry.memory.cut_short(action.idempotent, now, seed);
             }
-            // Twice: a program that is replacing itself at the moment of looking has no environment to see.
+            // Twice: between fork and exec a program's environment cannot be read.
             self.end_leftovers(run.clone()).await;
             tokio::time::sleep(BETWEEN_LOOKS).await;
             self.end_leftovers(run).await;
@@ -37,7 +37,7 @@ impl EntityTask {
             self.adopt();
         }
         if let Some(version) = self.entry.memory.settled().cloned() {
-            self.ask(&version);
+            self.start_checks(&version);
         }
         self.validate_later();
     }
@@ -47,9 +47,9 @@ impl EntityTask {
         match killed.map_err(std::io::Error::other).flatten() {
             Ok(0) => {}
             Ok(count) => {
-                tracing::info!(entity = %self.name, count, "ended what an earlier agent left halfway")
+                tracing::info!(entity = %self.name, count, "killed leftovers of an earlier agent")
             }
-            Err(error) => tracing::warn!(entity = %self.name, %error, "could not look for leftovers"),
+            Err(error) => tracing::warn!(entity = %self.name, %error, "cannot look for leftovers"),
         }
     }
 
@@ -75,50 +75,50 @@ impl EntityTask {
                 }
             }
             Err(error) => {
-                tracing::warn!(entity = %self.name, pid = mark.pid, %error, "could not look at the process");
+                tracing::warn!(entity = %self.name, pid = mark.pid, %error, "cannot adopt the process");
             }
         }
     }
 
-    /// Starts asking the checks, from no verdict.
-    pub(super) fn ask(&mut self, version: &bellwether_core::words::version::Version) {
+    /// Starts the checks, without a verdict.
+    pub(super) fn start_checks(&mut self, version: &bellwether_core::words::version::Version) {
         let Some(recipe) = &self.recipe else { return };
         let facts = self.facts(version, self.check_run());
         let (clock, tasks) = (&self.context.clock, &self.context.tasks);
         self.checks = Some(EntityChecks::start(&recipe.checks, &facts, clock, tasks, self.seed()));
     }
 
-    /// Looks at the order and at the health of what runs, and lets memory know.
-    pub(super) fn look(&mut self) {
+    /// Observes the order and the health of what runs, and updates the memory.
+    pub(super) fn observe(&mut self) {
         let order = self.context.orders.borrow_and_update().clone();
         self.paused = order.as_ref().and_then(|order| order.content.paused.clone());
-        let told = order.as_ref().and_then(|order| order.content.entities.get(&self.name));
-        if let Some(assignment) = told
+        let assigned = order.as_ref().and_then(|order| order.content.entities.get(&self.name));
+        if let Some(assignment) = assigned
             && self.entry.memory.told(assignment.clone())
         {
-            tracing::info!(entity = %self.name, version = %assignment.version, "was told a version");
+            tracing::info!(entity = %self.name, version = %assignment.version, "a version was assigned");
         }
         let now = self.now();
-        self.vital = self.pulse();
-        let lasted = self.wellness.lasted(now);
+        self.check_summary = self.summarize_checks();
+        let lasted = self.health.lasted(now);
         let settled = self.entry.memory.settled().cloned();
-        self.wellness.observe(settled.as_ref(), &self.vital, now);
+        self.health.observe(settled.as_ref(), &self.check_summary, now);
         let wanted = self.entry.memory.wanted.as_ref().map(|wanted| &wanted.version);
         if settled.is_none() || settled.as_ref() != wanted {
             return;
         }
         let (seed, resting) = (self.seed(), self.entry.memory.failure_reason.is_none());
-        match &self.vital {
+        match &self.check_summary {
             CheckSummary::Unhealthy(evidence) if resting && self.paused.is_none() => {
-                tracing::warn!(entity = %self.name, reason = evidence.summary, "turned unwell");
-                if self.refuted.is_none() {
-                    // No run failed: the checks say it, or the process ended.
+                tracing::warn!(entity = %self.name, reason = evidence.summary, "became unhealthy");
+                if self.revalidation_failure.is_none() {
+                    // No run failed: the checks did, or the process ended.
                     self.failed.validate = None;
                 }
                 self.entry.memory.relapsed(evidence.clone(), lasted, now, seed);
             }
             CheckSummary::Healthy | CheckSummary::NoChecks if !resting => {
-                tracing::info!(entity = %self.name, "is well again by itself");
+                tracing::info!(entity = %self.name, "became healthy without another apply");
                 self.entry.memory.recovered();
             }
             CheckSummary::Unhealthy(_)
@@ -128,8 +128,8 @@ impl EntityTask {
         }
     }
 
-    /// What the process and the checks say right now.
-    pub(super) fn pulse(&self) -> CheckSummary {
+    /// The health by the process and the checks right now.
+    pub(super) fn summarize_checks(&self) -> CheckSummary {
         let supervised = self.recipe.as_ref().is_some_and(|recipe| recipe.process.is_some());
         let due = self.entry.memory.progress >= ApplyProgress::Dynamic;
         match &self.process {
@@ -139,12 +139,12 @@ impl EntityTask {
                 }
             }
             None if supervised && due => {
-                let summary = "the process ended while no agent watched it".to_owned();
+                let summary = "the process ended while no agent was running".to_owned();
                 return CheckSummary::Unhealthy(Evidence { summary, ..Evidence::default() });
             }
             None => {}
         }
-        if let Some(evidence) = &self.refuted {
+        if let Some(evidence) = &self.revalidation_failure {
             return CheckSummary::Unhealthy(evidence.clone());
         }
         match &self.checks {
@@ -164,7 +164,7 @@ impl EntityTask {
         process.stop(stop.stop_timeout.to_duration()).await;
         self.entry.process = None;
         if let Err(reason) = self.keep().await {
-            tracing::warn!(entity = %self.name, "could not {reason}");
+            tracing::warn!(entity = %self.name, "cannot {reason}");
         }
     }
 }

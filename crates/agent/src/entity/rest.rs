@@ -5,26 +5,27 @@ use std::time::Duration;
 use bellwether_core::local::account::AgentActivity;
 use bellwether_core::local::plan::IdleReason;
 use bellwether_core::words::time::Timestamp;
+use bellwether_rt::wait::sleep_or_never;
 
 use super::task::EntityTask;
 use crate::apply::process::SupervisedProcess;
 use crate::check::EntityChecks;
 
-/// A ledger that cannot be written is tried again after this: a full disk is emptied by people.
+/// How long to wait before the ledger is written again after a failure: a full disk is cleared by people.
 const HOLD: Duration = Duration::from_secs(2);
 
-/// Whether the entity's work goes on after a step.
+/// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextStep {
-    Look,
+    Observe,
     Stop,
 }
 
 impl EntityTask {
-    /// Says that a person paused the node, and waits.
+    /// Reports that the node is paused, and waits.
     pub(super) async fn rest_paused(&mut self, until: Option<Timestamp>) -> NextStep {
         let why = self.paused.as_deref().unwrap_or_default();
-        self.say(&AgentActivity::Held(format!("{}: {why}", IdleReason::Paused)));
+        self.report(&AgentActivity::Held(format!("{}: {why}", IdleReason::Paused)));
         self.rest(until).await
     }
 
@@ -32,55 +33,49 @@ impl EntityTask {
     pub(super) async fn rest(&mut self, until: Option<Timestamp>) -> NextStep {
         let token = self.context.tasks.token();
         let wait = until.map(|until| until.since(self.now()).to_duration() + Duration::from_millis(1));
-        let alarm = async {
-            match wait {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => std::future::pending().await,
-            }
-        };
         let follows = self.recipe.as_ref().is_some_and(|recipe| !recipe.follows.is_empty());
-        let needing = self.is_needing() || follows;
+        let watches_services = self.waits_for_needs() || follows;
         let process = self.process.as_mut().filter(|process| process.ended().is_none());
-        // All arms only wait; whatever happened is looked at afterwards.
+        // All arms only wait; what happened is observed afterwards.
         tokio::select! {
             () = token.cancelled() => return NextStep::Stop,
             changed = self.context.orders.changed() => if changed.is_err() {
                 return NextStep::Stop;
             },
-            learned = self.context.snapshot.changed(), if needing => if learned.is_err() {
+            learned = self.context.snapshot.changed(), if watches_services => if learned.is_err() {
                 return NextStep::Stop;
             },
-            () = turned(self.checks.as_mut()) => {}
+            () = verdict_changed(self.checks.as_mut()) => {}
             () = ended(process) => {}
-            () = alarm => {}
+            () = sleep_or_never(wait) => {}
         }
-        NextStep::Look
+        NextStep::Observe
     }
 
-    /// Says that nothing can be begun, and waits before trying again.
+    /// Reports that nothing can begin, and waits before the next attempt.
     pub(super) async fn hold(&mut self, reason: String) -> NextStep {
-        if !self.held {
-            tracing::error!(entity = %self.name, "could not {reason}; nothing is begun before it can");
+        if !self.ledger_failed {
+            tracing::error!(entity = %self.name, "cannot {reason}; no step begins until that succeeds");
         }
-        self.held = true;
-        self.say(&AgentActivity::Held(format!("could not {reason}")));
+        self.ledger_failed = true;
+        self.report(&AgentActivity::Held(format!("cannot {reason}")));
         let token = self.context.tasks.token();
         tokio::select! {
             () = token.cancelled() => NextStep::Stop,
-            () = tokio::time::sleep(HOLD) => NextStep::Look,
+            () = tokio::time::sleep(HOLD) => NextStep::Observe,
         }
     }
 }
 
-/// Waits for a verdict to turn; for ever, without checks.
-async fn turned(checks: Option<&mut EntityChecks>) {
+/// Waits until a verdict changes; for ever without checks.
+async fn verdict_changed(checks: Option<&mut EntityChecks>) {
     match checks {
-        Some(checks) => checks.turned().await,
+        Some(checks) => checks.changed().await,
         None => std::future::pending().await,
     }
 }
 
-/// Waits for a process to end; for ever, without one.
+/// Waits until the process ends; for ever without one.
 pub(super) async fn ended(process: Option<&mut SupervisedProcess>) {
     match process {
         Some(process) => drop(process.wait().await),

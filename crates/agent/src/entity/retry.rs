@@ -1,5 +1,5 @@
-//! Validating what runs, from time to time: it changes nothing by itself. What fails is told, and leads to configuration
-//! again unless the node is paused.
+//! Revalidation: the validation of the running version is repeated from time to time. By itself it changes nothing; a
+//! failure is reported, and leads to another apply unless the node is paused.
 
 use bellwether_core::local::delay;
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
@@ -12,7 +12,7 @@ use super::validate::commands;
 use crate::config::recipe::Recipe;
 
 impl EntityTask {
-    /// Runs the validation of what runs once more, and remembers what it said.
+    /// Repeats the validation of the running version, and remembers its outcome.
     pub(super) async fn revalidate(&mut self, recipe: &Recipe, version: &Version) -> NextStep {
         let run = self.next_run();
         self.entry.run = Some(run.clone());
@@ -24,42 +24,42 @@ impl EntityTask {
         let (mut log, tasks) = (self.log(), self.context.tasks.clone());
         let token = tasks.token();
         let name = self.name.clone();
-        let told = move |order: &Order| {
-            let version = order.content.entities.get(&name).map(|told| told.version.clone());
+        let assigned = move |order: &Order| {
+            let version = order.content.entities.get(&name).map(|assigned| assigned.version.clone());
             (version, order.content.paused.clone())
         };
         let mut orders = self.context.orders.clone();
-        let before = orders.borrow().as_deref().map(&told);
-        let otherwise = orders.wait_for(|order| order.as_deref().map(&told) != before);
-        // Dropping the validation kills its command; it is begun again unless there is something else to do.
+        let before = orders.borrow().as_deref().map(&assigned);
+        let otherwise = orders.wait_for(|order| order.as_deref().map(&assigned) != before);
+        // Dropping the validation kills its command; it is repeated later unless something else follows.
         let outcome = tokio::select! {
             outcome = commands(recipe, &facts, &tasks, &mut log) => outcome,
-            () = ended(self.process.as_mut().filter(|process| process.ended().is_none())) => return NextStep::Look,
-            _ = otherwise => return NextStep::Look,
+            () = ended(self.process.as_mut().filter(|process| process.ended().is_none())) => return NextStep::Observe,
+            _ = otherwise => return NextStep::Observe,
             () = token.cancelled() => return NextStep::Stop,
         };
         self.entry.run = None;
         self.validate_later();
-        // One log of each breakdown is enough: the first shows how it began.
-        if self.refuted.is_none() || outcome == StepOutcome::Done {
-            self.keep_log(ApplyProgress::Validated, version, (&run, &outcome)).await;
+        // One log per failure is enough: the first shows how it began.
+        if self.revalidation_failure.is_none() || outcome == StepOutcome::Done {
+            self.keep_log(ApplyProgress::Validated, version, &run, &outcome).await;
         }
         match outcome {
-            StepOutcome::Done => self.refuted = None,
-            // Neither a yes nor a no: what was known stays.
+            StepOutcome::Done => self.revalidation_failure = None,
+            // Neither a success nor a failure: the verdict before stays.
             StepOutcome::NotYet(_) => {}
             StepOutcome::Failed(evidence) => {
-                if self.refuted.is_none() {
+                if self.revalidation_failure.is_none() {
                     let (entity, reason) = (&self.name, &evidence.summary);
-                    tracing::warn!(%entity, %version, reason, "is no longer valid");
+                    tracing::warn!(%entity, %version, reason, "the validation fails now");
                 }
-                self.refuted = Some(evidence);
+                self.revalidation_failure = Some(evidence);
             }
         }
-        NextStep::Look
+        NextStep::Observe
     }
 
-    /// Begins the time until what runs is validated again, spread so that a fleet does not validate in step.
+    /// Schedules the next revalidation, spread so that a fleet does not validate in step.
     pub(super) fn validate_later(&mut self) {
         let every = self.recipe.as_ref().and_then(|recipe| recipe.validate_every);
         let salt = u32::try_from(self.runs & 0xffff).unwrap_or_default();

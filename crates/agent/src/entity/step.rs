@@ -1,4 +1,4 @@
-//! Doing one step: on disk first, then done, raced against the agent's end, then remembered.
+//! One step: on disk first, then done, then remembered; the agent's end interrupts it.
 
 use std::time::Duration;
 
@@ -19,32 +19,32 @@ use crate::config::recipe::{DEFAULT_STOP_TIMEOUT, Recipe, RecipeKind, Runner};
 
 /// How a step ended.
 pub(super) enum StepEnd {
-    /// By itself.
+    /// With an outcome.
     This(StepOutcome),
-    /// Something else is wanted now; it counts neither way.
+    /// Another version was assigned; the step counts neither as success nor as failure.
     Superseded,
-    /// The agent ends.
+    /// The agent stops.
     Stopped,
 }
 
 impl EntityTask {
-    /// Does the step that is to reach `aim`, and remembers how it went.
+    /// Does the step that leads to `aim`, and remembers its outcome.
     pub(super) async fn step(&mut self, recipe: &Recipe, version: &Version, aim: ApplyProgress) -> NextStep {
         let run = self.next_run();
         self.entry.run = Some(run.clone());
         if let Err(reason) = self.keep().await {
             return self.hold(reason).await;
         }
-        tracing::info!(entity = %self.name, %version, step = word(aim), "begins");
+        tracing::info!(entity = %self.name, %version, step = word(aim), "step starting");
         self.recent.clear();
         let facts = self.facts(version, run.clone());
         let did = match aim {
             ApplyProgress::Begun | ApplyProgress::Static => {
-                self.say(&AgentActivity::Step(aim));
+                self.report(&AgentActivity::Step(aim));
                 self.statics(recipe, version, &facts).await
             }
             ApplyProgress::Dynamic => {
-                self.say(&AgentActivity::Step(aim));
+                self.report(&AgentActivity::Step(aim));
                 self.entry.followed = self.followed_now(recipe);
                 match self.dynamics(recipe, &facts).await {
                     StepEnd::This(StepOutcome::Done) => self.replace_process(recipe, &facts).await,
@@ -55,16 +55,16 @@ impl EntityTask {
         };
         let outcome = match did {
             StepEnd::This(outcome) => outcome,
-            StepEnd::Superseded => return NextStep::Look,
+            StepEnd::Superseded => return NextStep::Observe,
             StepEnd::Stopped => return NextStep::Stop,
         };
         self.entry.run = None;
         self.log_outcome(version, aim, &outcome);
-        self.keep_log(aim, version, (&run, &outcome)).await;
+        self.keep_log(aim, version, &run, &outcome).await;
         let (now, seed) = (self.now(), self.seed());
         self.entry.memory.ended(aim, outcome, now, seed);
         self.validate_later();
-        NextStep::Look
+        NextStep::Observe
     }
 
     pub(super) fn log_outcome(&self, version: &Version, aim: ApplyProgress, outcome: &StepOutcome) {
@@ -87,15 +87,15 @@ impl EntityTask {
             return did;
         };
         let token = self.context.tasks.token();
-        // Files are put in place by a task that is not cut short; what else is dropped is begun again by the next agent.
+        // Files are moved by a blocking task that is not interrupted; what else is dropped is repeated by the next agent.
         tokio::select! {
-            outcome = self.install(recipe, files, (version, facts)) => StepEnd::This(outcome),
+            outcome = self.install(recipe, files, version, facts) => StepEnd::This(outcome),
             () = token.cancelled() => StepEnd::Stopped,
         }
     }
 
-    /// The dynamic part: new files are made to be read, then its commands; not before the files of the catalogue that it
-    /// waits for are written.
+    /// The dynamic part: reloads of new files, then its commands. It waits until the catalogue files that come before it are
+    /// written.
     async fn dynamics(&self, recipe: &Recipe, facts: &CommandFacts) -> StepEnd {
         if let Some(waits) = self.context.board.borrow().waits_for(&self.name) {
             let summary = format!("dynamic: waits for {waits}");
@@ -103,7 +103,7 @@ impl EntityTask {
         }
         if let RecipeKind::Files(files) = &recipe.kind {
             let token = self.context.tasks.token();
-            // Dropping a reload kills it; the journal has the next agent do it again.
+            // Dropping a reload kills it; by the journal the next agent repeats it.
             let outcome = tokio::select! {
                 outcome = self.reload(recipe, files, facts) => outcome,
                 () = token.cancelled() => return StepEnd::Stopped,
@@ -115,7 +115,7 @@ impl EntityTask {
         self.commands("dynamic", &recipe.dynamics, recipe, facts).await
     }
 
-    /// Runs a part's commands. A new order does not cut them short: half of a part is worse than the wrong whole.
+    /// Runs the commands of a part. A new order does not interrupt them: half a part is worse than the wrong version.
     pub(super) async fn commands(
         &self,
         what: &str,
@@ -126,14 +126,14 @@ impl EntityTask {
         let (mut log, tasks) = (self.log(), &self.context.tasks);
         let token = tasks.token();
         let mut job = PartContext::new(facts, recipe.timeout.to_duration(), &mut log, tasks);
-        // Dropping the commands kills the one that runs; the part is idempotent and is begun again by the next agent.
+        // Dropping the commands kills the running one; the part is idempotent and is repeated by the next agent.
         tokio::select! {
             outcome = run_all(what, runners, &mut job) => StepEnd::This(outcome),
             () = token.cancelled() => StepEnd::Stopped,
         }
     }
 
-    /// Stops the process of the version before, and starts this one's, if the recipe has one.
+    /// Stops the process of the version before, and starts the new one, if the recipe has one.
     async fn replace_process(&mut self, recipe: &Recipe, facts: &CommandFacts) -> StepEnd {
         if let Some(mut old) = self.process.take() {
             self.checks = None;
@@ -152,34 +152,34 @@ impl EntityTask {
             }
             Err(error) => {
                 let program = supervised.command.argv.first().map_or("", String::as_str);
-                let summary = format!("process: {program} could not be started: {error}");
+                let summary = format!("process: cannot start {program}: {error}");
                 StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }))
             }
         }
     }
 
-    /// Validates, until there is a verdict or something else is wanted.
+    /// Validates, until there is a verdict or another version is assigned.
     async fn validation(&mut self, recipe: &Recipe, version: &Version, facts: &CommandFacts) -> StepEnd {
         if let (Some(_), None) = (&recipe.process, &self.process) {
-            let summary = "the process ended before it was validated".to_owned();
+            let summary = "the process ended before its validation".to_owned();
             return StepEnd::This(StepOutcome::Failed(Evidence { summary, ..Evidence::default() }));
         }
-        self.ask(version);
-        // Verdicts about what ran before say nothing about this.
-        self.vital = CheckSummary::Unknown;
-        self.say(&AgentActivity::Step(ApplyProgress::Validated));
+        self.start_checks(version);
+        // Verdicts about the version before do not count for this one.
+        self.check_summary = CheckSummary::Unknown;
+        self.report(&AgentActivity::Step(ApplyProgress::Validated));
         let mut log = self.log();
         let token = self.context.tasks.token();
         let mut orders = self.context.orders.clone();
         let name = self.name.clone();
         let superseded = orders.wait_for(|order| {
-            let told = order.as_ref().and_then(|order| order.content.entities.get(&name));
-            told.is_some_and(|told| told.version != *version)
+            let assignment = order.as_ref().and_then(|order| order.content.entities.get(&name));
+            assignment.is_some_and(|assignment| assignment.version != *version)
         });
         let limit: Duration = recipe.timeout.to_duration();
         let Some(checks) = self.checks.as_mut() else { return StepEnd::Superseded };
         let verdict = validate(recipe, facts, (self.process.as_mut(), checks), &self.context.tasks, &mut log);
-        // Dropping the validation kills its command and forgets its waiting; nothing else is undone.
+        // Dropping the validation kills its command; nothing else is undone.
         tokio::select! {
             outcome = tokio::time::timeout(limit, verdict) => StepEnd::This(match outcome {
                 Ok(outcome) => outcome,

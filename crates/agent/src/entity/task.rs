@@ -33,7 +33,7 @@ use crate::report_board::ReportBoard;
 pub(crate) struct EntityContext {
     pub(crate) node: NodeName,
     pub(crate) namespace: Namespace,
-    pub(crate) shelf: ParamCache,
+    pub(crate) params: ParamCache,
     pub(crate) ledger: Ledger,
     pub(crate) logs: PathBuf,
     pub(crate) on_exit: OnExit,
@@ -42,46 +42,46 @@ pub(crate) struct EntityContext {
     pub(crate) orders: watch::Receiver<Option<Arc<Order>>>,
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     pub(crate) board: watch::Sender<ReportBoard>,
-    /// Logs of failed runs, on their way to the control plane.
-    pub(crate) failed: watch::Sender<UnsentLogs>,
-    /// Chance for this agent's life: spreads retries and checks.
+    /// Logs of failed runs that the control plane does not have yet.
+    pub(crate) unsent_logs: watch::Sender<UnsentLogs>,
+    /// A random number of this agent's life, which spreads retries and checks.
     pub(crate) seed: u64,
 }
 
-/// One entity on this node.
+/// The task of one entity.
 #[derive(Debug)]
 pub(crate) struct EntityTask {
     pub(super) name: EntityName,
     pub(super) recipe: Option<Recipe>,
     pub(super) context: EntityContext,
     pub(super) entry: EntityEntry,
-    /// What is on disk; `None` before the first write of this agent's life.
+    /// The entry on disk; `None` before the first write of this agent's life.
     pub(super) kept: Option<EntityEntry>,
     pub(super) process: Option<SupervisedProcess>,
     pub(super) checks: Option<EntityChecks>,
-    pub(super) wellness: HealthTracker,
-    pub(super) vital: CheckSummary,
-    /// Why the last validation of what runs failed, until it passes or what runs is configured again.
-    pub(super) refuted: Option<Evidence>,
-    /// What the run under way, or the last one, said.
+    pub(super) health: HealthTracker,
+    pub(super) check_summary: CheckSummary,
+    /// Why the last revalidation failed, until one passes or the version is applied again.
+    pub(super) revalidation_failure: Option<Evidence>,
+    /// The output of the current or last run.
     pub(super) recent: RunOutput,
-    /// Failed runs whose logs are kept.
+    /// Failed runs whose logs are stored.
     pub(super) failed: FailedRuns,
-    /// When what runs is validated again; `None` for never.
+    /// When the next revalidation is due; `None` for never.
     pub(super) validate_at: Option<Timestamp>,
-    /// When the dynamic part is to run again because of what it follows.
+    /// When the dynamic part is to run again because a followed service changed.
     pub(super) follow_at: Option<Timestamp>,
-    /// Since when needs are waited for.
-    pub(super) needing: Option<Timestamp>,
+    /// Since when the entity waits for needs.
+    pub(super) needs_since: Option<Timestamp>,
     pub(super) paused: Option<String>,
-    /// Counts runs, so that each has its own name.
+    /// Counts runs, for their names.
     pub(super) runs: u64,
-    /// The ledger could not be written when last tried.
-    pub(super) held: bool,
+    /// The last write of the ledger failed.
+    pub(super) ledger_failed: bool,
 }
 
 impl EntityTask {
-    /// An entity as the ledger remembers it.
+    /// A task that continues from the ledger's entry.
     pub(crate) fn new(
         name: EntityName,
         recipe: Option<Recipe>,
@@ -96,21 +96,21 @@ impl EntityTask {
             entry,
             process: None,
             checks: None,
-            wellness: HealthTracker::default(),
-            vital: CheckSummary::NoChecks,
-            refuted: None,
+            health: HealthTracker::default(),
+            check_summary: CheckSummary::NoChecks,
+            revalidation_failure: None,
             recent: RunOutput::default(),
             failed: FailedRuns::default(),
             validate_at: None,
             follow_at: None,
-            needing: None,
+            needs_since: None,
             paused: None,
             runs: 0,
-            held: false,
+            ledger_failed: false,
         }
     }
 
-    /// Brings the ledger up to date.
+    /// Writes the entry to the ledger, if it changed.
     pub(super) async fn keep(&mut self) -> Result<(), String> {
         if self.kept.as_ref() == Some(&self.entry) {
             return Ok(());
@@ -119,32 +119,32 @@ impl EntityTask {
         let written = self.context.ledger.keep_entity(&self.name, &self.entry).await;
         written.map_err(|error| error.to_string())?;
         self.kept = Some(self.entry.clone());
-        self.held = false;
+        self.ledger_failed = false;
         match (before.is_some_and(|before| before.run.is_some()), self.entry.run.is_some()) {
-            (_, true) => fail::pass(FailPoint::RunKept),
-            (true, false) => fail::pass(FailPoint::EndKept),
+            (_, true) => fail::pass(FailPoint::RunStored),
+            (true, false) => fail::pass(FailPoint::EndStored),
             (false, false) => {}
         }
         Ok(())
     }
 
-    /// Puts on the board where this entity stands.
-    pub(super) fn say(&self, busy: &AgentActivity) {
-        let account = EntityAccount::of(&self.entry.memory, busy, &self.vital, self.wellness.since());
+    /// Reports the state of this entity.
+    pub(super) fn report(&self, busy: &AgentActivity) {
+        let account = EntityAccount::of(&self.entry.memory, busy, &self.check_summary, self.health.since());
         self.put(account.with_runs(&self.failed));
     }
 
-    pub(super) fn say_without_recipe(&self) {
+    pub(super) fn report_missing_recipe(&self) {
         let name = &self.name;
-        self.say_refused(format!(
+        self.report_refused(format!(
             "this node has no recipe for entity {name}; add [entity.{name}] to agent.toml"
         ));
     }
 
-    /// Why what was told cannot be done by this recipe at all.
+    /// Why this recipe cannot apply the assignment at all, if it cannot.
     pub(super) fn mismatch(&self, recipe: &Recipe) -> Option<String> {
         let wanted = self.entry.memory.wanted.as_ref()?;
-        let told = wanted.version.as_numbered().map_or("", |(name, _)| name);
+        let requested = wanted.version.as_numbered().map_or("", |(name, _)| name);
         let here = match &recipe.kind {
             RecipeKind::Versions => "versions".to_owned(),
             RecipeKind::Files(_) => "a profile".to_owned(),
@@ -154,18 +154,18 @@ impl EntityTask {
             (ApplyMethod::Apply, kind) => (*kind == RecipeKind::Versions, "versions".to_owned()),
             (ApplyMethod::Render, kind) => (matches!(kind, RecipeKind::Files(_)), "a profile".to_owned()),
             (ApplyMethod::Run | ApplyMethod::Acknowledge, RecipeKind::Action(name, _)) => {
-                (name.as_str() == told, format!("action {told}"))
+                (name.as_str() == requested, format!("action {requested}"))
             }
             (ApplyMethod::Run | ApplyMethod::Acknowledge, RecipeKind::Versions | RecipeKind::Files(_)) => {
-                (false, format!("action {told}"))
+                (false, format!("action {requested}"))
             }
         };
         let name = &self.name;
         (!fits).then(|| format!("this node's recipe for {name} is for {here}, and the entity is for {is}"))
     }
 
-    /// Says that nothing is done, and why.
-    pub(super) fn say_refused(&self, summary: String) {
+    /// Reports that nothing is done, and why.
+    pub(super) fn report_refused(&self, summary: String) {
         let evidence = Evidence { summary, ..Evidence::default() };
         let failure_reason = Some(FailureReason::Failed { aim: ApplyProgress::Static, evidence });
         let memory = EntityMemory { failed_attempts: 1, failure_reason, ..self.entry.memory.clone() };
@@ -186,7 +186,7 @@ impl EntityTask {
         self.context.clock.now()
     }
 
-    /// What commands about `version` are told.
+    /// The facts for the commands of `version`.
     pub(super) fn facts(&self, version: &Version, run: String) -> CommandFacts {
         CommandFacts {
             version: version.to_string(),
@@ -197,14 +197,14 @@ impl EntityTask {
         }
     }
 
-    /// A name no other run has; the last part sorts by time.
+    /// A unique name of a run; its last part sorts by time.
     pub(super) fn next_run(&mut self) -> String {
         self.runs = self.runs.saturating_add(1);
         let (node, name, now) = (&self.context.node, &self.name, self.now().as_millis());
         format!("{node}/{name}/{now}-{}-{}", std::process::id(), self.runs)
     }
 
-    /// The name all runs of this entity's checks share.
+    /// The name that all checks of this entity share.
     pub(super) fn check_run(&self) -> String {
         format!("{}/{}/check", self.context.node, self.name)
     }

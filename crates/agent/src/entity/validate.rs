@@ -1,4 +1,4 @@
-//! Validating: the validation's commands, then every check past its hysteresis, with the process alive throughout.
+//! Validation: its commands, then every check past its hysteresis, while the process keeps running.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::apply::process::SupervisedProcess;
 use crate::check::EntityChecks;
 use crate::config::recipe::Recipe;
 
-/// A process without checks passes when it is alive this long after its start: most that cannot start end sooner.
+/// A process without checks passes if it runs this long after its start: most that cannot start end sooner.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// Waits for the verdict on what was just applied. The caller holds the deadline.
+/// Waits for the verdict on what was just applied. The caller sets the deadline.
 pub(super) async fn validate(
     recipe: &Recipe,
     facts: &CommandFacts,
@@ -39,11 +39,11 @@ pub(super) async fn validate(
             match vital(&checks.now()) {
                 CheckSummary::NoChecks | CheckSummary::Healthy => return StepOutcome::Done,
                 CheckSummary::Unhealthy(evidence) => return StepOutcome::Failed(evidence),
-                CheckSummary::Unknown => checks.turned().await,
+                CheckSummary::Unknown => checks.changed().await,
             }
         }
     };
-    // A process that ends decides it; dropping the rest kills the command that runs.
+    // The end of the process decides; dropping the rest kills the running command.
     tokio::select! {
         biased;
         () = ended(process.as_deref_mut()) => {}
@@ -53,7 +53,7 @@ pub(super) async fn validate(
     StepOutcome::Failed(Evidence { summary: format!("validate: {}", evidence.summary), ..evidence })
 }
 
-/// Runs the validation's own steps.
+/// Runs the commands of the validation.
 pub(super) async fn commands(
     recipe: &Recipe,
     facts: &CommandFacts,

@@ -1,4 +1,4 @@
-//! What the templates of catalogue files can speak of: services, this node, and facts of the machine.
+//! The variables of templates of catalogue files: services, this node, and facts of the machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::format::{InstanceView, by_interface};
 
-/// Where a template is rendered.
+/// What templates are rendered from.
 #[derive(Debug, Clone)]
 pub(super) struct CatalogueContext {
     pub(super) node: NodeName,
@@ -27,17 +27,17 @@ pub(super) struct CatalogueContext {
     pub(super) connected: bool,
 }
 
-/// One service as templates see it.
+/// One service, as a template variable.
 #[derive(Serialize)]
 struct ServiceContext<'a> {
     functional: Vec<InstanceView<'a>>,
     addressable: Vec<InstanceView<'a>>,
-    /// Those of the file's own level.
+    /// Those in the state that the file requires.
     instances: Vec<InstanceView<'a>>,
 }
 
 impl CatalogueContext {
-    /// What a template sees of it. Reads the facts from the kernel: not for the runtime's threads.
+    /// The variables. Reads facts from the kernel; not for the runtime's threads.
     pub(super) fn context(&self, selection: &CatalogueSelection) -> Value {
         let services: BTreeMap<&str, ServiceContext<'_>> = selection
             .services(&self.catalogue)

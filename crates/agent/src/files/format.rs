@@ -1,5 +1,5 @@
-//! What a file says: the chosen part of the catalogue in a format that others know, or as a template sees it. The same
-//! catalogue always gives the same text.
+//! The text of a file: the selected services in a known format, or as template variables. The same catalogue always leads
+//! to the same text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,16 +12,15 @@ use serde::Serialize;
 
 use crate::config::files::Format;
 
-/// What files that may have comments begin with.
-const NOTICE: &str =
-    "# Written by bellwether from the catalogue of services; what is changed here is lost.\n";
+/// The first line of files whose format has comments.
+const NOTICE: &str = "# Written by bellwether from the catalogue of services; manual changes are lost.\n";
 
-/// An instance as JSON and templates have it: without reasons and times, which change while nothing else does.
+/// An instance in JSON and in templates: without reasons and times, which change while nothing else does.
 #[derive(Debug, Serialize)]
 pub(super) struct InstanceView<'a> {
     node: &'a str,
     name: &'a str,
-    /// The first of its addresses.
+    /// The first address.
     address: Option<IpAddr>,
     addresses: BTreeMap<&'a str, &'a [IpAddr]>,
     port: Option<u16>,
@@ -45,14 +44,14 @@ impl<'a> InstanceView<'a> {
     }
 }
 
-/// Addresses by the interface's name.
+/// Addresses by interface name.
 pub(super) fn by_interface(
     addresses: &bellwether_core::words::addresses::Addresses,
 ) -> BTreeMap<&str, &[IpAddr]> {
     addresses.0.iter().map(|(interface, list)| (interface.as_str(), list.as_slice())).collect()
 }
 
-/// The chosen part of a catalogue in a format that others know.
+/// The selected services in a known format.
 ///
 /// # Errors
 /// Why there is no such text.
@@ -64,7 +63,7 @@ pub fn text(format: Format, selection: &CatalogueSelection, catalogue: &Catalogu
     }
 }
 
-/// Everything at a level.
+/// All services in a state.
 #[must_use]
 pub const fn everything(level: RequiredState) -> CatalogueSelection {
     CatalogueSelection { services: BTreeSet::new(), level, required: Vec::new() }
@@ -88,13 +87,13 @@ fn hiera(selection: &CatalogueSelection, catalogue: &Catalogue) -> String {
         }
     }
     if text.len() == begin {
-        // Comments alone are no mapping, and hiera wants one.
+        // YAML reads a file of comments as no mapping, and hiera needs one.
         text.push_str("{}\n");
     }
     text
 }
 
-/// A key as YAML reads it without quotes if it can be.
+/// A YAML key, without quotes where possible.
 fn plain(key: &str) -> String {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':');
     if key.bytes().all(safe) && !key.ends_with(':') {
@@ -104,7 +103,7 @@ fn plain(key: &str) -> String {
     }
 }
 
-/// An address as YAML reads it: one with colons could be read as something else.
+/// A YAML value of an address, in quotes: colons could be read as syntax.
 fn scalar(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
@@ -126,8 +125,8 @@ fn json(selection: &CatalogueSelection, catalogue: &Catalogue) -> Result<String,
     Ok(format!("{text}\n"))
 }
 
-/// Variables that a shell and systemd's `EnvironmentFile` read alike: every value is words of letters, digits and
-/// `.:[]`, one space apart.
+/// Variables that shells and systemd's `EnvironmentFile` read alike: every value consists of words of letters, digits and
+/// `.:[]`, separated by one space.
 fn env(selection: &CatalogueSelection, catalogue: &Catalogue) -> String {
     let mut text = NOTICE.to_owned();
     for (name, service) in selection.services(catalogue) {

@@ -16,12 +16,12 @@ use crate::link::contact::ServerContact;
 use crate::report_board::ReportBoard;
 use crate::service::LocalAddresses;
 
-/// What all files share. Cheap to clone.
+/// What all files of the catalogue share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct FileContext {
     pub(crate) node: NodeName,
     pub(crate) namespace: Namespace,
-    /// Where the journals are.
+    /// The directory of the journals.
     pub(crate) journals: PathBuf,
     pub(crate) board: watch::Sender<ReportBoard>,
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
@@ -33,15 +33,16 @@ pub(crate) struct FileContext {
 }
 
 impl FileContext {
-    /// Runs a command; what it said last is part of the reason why not.
+    /// Runs a command; the last line of its output is part of the error.
     pub(super) async fn command(&self, command: &Command, timeout: Span) -> Result<(), String> {
         let facts = CommandFacts { node: self.node.to_string(), ..CommandFacts::default() };
         let ended = exec::run(command, &facts, timeout.to_duration(), None).await;
-        let said = ended.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-        match (ended.exit, said) {
+        let last_line =
+            ended.tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        match (ended.exit, last_line) {
             (exec::CommandExit::Success, _) => Ok(()),
             (exit, "") => Err(exit.to_string()),
-            (exit, said) => Err(format!("{exit}: {said}")),
+            (exit, last_line) => Err(format!("{exit}: {last_line}")),
         }
     }
 }

@@ -8,21 +8,21 @@ use bellwether_core::words::name::EntityName;
 
 use crate::config::files::CatalogueFile;
 
-/// How one file stands.
+/// The state of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileState {
     pub(crate) state: StatusState,
-    /// One line; empty when all is well.
+    /// One line; empty on success.
     pub(crate) reason: String,
-    /// How many times in a row it went wrong.
+    /// Failures in a row.
     pub(crate) failed: u32,
-    /// When it was last replaced in this agent's life, in milliseconds of its clock.
+    /// When it was last replaced since the agent started, milliseconds of its clock.
     pub(crate) changed_ms: Option<u64>,
     /// Entities whose dynamic part waits for it.
     pub(crate) before: BTreeSet<EntityName>,
 }
 
-/// Every file by its path.
+/// States of all files by path.
 pub(crate) type FileStates = BTreeMap<PathBuf, FileState>;
 
 impl FileState {

@@ -1,8 +1,8 @@
-//! Answers from the catalogue: at once, or when they are no longer what the client has seen.
+//! Answers from the catalogue: at once, or when they differ from what the client has seen (a blocking query).
 //!
-//! The index that clients are given is this agent's own: the moment of the change by this machine's clock, and at least one
-//! more than the last. It is never zero, goes on rising over restarts, and does not follow a server whose backup was restored
-//! back in time.
+//! The index that clients get is this agent's own: the time of the change by this node's clock, and at least one more than
+//! the last index. It is never zero, rises across restarts, and does not go back when a server's store is restored from a
+//! backup.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use super::settings::{CatalogueHttp, HttpSources};
 use crate::catalogue::CatalogueSnapshot;
 use crate::link::contact::ServerContact;
 
-/// Where answers are made. Cheap to clone.
+/// The state of the catalogue API. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct CatalogueApi(Arc<ApiParts>);
+pub(super) struct CatalogueApi(Arc<ApiState>);
 
 #[derive(Debug)]
-struct ApiParts {
+struct ApiState {
     http: CatalogueHttp,
-    seen: watch::Receiver<SeenCatalogue>,
+    indexed: watch::Receiver<IndexedCatalogue>,
     contact: watch::Receiver<ServerContact>,
     clock: Clock,
     seed: u64,
@@ -36,44 +36,44 @@ struct ApiParts {
     stop: Tasks,
 }
 
-/// The catalogue, and what it is called.
+/// The catalogue with its index.
 #[derive(Debug, Clone)]
-struct SeenCatalogue {
+struct IndexedCatalogue {
     snapshot: Arc<CatalogueSnapshot>,
     index: u64,
 }
 
 impl CatalogueApi {
-    /// A desk that follows the catalogue until the level stops.
-    pub(super) fn start(http: CatalogueHttp, sources: HttpSources, level: &Tasks) -> Self {
+    /// Follows the catalogue until the agent stops.
+    pub(super) fn start(http: CatalogueHttp, sources: HttpSources, tasks: &Tasks) -> Self {
         let HttpSources { mut snapshot, contact, clock, seed } = sources;
         let started = clock.now();
-        let first = SeenCatalogue {
+        let first = IndexedCatalogue {
             snapshot: snapshot.borrow_and_update().clone(),
             index: started.as_millis().max(1),
         };
-        let (sender, seen) = watch::channel(first);
-        level.spawn("http index", follow(snapshot, sender, clock.clone(), level.clone()));
-        Self(Arc::new(ApiParts { http, seen, contact, clock, seed, started, stop: level.clone() }))
+        let (sender, indexed) = watch::channel(first);
+        tasks.spawn("http index", follow(snapshot, sender, clock.clone(), tasks.clone()));
+        Self(Arc::new(ApiState { http, indexed, contact, clock, seed, started, stop: tasks.clone() }))
     }
 
-    /// What it is made of.
+    /// The configuration.
     pub(super) fn http(&self) -> &CatalogueHttp {
         &self.0.http
     }
 
-    /// How the contact with the servers is.
+    /// The contact with the servers.
     pub(super) fn contact(&self) -> ServerContact {
         self.0.contact.borrow().clone()
     }
 
-    /// The catalogue as it is now.
+    /// The current catalogue.
     pub(super) fn snapshot(&self) -> Result<Arc<CatalogueSnapshot>, ConsulRefusal> {
-        let snapshot = self.0.seen.borrow().snapshot.clone();
+        let snapshot = self.0.indexed.borrow().snapshot.clone();
         if snapshot.index == 0 { Err(ConsulRefusal::NothingKnown) } else { Ok(snapshot) }
     }
 
-    /// Answers what `say` makes of the catalogue; if the client has seen the present one, once that would be something else.
+    /// Answers what `say` makes of the catalogue; a blocking query waits until that differs from what the client has.
     pub(super) async fn answer<T: Serialize>(
         &self,
         query: &ConsulQuery,
@@ -82,28 +82,28 @@ impl CatalogueApi {
         let parts = &self.0;
         query.here(&parts.http.datacentre)?;
         let (known, wait) = (query.index()?, query.wait(parts.seed)?);
-        let write = |seen: &SeenCatalogue| {
-            if seen.snapshot.index == 0 {
+        let write = |indexed: &IndexedCatalogue| {
+            if indexed.snapshot.index == 0 {
                 return Err(ConsulRefusal::NothingKnown);
             }
-            let view = View { catalogue: &seen.snapshot.catalogue, datacentre: &parts.http.datacentre };
+            let view = View { catalogue: &indexed.snapshot.catalogue, datacentre: &parts.http.datacentre };
             serde_json::to_vec(&say(view)).map_err(|error| ConsulRefusal::Broken(error.to_string()))
         };
-        let mut seen = parts.seen.clone();
-        let mut now = seen.borrow_and_update().clone();
+        let mut indexed = parts.indexed.clone();
+        let mut now = indexed.borrow_and_update().clone();
         let mut body = write(&now)?;
-        // An index from before is answered at once, and so is one from a clock that went ahead: clients begin anew then.
+        // Any other index than the current one is answered at once: an old one, or one from a clock that was ahead.
         if known == Some(now.index) {
             let deadline = tokio::time::Instant::now() + wait;
             let before = body.clone();
             while body == before {
-                // All arms only wait; the catalogue is looked at below.
+                // All arms only wait; the catalogue is read below.
                 let over = tokio::select! {
-                    changed = seen.changed() => changed.is_err(),
+                    changed = indexed.changed() => changed.is_err(),
                     () = tokio::time::sleep_until(deadline) => true,
                     () = parts.stop.cancelled() => true,
                 };
-                now = seen.borrow_and_update().clone();
+                now = indexed.borrow_and_update().clone();
                 body = write(&now)?;
                 if over {
                     break;
@@ -134,20 +134,20 @@ impl CatalogueApi {
 /// Gives every catalogue its index.
 async fn follow(
     mut snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
-    seen: watch::Sender<SeenCatalogue>,
+    indexed: watch::Sender<IndexedCatalogue>,
     clock: Clock,
     stop: Tasks,
 ) {
     loop {
-        // Both only wait; the value is looked at below.
+        // Both arms only wait; the value is read below.
         tokio::select! {
             () = stop.cancelled() => return,
             changed = snapshot.changed() => if changed.is_err() { return },
         }
         let snapshot = snapshot.borrow_and_update().clone();
-        seen.send_modify(|seen| {
-            let index = clock.now().as_millis().max(seen.index.saturating_add(1));
-            *seen = SeenCatalogue { snapshot, index };
+        indexed.send_modify(|indexed| {
+            let index = clock.now().as_millis().max(indexed.index.saturating_add(1));
+            *indexed = IndexedCatalogue { snapshot, index };
         });
     }
 }

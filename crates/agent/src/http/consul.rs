@@ -1,4 +1,4 @@
-//! A part of Consul's catalogue, for reading: what its clients ask for to find services and to hear of changes.
+//! A part of Consul's catalogue API, read only: the endpoints that its clients use to find services and to watch them.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -12,51 +12,51 @@ use super::query::ConsulQuery;
 use super::refusal::ConsulRefusal;
 
 pub(super) async fn services(
-    State(desk): State<CatalogueApi>,
+    State(api): State<CatalogueApi>,
     query: ConsulQuery,
 ) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
-    desk.answer(&query, |view| view.services()).await
+    api.answer(&query, |view| view.services()).await
 }
 
 pub(super) async fn service(
-    State(desk): State<CatalogueApi>,
+    State(api): State<CatalogueApi>,
     Path(name): Path<String>,
     query: ConsulQuery,
 ) -> Result<Response, ConsulRefusal> {
     query.only(&["tag"])?;
     let (name, tags) = (name_of(&name), query.tags()?);
-    desk.answer(&query, |view| name.as_ref().map(|name| view.service(name, &tags)).unwrap_or_default()).await
+    api.answer(&query, |view| name.as_ref().map(|name| view.service(name, &tags)).unwrap_or_default()).await
 }
 
 pub(super) async fn nodes(
-    State(desk): State<CatalogueApi>,
+    State(api): State<CatalogueApi>,
     query: ConsulQuery,
 ) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
-    desk.answer(&query, |view| view.nodes()).await
+    api.answer(&query, |view| view.nodes()).await
 }
 
 pub(super) async fn node(
-    State(desk): State<CatalogueApi>,
+    State(api): State<CatalogueApi>,
     Path(name): Path<String>,
     query: ConsulQuery,
 ) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
     let name = NodeName::parse(&name).ok();
-    desk.answer(&query, |view| name.as_ref().and_then(|name| view.node_services(name))).await
+    api.answer(&query, |view| name.as_ref().and_then(|name| view.node_services(name))).await
 }
 
 pub(super) async fn datacentres(
-    State(desk): State<CatalogueApi>,
+    State(api): State<CatalogueApi>,
     query: ConsulQuery,
 ) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
-    std::future::ready(Ok(Json([desk.http().datacentre.to_string()]).into_response())).await
+    std::future::ready(Ok(Json([api.http().datacentre.to_string()]).into_response())).await
 }
 
 pub(super) async fn health_of_service(
-    State(desk): State<CatalogueApi>,
+    State(api): State<CatalogueApi>,
     Path(name): Path<String>,
     query: ConsulQuery,
 ) -> Result<Response, ConsulRefusal> {
@@ -65,23 +65,23 @@ pub(super) async fn health_of_service(
     let say = |view: bellwether_api::consul::View<'_>| {
         name.as_ref().map(|name| view.health(name, (&tags, passing))).unwrap_or_default()
     };
-    desk.answer(&query, say).await
+    api.answer(&query, say).await
 }
 
 pub(super) async fn health_of_node(
-    State(desk): State<CatalogueApi>,
+    State(api): State<CatalogueApi>,
     Path(name): Path<String>,
     query: ConsulQuery,
 ) -> Result<Response, ConsulRefusal> {
     query.only(&[])?;
     let name = NodeName::parse(&name).ok();
-    desk.answer(&query, |view| name.as_ref().map(|name| view.node_health(name)).unwrap_or_default()).await
+    api.answer(&query, |view| name.as_ref().map(|name| view.node_health(name)).unwrap_or_default()).await
 }
 
-/// Who this agent is: clients that are told no datacentre ask for it here.
-pub(super) async fn this_agent(State(desk): State<CatalogueApi>) -> impl IntoResponse {
-    let http = desk.http();
-    let address = desk.snapshot().ok().and_then(|snapshot| snapshot.catalogue.host(&http.node)?.preferred());
+/// This agent: clients without a configured datacentre read it here.
+pub(super) async fn this_agent(State(api): State<CatalogueApi>) -> impl IntoResponse {
+    let http = api.http();
+    let address = api.snapshot().ok().and_then(|snapshot| snapshot.catalogue.host(&http.node)?.preferred());
     let about = json!({
         "Config": {
             "Datacenter": http.datacentre.as_str(),
@@ -101,9 +101,9 @@ pub(super) async fn this_agent(State(desk): State<CatalogueApi>) -> impl IntoRes
     std::future::ready(json_of(&about)).await
 }
 
-/// The server that this agent speaks with; empty while none answers.
-pub(super) async fn leader(State(desk): State<CatalogueApi>) -> impl IntoResponse {
-    let contact = desk.contact();
+/// The server that this agent uses; empty while none answers.
+pub(super) async fn leader(State(api): State<CatalogueApi>) -> impl IntoResponse {
+    let contact = api.contact();
     let server = if contact.connected_since.is_some() { contact.server.as_str() } else { "" };
     std::future::ready(json_of(server.trim_start_matches("https://"))).await
 }
@@ -112,7 +112,7 @@ fn json_of<T: Serialize + ?Sized>(value: &T) -> Response {
     Json(value).into_response()
 }
 
-/// A text that cannot be a service's name is the name of a service that nobody offers.
+/// A text that is not a valid service name is the name of a service without instances.
 fn name_of(text: &str) -> Option<ServiceName> {
     ServiceName::parse(text).ok()
 }

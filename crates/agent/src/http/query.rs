@@ -1,4 +1,4 @@
-//! What a request says beside its path. What would change the answer and is not served is refused, never passed over.
+//! The query of a request. A parameter that would change the answer and is not supported is refused, never ignored.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -11,12 +11,11 @@ use http::request::Parts;
 
 use super::refusal::ConsulRefusal;
 
-/// How long a blocking read waits when it does not say, and at most: Consul's own.
+/// Default and longest wait of a blocking query, as in Consul.
 const WAIT: Duration = Duration::from_secs(5 * 60);
 const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
 
-/// Parameters that every read may have. Of these `stale` and `cached` are always so, and `pretty`, `token` and `near` are
-/// without meaning here.
+/// Parameters of every read. `stale` and `cached` are always true, and `pretty`, `token` and `near` have no effect.
 const EVERYWHERE: [&str; 8] = ["dc", "index", "wait", "stale", "cached", "pretty", "token", "near"];
 
 /// The parameters of a request.
@@ -28,24 +27,24 @@ impl<S: Send + Sync> FromRequestParts<S> for ConsulQuery {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ConsulRefusal> {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let pairs =
-            pairs.map_err(|error| ConsulRefusal::Invalid(format!("could not read the query: {error}")))?;
+            pairs.map_err(|error| ConsulRefusal::Invalid(format!("cannot read the query: {error}")))?;
         Ok(Self(pairs.0))
     }
 }
 
 impl ConsulQuery {
-    /// Refuses every parameter that is neither among these nor one that every read may have.
+    /// Refuses every parameter that is neither in `known` nor one of every read.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), ConsulRefusal> {
         let served = |name: &str| known.contains(&name) || EVERYWHERE.contains(&name);
         let unknown = self.0.iter().find(|(name, _)| !served(name));
         unknown.map_or(Ok(()), |(name, _)| {
             Err(ConsulRefusal::Invalid(format!(
-                "could not answer: the parameter {name:?} is not served by this agent"
+                "cannot answer: the parameter {name:?} is not supported by this agent"
             )))
         })
     }
 
-    /// Refuses to speak for another datacentre.
+    /// Refuses another datacentre.
     pub(super) fn here(&self, datacentre: &Datacentre) -> Result<(), ConsulRefusal> {
         match self.first("dc") {
             Some(named) if !named.is_empty() && !named.eq_ignore_ascii_case(datacentre.as_str()) => {
@@ -55,12 +54,12 @@ impl ConsulQuery {
         }
     }
 
-    /// What the client has seen; none when it wants an answer at once.
+    /// The index of a blocking query; `None` for an answer at once.
     pub(super) fn index(&self) -> Result<Option<u64>, ConsulRefusal> {
         Ok(self.read("index")?.filter(|index| *index > 0))
     }
 
-    /// How long it waits for another answer, spread by up to a sixteenth so that not all come back at once.
+    /// How long a blocking query waits, plus up to a sixteenth, so that clients do not all return at once.
     pub(super) fn wait(&self, seed: u64) -> Result<Duration, ConsulRefusal> {
         let wait = self.read::<Span>("wait")?.map_or(WAIT, Span::to_duration);
         let wait = if wait.is_zero() { WAIT } else { wait.min(LONGEST_WAIT) };
@@ -68,13 +67,13 @@ impl ConsulQuery {
         Ok(wait + Duration::from_millis(seed.checked_rem(most).unwrap_or_default()))
     }
 
-    /// Tags that are wanted, all of them.
+    /// The requested tags; an instance must have all of them.
     pub(super) fn tags(&self) -> Result<Vec<Tag>, ConsulRefusal> {
         let named = self.0.iter().filter(|(name, _)| name == "tag");
         named.map(|(_, value)| value.parse().map_err(|error| refuse("tag", error))).collect()
     }
 
-    /// Whether a switch is on; standing there alone is on.
+    /// Whether a flag is set; a flag without a value is.
     pub(super) fn switch(&self, name: &str) -> Result<bool, ConsulRefusal> {
         match self.first(name) {
             None => Ok(false),
@@ -84,7 +83,7 @@ impl ConsulQuery {
         }
     }
 
-    /// A parameter.
+    /// The value of a parameter, if it is there and not empty.
     pub(super) fn read<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, ConsulRefusal> {
         let text = self.first(name).filter(|text| !text.is_empty());
         text.map(|text| text.parse().map_err(|error| refuse(name, error))).transpose()
@@ -96,7 +95,7 @@ impl ConsulQuery {
 }
 
 fn refuse(name: &str, reason: impl Display) -> ConsulRefusal {
-    ConsulRefusal::Invalid(format!("could not use the parameter {name}: {reason}"))
+    ConsulRefusal::Invalid(format!("cannot use the parameter {name}: {reason}"))
 }
 
 #[cfg(test)]
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_is_on_when_it_stands_there_alone() {
+    fn a_flag_without_a_value_is_set() {
         for (text, on) in [("", true), ("1", true), ("true", true), ("0", false), ("false", false)] {
             assert_eq!(query(&[("passing", text)]).switch("passing").unwrap(), on, "{text}");
         }

@@ -1,22 +1,22 @@
-//! Refusals in Consul's way: a status and a line of text.
+//! Errors in Consul's form: a status and a line of text.
 
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{Method, StatusCode, Uri, header};
 
-/// Why a request is not answered with what it asked for.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum ConsulRefusal {
-    /// It makes no sense.
+    /// The request is not valid.
     Invalid(String),
-    /// There is no such thing.
+    /// The object does not exist.
     NotFound(String),
-    /// It is about another datacentre.
+    /// The request is for another datacentre.
     OtherDatacentre(String),
-    /// Nothing is known here yet: that is no "no".
+    /// The catalogue has not arrived yet, so its absence proves nothing.
     NothingKnown,
-    /// An answer has no JSON form.
+    /// The answer cannot be encoded.
     Broken(String),
 }
 
@@ -24,14 +24,14 @@ impl IntoResponse for ConsulRefusal {
     fn into_response(self) -> Response {
         let (status, text) = match self {
             Self::Invalid(reason) => (StatusCode::BAD_REQUEST, reason),
-            Self::NotFound(what) => (StatusCode::NOT_FOUND, format!("could not find {what}")),
-            // The words, and the status, that Consul has for it.
+            Self::NotFound(what) => (StatusCode::NOT_FOUND, format!("cannot find {what}")),
+            // Consul's own text and status.
             Self::OtherDatacentre(name) => {
-                let text = format!("No path to datacenter: {name:?} is not the one of this agent");
+                let text = format!("No path to datacenter: {name:?} is not the datacentre of this agent");
                 (StatusCode::INTERNAL_SERVER_ERROR, text)
             }
             Self::NothingKnown => {
-                let text = "No cluster leader: this agent has not heard of the catalogue yet";
+                let text = "No cluster leader: this agent has not received the catalogue yet";
                 (StatusCode::INTERNAL_SERVER_ERROR, text.to_owned())
             }
             Self::Broken(reason) => (StatusCode::INTERNAL_SERVER_ERROR, reason),
@@ -40,20 +40,20 @@ impl IntoResponse for ConsulRefusal {
     }
 }
 
-/// Nothing is there.
-pub(super) async fn nowhere(uri: Uri) -> ConsulRefusal {
+/// The answer for unknown paths.
+pub(super) async fn not_found(uri: Uri) -> ConsulRefusal {
     std::future::ready(ConsulRefusal::NotFound(format!(
-        "{}: this agent serves a part of Consul's catalogue, for reading",
+        "{}: this agent serves a part of Consul's catalogue API, read only",
         uri.path()
     )))
     .await
 }
 
-/// Refuses everything but reading.
+/// Refuses every method but GET.
 pub(super) async fn only_get(request: Request, next: Next) -> Response {
     if request.method() == Method::GET {
         return next.run(request).await;
     }
-    let text = format!("could not {}: this port is for reading, by GET\n", request.method());
+    let text = format!("cannot {}: this port is read only; use GET\n", request.method());
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET")], text).into_response()
 }

@@ -1,4 +1,4 @@
-//! One connection of a program that asks: HTTP/1.1 with limits on its headers, until it ends or the agent does.
+//! One HTTP/1.1 connection with limits on its headers, until it or the agent ends.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower::ServiceExt;
 
-/// Headers that take longer are somebody holding a socket open.
+/// Deadline of the headers, against clients that hold a connection open.
 const HEADER_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Longest head of a request, in bytes.
+/// Largest request head, in bytes.
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
-/// Answers with `router` whatever is asked over `stream`.
-pub(crate) async fn speak(
+/// Serves `router` on `stream`.
+pub(crate) async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
     tasks: Tasks,
@@ -40,6 +40,6 @@ pub(crate) async fn speak(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection of a program ended");
+        tracing::debug!(%error, "a client connection ended");
     }
 }

@@ -1,4 +1,4 @@
-//! What discovery over HTTP is made of: its configuration, and what it answers from.
+//! The configuration of discovery over HTTP, and what it answers from.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use tokio::sync::watch;
 use crate::catalogue::CatalogueSnapshot;
 use crate::link::contact::ServerContact;
 
-/// What discovery over HTTP is made of.
+/// The configuration of discovery over HTTP.
 #[derive(Debug, Clone)]
 pub struct CatalogueHttp {
-    /// Where it listens.
+    /// The listening addresses.
     pub listen: Vec<SocketAddr>,
-    /// What the one datacentre there is is called.
+    /// The name of the only datacentre.
     pub datacentre: Datacentre,
-    /// The namespace whose catalogue it is.
+    /// The namespace of the catalogue.
     pub namespace: Namespace,
     /// This node.
     pub node: NodeName,
 }
 
-/// What it is told of.
+/// What the answers are made from.
 #[derive(Debug)]
 pub(crate) struct HttpSources {
-    /// The catalogue as it is known here.
+    /// The catalogue.
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
-    /// Whether a server answers.
+    /// The contact with the servers.
     pub(crate) contact: watch::Receiver<ServerContact>,
     pub(crate) clock: Clock,
-    /// What waiting is spread by.
+    /// Spreads the waits of blocking queries.
     pub(crate) seed: u64,
 }

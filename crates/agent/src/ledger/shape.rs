@@ -1,4 +1,4 @@
-//! The ledger's stored form: JSON with its schema; every sample ever written must read for ever.
+//! The ledger's stored form: JSON with its schema version.
 
 mod envelope;
 mod needs;
@@ -62,7 +62,7 @@ enum RunOutcomeWord {
     Begun,
     Done,
     Failed,
-    Again,
+    Retry,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -158,7 +158,7 @@ impl TryFrom<ActionRunShape> for ActionRun {
             RunOutcomeWord::Begun => RunOutcome::Begun,
             RunOutcomeWord::Done => RunOutcome::Done,
             RunOutcomeWord::Failed => RunOutcome::Failed,
-            RunOutcomeWord::Again => RunOutcome::Retry,
+            RunOutcomeWord::Retry => RunOutcome::Retry,
         };
         Ok(Self { version: Version::parse(&from.version).map_err(|error| error.to_string())?, outcome })
     }
@@ -170,7 +170,7 @@ impl From<&ActionRun> for ActionRunShape {
             RunOutcome::Begun => RunOutcomeWord::Begun,
             RunOutcome::Done => RunOutcomeWord::Done,
             RunOutcome::Failed => RunOutcomeWord::Failed,
-            RunOutcome::Retry => RunOutcomeWord::Again,
+            RunOutcome::Retry => RunOutcomeWord::Retry,
         };
         Self { version: from.version.to_string(), outcome }
     }

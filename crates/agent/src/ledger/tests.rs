@@ -35,7 +35,7 @@ fn entry() -> EntityEntry {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_what_is_read() {
+async fn what_is_stored_is_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let (ledger, kept) = Ledger::open(dir.path(), Tasks::new()).unwrap();
     assert!(kept.order.is_none() && kept.entities.is_empty());
@@ -53,17 +53,17 @@ async fn what_is_kept_is_what_is_read() {
 }
 
 #[test]
-fn every_form_ever_written_reads_for_ever() {
+fn the_stored_forms_read_back() {
     let first = r#"{"schema":1,"entity":"web","wanted":{"version":"v2","number":7},"running":"v1","touched":"v2",
-        "progress":"static","failed_attempts":2,"retry_at_ms":5,"setback":{"kind":"failed","aim":"static",
+        "progress":"static","failed_attempts":2,"retry_at_ms":5,"failure_reason":{"kind":"failed","aim":"static",
         "evidence":{"summary":"static: exit code 3","exit_code":3}},
         "process":{"pid":12,"started_ticks":34,"boot_id":"b"},"run":"web-1"}"#;
     assert_eq!(shape::entity(first), Ok((name(), EntityEntry { followed: None, ..entry() })));
     let followed = first.replace("\"run\":\"web-1\"", "\"run\":\"web-1\",\"followed\":7");
     assert_eq!(shape::entity(&followed), Ok((name(), entry())));
     let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"means":"run"},
-        "running":null,"touched":"restart@7","progress":"begun","failed_attempts":0,"retry_at_ms":null,"setback":null,
-        "process":null,"run":"web-1","ran":{"version":"restart@7","fate":"begun"}}"#;
+        "running":null,"touched":"restart@7","progress":"begun","failed_attempts":0,"retry_at_ms":null,"failure_reason":null,
+        "process":null,"run":"web-1","ran":{"version":"restart@7","outcome":"begun"}}"#;
     let (_, entry) = shape::entity(of_an_action).unwrap();
     let version = Version::parse("restart@7").unwrap();
     assert_eq!(entry.memory.ran, Some(ActionRun { version, outcome: RunOutcome::Begun }));

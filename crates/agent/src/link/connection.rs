@@ -1,4 +1,4 @@
-//! The line: which server is called now, and as whom. Shared by the tasks of the link.
+//! The connection: which server is in use, and with which identity. Shared by the tasks of the link.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use bellwether_core::words::time::Timestamp;
 use tokio::sync::watch;
 
 use super::contact::ServerContact;
+use super::retry::cannot;
 use super::server_list::SavedServers;
 use crate::identity::Identity;
 
-/// The line to the control plane. Cheap to clone.
+/// The connection to the control plane. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     state: Arc<watch::Sender<ConnectionState>>,
     contact: watch::Sender<ServerContact>,
 }
@@ -22,27 +23,38 @@ pub(super) struct Connection {
 struct ConnectionState {
     identity: Identity,
     servers: KnownServers,
-    /// The tag of those that were told of.
+    /// The tag of the advertised servers.
     tag: String,
-    /// Kept while neither server nor identity changes, so that calls share connections.
+    /// Reused while neither server nor identity changes, so that calls share connections.
     client: Option<Client>,
 }
 
+/// What a connection is made from.
+#[derive(Debug)]
+pub(crate) struct ConnectionSettings {
+    pub(crate) identity: Identity,
+    /// The servers of the configuration.
+    pub(crate) servers: Vec<String>,
+    /// The servers that were advertised to this node before.
+    pub(crate) saved: SavedServers,
+    pub(crate) contact: watch::Sender<ServerContact>,
+    /// Spreads the nodes over the servers, and in time when they move to a better one.
+    pub(crate) seed: u64,
+    /// The time by the agent's clock.
+    pub(crate) now: Timestamp,
+}
+
 impl Connection {
-    /// A line to these servers, and those that were told of before. `seed` chooses when a better one is gone to.
-    pub(super) fn new(
-        identity: Identity,
-        (servers, known): (Vec<String>, SavedServers),
-        contact: watch::Sender<ServerContact>,
-        (seed, now): (u64, Timestamp),
-    ) -> Self {
+    /// A connection to one of the configured or saved servers.
+    pub(crate) fn new(settings: ConnectionSettings) -> Self {
+        let ConnectionSettings { identity, servers, saved, contact, seed, now } = settings;
         let me = format!("{}/{}", identity.namespace, identity.node);
-        let servers = KnownServers::new(&me, seed, (servers, known.servers), now);
-        let state = ConnectionState { identity, servers, tag: known.tag, client: None };
+        let servers = KnownServers::new(&me, seed, (servers, saved.servers), now);
+        let state = ConnectionState { identity, servers, tag: saved.tag, client: None };
         Self { state: Arc::new(watch::Sender::new(state)), contact }
     }
 
-    /// The client of the server that is called.
+    /// The client of the server in use.
     pub(super) fn client(&self) -> Result<Client, CallError> {
         let mut made = Ok(());
         self.state.send_if_modified(|state| {
@@ -58,11 +70,11 @@ impl Connection {
         let state = self.state.borrow();
         state.client.clone().ok_or_else(|| CallError::Setup {
             what: "the server address".to_owned(),
-            reason: "it changed just now".to_owned(),
+            reason: "it has just changed".to_owned(),
         })
     }
 
-    /// The server that is called answered.
+    /// Records that the server in use answered.
     pub(super) fn answered(&self, now: Timestamp) {
         let server = self.server();
         self.contact.send_modify(|contact| {
@@ -71,22 +83,22 @@ impl Connection {
         });
     }
 
-    /// The catalogue that it sent could not be understood, for this reason; or it was understood again.
+    /// Records why the catalogue could not be understood, or `None` when it was again.
     pub(super) fn misread(&self, reason: Option<String>) {
         self.contact.send_modify(|contact| contact.misread = reason);
     }
 
-    /// The order that it sent was refused, for this reason; or one was taken.
+    /// Records why the order was refused, or `None` when one was accepted.
     pub(super) fn refused(&self, reason: Option<String>) {
         self.contact.send_modify(|contact| contact.refused = reason);
     }
 
-    /// It did not: the next one is called.
-    pub(super) fn failed(&self, reason: &CallError, now: Timestamp) {
+    /// Records that the server in use did not answer, and changes to the next one.
+    pub(super) fn failed(&self, error: &CallError, now: Timestamp) {
         let server = self.server();
         self.contact.send_modify(|contact| {
             contact.server = server.clone();
-            contact.failed(format!("could not {reason}"));
+            contact.failed(cannot(error));
         });
         self.state.send_modify(|state| {
             state.servers.failed(now);
@@ -97,13 +109,13 @@ impl Connection {
         });
     }
 
-    /// The tag of the servers that were told of.
+    /// The tag of the advertised servers.
     pub(super) fn tag(&self) -> String {
         self.state.borrow().tag.clone()
     }
 
-    /// Takes in which servers have their place now. Answers what is to be kept of it.
-    pub(super) fn told(&self, tag: String, in_place: Vec<LiveServer>, now: Timestamp) -> SavedServers {
+    /// Takes in which servers are live. Returns what to save of it.
+    pub(super) fn advertised(&self, tag: String, in_place: Vec<LiveServer>, now: Timestamp) -> SavedServers {
         self.state.send_modify(|state| {
             state.servers.tell(in_place, now);
             state.tag = tag;
@@ -112,12 +124,12 @@ impl Connection {
         SavedServers { tag: state.tag.clone(), servers: state.servers.told().to_vec() }
     }
 
-    /// A better server than the one that is called, if there is one, and from when on it may be gone to.
+    /// A better server than the one in use, if there is one, and the time from which on to move to it.
     pub(super) fn better(&self, now: Timestamp) -> Option<(String, Timestamp)> {
         self.state.borrow().servers.better(now)
     }
 
-    /// A client of that server, to find out whether it answers.
+    /// A client of that server, to probe whether it answers.
     pub(super) fn towards(&self, server: String) -> Result<Client, CallError> {
         let state = self.state.borrow();
         match &state.client {
@@ -126,12 +138,12 @@ impl Connection {
         }
     }
 
-    /// It does not.
+    /// Records that the probed server did not answer.
     pub(super) fn avoid(&self, server: &str, now: Timestamp) {
         self.state.send_modify(|state| state.servers.avoid(server, now));
     }
 
-    /// It does, to this client: it is called from now on.
+    /// Changes to the server of this client, which answered.
     pub(super) fn move_to(&self, client: Client) {
         let server = client.server().to_owned();
         self.contact.send_modify(|contact| contact.server.clone_from(&server));
@@ -145,12 +157,12 @@ impl Connection {
         self.state.borrow().servers.current().to_owned()
     }
 
-    /// Who is calling.
+    /// The identity in use.
     pub(super) fn identity(&self) -> Identity {
         self.state.borrow().identity.clone()
     }
 
-    /// Calls as `identity` from now on.
+    /// Uses `identity` from now on.
     pub(super) fn renewed(&self, identity: Identity) {
         self.state.send_modify(|state| {
             state.identity = identity;

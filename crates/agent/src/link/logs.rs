@@ -1,87 +1,59 @@
-//! Logs of failed runs: sent one after the other, the newest of each category and entity; what cannot be sent now is sent
-//! later, by the next agent if need be.
+//! Logs of failed runs: the newest of each category and entity, delivered one after the other. A log that cannot be
+//! delivered before the agent ends stays on disk, and the next agent sends it.
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::log::NewLog;
 use bellwether_core::words::name::{Category, EntityName, Namespace, NodeName};
-use bellwether_rt::tasks::Tasks;
 use tokio::sync::watch;
 
 use super::connection::Connection;
-use super::retry::before_again;
+use super::deliver::Delivery;
 use crate::apply::log_store::UnsentLogs;
 
-/// The logs of this node that are on their way.
+/// The logs of this node that are to be sent.
 #[derive(Debug)]
 pub(super) struct LogSender {
-    pub(super) line: Connection,
+    pub(super) connection: Connection,
     pub(super) node: NodeName,
     pub(super) namespace: Namespace,
-    pub(super) waiting: watch::Sender<UnsentLogs>,
-    pub(super) seed: u64,
+    pub(super) unsent: watch::Sender<UnsentLogs>,
+    pub(super) changes: watch::Receiver<UnsentLogs>,
 }
 
-impl LogSender {
-    /// Works until the level stops.
-    pub(super) async fn run(self, level: Tasks) {
-        let token = level.token();
-        let mut changes = self.waiting.subscribe();
-        let mut failed = 0_u32;
-        loop {
-            let next =
-                changes.borrow_and_update().first_key_value().map(|(of, log)| (of.clone(), log.clone()));
-            let Some((of, log)) = next else {
-                // Both only wait; what there is to send is looked at above.
-                tokio::select! {
-                    () = token.cancelled() => return,
-                    changed = changes.changed() => if changed.is_err() { return },
-                }
-                continue;
-            };
-            // A log that is dropped halfway is on disk, and sent by the next agent.
-            let sent = tokio::select! {
-                () = token.cancelled() => return,
-                sent = self.send(&of, &log) => sent,
-            };
-            match sent {
-                Ok(()) => self.done(&of, &log),
-                Err(CallError::Problem(problem)) if is_final(problem.code) => {
-                    tracing::warn!(entity = %of.1, reason = problem.detail, "a log was refused; it stays on this machine");
-                    self.done(&of, &log);
-                }
-                Err(error) => {
-                    tracing::debug!("could not {error}; sending the log again later");
-                    failed = failed.saturating_add(1);
-                    let pause = before_again(&error, failed, self.seed).to_duration();
-                    tokio::select! {
-                        () = token.cancelled() => return,
-                        () = tokio::time::sleep(pause) => {}
-                    }
-                    continue;
-                }
-            }
-            failed = 0;
-        }
+impl Delivery for LogSender {
+    type Value = ((Category, EntityName), NewLog);
+    const WHAT: &'static str = "the log of a failed run";
+
+    fn latest(&mut self) -> Option<Self::Value> {
+        self.changes.borrow_and_update().first_key_value().map(|(key, log)| (key.clone(), log.clone()))
     }
 
-    async fn send(&self, (category, entity): &(Category, EntityName), log: &NewLog) -> Result<(), CallError> {
+    async fn changed(&mut self) -> bool {
+        self.changes.changed().await.is_ok()
+    }
+
+    async fn send(&self, ((category, entity), log): &Self::Value) -> Result<(), CallError> {
         let node = (self.namespace.as_str(), self.node.as_str());
-        self.line.client()?.keep_log(node, (category.as_str(), entity.as_str()), log).await
+        self.connection.client()?.keep_log(node, (category.as_str(), entity.as_str()), log).await
     }
 
-    /// It need not be sent again, unless a later run failed meanwhile.
-    fn done(&self, of: &(Category, EntityName), log: &NewLog) {
-        self.waiting.send_if_modified(|waiting| {
-            if waiting.get(of).is_some_and(|newest| newest.run == log.run) {
-                waiting.remove(of);
+    fn is_final(error: &CallError) -> bool {
+        matches!(error, CallError::Problem(problem) if is_final(problem.code))
+    }
+
+    /// Forgets the log, unless a later run failed meanwhile.
+    fn delivered(&mut self, (key, log): &Self::Value) {
+        self.unsent.send_if_modified(|unsent| {
+            if unsent.get(key).is_some_and(|newest| newest.run == log.run) {
+                unsent.remove(key);
             }
             false
         });
     }
 }
 
-/// Whether asking again would be answered the same.
+/// Whether the same request would get the same answer again.
 const fn is_final(code: Code) -> bool {
     match code {
         Code::Invalid

@@ -1,4 +1,4 @@
-//! Renewal: a fresh certificate on the same key, at half life of the old one.
+//! Renewal of the certificate, on the same key, at half of its life.
 
 use std::path::PathBuf;
 
@@ -10,44 +10,43 @@ use bellwether_rt::tasks::Tasks;
 use rcgen::KeyPair;
 
 use super::connection::Connection;
+use super::retry::cannot;
 use crate::identity::Identity;
 use crate::join::certificate_request;
 
-/// A renewal that failed is tried again after this, give or take a quarter: the other half of the life is left for it. Nor
-/// is one that succeeded done again sooner.
+/// Time until a failed renewal is retried, give or take a quarter: half of the certificate's life is left for it. A
+/// successful one is not repeated sooner either.
 const AGAIN: Span = Span::from_secs(600);
 
-/// Longest sleep at once: a machine that was suspended notices within this that its certificate is due.
+/// Longest sleep: a machine that was suspended notices within this that its certificate is due.
 const NAP: Span = Span::from_secs(3_600);
 
 /// The renewal of this node's certificate.
 #[derive(Debug)]
 pub(super) struct CertificateRenewal {
-    pub(super) line: Connection,
+    pub(super) connection: Connection,
     pub(super) data_dir: PathBuf,
     pub(super) clock: Clock,
     pub(super) seed: u64,
 }
 
 impl CertificateRenewal {
-    /// Works until the level stops.
-    pub(super) async fn run(self, level: Tasks) {
-        let token = level.token();
+    /// Runs until the agent stops.
+    pub(super) async fn run(self, tasks: Tasks) {
+        let token = tasks.token();
         for round in 0_u32.. {
-            let mut wait = due(&self.line.identity(), self.seed).since(self.clock.now());
+            let mut wait = due(&self.connection.identity(), self.seed).since(self.clock.now());
             if wait == Span::ZERO {
                 // Files are written whole, so a renewal that is dropped leaves the old certificate or the new one.
                 let renewed = tokio::select! {
                     () = token.cancelled() => return,
-                    renewed = self.renew(&level) => renewed,
+                    renewed = self.renew(&tasks) => renewed,
                 };
                 wait = match renewed {
-                    // Whose clock is ahead by more than a life would find the fresh one due at once.
-                    Ok(()) => due(&self.line.identity(), self.seed).since(self.clock.now()).max(AGAIN),
+                    // By a clock that is ahead by more than a certificate's life, the new one would be due at once.
+                    Ok(()) => due(&self.connection.identity(), self.seed).since(self.clock.now()).max(AGAIN),
                     Err(reason) => {
-                        tracing::warn!(
-                            "could not renew this node's certificate: {reason}; trying again later"
-                        );
+                        tracing::warn!("cannot renew the certificate of this node: {reason}; retrying");
                         delay::spread(AGAIN, self.seed, round)
                     }
                 };
@@ -59,14 +58,14 @@ impl CertificateRenewal {
         }
     }
 
-    async fn renew(&self, level: &Tasks) -> Result<(), String> {
-        let identity = self.line.identity();
+    async fn renew(&self, tasks: &Tasks) -> Result<(), String> {
+        let identity = self.connection.identity();
         let key = KeyPair::from_pem(identity.key.expose()).map_err(|error| error.to_string())?;
         let certificate_request = certificate_request(&key).map_err(|error| error.to_string())?;
-        let client = self.line.client().map_err(|error| format!("could not {error}"))?;
+        let client = self.connection.client().map_err(|error| cannot(&error))?;
         let (namespace, node) = (identity.namespace.as_str(), identity.node.as_str());
         let answer = client.renew(namespace, node, &Renew { certificate_request }).await;
-        let answer = answer.map_err(|error| format!("could not {error}"))?;
+        let answer = answer.map_err(|error| cannot(&error))?;
         let fresh = Identity {
             certificate: answer.certificate,
             ca: answer.ca,
@@ -75,15 +74,15 @@ impl CertificateRenewal {
             ..identity
         };
         let (dir, kept) = (self.data_dir.clone(), fresh.clone());
-        let stored = level.spawn_blocking(move || kept.store(&dir)).await;
-        stored.map_err(|error| error.to_string())?.map_err(|error| format!("could not {error}"))?;
-        self.line.renewed(fresh);
-        tracing::info!("renewed this node's certificate");
+        let stored = tasks.spawn_blocking(move || kept.store(&dir)).await;
+        stored.map_err(|error| error.to_string())?.map_err(|error| format!("cannot {error}"))?;
+        self.connection.renewed(fresh);
+        tracing::info!("renewed the certificate of this node");
         Ok(())
     }
 }
 
-/// When a certificate is to be renewed: at half its life, give or take a quarter of that half.
+/// When a certificate is due for renewal: at half its life, give or take a quarter of that half.
 fn due(identity: &Identity, seed: u64) -> Timestamp {
     let half = identity.expires_at.since(identity.issued_at).as_millis() / 2;
     identity.issued_at.plus(delay::spread(Span::from_millis(half), seed, 0))

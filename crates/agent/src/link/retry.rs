@@ -1,16 +1,16 @@
-//! When a call that failed is made again: later and later, and never before the server said.
+//! Retries of calls: the time before each grows, and is never shorter than the server asks for.
 
 use bellwether_api::client::CallError;
 use bellwether_core::local::delay;
 use bellwether_core::words::time::Span;
 
-/// Longest that a server's word is waited for: one that asks for more is called again anyhow.
+/// Longest time that a server may ask for: one that asks for more is called after this.
 const LONGEST_ASKED: Span = Span::from_secs(60);
 
-/// How long until the call that follows `failed` ones, the last of which came to `error`. What a server asks for is spread
-/// upwards by up to a half, so that those it turned away together do not come back together. Whoever waited for an answer in
-/// vain has waited long enough: behind a whole fleet that shakes hands with a server that just began, its turn may be next.
-pub(super) fn before_again(error: &CallError, failed: u32, seed: u64) -> Span {
+/// How long to wait after `failed` calls in a row failed, the last one with `error`. The time that a server asks for is
+/// spread upwards by up to a half, so that agents it turned away together do not come back together. A call that timed out
+/// is repeated soon: the server may be about to answer, behind the TLS handshakes of a whole fleet.
+pub(super) fn retry_after(error: &CallError, failed: u32, seed: u64) -> Span {
     let usual = delay::before_call(failed, seed);
     let asked = match error {
         CallError::Problem(problem) => problem.retry_after_ms.map(Span::from_millis),
@@ -22,6 +22,17 @@ pub(super) fn before_again(error: &CallError, failed: u32, seed: u64) -> Span {
     usual.max(Span::from_millis(delay::spread(asked, seed, failed).as_millis() + least.as_millis()))
 }
 
+/// What failed, as a sentence: "cannot reach SERVER: REASON", or what the server answered.
+pub(crate) fn cannot(error: &CallError) -> String {
+    match error {
+        CallError::Problem(problem) => problem.detail.clone(),
+        CallError::Setup { .. }
+        | CallError::Unreachable { .. }
+        | CallError::Timeout { .. }
+        | CallError::Garbled { .. } => format!("cannot {error}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use bellwether_api::problem::{Code, Problem};
@@ -29,35 +40,38 @@ mod tests {
     use super::*;
 
     fn turned_away(retry_after_ms: Option<u64>) -> CallError {
-        let detail = "could not take it: too much at once".to_owned();
+        let detail = "cannot take the request: too many at once".to_owned();
         CallError::Problem(Problem { status: 503, code: Code::Store, detail, hint: None, retry_after_ms })
     }
 
     #[test]
-    fn a_server_that_says_when_is_not_called_before_and_not_by_all_at_once() {
+    fn the_time_a_server_asks_for_is_kept_and_spread() {
         let pauses =
-            |asked| (0..100).map(move |seed| before_again(&turned_away(Some(asked)), 1, seed).as_millis());
+            |asked| (0..100).map(move |seed| retry_after(&turned_away(Some(asked)), 1, seed).as_millis());
         assert!(pauses(4_000).all(|pause| (4_000..=6_001).contains(&pause)));
         let different: std::collections::BTreeSet<u64> = pauses(4_000).collect();
         assert!(different.len() > 50, "{different:?}");
-        assert!(pauses(1_000_000).all(|pause| pause <= 90_001), "no server sends its agents away for good");
+        assert!(
+            pauses(1_000_000).all(|pause| pause <= 90_001),
+            "a server cannot send its agents away for good"
+        );
     }
 
     #[test]
-    fn one_that_was_waited_for_in_vain_is_called_again_soon() {
+    fn a_call_that_timed_out_is_repeated_soon() {
         let after = std::time::Duration::from_secs(10);
         let waited = CallError::Timeout { server: "https://server-1:7420".to_owned(), after };
         for failed in 1..20 {
-            assert!(before_again(&waited, failed, 7).as_millis() <= delay::FIRST_CALL.as_millis() * 5 / 4);
+            assert!(retry_after(&waited, failed, 7).as_millis() <= delay::FIRST_CALL.as_millis() * 5 / 4);
         }
     }
 
     #[test]
-    fn one_that_does_not_say_is_called_as_ever_and_backing_off_is_never_cut_short() {
+    fn without_a_time_from_the_server_the_backoff_is_used_and_it_is_never_shortened() {
         for failed in 1..20 {
             let usual = delay::before_call(failed, 7);
-            assert_eq!(before_again(&turned_away(None), failed, 7), usual);
-            assert!(before_again(&turned_away(Some(1)), failed, 7) >= usual);
+            assert_eq!(retry_after(&turned_away(None), failed, 7), usual);
+            assert!(retry_after(&turned_away(Some(1)), failed, 7) >= usual);
         }
     }
 }

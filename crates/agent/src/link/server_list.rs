@@ -1,5 +1,5 @@
-//! The servers that this machine was told of, kept on disk: an agent that starts while those it was configured with are gone
-//! finds the others.
+//! The servers that were advertised to this node, saved on disk: an agent whose configured servers are gone finds the
+//! others.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::disk;
 /// The file in the data directory.
 const FILE: &str = "servers.json";
 
-/// The schema written, and the newest read.
+/// The schema version written, and the newest one read.
 const SCHEMA: u32 = 1;
 
-/// What was told, and its tag; none of both for nothing.
+/// The advertised servers and their tag; empty if none were.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SavedServers {
     pub(crate) tag: String,
@@ -37,21 +37,21 @@ struct ServerListEntry {
 }
 
 impl SavedServers {
-    /// What was kept. What cannot be read is as good as nothing: the next server tells it anew.
+    /// The saved servers. An unreadable file counts as none: the next server advertises them again.
     pub(crate) fn load(data_dir: &Path) -> Self {
         let path = data_dir.join(FILE);
         read(&path).unwrap_or_else(|reason| {
-            tracing::warn!(path = %path.display(), reason, "could not read the kept servers; asking for them anew");
+            tracing::warn!(path = %path.display(), reason, "cannot read the saved servers; requesting them again");
             Self::default()
         })
     }
 
-    /// Keeps it.
+    /// Saves the servers.
     pub(super) fn store(&self, data_dir: &Path) -> std::io::Result<()> {
-        let entry = |told: &AdvertisedServer| ServerListEntry {
-            name: told.name.to_string(),
-            address: told.address.clone(),
-            in_place: told.in_place,
+        let entry = |advertised: &AdvertisedServer| ServerListEntry {
+            name: advertised.name.to_string(),
+            address: advertised.address.clone(),
+            in_place: advertised.in_place,
         };
         let servers = self.servers.iter().map(entry).collect();
         let file = ServerListFile { schema: SCHEMA, tag: self.tag.clone(), servers };
@@ -68,13 +68,13 @@ fn read(path: &Path) -> Result<SavedServers, String> {
     if file.schema != SCHEMA {
         return Err(format!("schema {} is not {SCHEMA}", file.schema));
     }
-    let told = |entry: ServerListEntry| {
+    let advertised = |entry: ServerListEntry| {
         let name = ServerName::parse(&entry.name).map_err(|error| error.to_string())?;
         Ok(AdvertisedServer { name, address: entry.address, in_place: entry.in_place })
     };
     Ok(SavedServers {
         tag: file.tag,
-        servers: file.servers.into_iter().map(told).collect::<Result<_, String>>()?,
+        servers: file.servers.into_iter().map(advertised).collect::<Result<_, String>>()?,
     })
 }
 
@@ -83,10 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_read_back_and_what_cannot_be_read_is_nothing() {
+    fn saved_servers_are_read_back_and_an_unreadable_file_counts_as_none() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(SavedServers::load(dir.path()), SavedServers::default());
-        // As the first release wrote it: it must read for ever.
+        // The stored form of schema 1.
         let first = r#"{"schema": 1, "tag": "9d1c0f2ab34e5567", "servers": [
             {"name": "server-1", "address": "https://10.0.0.1:7420", "in_place": true},
             {"name": "server-2", "address": "https://10.0.0.2:7420", "in_place": false}]}"#;

@@ -1,4 +1,4 @@
-//! The source of params: asks the control plane for one revision of a profile.
+//! The source of params: fetches a revision of a profile from the control plane.
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
@@ -7,31 +7,36 @@ use bellwether_core::words::counter::ProfileRevisionNumber;
 use bellwether_core::words::name::{Namespace, ProfileName};
 
 use super::connection::Connection;
+use super::retry::cannot;
 
-/// Asks for params. Cheap to clone.
+/// Fetches params. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct ParamSource {
-    pub(super) line: Connection,
+    pub(super) connection: Connection,
     pub(super) namespace: Namespace,
 }
 
-/// Why params are not here. Both fit as they are.
+/// Why params are missing, as a sentence.
 #[derive(Debug)]
 pub(crate) enum MissingParams {
-    /// Not now; later perhaps.
+    /// They may be available later.
     NotYet(String),
-    /// There are none.
+    /// There is no such revision.
     Never(String),
 }
 
 impl ParamSource {
-    /// One revision of a profile.
+    pub(crate) fn new(connection: Connection, namespace: Namespace) -> Self {
+        Self { connection, namespace }
+    }
+
+    /// Fetches one revision of a profile.
     pub(crate) async fn fetch(
         &self,
         profile: &ProfileName,
         number: ProfileRevisionNumber,
     ) -> Result<ProfileRevision, MissingParams> {
-        let client = self.line.client().map_err(|error| later(&error))?;
+        let client = self.connection.client().map_err(|error| later(&error))?;
         match client.profile_revision(self.namespace.as_str(), profile.as_str(), number.get()).await {
             Ok(profile_revision) => Ok(profile_revision),
             Err(CallError::Problem(problem)) if problem.code == Code::NotFound => {
@@ -43,5 +48,5 @@ impl ParamSource {
 }
 
 fn later(error: &CallError) -> MissingParams {
-    MissingParams::NotYet(format!("could not {error}"))
+    MissingParams::NotYet(cannot(error))
 }

@@ -13,18 +13,18 @@ use crate::service::registry::Registry;
 use crate::service::{InstanceKey, PublishedInstance};
 use crate::status::StatusSources;
 
-/// What handlers need. Cheap to clone.
+/// The state of the local API. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct LocalApi {
-    /// What the local status is made of.
+    /// The sources of the local status.
     pub(crate) sources: StatusSources,
-    /// Takes in statuses.
+    /// Takes statuses.
     pub(crate) statuses: StatusSink,
-    /// Takes in services.
+    /// Takes service registrations.
     pub(crate) registry: Registry,
-    /// Whether each of them serves.
+    /// The health of each instance.
     pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
-    /// How far entities are.
+    /// The progress of entities.
     pub(crate) board: watch::Receiver<ReportBoard>,
     /// The copy of the catalogue, and whether the agent keeps one up to date.
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
@@ -32,6 +32,6 @@ pub(crate) struct LocalApi {
     pub(crate) clock: Clock,
 }
 
-/// Nothing: the answer to what was done.
+/// The empty body of a success.
 #[derive(Debug, serde::Serialize)]
 pub(super) struct Empty {}

@@ -1,4 +1,4 @@
-//! The copy of the catalogue, over the socket. An agent that kept none until now keeps one from then on.
+//! The copy of the catalogue, over the socket. The first request makes the agent keep one.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use bellwether_api::v1::service::CatalogueUpdate;
 use super::api::LocalApi;
 use super::problem::LocalFailure;
 
-/// How long the first copy may take to come.
+/// How long the first copy may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn get(State(local): State<LocalApi>) -> Result<Json<CatalogueUpdate>, LocalFailure> {
@@ -20,7 +20,7 @@ pub(super) async fn get(State(local): State<LocalApi>) -> Result<Json<CatalogueU
     match found {
         Ok(Ok(snapshot)) => Ok(Json(snapshot.whole())),
         Ok(Err(_)) | Err(_) => {
-            let reason = "could not tell what is offered: the control plane has not sent its catalogue yet";
+            let reason = "cannot list services: the control plane has not sent its catalogue yet";
             Err(LocalFailure::new(Code::Store, reason))
         }
     }

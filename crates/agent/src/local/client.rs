@@ -1,4 +1,4 @@
-//! Asking this machine's own agent, over its socket.
+//! A client of this node's agent, over its socket.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,32 +21,34 @@ use tokio::net::UnixStream;
 use super::socket_path::socket;
 use crate::catalogue::CatalogueSnapshot;
 
-/// How long an answer may take: longer than the agent waits for its disk.
+/// Deadline of a call: longer than the agent waits for its disk.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// Largest answer read, in bytes: the catalogue of a large fleet fits.
+/// Largest answer, in bytes: the catalogue of a large fleet fits.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
-/// Why the agent did not do what it was asked. Fits after "could not ".
+/// Why a call failed. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
-    /// Nobody listens.
-    #[error("ask this machine's agent at {path}: {source}; is it running, and is this its data directory?")]
+    /// No agent listens.
+    #[error(
+        "reach the agent of this node at {path}: {source}; check that it is running and that this is its data directory"
+    )]
     Away {
         /// The socket.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
-    /// It refused.
+    /// The agent refused.
     #[error("{0}")]
     Problem(Problem),
-    /// It did not answer within the deadline, or not in words we know.
-    #[error("understand this machine's agent: {0}")]
+    /// The agent did not answer within the deadline, or its answer is not valid.
+    #[error("read the answer of the agent of this node: {0}")]
     Broken(String),
 }
 
-/// Sets a status of this machine.
+/// Sets a status of this node.
 ///
 /// # Errors
 /// [`LocalError`].
@@ -55,7 +57,7 @@ pub async fn set_status(data_dir: &Path, category: &str, status: &NewStatus) -> 
     call::<_, serde_json::Value>(data_dir, Method::PUT, &path, Some(status)).await.map(|_| ())
 }
 
-/// What this machine's agent is about.
+/// The status of this node's agent.
 ///
 /// # Errors
 /// [`LocalError`].
@@ -63,7 +65,7 @@ pub async fn status(data_dir: &Path) -> Result<crate::status::AgentStatus, Local
     call::<(), _>(data_dir, Method::GET, paths::AGENT_STATUS, None).await
 }
 
-/// What this machine's agent knows of the services of the fleet.
+/// This node's copy of the catalogue.
 ///
 /// # Errors
 /// [`LocalError`].
@@ -73,7 +75,7 @@ pub async fn catalogue(data_dir: &Path) -> Result<Catalogue, LocalError> {
     snapshot.map(|snapshot| snapshot.catalogue).map_err(LocalError::Broken)
 }
 
-/// Asks for anything, with an answer of its own shape.
+/// Calls any path, with an answer of the caller's type.
 ///
 /// # Errors
 /// [`LocalError`].
@@ -135,10 +137,10 @@ async fn ask(
         let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
         Ok((status, body.map_err(broken)?.to_bytes()))
     };
-    // Dropping the connection when there is an answer is how this ends it.
+    // With an answer, dropping the connection ends it.
     tokio::select! {
         answer = answer => answer,
-        () = driving => Err(LocalError::Broken("the connection ended".to_owned())),
+        () = driving => Err(LocalError::Broken("the connection was closed".to_owned())),
     }
 }
 

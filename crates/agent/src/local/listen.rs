@@ -1,4 +1,4 @@
-//! The socket: who may connect, and how many at once. Limits first, then the question.
+//! The listening socket: limits on connections first, then who may connect.
 
 use std::fs;
 use std::io;
@@ -12,24 +12,24 @@ use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::problem;
-use crate::http::serve::speak;
+use crate::http::serve::serve_connection;
 
-/// Most connections at once: programs of one machine.
+/// Most connections at once: the clients are programs of one node.
 const MAX_CONNECTIONS: usize = 64;
 
-/// Owner and group may connect; the data directory keeps everybody else away as well.
+/// Owner and group may connect; the data directory's mode excludes everyone else as well.
 const MODE: u32 = 0o660;
 
-/// The process that asks, if it can be told.
+/// The process number of the client, if known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(pub(super) Option<i32>);
 
-/// Takes the place of the socket of an agent that ended without removing it. The data directory's lock is held, so nobody
+/// Replaces the socket of an agent that ended without removing it. The data directory's lock is held, so no agent
 /// listens on it.
 pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(about) if about.file_type().is_socket() => fs::remove_file(path)?,
-        Ok(_) => return Err(io::Error::other("there is something else than a socket")),
+        Ok(_) => return Err(io::Error::other("the path exists and is not a socket")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -38,33 +38,33 @@ pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Removes the socket when nobody listens on it any more.
+/// Removes the socket after the last listener.
 pub(super) fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
-        tracing::debug!(path = %path.display(), %error, "could not remove the socket");
+        tracing::debug!(path = %path.display(), %error, "cannot remove the socket");
     }
 }
 
-/// Serves `router` until the level stops.
+/// Serves `router` until the agent stops.
 pub(super) async fn serve(listener: UnixListener, router: Router, tasks: Tasks) {
-    let doorway = Acceptor { name: "local connection", room: MAX_CONNECTIONS };
+    let acceptor = Acceptor { name: "local connection", limit: MAX_CONNECTIONS };
     let serve = |(stream, _)| connection(stream, router.clone(), tasks.clone());
-    doorway.attend(&tasks, |context| listener.poll_accept(context), serve).await;
+    acceptor.run(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
 async fn connection(stream: UnixStream, router: Router, tasks: Tasks) {
     let router = match stream.peer_cred() {
         Ok(peer) if may_ask(&peer) => router.layer(Extension(Peer(peer.pid()))),
         Ok(peer) => {
-            tracing::warn!(user = peer.uid(), group = peer.gid(), "refused somebody on the local socket");
-            Router::new().fallback(problem::stranger)
+            tracing::warn!(user = peer.uid(), group = peer.gid(), "refused a client of the local socket");
+            Router::new().fallback(problem::forbidden)
         }
-        Err(error) => return tracing::warn!(%error, "could not tell who connects"),
+        Err(error) => return tracing::warn!(%error, "cannot identify the client"),
     };
-    speak(stream, router, tasks).await;
+    serve_connection(stream, router, tasks).await;
 }
 
-/// Root, and the agent's own user and group.
+/// Whether the client is root, or has the agent's own user or group.
 fn may_ask(peer: &UCred) -> bool {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     peer.uid() == 0 || peer.uid() == user || peer.gid() == group

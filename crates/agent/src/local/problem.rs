@@ -1,16 +1,16 @@
-//! Refusals on the local socket: problem details, as from a server.
+//! Errors on the local socket: problem details, as from a server.
 
 use axum::response::{IntoResponse, Response};
 use bellwether_api::problem::{Code, MEDIA_TYPE, Problem};
 use bellwether_api::shape::ShapeError;
 use http::{StatusCode, header};
 
-/// Why a request is not answered with what it asked for.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) struct LocalFailure(Problem);
 
 impl LocalFailure {
-    /// A failure of a kind; `detail` says what could not be done and why.
+    /// A failure with this code; `detail` is what failed and why.
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
         let status = code.status();
         Self(Problem { status, code, detail: detail.into(), hint: None, retry_after_ms: None })
@@ -19,7 +19,7 @@ impl LocalFailure {
 
 impl From<ShapeError> for LocalFailure {
     fn from(error: ShapeError) -> Self {
-        Self::new(Code::Invalid, format!("could not {error}"))
+        Self::new(Code::Invalid, format!("cannot {error}"))
     }
 }
 
@@ -30,10 +30,10 @@ impl IntoResponse for LocalFailure {
     }
 }
 
-/// What a body says.
+/// Reads the body of a request.
 ///
 /// # Errors
-/// [`LocalFailure`] when it is no JSON of this shape, is too large, or did not arrive.
+/// [`LocalFailure`] if it is not JSON of this shape, is too large, or did not arrive.
 pub(crate) async fn body<T: serde::de::DeserializeOwned>(
     request: axum::extract::Request,
 ) -> Result<T, LocalFailure> {
@@ -41,24 +41,24 @@ pub(crate) async fn body<T: serde::de::DeserializeOwned>(
     let bytes = axum::body::Bytes::from_request(request, &()).await.map_err(|rejection| {
         let code =
             if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE { Code::TooLarge } else { Code::Invalid };
-        LocalFailure::new(code, format!("could not read the body: {}", rejection.body_text()))
+        LocalFailure::new(code, format!("cannot read the body: {}", rejection.body_text()))
     })?;
     serde_json::from_slice(&bytes).map_err(|error| ShapeError::at("the body", error).into())
 }
 
-/// Nothing is there.
-pub(super) async fn nowhere(uri: http::Uri) -> LocalFailure {
-    std::future::ready(LocalFailure::new(Code::NotFound, format!("could not find {}", uri.path()))).await
+/// The answer for unknown paths.
+pub(super) async fn not_found(uri: http::Uri) -> LocalFailure {
+    std::future::ready(LocalFailure::new(Code::NotFound, format!("cannot find {}", uri.path()))).await
 }
 
-/// It is there, and is asked for in another way.
-pub(super) async fn no_such_method(method: http::Method, uri: http::Uri) -> LocalFailure {
-    let detail = format!("could not {method} {}: that path takes other methods", uri.path());
+/// The answer for methods that a path does not have.
+pub(super) async fn method_not_allowed(method: http::Method, uri: http::Uri) -> LocalFailure {
+    let detail = format!("cannot {method} {}: the path has other methods", uri.path());
     std::future::ready(LocalFailure::new(Code::Invalid, detail)).await
 }
 
-/// Whoever asks may not.
-pub(super) async fn stranger() -> LocalFailure {
-    let detail = "could not answer: only root and the agent's own user and group may ask";
+/// The answer for clients that are not allowed.
+pub(super) async fn forbidden() -> LocalFailure {
+    let detail = "cannot answer: only root and the agent's own user and group are allowed";
     std::future::ready(LocalFailure::new(Code::Forbidden, detail)).await
 }

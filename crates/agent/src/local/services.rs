@@ -1,4 +1,4 @@
-//! Services over the socket: a program registers itself, says how it does, and goes.
+//! Services over the socket: a program registers one, reports its health, and deregisters it.
 
 use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
@@ -13,27 +13,28 @@ use super::api::{Empty, LocalApi};
 use super::listen::Peer;
 use super::problem::{LocalFailure, body};
 use crate::service::registered::is_registered;
-use crate::service::request::RegistryRefusal;
+use crate::service::registry::KnownDefinition;
+use crate::service::request::{CheckUpdate, RegistryRefusal};
 
-/// Everything this machine offers.
+/// All services of this node.
 pub(super) async fn list(State(local): State<LocalApi>) -> Json<Vec<LocalService>> {
     let (shown, board) = (local.services.borrow().clone(), local.board.borrow().clone());
     let known = local.registry.known.borrow().clone();
-    let all = known.into_iter().map(|(key, (definition, source))| {
+    let all = known.into_iter().map(|(key, KnownDefinition { definition, source })| {
         let shown = shown.get(&key);
         let (level, reason) = match shown {
             Some(shown) if !is_registered(shown, &board) => {
-                ("held", "its entity's static part was not done here yet".to_owned())
+                ("held", "the static part of its entity is not done yet".to_owned())
             }
             Some(shown) => (shown.serving.as_str(), shown.serving.reason().to_owned()),
-            None => ("failing", "it begins".to_owned()),
+            None => ("failing", "starting".to_owned()),
         };
-        LocalService { definition, source, level: level.to_owned(), reason }
+        LocalService { definition, source: source.to_string(), level: level.to_owned(), reason }
     });
     std::future::ready(Json(all.collect())).await
 }
 
-/// Registers a service, or changes one that was registered.
+/// Registers a service, or changes a registered one.
 pub(super) async fn register(
     State(local): State<LocalApi>,
     Extension(Peer(pid)): Extension<Peer>,
@@ -44,7 +45,7 @@ pub(super) async fn register(
     Ok(Json(Empty {}))
 }
 
-/// Takes a service back.
+/// Deregisters a service.
 pub(super) async fn deregister(
     State(local): State<LocalApi>,
     Path(id): Path<String>,
@@ -54,26 +55,26 @@ pub(super) async fn deregister(
     Ok(Json(Empty {}))
 }
 
-/// A program says how it does, for its only check with a ttl.
-pub(super) async fn pulse(
+/// Sets the state of the only TTL check of a service.
+pub(super) async fn update_only_check(
     State(local): State<LocalApi>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Json<Empty>, LocalFailure> {
-    hear(local, &id, None, request).await
+    update_check(local, &id, None, request).await
 }
 
-/// A program says how it does, for one of its checks.
-pub(super) async fn pulse_of(
+/// Sets the state of one TTL check of a service.
+pub(super) async fn update_named_check(
     State(local): State<LocalApi>,
     Path((id, check)): Path<(String, String)>,
     request: Request,
 ) -> Result<Json<Empty>, LocalFailure> {
     let check: CheckName = read("check", &check)?;
-    hear(local, &id, Some(check), request).await
+    update_check(local, &id, Some(check), request).await
 }
 
-async fn hear(
+async fn update_check(
     local: LocalApi,
     id: &str,
     check: Option<CheckName>,
@@ -81,18 +82,18 @@ async fn hear(
 ) -> Result<Json<Empty>, LocalFailure> {
     let id: InstanceName = read("id", id)?;
     let Shape { level, note } = body(request).await?;
-    let pulse = TtlUpdate::parse(&level);
-    let pulse = pulse
+    let state = TtlUpdate::parse(&level);
+    let state = state
         .ok_or_else(|| ShapeError::at("level", format!("{level:?} is not passing, warning or failing")))?;
     if note.len() > MAX_WORD_BYTES || note.chars().any(char::is_control) {
         let reason = format!("write one line of at most {MAX_WORD_BYTES} bytes");
         return Err(ShapeError::at("note", reason).into());
     }
-    local.registry.pulse(id, check, (pulse, note)).await.map_err(refused)?;
+    local.registry.update_check(id, check, CheckUpdate { state, note }).await.map_err(refused)?;
     Ok(Json(Empty {}))
 }
 
 fn refused((code, reason): RegistryRefusal) -> LocalFailure {
-    let reason = if code == Code::Store { reason } else { format!("could not {reason}") };
+    let reason = if code == Code::Store { reason } else { format!("cannot {reason}") };
     LocalFailure::new(code, reason)
 }

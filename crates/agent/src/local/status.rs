@@ -1,4 +1,4 @@
-//! What this agent is about, over the socket: what its status file says.
+//! The agent's status over the socket: the same as in its status file.
 
 use axum::Json;
 use axum::extract::State;

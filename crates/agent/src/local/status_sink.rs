@@ -1,4 +1,4 @@
-//! Statuses that programs on this machine set: taken in one after the other, on disk before anybody is told they were.
+//! Statuses that programs on this node set: applied one after the other, on disk before they are acknowledged.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use super::problem::LocalFailure;
 use crate::ledger::Ledger;
 use crate::report_board::ReportBoard;
 
-/// Sayings that may wait for the disk; whoever comes when it is full waits, up to [`PATIENCE`].
+/// Commands that may queue for the disk; further ones wait, up to [`PATIENCE`].
 const QUEUE: usize = 64;
 
-/// Most sayings that share one write.
+/// Most commands that share one write.
 const AT_ONCE: usize = 64;
 
-/// How long a program waits for the disk.
+/// How long a command may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One saying, and where the answer goes.
+/// One command, and where to answer.
 #[derive(Debug)]
 struct StatusCommand {
     category: Category,
-    said: StatusUpdate,
+    update: StatusUpdate,
     answer: oneshot::Sender<Result<(), (Code, String)>>,
 }
 
-/// Takes in statuses. Cheap to clone.
+/// Takes status updates. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct StatusSink(mpsc::Sender<StatusCommand>);
 
 impl StatusSink {
-    /// Starts the one task that changes the statuses of this machine, from what was kept.
+    /// Starts the task that changes the statuses of this node, from those of the ledger.
     pub(crate) fn start(
         kept: LocalStatuses,
         ledger: Ledger,
@@ -43,44 +43,45 @@ impl StatusSink {
     ) -> Self {
         let (sender, queue) = mpsc::channel(QUEUE);
         board.send_modify(|board| board.statuses = kept.clone());
-        tasks.spawn("statuses", work(kept, queue, (ledger, board), tasks.clone()));
+        tasks.spawn("statuses", work(kept, queue, ledger, board, tasks.clone()));
         Self(sender)
     }
 
-    pub(super) async fn say(&self, category: Category, said: StatusUpdate) -> Result<(), LocalFailure> {
+    pub(super) async fn say(&self, category: Category, update: StatusUpdate) -> Result<(), LocalFailure> {
         let (answer, answered) = oneshot::channel();
-        let ending = || LocalFailure::new(Code::Store, "could not keep the status: the agent is ending");
-        let saying = StatusCommand { category, said, answer };
+        let ending = || LocalFailure::new(Code::Store, "cannot store the status: the agent is stopping");
+        let saying = StatusCommand { category, update, answer };
         let asked = async {
             self.0.send(saying).await.map_err(|_| ending())?;
             let answer = answered.await.map_err(|_| ending())?;
-            answer.map_err(|(code, reason)| LocalFailure::new(code, format!("could not {reason}")))
+            answer.map_err(|(code, reason)| LocalFailure::new(code, format!("cannot {reason}")))
         };
         let late =
-            |_| LocalFailure::new(Code::Timeout, format!("could not keep the status within {PATIENCE:?}"));
+            |_| LocalFailure::new(Code::Timeout, format!("cannot store the status within {PATIENCE:?}"));
         tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
     }
 }
 
-/// Takes sayings in until the level stops; those that have come in together share one write.
+/// Applies commands until the agent stops; those that arrive together share one write.
 async fn work(
     mut statuses: LocalStatuses,
     mut queue: mpsc::Receiver<StatusCommand>,
-    (ledger, board): (Ledger, watch::Sender<ReportBoard>),
+    ledger: Ledger,
+    board: watch::Sender<ReportBoard>,
     tasks: Tasks,
 ) {
     let token = tasks.token();
     loop {
         let mut sayings = Vec::new();
-        // Both are cancel safe; what was not taken out of the queue is answered by its end.
+        // Both arms are cancel safe; commands that are still queued are answered by the end of the queue.
         tokio::select! {
             () = token.cancelled() => return,
             count = queue.recv_many(&mut sayings, AT_ONCE) => if count == 0 { return },
         }
         let mut next = statuses.clone();
         let mut taken = Vec::new();
-        for StatusCommand { category, said, answer } in sayings {
-            match next.say(category, said) {
+        for StatusCommand { category, update, answer } in sayings {
+            match next.say(category, update) {
                 Ok(()) => taken.push(answer),
                 Err(refusal) => reply(answer, Err((Code::Refused, refusal.to_string()))),
             }
@@ -102,6 +103,6 @@ async fn work(
 
 fn reply(answer: oneshot::Sender<Result<(), (Code, String)>>, result: Result<(), (Code, String)>) {
     if answer.send(result).is_err() {
-        tracing::debug!("whoever set a status did not wait for the answer");
+        tracing::debug!("a client did not wait for its answer");
     }
 }

@@ -22,7 +22,7 @@ pub(super) async fn put(
     let shape = v1::status::Status { state, reason, lifetime_ms, ..v1::status::Status::default() };
     let Status { state, reason, lifetime, .. } = shape.try_into()?;
     let lifetime = lifetime.map(|lifetime| lifetime.lasts);
-    let said = StatusUpdate { state, reason, lifetime, at: local.clock.now(), update: 0 };
-    local.statuses.say(category, said).await?;
+    let update = StatusUpdate { state, reason, lifetime, at: local.clock.now(), update: 0 };
+    local.statuses.say(category, update).await?;
     Ok(Json(Empty {}))
 }

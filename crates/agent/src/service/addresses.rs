@@ -1,4 +1,4 @@
-//! Where this machine is reached: the addresses of its interfaces, looked at now and then, or what the configuration says.
+//! The addresses of this node: read from its interfaces from time to time, or given in the configuration.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,25 +7,29 @@ use std::time::Duration;
 use bellwether_core::records::registrations::MAX_ADDRESSES;
 use bellwether_core::words::name::InterfaceName;
 use bellwether_rt::tasks::Tasks;
+use bellwether_rt::wait::changed_or_never;
 use sysinfo::Networks;
 use tokio::sync::watch;
 
-/// How often the interfaces are looked at: reading them costs microseconds, and a machine rarely moves.
+/// Interval between two readings of the interfaces: it costs microseconds, and addresses rarely change.
 const LOOK: Duration = Duration::from_secs(15);
 
-/// Where this machine is reached, kept up to date.
+/// The addresses of this node, kept up to date.
 #[derive(Debug, Clone)]
 pub(crate) struct LocalAddresses(watch::Receiver<bellwether_core::words::addresses::Addresses>);
 
 impl LocalAddresses {
-    /// What the configuration says, for ever; otherwise what the interfaces have, for as long as the level runs.
-    pub(crate) fn watch(said: Option<bellwether_core::words::addresses::Addresses>, level: &Tasks) -> Self {
-        if let Some(said) = said {
-            return Self(watch::Sender::new(said).subscribe());
+    /// The configured addresses; without any, those of the interfaces, for as long as the agent runs.
+    pub(crate) fn watch(
+        configured: Option<bellwether_core::words::addresses::Addresses>,
+        tasks: &Tasks,
+    ) -> Self {
+        if let Some(configured) = configured {
+            return Self(watch::Sender::new(configured).subscribe());
         }
         let sender = watch::Sender::new(look());
         let addresses = Self(sender.subscribe());
-        level.spawn("addresses", follow(sender, level.clone()));
+        tasks.spawn("addresses", follow(sender, tasks.clone()));
         addresses
     }
 
@@ -33,16 +37,14 @@ impl LocalAddresses {
         self.0.borrow_and_update().clone()
     }
 
-    /// Waits until they change; for ever when they never will. Cancel safe.
+    /// Waits until they change; for ever if they never will. Cancel safe.
     pub(crate) async fn changed(&mut self) {
-        if self.0.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        changed_or_never(&mut self.0).await;
     }
 }
 
-async fn follow(sender: watch::Sender<bellwether_core::words::addresses::Addresses>, level: Tasks) {
-    let token = level.token();
+async fn follow(sender: watch::Sender<bellwether_core::words::addresses::Addresses>, tasks: Tasks) {
+    let token = tasks.token();
     loop {
         // Both arms only wait.
         tokio::select! {
@@ -58,12 +60,12 @@ async fn follow(sender: watch::Sender<bellwether_core::words::addresses::Address
     }
 }
 
-/// The addresses that others can reach: none of loopback, none that holds on one link alone.
+/// The addresses that other nodes can reach: neither loopback nor link-local ones.
 fn look() -> bellwether_core::words::addresses::Addresses {
     let networks = match Networks::new_with_refreshed_list() {
         Ok(networks) => networks,
         Err(error) => {
-            tracing::warn!(%error, "could not read this machine's addresses; name them in agent.addresses");
+            tracing::warn!(%error, "cannot read the addresses of this node; set agent.addresses");
             return bellwether_core::words::addresses::Addresses::default();
         }
     };

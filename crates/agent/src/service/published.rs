@@ -9,23 +9,23 @@ use tokio::sync::watch;
 
 use crate::config::service::Service;
 
-/// Which instance of which service.
+/// The service and the instance.
 pub(crate) type InstanceKey = (ServiceName, InstanceName);
 
-/// One instance and whether it serves.
+/// One instance with its health.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublishedInstance {
     pub(crate) service: Arc<Service>,
     pub(crate) serving: CheckStatus,
-    /// What it waits for before it serves.
+    /// The services it waits for.
     pub(crate) lacks: BTreeSet<ServiceName>,
 }
 
-/// Every instance there is now.
+/// All instances of this node.
 pub(crate) type PublishedInstances = watch::Sender<BTreeMap<InstanceKey, PublishedInstance>>;
 
 impl Service {
-    /// Which one it is.
+    /// The key of this instance.
     pub(crate) fn key(&self) -> InstanceKey {
         (self.name.clone(), self.id.clone())
     }

@@ -1,4 +1,4 @@
-//! What this machine offers to others, made of its instances, its addresses, and how far its entities are.
+//! The service registrations of this node, from its instances, its addresses, and the progress of its entities.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::published::{InstanceKey, PublishedInstance};
 use crate::config::service::ServiceAddress;
 use crate::report_board::ReportBoard;
 
-/// What this machine offers. An instance of an entity is registered once that entity's static part was done here.
+/// The registrations of this node. An instance of an entity is registered after that entity's static part was done.
 pub(crate) fn registrations(
     node: &NodeName,
     shown: &BTreeMap<InstanceKey, PublishedInstance>,
@@ -25,7 +25,7 @@ pub(crate) fn registrations(
     }
 }
 
-/// Whether an instance is to be known to others yet.
+/// Whether an instance is registered yet.
 pub(crate) fn is_registered(shown: &PublishedInstance, board: &ReportBoard) -> bool {
     let entity = shown.service.entity.as_ref();
     entity.is_none_or(|entity| board.entities.get(entity).is_some_and(|account| account.addressable))

@@ -1,5 +1,5 @@
-//! Which services this machine offers: those of the configuration for as long as the agent runs, and those that programs
-//! registered until somebody deregisters them, over restarts. One task changes them, on disk before anybody is told.
+//! The services of this node: those of the configuration for as long as the agent runs, and those that programs registered
+//! until they are deregistered, across restarts. One task changes them, on disk before they are published.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_api::problem::Code;
 use bellwether_api::v1::service::definition::ServiceDefinition;
-use bellwether_core::local::ttl::{TtlCheck, TtlUpdate};
+use bellwether_core::local::ttl::TtlCheck;
 use bellwether_core::records::registrations::MAX_INSTANCES;
 use bellwether_core::words::name::{CheckName, InstanceName};
 use bellwether_rt::clock::Clock;
@@ -16,33 +16,59 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::instance::InstanceTask;
 use super::published::{InstanceKey, PublishedInstances};
-use super::request::{RegistryRefusal, RegistryRequest, RegistryRequests};
+use super::request::{CheckUpdate, RegistryRefusal, RegistryRequest, RegistryRequests};
 use crate::catalogue::CatalogueSnapshot;
 use crate::config::service::Service;
+use crate::config::services::DefinedService;
 use crate::ledger::{Ledger, MetNeeds, RegisteredService};
 
-/// Asks that may wait for the disk; whoever comes when it is full waits, up to [`PATIENCE`].
+/// Requests that may queue for the disk; further ones wait, up to [`PATIENCE`].
 const QUEUE: usize = 64;
 
-/// How long a program waits for the disk.
+/// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Takes in what programs ask. Cheap to clone.
+/// Where a definition comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DefinitionSource {
+    /// This file of the agent's configuration.
+    Configuration(String),
+    /// A registration by a program.
+    Registered,
+}
+
+impl std::fmt::Display for DefinitionSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Configuration(file) => f.write_str(file),
+            Self::Registered => f.write_str("registered"),
+        }
+    }
+}
+
+/// A definition that is in force on this node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownDefinition {
+    pub(crate) definition: ServiceDefinition,
+    pub(crate) source: DefinitionSource,
+}
+
+/// Takes requests of programs. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
     asks: RegistryRequests,
-    /// Every definition, with where it was said.
-    pub(crate) known: watch::Receiver<BTreeMap<InstanceKey, (ServiceDefinition, String)>>,
+    /// Every definition in force.
+    pub(crate) known: watch::Receiver<BTreeMap<InstanceKey, KnownDefinition>>,
 }
 
-/// What the registry works with.
+/// What the registry starts from.
 pub(crate) struct RegistryContext {
-    pub(crate) configured: Vec<(ServiceDefinition, Service, String)>,
+    pub(crate) configured: Vec<DefinedService>,
     pub(crate) registered: Vec<RegisteredService>,
     pub(crate) met: MetNeeds,
     pub(crate) ledger: Ledger,
-    pub(crate) board: PublishedInstances,
-    /// What others offer, and whether anybody here wants to know.
+    pub(crate) published: PublishedInstances,
+    /// The services of other nodes, and whether this node needs them.
     pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
     pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
     pub(crate) clock: Clock,
@@ -52,7 +78,7 @@ pub(crate) struct RegistryContext {
 }
 
 impl Registry {
-    /// Starts everything that is configured or was registered, and the one task that changes it.
+    /// Starts all configured and registered services, and the task that changes them.
     pub(crate) fn start(context: RegistryContext) -> Self {
         let (asks, queue) = mpsc::channel(QUEUE);
         let known = watch::Sender::new(BTreeMap::new());
@@ -75,32 +101,32 @@ impl Registry {
         self.ask(RegistryRequest::Deregister(id)).await
     }
 
-    pub(crate) async fn pulse(
+    pub(crate) async fn update_check(
         &self,
         id: InstanceName,
         check: Option<CheckName>,
-        (pulse, note): (TtlUpdate, String),
+        update: CheckUpdate,
     ) -> Result<(), RegistryRefusal> {
-        self.ask(RegistryRequest::Pulse(id, check, pulse, note)).await
+        self.ask(RegistryRequest::UpdateCheck(id, check, update)).await
     }
 
     async fn ask(&self, ask: RegistryRequest) -> Result<(), RegistryRefusal> {
         let (answer, answered) = oneshot::channel();
-        let ending = || (Code::Store, "take that in: the agent is ending".to_owned());
+        let ending = || (Code::Store, "answer: the agent is stopping".to_owned());
         let asked = async {
             self.asks.send((ask, answer)).await.map_err(|_| ending())?;
             answered.await.map_err(|_| ending())?
         };
-        let late = |_| (Code::Timeout, format!("take that in within {PATIENCE:?}"));
+        let late = |_| (Code::Timeout, format!("answer within {PATIENCE:?}"));
         tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
     }
 }
 
-/// An instance at work.
+/// A running instance.
 struct RunningInstance {
     service: Arc<Service>,
-    level: Tasks,
-    heard: watch::Sender<BTreeMap<CheckName, TtlCheck>>,
+    tasks: Tasks,
+    ttl_checks: watch::Sender<BTreeMap<CheckName, TtlCheck>>,
     configured: bool,
 }
 
@@ -108,7 +134,7 @@ struct RegistryTask {
     context: RegistryContext,
     running: BTreeMap<InstanceKey, RunningInstance>,
     registered: Vec<RegisteredService>,
-    known: watch::Sender<BTreeMap<InstanceKey, (ServiceDefinition, String)>>,
+    known: watch::Sender<BTreeMap<InstanceKey, KnownDefinition>>,
     asks: RegistryRequests,
 }
 
@@ -117,26 +143,30 @@ impl RegistryTask {
         mut self,
         mut queue: mpsc::Receiver<(RegistryRequest, oneshot::Sender<Result<(), RegistryRefusal>>)>,
     ) {
-        for (definition, service, source) in std::mem::take(&mut self.context.configured) {
-            self.begin(definition, service, (source, true));
+        for DefinedService { definition, service, source } in std::mem::take(&mut self.context.configured) {
+            self.begin(definition, service, DefinitionSource::Configuration(source));
         }
         for registered in std::mem::take(&mut self.context.registered) {
-            // What the configuration has come to say meanwhile counts.
+            // A definition in the configuration wins.
             match Service::of(&registered.definition) {
                 Ok(service) if !self.running.contains_key(&service.key()) => {
-                    self.begin(registered.definition.clone(), service, (REGISTERED.to_owned(), false));
+                    self.begin(registered.definition.clone(), service, DefinitionSource::Registered);
                     self.registered.push(registered);
                 }
                 Ok(_) => {}
-                Err(wrong) => tracing::warn!(field = wrong.field, reason = wrong.reason, "forgot a service"),
+                Err(wrong) => tracing::warn!(
+                    field = wrong.field,
+                    reason = wrong.reason,
+                    "dropped a registered service whose definition is not valid"
+                ),
             }
         }
-        // What is offered no more has nothing to be remembered.
+        // Needs of services that no longer exist are forgotten.
         let (running, met) = (&self.running, &mut self.context.met);
         met.retain(|key, _| running.contains_key(key));
         let token = self.context.tasks.token();
         loop {
-            // Both are cancel safe; what was not taken out of the queue is answered by its end.
+            // Both arms are cancel safe; requests that are still queued are answered by the end of the queue.
             let (ask, answer) = tokio::select! {
                 () = token.cancelled() => return,
                 asked = queue.recv() => match asked {
@@ -148,44 +178,41 @@ impl RegistryTask {
                 RegistryRequest::Register(definition, pid) => self.register(*definition, pid).await,
                 RegistryRequest::Deregister(id) => self.deregister(&id).await,
                 RegistryRequest::Met(service) => self.met(&service).await,
-                RegistryRequest::Pulse(id, check, pulse, note) => {
-                    self.pulse(&id, check.as_ref(), (pulse, note))
+                RegistryRequest::UpdateCheck(id, check, update) => {
+                    self.update_check(&id, check.as_ref(), update)
                 }
             };
             if answer.send(done).is_err() {
-                tracing::debug!("whoever asked about a service did not wait for the answer");
+                tracing::debug!("a client did not wait for its answer");
             }
         }
     }
 
-    fn begin(
-        &mut self,
-        definition: ServiceDefinition,
-        service: Service,
-        (source, configured): (String, bool),
-    ) {
-        let (service, level) = (Arc::new(service), self.context.tasks.child());
+    fn begin(&mut self, definition: ServiceDefinition, service: Service, source: DefinitionSource) {
+        let (service, tasks) = (Arc::new(service), self.context.tasks.child());
         if !service.needs.is_empty() {
             self.context.wants_catalogue.send_if_modified(|wants| !std::mem::replace(wants, true));
         }
-        let listening = service.listening.iter();
-        let listening = listening.map(|(name, lasts)| (name.clone(), TtlCheck::new(*lasts))).collect();
-        let (heard, hears) = watch::channel(listening);
+        let ttl_checks = service.ttl_checks.iter();
+        let ttl_checks = ttl_checks.map(|(name, lasts)| (name.clone(), TtlCheck::new(*lasts))).collect();
+        let (ttl_checks, ttl_receiver) = watch::channel(ttl_checks);
         let instance = InstanceTask {
             service: service.clone(),
-            heard: hears,
+            ttl_checks: ttl_receiver,
             snapshot: self.context.snapshot.clone(),
             met: self.context.met.get(&service.key()) == Some(&service.needs),
             registry: self.asks.clone(),
-            board: self.context.board.clone(),
+            published: self.context.published.clone(),
             clock: self.context.clock.clone(),
             node: self.context.node.clone(),
             seed: self.context.seed,
         };
-        level.spawn("service", instance.run(level.clone()));
+        tasks.spawn("service", instance.run(tasks.clone()));
         let key = service.key();
-        self.known.send_modify(|known| drop(known.insert(key.clone(), (definition, source))));
-        self.running.insert(key, RunningInstance { service, level, heard, configured });
+        let configured = matches!(source, DefinitionSource::Configuration(_));
+        let known = KnownDefinition { definition, source };
+        self.known.send_modify(|all| drop(all.insert(key.clone(), known)));
+        self.running.insert(key, RunningInstance { service, tasks, ttl_checks, configured });
     }
 
     async fn register(
@@ -201,26 +228,32 @@ impl RegistryTask {
         })?;
         let what = format!("register {} of service {}", service.id, service.name);
         let key = service.key();
-        // An id is one instance's on this machine, whatever its service.
+        // An id names one instance on this node, across services.
         let same = |other: &&InstanceKey| other.1 == key.1;
         if let Some(other) = self.running.keys().find(same).filter(|other| **other != key) {
-            return Err((Code::Refused, format!("{what}: {} of service {} has that id", other.1, other.0)));
+            return Err((
+                Code::Refused,
+                format!("{what}: instance {} of service {} has that id", other.1, other.0),
+            ));
         }
         if self.running.get(&key).is_some_and(|running| running.configured) {
-            return Err((Code::Refused, format!("{what}: the configuration of this agent defines it")));
+            return Err((Code::Refused, format!("{what}: it is defined in the configuration of this agent")));
         }
         let before = self.registered.iter().find(|kept| kept.is(&key));
         if let Some(owner) =
             before.and_then(|kept| kept.pid).filter(|owner| Some(*owner) != pid && lives(*owner))
         {
-            let reason = format!("{what}: process {owner} registered it and is still there");
+            let reason = format!("{what}: process {owner} registered it and is still running");
             return Err((Code::Refused, reason));
         }
         if before.is_some_and(|kept| kept.definition == definition && kept.pid == pid) {
             return Ok(());
         }
         if before.is_none() && self.running.len() >= MAX_INSTANCES {
-            return Err((Code::Refused, format!("{what}: there are {MAX_INSTANCES} already")));
+            return Err((
+                Code::Refused,
+                format!("{what}: the limit of {MAX_INSTANCES} instances is reached"),
+            ));
         }
         let same_service = before.is_some_and(|kept| kept.definition == definition);
         let mut next = self.registered.clone();
@@ -229,7 +262,7 @@ impl RegistryTask {
         self.keep(next).await?;
         if !same_service {
             self.end(&key);
-            self.begin(definition, service, (REGISTERED.to_owned(), false));
+            self.begin(definition, service, DefinitionSource::Registered);
         }
         Ok(())
     }
@@ -238,11 +271,11 @@ impl RegistryTask {
         let found =
             self.running.iter().find(|(key, _)| key.1 == *id).map(|(key, of)| (key.clone(), of.configured));
         let Some((key, configured)) = found else {
-            return Err((Code::NotFound, format!("deregister {id}: this machine offers nothing of that id")));
+            return Err((Code::NotFound, format!("deregister {id}: no service on this node has that id")));
         };
         if configured {
             let reason =
-                format!("deregister {id}: the configuration of this agent defines it; remove it there");
+                format!("deregister {id}: it is defined in the configuration of this agent; remove it there");
             return Err((Code::Refused, reason));
         }
         let mut next = self.registered.clone();
@@ -255,36 +288,39 @@ impl RegistryTask {
         Ok(())
     }
 
-    fn pulse(
+    fn update_check(
         &self,
         id: &InstanceName,
         check: Option<&CheckName>,
-        (pulse, note): (TtlUpdate, String),
+        update: CheckUpdate,
     ) -> Result<(), RegistryRefusal> {
         let running = self.running.values().find(|running| running.service.id == *id);
         let running = running
-            .ok_or_else(|| (Code::NotFound, format!("hear {id}: this machine offers nothing of that id")))?;
-        let mut listening = running.service.listening.keys();
+            .ok_or_else(|| (Code::NotFound, format!("update {id}: no service on this node has that id")))?;
+        let mut ttl_checks = running.service.ttl_checks.keys();
         let name = match check {
-            Some(check) => listening.find(|name| *name == check),
-            None => listening.next().filter(|_| running.service.listening.len() == 1),
+            Some(check) => ttl_checks.find(|name| *name == check),
+            None => ttl_checks.next().filter(|_| running.service.ttl_checks.len() == 1),
         };
         let name = name.ok_or_else(|| match check {
-            Some(check) => (Code::NotFound, format!("hear {id}: it has no check {check} with a ttl")),
-            None => (Code::Refused, format!("hear {id}: it has not exactly one check with a ttl; name one")),
+            Some(check) => (Code::NotFound, format!("update {id}: it has no TTL check {check}")),
+            None => (
+                Code::Refused,
+                format!("update {id}: it does not have exactly one TTL check; name the check"),
+            ),
         })?;
         let now = self.context.clock.now();
-        running.heard.send_modify(|all| {
-            if let Some(listening) = all.get_mut(name) {
-                listening.last = Some((now, pulse, note));
+        running.ttl_checks.send_modify(|all| {
+            if let Some(check) = all.get_mut(name) {
+                check.last = Some((now, update.state, update.note));
             }
         });
         Ok(())
     }
 
-    /// What a service needs is there: it waits no more, also after a restart.
+    /// The needs of a service are met: it waits no more, also after a restart.
     async fn met(&mut self, service: &Arc<Service>) -> Result<(), RegistryRefusal> {
-        // One that was taken back or said anew meanwhile has nothing to be remembered.
+        // It may have been deregistered or redefined meanwhile.
         if self.running.get(&service.key()).is_none_or(|running| !Arc::ptr_eq(&running.service, service)) {
             return Ok(());
         }
@@ -306,15 +342,12 @@ impl RegistryTask {
 
     fn end(&mut self, key: &InstanceKey) {
         if let Some(running) = self.running.remove(key) {
-            running.level.cancel();
+            running.tasks.cancel();
         }
         self.known.send_modify(|known| drop(known.remove(key)));
-        self.context.board.send_modify(|all| drop(all.remove(key)));
+        self.context.published.send_modify(|all| drop(all.remove(key)));
     }
 }
-
-/// Where what programs registered was said.
-const REGISTERED: &str = "registered";
 
 impl RegisteredService {
     fn is(&self, key: &InstanceKey) -> bool {
@@ -323,7 +356,7 @@ impl RegisteredService {
     }
 }
 
-/// Whether a process is still there.
+/// Whether a process exists.
 fn lives(pid: i32) -> bool {
     rustix::process::Pid::from_raw(pid)
         .is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH)))

@@ -1,4 +1,4 @@
-//! What the registry is asked, by programs and by the instances themselves.
+//! Requests to the registry, by programs and by the instances themselves.
 
 use std::sync::Arc;
 
@@ -10,19 +10,28 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::config::service::Service;
 
-/// Why something was not done: fits after "could not ".
+/// Why a request was refused; the text fits after "cannot ".
 pub(crate) type RegistryRefusal = (Code, String);
 
-/// What programs ask, and what instances have kept.
+/// A request.
 #[derive(Debug)]
 pub(super) enum RegistryRequest {
     Register(Box<ServiceDefinition>, Option<i32>),
     Deregister(InstanceName),
-    Pulse(InstanceName, Option<CheckName>, TtlUpdate, String),
-    /// What this service needs is there.
+    /// The state of this TTL check; of the only one if none is named.
+    UpdateCheck(InstanceName, Option<CheckName>, CheckUpdate),
+    /// The needs of this service are met.
     Met(Arc<Service>),
 }
 
-/// The way to the one task that changes what is offered.
+/// The queue of the task that changes the services, with where to answer.
 pub(super) type RegistryRequests =
     mpsc::Sender<(RegistryRequest, oneshot::Sender<Result<(), RegistryRefusal>>)>;
+
+/// The state that a program reports for a TTL check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CheckUpdate {
+    pub(crate) state: TtlUpdate,
+    /// One line for people; may be empty.
+    pub(crate) note: String,
+}

@@ -22,13 +22,13 @@ impl Bench {
         self.client.set_entity(NS, "web", &spec).await.unwrap();
     }
 
-    /// Asks for another run, and answers its version.
+    /// Starts another run, and returns its version.
     async fn run_action(&self) -> String {
         let new = NewRollout { version: None, reason: String::new(), policy: Policy::default(), plan: None };
         self.client.start_rollout(NS, "web", &new).await.unwrap().version
     }
 
-    /// A catalogue whose one action runs `script`, and an entity of it.
+    /// A configuration whose only action runs `script`, and an entity of it.
     fn catalogue(&self, script: &str, more: &str) -> String {
         let trace = self.path("trace");
         let script = format!("echo $BELLWETHER_VERSION >> {}; {script}", trace.display());
@@ -58,7 +58,7 @@ async fn an_action_runs_once_per_version_and_not_again_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_forgot_everything_does_not_run_what_is_over() {
+async fn an_agent_without_its_ledger_does_not_repeat_a_finished_run() {
     let bench = Bench::new().await;
     let sections = bench.catalogue("true", "");
     let agent = bench.agent(&sections).await;
@@ -81,7 +81,7 @@ async fn an_agent_that_forgot_everything_does_not_run_what_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_joins_later_takes_the_last_run_as_done_and_runs_the_next() {
+async fn a_node_that_joins_later_acknowledges_the_last_run_and_runs_the_next() {
     let bench = Bench::new().await;
     let sections = bench.catalogue("true", "");
     let agent = bench.agent(&sections).await;
@@ -95,7 +95,7 @@ async fn a_node_that_joins_later_takes_the_last_run_as_done_and_runs_the_next() 
         })
         .await;
     agent.stop().await;
-    // The machine is set up anew under another name.
+    // The machine is set up again under another name.
     fs::remove_dir_all(bench.data_dir()).unwrap();
     fs::remove_file(bench.path("trace")).unwrap();
     let token = bench.token().await;
@@ -156,7 +156,7 @@ async fn cut_short(more: &str) -> (Bench, std::process::Child, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_action_under_way_when_the_agent_was_killed_is_not_run_again() {
+async fn an_action_interrupted_by_the_end_of_its_agent_is_not_run_again() {
     let (bench, mut agent, version) = cut_short("").await;
     let evidence = bench.failure().await;
     assert_eq!(evidence.summary, "the agent was stopped while it ran; not run again");
@@ -166,7 +166,7 @@ async fn an_action_under_way_when_the_agent_was_killed_is_not_run_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_action_that_may_run_again_does_so_when_the_agent_was_killed() {
+async fn an_idempotent_action_runs_again_after_its_agent_was_killed() {
     let (bench, mut agent, version) = cut_short("idempotent = true").await;
     bench.runs(&version).await;
     assert_eq!(bench.trace(), [version.clone(), version]);
@@ -175,7 +175,7 @@ async fn an_action_that_may_run_again_does_so_when_the_agent_was_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_without_the_action_says_so() {
+async fn a_node_without_the_action_reports_that() {
     let bench = Bench::new().await;
     let sections = "[action.stop]\nrun = [\"/bin/true\"]\n[entity.web]\naction = \"stop\"\n";
     let agent = bench.agent(sections).await;

@@ -1,11 +1,11 @@
-//! Applying: the parts in order, their environment, and what each way of ending means.
+//! Applying: the parts in order, their environment, and every way of ending.
 
 use std::fs;
 
 use crate::bench::{Bench, tracing_entity};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn versions_go_through_their_parts_in_order_and_are_told_what_was_before() {
+async fn versions_go_through_their_parts_in_order_with_the_previous_version_as_a_fact() {
     let bench = Bench::new().await;
     let agent = bench.agent(&tracing_entity(&bench, "")).await;
     bench.roll("v1").await;
@@ -33,7 +33,7 @@ async fn versions_go_through_their_parts_in_order_and_are_told_what_was_before()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failing_part_leaves_evidence_and_what_runs_stays() {
+async fn a_failing_part_leaves_evidence_and_the_running_version_stays() {
     let bench = Bench::new().await;
     let script = "echo looking; if [ $BELLWETHER_VERSION = v2 ]; then echo no such package >&2; exit 3; fi";
     let agent = bench.agent(&format!("[entity.web]\nstatic = [\"/bin/sh\", \"-c\", {script:?}]\n")).await;
@@ -49,14 +49,14 @@ async fn a_failing_part_leaves_evidence_and_what_runs_stays() {
     assert_eq!(node.statuses["configure"].reason, "web: static: exit code 3");
     let log = fs::read_to_string(bench.data_dir().join("logs/web.log")).unwrap();
     assert!(log.contains("no such package\n--- exit code 3"), "{log}");
-    // A third version is not held up by the second's back-off.
+    // A third version is not delayed by the second one's backoff.
     bench.roll("v3").await;
     bench.runs("v3").await;
     agent.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn not_yet_is_a_wait_and_not_a_failure() {
+async fn not_yet_is_retried_and_does_not_count_as_a_failure() {
     let bench = Bench::new().await;
     let ready = bench.path("ready");
     let script = format!("test -e {} || {{ echo mysql is missing; exit 75; }}", ready.display());
@@ -85,7 +85,7 @@ async fn an_entity_without_a_recipe_is_reported_with_the_next_step() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_node_starts_nothing_and_goes_on_when_resumed() {
+async fn a_paused_node_starts_nothing_and_continues_when_resumed() {
     let bench = Bench::new().await;
     let agent = bench.agent(&tracing_entity(&bench, "")).await;
     bench.roll("v1").await;
@@ -93,7 +93,7 @@ async fn a_paused_node_starts_nothing_and_goes_on_when_resumed() {
     bench.client.pause_node(super::bench::NS, super::bench::NODE, "looking at it").await.unwrap();
     bench.says("the pause", |status| status.paused.is_some()).await;
     bench.roll("v2").await;
-    // Whether or not the control plane hands it out, nothing runs here; a change of labels shows that reports go on.
+    // Whether or not the control plane assigns it, nothing runs here; a change of labels shows that reports continue.
     bench.sees("the node up", |node| node.presence.contact == "up").await;
     assert_eq!(bench.trace().len(), 3);
     bench.client.resume_node(super::bench::NS, super::bench::NODE).await.unwrap();
@@ -102,7 +102,7 @@ async fn a_paused_node_starts_nothing_and_goes_on_when_resumed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_begun_while_the_ledger_cannot_be_written() {
+async fn no_step_begins_while_the_ledger_cannot_be_written() {
     let bench = Bench::new().await;
     let agent = bench.agent(&tracing_entity(&bench, "")).await;
     bench.sees("a report", |node| node.agent_version.is_some()).await;
@@ -110,7 +110,7 @@ async fn nothing_is_begun_while_the_ledger_cannot_be_written() {
     fs::rename(&there, &away).unwrap();
     bench.roll("v1").await;
     let held = |node: &bellwether_api::v1::node::NodeView| {
-        node.statuses.get("configure").is_some_and(|status| status.reason.contains("could not write"))
+        node.statuses.get("configure").is_some_and(|status| status.reason.contains("cannot write"))
     };
     let node = bench.sees("the reason", held).await;
     assert_eq!(node.statuses["configure"].state, "pending");
@@ -121,14 +121,14 @@ async fn nothing_is_begun_while_the_ledger_cannot_be_written() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hanging_part_is_killed_at_its_deadline_and_a_flood_is_bounded() {
+async fn a_hanging_part_is_killed_at_its_deadline_and_its_output_is_bounded() {
     let bench = Bench::new().await;
     let script = "yes flood | head -c 3000000; echo; echo now it hangs; sleep 600";
     let recipe = format!("[entity.web]\nstatic = [\"/bin/sh\", \"-c\", {script:?}]\ntimeout = \"2s\"\n");
     let agent = bench.agent(&recipe).await;
     bench.roll("v1").await;
     let evidence = bench.failure().await;
-    assert_eq!(evidence.summary, "static: killed, because the part took longer than 2s");
+    assert_eq!(evidence.summary, "static: killed after the timeout of the part, 2s");
     assert!(evidence.tail.len() <= 2_048 && evidence.tail.ends_with("now it hangs\n"), "{}", evidence.tail);
     agent.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The control plane is away: what runs stays, the agent works from its ledger, and catches up when it is back.
+//! Without the control plane: what runs stays, the agent works from its ledger, and catches up afterwards.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::bench::{Agent, Bench, LONG, NS, tracing_entity};
 use crate::service::{alive, entity, free_port, kill, started};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_agent_keeps_its_promises_without_the_control_plane_and_catches_up() {
+async fn the_agent_works_without_the_control_plane_and_catches_up() {
     let mut bench = Bench::new().await;
     let whole = format!("{}{}", tracing_entity(&bench, ""), entity(&bench, free_port()));
     let agent = bench.agent(&whole).await;
@@ -23,11 +23,11 @@ async fn the_agent_keeps_its_promises_without_the_control_plane_and_catches_up()
     let first = started(&bench)[0].0;
     assert!(alive(first));
 
-    // It is the agent's own affair to keep the service alive.
+    // The agent keeps the service running by itself.
     kill(first);
     bench.until("a second start", async || (started(&bench).len() == 2).then_some(())).await;
 
-    // An agent that starts while the control plane is away works from its ledger, and runs nothing twice.
+    // An agent that starts without the control plane works from its ledger, and runs nothing twice.
     agent.stop().await;
     let runs = bench.trace().len();
     let second = started(&bench)[1].0;
@@ -45,14 +45,14 @@ async fn the_agent_keeps_its_promises_without_the_control_plane_and_catches_up()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_refuses_its_order_says_why_and_stays_in_touch() {
+async fn an_agent_that_refuses_its_order_reports_why_and_stays_connected() {
     let bench = Bench::new().await;
     let config = tracing_entity(&bench, "");
     let agent = bench.agent(&config).await;
     bench.roll("v1").await;
     bench.runs("v1").await;
     agent.stop().await;
-    // It has once taken an order of a leadership that this server knows nothing of.
+    // It has accepted an order of a term that this server does not know.
     let file = bench.data_dir().join("ledger/order.json");
     let text = std::fs::read_to_string(&file).unwrap();
     let mut order: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -64,7 +64,7 @@ async fn an_agent_that_refuses_its_order_says_why_and_stays_in_touch() {
     let status = bench.says("the refusal", |status| status.refused.is_some()).await;
     let refused = status.refused.unwrap();
     assert!(refused.contains("one of term 1000000000 is in hand"), "{refused}");
-    // Longer than a node may be quiet before it is thought to be in trouble.
+    // Longer than the time after which a node is suspect.
     let quiet = PresenceLimits::default().suspect.as_millis();
     let first = status.last_contact_ms.unwrap();
     bench
@@ -78,11 +78,11 @@ async fn an_agent_that_refuses_its_order_says_why_and_stays_in_touch() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_a_full_server_sends_away_comes_back_when_it_was_told_to() {
+async fn an_agent_that_an_overloaded_server_turns_away_retries_after_the_given_time() {
     let machines = ConcurrencyLimit { served: 1, waiting: 0, retry_after_ms: 300 };
     let bench = Bench::with_lanes(ConcurrencyLimits { machines, ..ConcurrencyLimits::default() }).await;
     bench.join().await.unwrap();
-    // Somebody begins to join, and takes up the one place that machines have.
+    // A client begins to join, and takes the only permit for agents.
     let mut occupant = tokio::net::TcpStream::connect(bench.plain_address()).await.unwrap();
     occupant.write_all(b"POST /v1/join HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").await.unwrap();
     let agent = Agent::start(Config::load(&bench.configure("")).unwrap());
@@ -92,7 +92,7 @@ async fn an_agent_that_a_full_server_sends_away_comes_back_when_it_was_told_to()
         let counted = "bellwether_requests_refused_total{class=\"machines\"} ";
         page.lines().find_map(|line| line.strip_prefix(counted))?.parse::<u64>().ok()
     };
-    // Its report and its offers are two; more have come back.
+    // Its report and its registrations are two requests; more were repeated.
     bench.until("calls that came back", async || refused().await.filter(|count| *count > 2)).await;
     assert_eq!(bench.node().await.agent_version, None);
     drop(occupant);
@@ -101,7 +101,7 @@ async fn an_agent_that_a_full_server_sends_away_comes_back_when_it_was_told_to()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_several_servers_one_that_answers_is_found() {
+async fn an_agent_finds_the_one_of_several_servers_that_answers() {
     let bench = Bench::new().await;
     bench.join().await.unwrap();
     let mut config = Config::load(&bench.configure("")).unwrap();

@@ -1,4 +1,4 @@
-//! A control plane in this process and an agent beside it, each in a directory of its own.
+//! A control plane in this process with an agent, each in a directory of its own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ use bellwether_server::http::ConcurrencyLimits;
 use bellwether_server::run::{Server, init};
 use tokio::task::JoinHandle;
 
-/// Longest wait for anything; reached only when something is broken.
+/// Longest wait; only reached when something is broken.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) const NS: &str = "default";
@@ -47,7 +47,7 @@ impl Bench {
         Self::with_lanes(ConcurrencyLimits::default()).await
     }
 
-    /// One whose server has these lanes.
+    /// One whose server has these concurrency limits.
     pub(crate) async fn with_lanes(lanes: ConcurrencyLimits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config = bellwether_server::config::Config {
@@ -93,7 +93,7 @@ impl Bench {
         self.dir.path().join("agent")
     }
 
-    /// A file that commands of the agent under test write, or scratch for whatever else.
+    /// A file for the commands of the agent under test.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -118,7 +118,7 @@ impl Bench {
         join(self.request(self.token().await)).await
     }
 
-    /// Writes `agent.toml` with these entities and answers its path.
+    /// Writes `agent.toml` with these entities and returns its path.
     pub(crate) fn configure(&self, entities: &str) -> PathBuf {
         let path = self.path("agent.toml");
         let (address, data_dir) = (self.address, self.data_dir());
@@ -141,7 +141,7 @@ impl Bench {
         Agent::start(Config::load(&self.configure(entities)).unwrap())
     }
 
-    /// Makes entity `web` on all nodes and asks for a version; a failure pauses and nothing is rolled back.
+    /// Creates entity `web` on all nodes and requests a version; a failure pauses and nothing is rolled back.
     pub(crate) async fn roll(&self, version: &str) {
         let policy = Policy {
             soak: Some("0".into()),
@@ -165,7 +165,7 @@ impl Bench {
         self.client.node(NS, NODE).await.unwrap()
     }
 
-    /// Waits until the control plane sees this of the node.
+    /// Waits until the control plane has this state of the node.
     pub(crate) async fn sees(&self, what: &str, fits: impl Fn(&NodeView) -> bool) -> NodeView {
         self.until(what, async || {
             let node = self.node().await;
@@ -182,7 +182,7 @@ impl Bench {
         }
     }
 
-    /// What everybody involved says, for a test that waited in vain.
+    /// The state of everything, for a test that timed out.
     async fn account(&self) -> String {
         let why = self.client.why(NS, &format!("node/{NODE}")).await;
         let (node, target) = (self.node().await, self.target().await);
@@ -192,7 +192,7 @@ impl Bench {
         format!("{ledger:#?}\n{why:#?}\n{node:#?}\n{target:#?}\n{status:#?}\n{log:#?}")
     }
 
-    /// Waits until the control plane sees the node run this version of `web`.
+    /// Waits until the node runs this version of `web`, by the control plane.
     pub(crate) async fn runs(&self, version: &str) -> NodeView {
         self.sees(&format!("{version} running"), |node| {
             node.running.get("web").is_some_and(|running| running == version)
@@ -200,12 +200,12 @@ impl Bench {
         .await
     }
 
-    /// The one target of `web`.
+    /// The only target of `web`.
     pub(crate) async fn target(&self) -> Option<TargetView> {
         self.client.targets(NS, "web", None, None).await.unwrap().items.into_iter().next()
     }
 
-    /// Waits until the target has failed, and answers what that looked like.
+    /// Waits until the target has failed, and returns its evidence.
     pub(crate) async fn failure(&self) -> Evidence {
         self.until("a failed target", async || {
             self.target().await.filter(|target| target.phase == "failed")?.evidence
@@ -213,7 +213,7 @@ impl Bench {
         .await
     }
 
-    /// Waits until the agent's own status says this.
+    /// Waits until the agent's own status fulfils this.
     pub(crate) async fn says(&self, what: &str, fits: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
         self.until(what, async || status::read(&self.data_dir()).ok().filter(&fits)).await
     }
@@ -256,7 +256,7 @@ impl Agent {
         Self { tasks, running }
     }
 
-    /// How it ended, by itself.
+    /// How it ended.
     pub(crate) async fn ends(self) -> Result<(), RunError> {
         tokio::time::timeout(LONG, self.running).await.unwrap().unwrap().unwrap()
     }

@@ -1,5 +1,4 @@
-//! Files written from the catalogue: in every form, kept with a reason when something is in the way, read again by who
-//! reads them.
+//! Files written from the catalogue: in every form, unchanged with a reason after a failure, and reloaded.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -15,7 +14,7 @@ use crate::bench::{Bench, NS, lines};
 
 const HEAD: &str = "addresses = { eth0 = [\"10.0.0.7\"], eth1 = [\"10.1.0.7\"] }\n";
 
-/// Registers a service whose program says how it does.
+/// Registers a service with a TTL check in this state.
 async fn registration(bench: &Bench, name: &str, level: &str) {
     let ttl = Some("10m".to_owned());
     let check = CheckDefinition { name: "alive".to_owned(), ttl, ..CheckDefinition::default() };
@@ -36,12 +35,12 @@ async fn registration(bench: &Bench, name: &str, level: &str) {
 }
 
 async fn say(bench: &Bench, name: &str, level: &str) {
-    let pulse = TtlUpdate { level: level.to_owned(), note: String::new() };
-    let path = fill(paths::AGENT_PULSE, &[name]);
-    call::<_, serde_json::Value>(&bench.data_dir(), Method::PUT, &path, Some(&pulse)).await.unwrap();
+    let update_check = TtlUpdate { level: level.to_owned(), note: String::new() };
+    let path = fill(paths::AGENT_ONLY_CHECK, &[name]);
+    call::<_, serde_json::Value>(&bench.data_dir(), Method::PUT, &path, Some(&update_check)).await.unwrap();
 }
 
-/// Waits until the agent says this of a file.
+/// Waits until the agent reports this of a file.
 async fn stands(bench: &Bench, path: &str, state: &str, reason: &str) -> FileStatus {
     let path = bench.path(path).display().to_string();
     let fits = |file: &&FileStatus| file.state == state && file.reason.contains(reason);
@@ -73,7 +72,7 @@ services = [\"db\"]
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_one_reload() {
+async fn files_follow_the_catalogue_in_every_form_and_changes_at_once_are_one_reload() {
     let bench = Bench::new().await;
     let reload = script(&bench, "reload", "echo read >> @/reloads");
     let config = [
@@ -85,17 +84,18 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
         file(&bench, "about", "text = \"{{ node.name }} {{ node.addresses.eth1[0] }} {{ facts.os }}\""),
     ];
     let agent = bench.agent(&config.concat()).await;
-    stands(&bench, "services.yaml", "pending", "waits for 1 addressable of db: nobody ever offered it").await;
+    stands(&bench, "services.yaml", "pending", "waiting for 1 addressable of db: nobody ever offered it")
+        .await;
     says(&bench, "db.conf", "").await;
     says(&bench, "about", "web-1 10.1.0.7 linux").await;
     let pending = bench.sees("the status", |node| node.statuses.contains_key("files")).await;
     assert_eq!(pending.statuses["files"].state, "pending");
     bench.until("both are read", async || (lines(&bench.path("reloads")).len() == 1).then_some(())).await;
 
-    // Registered and not serving is enough for hiera, and for nothing else.
+    // A registered instance is enough for hiera, and for nothing else.
     registration(&bench, "db", "failing").await;
     let body = "---\nservices::db::eth0: [10.0.0.7]\nservices::db::eth1: [10.1.0.7]\n";
-    let notice = "# Written by bellwether from the catalogue of services; what is changed here is lost.\n";
+    let notice = "# Written by bellwether from the catalogue of services; manual changes are lost.\n";
     says(&bench, "services.yaml", &format!("{notice}{body}")).await;
     assert_eq!(fs::metadata(bench.path("services.yaml")).unwrap().permissions().mode() & 0o777, 0o600);
     stands(&bench, "services.json", "pending", "waits for 1 functional of db: ").await;
@@ -106,9 +106,9 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
     assert!(fs::read_to_string(bench.path("services.json")).unwrap().contains("\"level\": \"passing\""));
     let variables = fs::read_to_string(bench.path("services.env")).unwrap();
     assert!(variables.contains("SERVICE_DB_ENDPOINTS=\"10.0.0.7:3306\"\n"), "{variables}");
-    bench.sees("all is well", |node| node.statuses["files"].state == "success").await;
+    bench.sees("all files are written", |node| node.statuses["files"].state == "success").await;
 
-    // What is the same is not written again.
+    // An unchanged file is not written again.
     let before = fs::metadata(bench.path("services.yaml")).unwrap().ino();
     let reloads = lines(&bench.path("reloads")).len();
     say(&bench, "db", "failing").await;
@@ -126,7 +126,7 @@ async fn files_follow_the_catalogue_in_every_form_and_what_changes_together_is_o
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
+async fn a_file_that_cannot_be_written_stays_unchanged_with_a_reason() {
     let bench = Bench::new().await;
     for name in ["wrong", "refused", "link-to", "long"] {
         fs::write(bench.path(name), "old").unwrap();
@@ -152,9 +152,9 @@ async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
         ("wrong", "wrong.j2, line 2: `services.nope.functional` is undefined: no such service"),
         ("refused", "check: exit code 3: not so"),
         ("link", "it is a link to"),
-        ("no/such", "could not write to the directory"),
-        ("/proc/bellwether", "could not write /proc/.bellwether.bellwether-new"),
-        ("long", "it renders to more than 4194304 bytes"),
+        ("no/such", "cannot write to the directory"),
+        ("/proc/bellwether", "cannot write /proc/.bellwether.bellwether-new"),
+        ("long", "the rendered text has more than 4194304 bytes"),
     ] {
         stands(&bench, name, "failed", reason).await;
     }
@@ -162,8 +162,8 @@ async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
         assert_eq!(fs::read_to_string(bench.path(name)).unwrap(), "old", "{name}");
     }
     assert!(!fs::exists(bench.path(".refused.bellwether-new")).unwrap());
-    // The first by name of those that failed: until all were tried it is another's.
-    let first = "/proc/bellwether: could not write";
+    // The status names the first failed file by name: until all were tried it is another one's.
+    let first = "/proc/bellwether: cannot write";
     bench
         .sees("a failed status", |node| {
             let files = node.statuses.get("files");
@@ -173,7 +173,7 @@ async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
     let failures = bench.client.failures(NS).await.unwrap().failed;
     assert!(failures.iter().any(|failure| failure.category == "files"), "{failures:?}");
 
-    // Whoever mends what is in the way need not tell anybody.
+    // After the obstacle is removed, the agent succeeds by itself.
     fs::write(&template, "mended").unwrap();
     fs::write(bench.path("go"), "").unwrap();
     fs::create_dir(bench.path("no")).unwrap();
@@ -184,7 +184,7 @@ async fn what_cannot_be_written_stays_as_it_was_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reload_that_fails_is_said_and_tried_again_also_by_the_next_agent() {
+async fn a_failed_reload_is_reported_and_retried_also_by_the_next_agent() {
     let bench = Bench::new().await;
     let reload = script(&bench, "reload", "echo tried >> @/tries; test -e @/go || { echo no pid; exit 1; }");
     let config = format!("{HEAD}{}", file(&bench, "db.conf", &format!("{SERVERS}{reload}")));
@@ -202,7 +202,7 @@ async fn a_reload_that_fails_is_said_and_tried_again_also_by_the_next_agent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_is_cut_off_leaves_files_as_they_are_and_makes_those_that_are_gone() {
+async fn an_agent_that_is_cut_off_leaves_files_unchanged_and_writes_missing_ones() {
     let mut bench = Bench::new().await;
     let config = [HEAD.to_owned(), file(&bench, "kept", SERVERS), file(&bench, "gone", SERVERS)];
     let agent = bench.agent(&config.concat()).await;
@@ -250,7 +250,7 @@ async fn the_dynamic_part_waits_for_the_file_it_reads() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_kept_no_catalogue_has_one_for_whoever_asks() {
+async fn an_agent_without_a_catalogue_fetches_one_on_request() {
     let bench = Bench::new().await;
     let agent = bench.agent(HEAD).await;
     registration(&bench, "db", "passing").await;

@@ -1,4 +1,4 @@
-//! This test program again, told to be a child: an agent that can be killed, or a service that an agent supervises.
+//! This test program again, as a child: an agent that can be killed, or a service that an agent supervises.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,11 +8,11 @@ use bellwether_agent::run::run;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 
-/// The variable that gives a child agent its configuration. Without it a child's entry does nothing, as then it is only
-/// the test runner passing by.
+/// The variable with a child agent's configuration. Without it, the child's entry point does nothing: then the test runner
+/// runs it as a test.
 const CONFIG: &str = "AGENT_TEST_CONFIG";
 
-/// The variable that gives a child service its port and the file it announces itself in.
+/// The variable with a child service's port, and the file to which it writes its process number.
 const SERVICE: &str = "AGENT_TEST_SERVICE";
 
 /// Starts an agent in a process of its own.
@@ -41,7 +41,7 @@ fn the_agent() {
     runtime.block_on(run(Config::load(&path).unwrap(), Clock::system(), &tasks)).unwrap();
 }
 
-/// Answers 200, or 500 when its version is a bad one, or ends at once when it is one that crashes.
+/// Answers 200, or 500 for a bad version, or exits at once for a crashing one.
 #[test]
 fn the_service() {
     use std::io::{Read, Write};

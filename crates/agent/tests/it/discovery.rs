@@ -1,4 +1,4 @@
-//! Discovery over HTTP: the agent's port asked with curl and by a client that was made for Consul.
+//! Discovery over HTTP: the agent's port queried with curl and with a client made for Consul.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +17,7 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// An answer: its status, its head in lower case, and its body.
+/// An answer: its status, its headers in lower case, and its body.
 pub(crate) struct Page {
     status: u16,
     head: String,
@@ -54,15 +54,15 @@ fn page(text: &str) -> Page {
     Page { status, head: head.to_lowercase(), body: body.to_owned() }
 }
 
-/// Somebody who has asked, and whose answer is outstanding. What is asked is with the agent when this returns: a client that
-/// is started may come too late for what happens next.
+/// A blocking query in flight. The agent has received it when this returns: a client started later might miss the next
+/// change.
 struct Asked(TcpStream);
 
 impl Asked {
     fn now(port: u16, path: &str) -> Self {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: agent\r\nconnection: close\r\n\r\n").unwrap();
-        // Whoever came before is let in by the time that this one is answered.
+        // Connections that came before are accepted by the time that this one is answered.
         assert_eq!(curl(port, "/v1/status/leader", &[]).status, 200);
         Self(stream)
     }
@@ -74,7 +74,7 @@ impl Asked {
         answered
     }
 
-    /// The answer, once there is one.
+    /// The answer, when it arrives.
     async fn answer(mut self) -> Page {
         let read = move || {
             let mut text = String::new();
@@ -86,7 +86,7 @@ impl Asked {
     }
 }
 
-/// A service that is there while something listens on its port.
+/// A service that passes while something listens on its port.
 fn web(port: u16) -> String {
     format!(
         "[[service]]\nname = \"web\"\nport = {port}\ntags = [\"blue\", \"v1\"]\nmeta = {{ path = \"/x\" }}\n\
@@ -107,7 +107,7 @@ pub(crate) async fn listening(http: u16, service: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_catalogue_is_told_in_consuls_shapes() {
+async fn the_catalogue_is_served_in_consuls_form() {
     let bench = Bench::new().await;
     let (http, port) = (free_port(), free_port());
     let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
@@ -157,7 +157,7 @@ async fn the_catalogue_is_told_in_consuls_shapes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_served_is_refused_and_said_so() {
+async fn unsupported_requests_are_refused_with_a_reason() {
     let bench = Bench::new().await;
     let http = free_port();
     let agent = bench.agent(&format!("{}[[service]]\nname = \"web\"\nport = 80\n", head(http))).await;
@@ -186,13 +186,13 @@ async fn what_is_not_served_is_refused_and_said_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_rises() {
+async fn a_blocking_query_returns_when_its_answer_changes_and_its_index_only_rises() {
     let mut bench = Bench::new().await;
     let (http, port) = (free_port(), free_port());
     let config = format!("{}{}", head(http), web(port));
     let agent = bench.agent(&config).await;
     listening(http, "web").await;
-    // Critical it is before its check has answered too: the refusal is what stays.
+    // It is critical before its check has a result too: a refused connection keeps it so.
     until("it is critical", async || {
         let check = curl(http, "/v1/health/service/web", &[]).json()[0]["Checks"][1].clone();
         check["Status"] == "critical" && check["Output"].as_str().is_some_and(|said| said.contains("refused"))
@@ -200,7 +200,7 @@ async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_r
     .await;
     let mut index = curl(http, "/v1/health/service/web", &[]).index();
     assert!(index > 0);
-    // Nothing changes: the wait is over, and the index is what it was.
+    // Nothing changes: the wait ends, and the index is the same.
     let page = curl(http, &format!("/v1/health/service/web?index={index}&wait=50ms"), &[]);
     assert_eq!(page.index(), index);
     assert_eq!(
@@ -219,7 +219,7 @@ async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_r
     assert_eq!(passing.answer().await.json().as_array().map(Vec::len), Some(1));
     assert!(!other.is_answered(), "whoever waits for something else is not woken");
 
-    // Cut off and started again it answers from what it kept, says so, and its index goes on rising.
+    // After a restart without a server it answers from its copy, marks that, and its index rises further.
     until("the catalogue is kept", async || {
         std::fs::read_to_string(bench.data_dir().join("catalogue.json"))
             .is_ok_and(|text| text.contains("passing"))
@@ -239,7 +239,7 @@ async fn a_blocking_read_comes_back_when_its_answer_changes_and_its_index_only_r
     agent.stop().await;
 }
 
-/// Debian's python3-consul, which watches a service as its users do, and prints its ports when they change.
+/// Debian's python3-consul, which watches a service and prints its ports when they change.
 const WATCHER: &str = r#"
 import consul, sys
 client, index, before = consul.Consul(port=int(sys.argv[1])), None, None
@@ -262,7 +262,7 @@ while True:
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_made_for_consul_watches_a_service_that_goes_and_comes() {
+async fn a_client_made_for_consul_watches_a_service_that_fails_and_recovers() {
     let bench = Bench::new().await;
     let (http, port) = (free_port(), free_port());
     let mut listener = Some(TcpListener::bind(("127.0.0.1", port)).unwrap());

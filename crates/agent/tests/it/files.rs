@@ -1,4 +1,4 @@
-//! Files rendered from a profile: all or none, read again or put back, and with every kind of bad input.
+//! Files rendered from a profile: all or none, reloaded or restored, and with every kind of invalid input.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -20,7 +20,7 @@ impl Bench {
         self.client.set_profile(NS, "web", &spec).await.unwrap();
     }
 
-    /// Asks for a revision of profile `web` on all nodes; a failure pauses and nothing is rolled back.
+    /// Requests a revision of profile `web` on all nodes; a failure pauses and nothing is rolled back.
     pub(crate) async fn roll_profile(&self, version: &str) {
         let policy = Policy {
             soak: Some("0".into()),
@@ -58,7 +58,7 @@ impl Bench {
         names
     }
 
-    /// A reload that writes what it read to the trace, and fails on what is `bad`.
+    /// A reload that writes what it read to the trace, and fails for `bad`.
     fn reload(&self, name: &str) -> String {
         let script = format!(
             "cat {} >> {}; ! grep -q bad {}",
@@ -77,7 +77,7 @@ async fn bench() -> Bench {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_follow_the_profile_and_are_read_again_only_when_they_changed() {
+async fn files_follow_the_profile_and_are_reloaded_only_when_they_change() {
     let mut bench = bench().await;
     fs::write(bench.path("app/app.conf"), "by hand\n").unwrap();
     fs::set_permissions(bench.path("app/app.conf"), fs::Permissions::from_mode(0o640)).unwrap();
@@ -102,7 +102,7 @@ async fn files_follow_the_profile_and_are_read_again_only_when_they_changed() {
     assert_eq!(bench.app_names(), ["app.conf", "fixed"]);
     agent.stop().await;
 
-    // What was fetched is here without a control plane: another agent, an unhealthy host, and still it is put right.
+    // Params that were fetched are available without a control plane: another agent, an unhealthy host, and it still recovers.
     bench.stop_server().await;
     let agent = bench.agent_again(&sections);
     bench.says("the agent", |status| status.alive && status.entities.contains_key("web")).await;
@@ -113,7 +113,7 @@ async fn files_follow_the_profile_and_are_read_again_only_when_they_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_does_not_render_or_check_replaces_nothing() {
+async fn a_file_that_does_not_render_or_pass_its_check_replaces_nothing() {
     let bench = bench().await;
     let loops = "{% if params.n == 3 %}{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}{% endif %}";
     let grows = "{% if params.n == 4 %}{% for a in range(90000) %}{{ 'x' * 100 }}{% endfor %}{% endif %}";
@@ -138,8 +138,8 @@ async fn what_does_not_render_or_check_replaces_nothing() {
     bench.runs("web@1").await;
     for (version, says) in [
         ("web@2", "line 1: `params.word` is undefined"),
-        ("web@3", "it takes more than 2000000 steps"),
-        ("web@4", "it renders to more than 4194304 bytes"),
+        ("web@3", "rendering takes more than 2000000 steps"),
+        ("web@4", "the rendered text has more than 4194304 bytes"),
         ("web@5", "check of "),
     ] {
         bench.roll_profile(version).await;
@@ -164,7 +164,7 @@ async fn what_does_not_render_or_check_replaces_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_that_are_not_taken_in_are_put_back_and_read_again() {
+async fn files_whose_reload_fails_are_restored_and_reloaded() {
     let bench = bench().await;
     let sections = format!(
         "{}{}",
@@ -178,7 +178,7 @@ async fn files_that_are_not_taken_in_are_put_back_and_read_again() {
     bench.runs("web@1").await;
     bench.roll_profile("web@2").await;
     let evidence = bench.failure().await;
-    let wanted = "reload: exit code 1; the files before were put back and are read again";
+    let wanted = "reload: exit code 1; the previous files were restored and reloaded";
     assert_eq!(evidence.summary, wanted);
     assert_eq!(
         (bench.app_text("a"), bench.app_text("b")),
@@ -191,7 +191,7 @@ async fn files_that_are_not_taken_in_are_put_back_and_read_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_that_were_put_back_and_not_read_are_read_by_the_next_apply() {
+async fn restored_files_that_were_not_reloaded_are_reloaded_by_the_next_apply() {
     let bench = bench().await;
     let (broken, trace) = (bench.path("broken"), bench.path("trace"));
     let script = format!(
@@ -209,9 +209,9 @@ async fn files_that_were_put_back_and_not_read_are_read_by_the_next_apply() {
     fs::write(&broken, "").unwrap();
     bench.roll_profile("web@2").await;
     let evidence = bench.failure().await;
-    let wanted = "reload: exit code 4; the files before were put back, and then reload: exit code 4";
+    let wanted = "reload: exit code 4; the previous files were restored, and then reload: exit code 4";
     assert_eq!(evidence.summary, wanted);
-    // The file is as it was, and still the service must read it: nobody knows what it read last.
+    // The file is as before, and the service must still read it: it is unknown what it read last.
     bench.roll_profile("web@1").await;
     let told = |status: &bellwether_agent::status::AgentStatus| {
         let web = status.entities.get("web");
@@ -224,7 +224,7 @@ async fn files_that_were_put_back_and_not_read_are_read_by_the_next_apply() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn places_where_nothing_may_be_written_are_named_and_left_alone() {
+async fn paths_that_cannot_be_written_are_reported_and_left_unchanged() {
     let bench = bench().await;
     fs::write(bench.path("app/real"), "kept\n").unwrap();
     symlink(bench.path("app/real"), bench.path("app/link")).unwrap();
@@ -232,9 +232,9 @@ async fn places_where_nothing_may_be_written_are_named_and_left_alone() {
     bench.join().await.unwrap();
     for (name, says) in [
         ("link", "it is a link to"),
-        ("missing/file", "could not write to the directory"),
+        ("missing/file", "cannot write to the directory"),
         ("real/file", "Not a directory"),
-        ("/proc/bellwether", "could not write /proc/.bellwether.bellwether-new"),
+        ("/proc/bellwether", "cannot write /proc/.bellwether.bellwether-new"),
     ] {
         let first = bench.app_file("a", "a {{ params.word }}\n", "");
         let agent = bench.agent_again(&format!("{first}{}", bench.app_file(name, "x", "")));
@@ -252,7 +252,7 @@ async fn places_where_nothing_may_be_written_are_named_and_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_recipe_of_another_kind_is_said_and_nothing_is_done() {
+async fn a_recipe_of_another_kind_is_reported_and_nothing_is_done() {
     let bench = bench().await;
     bench.params(json!({"word": "new"})).await;
     let agent = bench.agent("[entity.web]\nstatic = [\"/bin/sh\", \"-c\", \"exit 0\"]\n").await;
@@ -290,10 +290,10 @@ async fn a_file_that_vanishes_is_rendered_again_without_the_control_plane() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_killed_while_it_puts_files_back_goes_on_with_that() {
+async fn an_agent_killed_while_it_restores_files_continues_with_that() {
     let bench = bench().await;
     bench.join().await.unwrap();
-    // Reads a bad file as an error, and then takes its time over the good one that is back.
+    // Treats a bad file as an error, and then takes long for the restored good one.
     let (file, trace, go) = (bench.path("app/a"), bench.path("trace"), bench.path("go"));
     let (file, trace, go) = (file.display(), trace.display(), go.display());
     let script = format!(
@@ -315,8 +315,7 @@ async fn an_agent_killed_while_it_puts_files_back_goes_on_with_that() {
     std::fs::write(bench.path("go"), "").unwrap();
     let mut second = child::agent(&config);
     let evidence = bench.failure().await;
-    let wanted =
-        "reload: it failed before the agent was stopped; the files before were put back and are read again";
+    let wanted = "reload: failed before the agent was stopped; the previous files were restored and reloaded";
     assert_eq!(evidence.summary, wanted);
     assert_eq!(bench.node().await.running["web"], "web@1");
     second.kill().unwrap();
@@ -340,7 +339,7 @@ async fn an_agent_killed_between_the_move_and_the_reload_reloads_when_it_is_back
     bench.params(json!({"word": "one"})).await;
     let mut first = child::agent(&config);
     bench.roll_profile("web@1").await;
-    // The file is in place, and whoever reads it has not said yet that it did.
+    // The file is in place, and its reload has not succeeded yet.
     bench.until("the reload running", async || (crate::bench::lines(&pids).len() == 1).then_some(())).await;
     assert_eq!(bench.app_text("a").as_deref(), Some("a one\n"));
     first.kill().unwrap();

@@ -29,7 +29,7 @@ async fn a_machine_joins_once_and_reports() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refusals_say_what_the_server_said() {
+async fn a_refused_join_has_the_servers_reason() {
     let bench = Bench::new().await;
     let token = bench.token().await;
     let refused = async |name: &str, token: &Secret| {
@@ -55,18 +55,18 @@ async fn refusals_say_what_the_server_said() {
     let mut other = bench.request(bench.token().await);
     other.node = "web-2".to_owned();
     let error = bellwether_agent::join::join(other).await.unwrap_err().to_string();
-    assert!(error.contains("this machine is default/web-1 already"), "{error}");
+    assert!(error.contains("this node has joined as default/web-1"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_cannot_be_right_does_not_start() {
+async fn an_agent_without_an_identity_a_free_directory_or_a_valid_ledger_does_not_start() {
     let bench = Bench::new().await;
     let error = bench.agent_again("").ends().await.unwrap_err();
     assert!(matches!(error, RunError::NotJoined { .. }), "{error}");
     let agent = bench.agent("").await;
     bench.says("the agent running", |status| status.alive).await;
     let error = bench.agent_again("").ends().await.unwrap_err().to_string();
-    assert!(error.contains("another agent (process ") && error.contains("works on it"), "{error}");
+    assert!(error.contains("another agent (process ") && error.contains("is using it"), "{error}");
     agent.stop().await;
     let ledger = bench.data_dir().join("ledger/entities/web.json");
     std::fs::write(&ledger, "{\"schema\":1").unwrap();

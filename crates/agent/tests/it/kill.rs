@@ -1,11 +1,11 @@
-//! kill -9 of the agent: what it supervises lives on, the next agent takes it over, and nothing runs twice.
+//! kill -9 of the agent: supervised processes keep running, the next agent adopts them, and nothing runs twice.
 
 use crate::bench::{Bench, tracing_entity};
 use crate::child;
 use crate::service::{alive, entity, free_port, kill, started};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_agents_service_lives_on_and_is_adopted() {
+async fn a_killed_agents_service_keeps_running_and_is_adopted() {
     let bench = Bench::new().await;
     bench.join().await.unwrap();
     let whole = format!("{}{}", tracing_entity(&bench, ""), entity(&bench, free_port()));
@@ -31,7 +31,7 @@ async fn a_killed_agents_service_lives_on_and_is_adopted() {
     assert!(alive(pid));
     assert_eq!((started(&bench).len(), bench.trace().len()), (1, 3));
 
-    // The adopted service is watched like one of its own, and replaced like one.
+    // The adopted service is watched and replaced like one that this agent started.
     kill(pid);
     bench.until("a second start", async || (started(&bench).len() == 2).then_some(())).await;
     bench.roll("v2").await;
@@ -45,7 +45,7 @@ async fn a_killed_agents_service_lives_on_and_is_adopted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_part_that_was_cut_short_is_ended_and_begun_again() {
+async fn an_interrupted_part_is_killed_and_repeated() {
     let bench = Bench::new().await;
     bench.join().await.unwrap();
     let (pids, go) = (bench.path("pids"), bench.path("go"));

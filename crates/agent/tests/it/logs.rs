@@ -1,4 +1,4 @@
-//! Logs of runs that failed: kept on the machine, sent to the control plane, and pointed at by the status.
+//! Logs of failed runs: stored on the node, sent to the control plane, and referenced by the status.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ async fn log(bench: &Bench, category: &str) -> Option<NodeLog> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failing_run_leaves_its_log_at_both_ends_and_the_status_points_at_it() {
+async fn a_failed_run_leaves_its_log_on_both_sides_and_the_status_references_it() {
     let bench = Bench::new().await;
     let script = "seq 1 20000; echo about to fail in $BELLWETHER_VERSION; test $BELLWETHER_VERSION = v3";
     let agent = bench.agent(&format!("[entity.web]\nstatic = [\"/bin/sh\", \"-c\", {script:?}]\n")).await;
@@ -37,7 +37,7 @@ async fn a_failing_run_leaves_its_log_at_both_ends_and_the_status_points_at_it()
             .flatten()
             .any(|entry| entry.path().ends_with(format!("{}.log", kept.run)))
     );
-    // A later success leaves the log of the failure where it is; the status no longer points at it.
+    // A later success leaves the log of the failure; the status no longer references it.
     bench.roll("v3").await;
     let node = bench.runs("v3").await;
     let node = if node.statuses["configure"].state == "success" {
@@ -56,7 +56,7 @@ async fn a_failing_run_leaves_its_log_at_both_ends_and_the_status_points_at_it()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_that_could_not_be_sent_is_sent_by_the_next_agent() {
+async fn an_unsent_log_is_sent_by_the_next_agent() {
     let mut bench = Bench::new().await;
     let broken = bench.path("broken");
     let script = format!("echo looking; test ! -e {}", broken.display());

@@ -1,4 +1,4 @@
-//! The agent with a real control plane, real processes and real files: one thread through everything, in one binary.
+//! The agent with a real control plane, real processes and real files, in one binary.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

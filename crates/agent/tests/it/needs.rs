@@ -1,11 +1,11 @@
-//! Needs: an entity's dynamic part waits until the services it needs are there, and says what is missing.
+//! Needs: an entity's dynamic part waits until the services it needs are there, and reports what is missing.
 
 use bellwether_api::v1::service::definition::ServiceDefinition;
 
 use crate::bench::Bench;
-use crate::services::{listening_as, pulse, register, until};
+use crate::services::{listening_as, register, until, update_check};
 
-/// A service that serves while its program says so, however long ago that was.
+/// A service with a TTL check that does not expire during the test.
 fn patient(name: &str) -> ServiceDefinition {
     let mut definition = listening_as(name);
     for check in &mut definition.checks {
@@ -14,7 +14,7 @@ fn patient(name: &str) -> ServiceDefinition {
     definition
 }
 
-/// An entity whose parts leave traces, with these needs.
+/// An entity whose parts write to the trace, with these needs.
 fn needing(bench: &Bench, needs: &str) -> String {
     crate::bench::tracing_entity(bench, &format!("needs = [{needs}]"))
 }
@@ -30,7 +30,7 @@ async fn waits(bench: &Bench, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_dynamic_part_waits_for_what_it_needs_and_says_which_kind_of_not_there_it_is() {
+async fn the_dynamic_part_waits_for_its_needs_and_reports_how_each_is_unmet() {
     let bench = Bench::new().await;
     let agent = bench.agent(&needing(&bench, "\"mysql\"")).await;
     until("the socket is there", async || register(&bench, &listening_as("mysqld")).await.is_ok()).await;
@@ -42,27 +42,27 @@ async fn the_dynamic_part_waits_for_what_it_needs_and_says_which_kind_of_not_the
 
     register(&bench, &patient("mysql")).await.unwrap();
     waits(&bench, "0 of 1 registered serve; mysql on web-1: check alive: nothing was said yet").await;
-    pulse(&bench, "mysql", "passing", "").await.unwrap();
+    update_check(&bench, "mysql", "passing", "").await.unwrap();
     bench.runs("v1").await;
     let trace = bench.trace();
     assert_eq!(trace.get(1).map(String::as_str), Some("dynamic v1 from []"), "{trace:?}");
 
-    // A need that was met and is lost again undoes nothing, and gates the next step.
-    pulse(&bench, "mysql", "failing", "").await.unwrap();
-    until("mysql serves no longer", async || {
+    // A need that was met and is lost again undoes nothing, and holds up the next step.
+    update_check(&bench, "mysql", "failing", "").await.unwrap();
+    until("mysql fails", async || {
         crate::services::level(&bench, "mysql").await.as_deref() == Some("failing")
     })
     .await;
     assert_eq!(bench.trace(), trace);
     bench.roll("v2").await;
     waits(&bench, "0 of 1 registered serve").await;
-    pulse(&bench, "mysql", "passing", "").await.unwrap();
+    update_check(&bench, "mysql", "passing", "").await.unwrap();
     bench.runs("v2").await;
     agent.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_need_that_is_not_met_in_time_fails_the_step_or_is_waited_for_on() {
+async fn an_unmet_need_fails_the_step_after_its_timeout_or_is_waited_for_further() {
     let bench = Bench::new().await;
     let agent = bench.agent(&needing(&bench, "{ service = \"mysql\", timeout = \"300ms\" }")).await;
     bench.roll("v1").await;
@@ -80,7 +80,7 @@ async fn a_need_that_is_not_met_in_time_fails_the_step_or_is_waited_for_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_only_has_to_be_addressable_need_not_serve() {
+async fn an_addressable_need_is_met_by_a_failing_instance() {
     let bench = Bench::new().await;
     let agent = bench.agent(&needing(&bench, "{ service = \"lb\", level = \"addressable\" }")).await;
     bench.roll("v1").await;
@@ -91,7 +91,7 @@ async fn what_only_has_to_be_addressable_need_not_serve() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_dynamic_commands_run_again_when_what_they_are_made_from_changed_and_nothing_else_does() {
+async fn only_the_dynamic_commands_run_again_when_a_followed_service_changes() {
     let bench = Bench::new().await;
     let config = crate::bench::tracing_entity(&bench, "follows = [\"app\"]");
     let agent = bench.agent(&config).await;
@@ -100,11 +100,11 @@ async fn the_dynamic_commands_run_again_when_what_they_are_made_from_changed_and
     bench.runs("v1").await;
     let first = ["static v1 from []", "dynamic v1 from []", "validate v1 from []"];
     assert_eq!(bench.trace(), first);
-    pulse(&bench, "app", "passing", "").await.unwrap();
+    update_check(&bench, "app", "passing", "").await.unwrap();
     let again = |trace: &[String]| trace.iter().filter(|line| line.starts_with("dynamic")).count();
-    until("it ran again, because app serves", async || again(&bench.trace()) == 2).await;
-    // App serves no longer, and the commands hear of that too.
-    pulse(&bench, "app", "failing", "").await.unwrap();
+    until("it ran again, because app passes", async || again(&bench.trace()) == 2).await;
+    // App fails, and the commands run for that too.
+    update_check(&bench, "app", "failing", "").await.unwrap();
     until("it ran again, because app does not", async || again(&bench.trace()) == 3).await;
     let trace = bench.trace();
     assert_eq!(trace.len(), 5, "only the dynamic part: {trace:?}");
@@ -116,9 +116,9 @@ async fn the_dynamic_commands_run_again_when_what_they_are_made_from_changed_and
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_needs_others_is_found_and_does_not_serve_until_they_are_there() {
+async fn a_service_with_needs_is_addressable_and_fails_until_they_are_met() {
     let bench = Bench::new().await;
-    // Nothing else here wants to know what is offered, and neither service belongs to an entity.
+    // Nothing else here needs the catalogue, and neither service belongs to an entity.
     let web = "[[service]]\nname = \"web\"\nneeds = [\"2 of mysql\"]\n";
     let agent = bench.agent(web).await;
     let says = async |service: &str, text: &str| {
@@ -134,32 +134,30 @@ async fn a_service_that_needs_others_is_found_and_does_not_serve_until_they_are_
     let why = bench.client.why(crate::bench::NS, "node/web-1").await.unwrap().lines.join("\n");
     assert!(why.contains("web of service web does not serve: needs 2 functional of mysql"), "{why}");
 
-    // An address is all that this one needs.
+    // This one only needs an address.
     let addressable = ServiceDefinition { needs: vec!["1 addressable of web".to_owned()], ..patient("api") };
     register(&bench, &addressable).await.unwrap();
-    pulse(&bench, "api", "passing", "").await.unwrap();
+    update_check(&bench, "api", "passing", "").await.unwrap();
     says("api", "passing ").await;
 
     for id in ["one", "two"] {
         register(&bench, &ServiceDefinition { id: Some(id.to_owned()), ..patient("mysql") }).await.unwrap();
-        pulse(&bench, id, "passing", "").await.unwrap();
+        update_check(&bench, id, "passing", "").await.unwrap();
     }
     says("web", "passing ").await;
-    // What was met and is lost again undoes nothing.
-    pulse(&bench, "one", "failing", "").await.unwrap();
-    until("one serves no longer", async || {
-        crate::services::level(&bench, "mysql").await.as_deref() == Some("failing")
-    })
-    .await;
+    // A need that was met and is lost again undoes nothing.
+    update_check(&bench, "one", "failing", "").await.unwrap();
+    until("one fails", async || crate::services::level(&bench, "mysql").await.as_deref() == Some("failing"))
+        .await;
     says("web", "passing ").await;
 
-    // Neither does a restart, after which nobody has said yet that it serves.
+    // Neither does a restart, after which no update has arrived yet.
     agent.stop().await;
     let agent = bench.agent_again(&format!("{web}tags = [\"again\"]\n"));
     let silent = "failing check alive: nothing was said yet";
     says("mysql", silent).await;
-    // The tag is that of the new agent, so what it comes with is what that one found.
-    until("the new agent says how web is", async || {
+    // The tag is the new agent's, so this registration was made by it.
+    until("the new agent reports web", async || {
         let view = bench.client.service(crate::bench::NS, "web", None, std::time::Duration::ZERO).await;
         let instances = view.map_or_else(|_| Vec::new(), |view| view.instances);
         let again = instances.iter().find(|one| one.tags.iter().any(|tag| tag == "again"));
@@ -167,7 +165,7 @@ async fn a_service_that_needs_others_is_found_and_does_not_serve_until_they_are_
         again.is_some()
     })
     .await;
-    // What is needed besides, nobody has made sure of.
+    // A changed need was never met.
     agent.stop().await;
     let agent = bench.agent_again(&web.replace("2 of mysql", "3 of mysql"));
     says("web", "failing needs 3 functional of mysql: 0 of 2 registered serve; one on web-1: check alive: nothing was said yet").await;

@@ -1,11 +1,11 @@
-//! Whether a machine is set up, as the agent says it.
+//! Whether a node is set up, as its agent reports it.
 
 use std::os::unix::fs::PermissionsExt;
 
 use crate::bench::Bench;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_machine_is_set_up_once_what_its_entities_begin_with_is_there() {
+async fn a_node_is_set_up_when_the_first_step_of_each_entity_can_run() {
     let bench = Bench::new().await;
     let program = bench.path("fetch");
     let entity = format!("[entity.web]\nstatic = [{:?}]\n", program.display().to_string());

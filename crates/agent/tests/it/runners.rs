@@ -17,7 +17,7 @@ fn program(path: &Path, script: &str) {
 async fn puppet_applies_a_manifest_and_its_errors_are_the_evidence() {
     let bench = Bench::new().await;
     let (site, made) = (bench.path("site.pp"), bench.path("made"));
-    // 0 and 2 are told apart by whether anything changed; what cannot be made is 4, and 6 beside what could.
+    // 0 and 2 differ in whether anything changed; an impossible resource is 4, and 6 beside possible ones.
     let manifest = format!(
         "file {{ '{}': content => \"${{facts['bellwether_version']}}\\n\" }}\n\
          if $facts['bellwether_version'] == 'v2' {{ file {{ '/no/such/directory/file': content => 'x' }} }}\n",
@@ -58,25 +58,25 @@ async fn puppet_applies_a_manifest_and_its_errors_are_the_evidence() {
     agent.stop().await;
 }
 
-/// `systemctl` as this machine has it. Without systemd it cannot do anything, and that must be said.
+/// `systemctl` as this machine has it. Without systemd it fails, and the evidence must say that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_machine_without_systemd_says_so() {
+async fn a_node_without_systemd_reports_that() {
     if Path::new("/run/systemd/system").exists() {
-        // This machine runs systemd: a unit that does not exist is refused by the real thing.
-        return real_systemd_refuses_a_unit_that_is_not_there().await;
+        // This machine runs systemd: the real one refuses a unit that does not exist.
+        return real_systemd_refuses_a_unit_that_does_not_exist().await;
     }
     let bench = Bench::new().await;
     let agent =
         bench.agent("[entity.web]\ndynamic = { systemd = \"web.service\", action = \"restart\" }\n").await;
     bench.roll("v1").await;
     let evidence = bench.failure().await;
-    let without = "dynamic: web.service: systemd is not running on this machine";
-    let missing = "dynamic: web.service: systemctl restart: could not be started: systemctl";
+    let without = "dynamic: web.service: systemd is not running on this node";
+    let missing = "dynamic: web.service: systemctl restart: cannot start: systemctl";
     assert!(evidence.summary == without || evidence.summary.starts_with(missing), "{evidence:?}");
     agent.stop().await;
 }
 
-async fn real_systemd_refuses_a_unit_that_is_not_there() {
+async fn real_systemd_refuses_a_unit_that_does_not_exist() {
     let bench = Bench::new().await;
     let entity =
         "[entity.web]\ndynamic = { systemd = \"bellwether-no-such.service\", action = \"restart\" }\n";
@@ -87,8 +87,8 @@ async fn real_systemd_refuses_a_unit_that_is_not_there() {
     agent.stop().await;
 }
 
-/// A `systemctl` of our own: systemd cannot run inside the containers these tests run in. It keeps a unit's state in a
-/// file, takes a moment to become active, and fails when told to.
+/// A fake `systemctl`: systemd cannot run inside the containers these tests run in. It keeps a unit's state in a
+/// file, takes a moment to become active, and fails on request.
 fn fake_systemctl(bench: &Bench) -> String {
     let home = bench.path("systemd");
     let script = r#"
@@ -135,7 +135,7 @@ async fn a_unit_is_restarted_and_waited_for_and_its_journal_is_the_evidence() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_directory_of_validators_stops_at_the_first_that_fails_and_configuration_runs_again() {
+async fn a_directory_of_validators_stops_at_the_first_failure_and_the_version_is_applied_again() {
     let bench = Bench::new().await;
     let (dir, trace, broken) = (bench.path("validate.d"), bench.path("trace"), bench.path("broken"));
     let says = |name: &str| format!("echo {name} $BELLWETHER_VERSION >> {}", trace.display());
@@ -144,7 +144,7 @@ async fn a_directory_of_validators_stops_at_the_first_that_fails_and_configurati
     program(&dir.join("30-third"), &says("third"));
     fs::write(dir.join("15-notes"), "not a program").unwrap();
     fs::write(&broken, "").unwrap();
-    // The second attempt at configuration mends what validation found broken.
+    // The second attempt repairs what validation found broken.
     let mend = format!(
         "{}; [ $(grep -c static {}) -lt 2 ] || rm -f {}",
         says("static"),
@@ -170,12 +170,12 @@ async fn a_directory_of_validators_stops_at_the_first_that_fails_and_configurati
     agent.stop().await;
 }
 
-/// An entity whose validation says whether a file is there, over and over.
+/// An entity whose repeated validation checks whether a file exists.
 fn validated_often(bench: &Bench) -> String {
     let (trace, broken) = (bench.path("trace"), bench.path("broken"));
     let line = |part: &str| format!("echo {part} >> {}", trace.display());
     let sh = |script: String| format!("[\"/bin/sh\", \"-c\", {script:?}]");
-    // The dynamic part mends what validation finds broken, unless it is beyond that.
+    // The dynamic part repairs what validation found broken, unless that is impossible.
     let mend = format!("{}; test -s {1} || rm -f {1}", line("dynamic"), broken.display());
     let validate = format!("test ! -e {}", broken.display());
     format!(
@@ -187,7 +187,7 @@ fn validated_often(bench: &Bench) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_fails_its_validation_later_is_configured_again() {
+async fn a_version_that_fails_a_later_validation_is_applied_again() {
     let bench = Bench::new().await;
     let agent = bench.agent(&validated_often(&bench)).await;
     bench.roll("v1").await;
@@ -197,7 +197,7 @@ async fn what_fails_its_validation_later_is_configured_again() {
     bench.until("both parts again", async || (bench.trace().len() >= 4).then_some(())).await;
     let node = bench.sees("success", |node| node.statuses["validate"].state == "success").await;
     assert_eq!(node.running["web"], "v1");
-    // Beyond repair: it is tried again and again, each time after a longer wait, and the failure stays in sight.
+    // It cannot be repaired: it is retried with backoff, and the failure stays visible.
     fs::write(bench.path("broken"), "for good").unwrap();
     bench.sees("failure", |node| node.statuses["validate"].state == "failed").await;
     bench.until("it is tried again", async || (bench.trace().len() >= 8).then_some(())).await;
@@ -207,7 +207,7 @@ async fn what_fails_its_validation_later_is_configured_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_node_goes_on_validating_and_does_nothing_about_it() {
+async fn a_paused_node_still_validates_and_applies_nothing() {
     let bench = Bench::new().await;
     let agent = bench.agent(&validated_often(&bench)).await;
     bench.roll("v1").await;

@@ -45,7 +45,7 @@ pub(crate) fn kill(pid: i32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_is_replaced_validated_and_stopped_with_the_agent_when_told_so() {
+async fn a_process_is_replaced_validated_and_stopped_with_the_agent_if_configured() {
     let bench = Bench::new().await;
     let port = free_port();
     let entity = format!("services_on_exit = \"stop\"\n{}", entity(&bench, port));
@@ -61,7 +61,7 @@ async fn a_service_is_replaced_validated_and_stopped_with_the_agent_when_told_so
     assert_eq!(status.entities["web"].health, "healthy");
     agent.stop().await;
     assert!(!alive(all[1].0));
-    // It was stopped on purpose: the next agent brings it back, and that is no failure.
+    // It was stopped on purpose: the next agent starts it again, and that is no failure.
     let agent = bench.agent_again(&entity);
     bench.until("a third start", async || (started(&bench).len() == 3).then_some(())).await;
     agent.stop().await;
@@ -83,18 +83,18 @@ async fn a_service_that_fails_its_check_fails_validation() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_that_crashes_fails_with_its_last_words() {
+async fn a_process_that_crashes_fails_with_the_end_of_its_output() {
     let bench = Bench::new().await;
     let agent = bench.agent(&entity(&bench, free_port())).await;
     bench.roll("crash-1").await;
     let evidence = bench.failure().await;
-    assert!(evidence.summary.contains("the process ended: ended by signal 6"), "{}", evidence.summary);
+    assert!(evidence.summary.contains("the process ended: killed by signal 6"), "{}", evidence.summary);
     assert!(evidence.tail.contains("no such table: users"), "{}", evidence.tail);
     agent.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_that_dies_is_started_again() {
+async fn a_process_that_ends_is_started_again() {
     let bench = Bench::new().await;
     let entity = format!("services_on_exit = \"stop\"\n{}", entity(&bench, free_port()));
     let agent = bench.agent(&entity).await;
@@ -103,16 +103,16 @@ async fn a_service_that_dies_is_started_again() {
     kill(started(&bench)[0].0);
     let relapsed = |node: &bellwether_api::v1::node::NodeView| node.statuses["validate"].state == "failed";
     let node = bench.sees("the failure", relapsed).await;
-    assert!(node.statuses["validate"].reason.contains("ended by signal 9"), "{node:?}");
+    assert!(node.statuses["validate"].reason.contains("killed by signal 9"), "{node:?}");
     bench.until("a second start", async || (started(&bench).len() == 2).then_some(())).await;
     bench.sees("success", |node| node.statuses["validate"].state == "success").await;
     agent.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_version_waiting_in_validation_gives_way_to_the_next() {
+async fn a_version_in_validation_is_superseded_by_the_next() {
     let bench = Bench::new().await;
-    // It never turns: neither 20 failures in the time, nor a pass.
+    // Its verdict never changes: neither 20 failures in the time, nor a pass.
     let entity = entity(&bench, free_port()).replace("fall = 20", "fall = 100");
     let agent =
         bench.agent(&format!("services_on_exit = \"stop\"\n{}", entity.replace("100ms", "10s"))).await;

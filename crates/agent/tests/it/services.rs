@@ -1,5 +1,5 @@
-//! Services of a machine: from its configuration, from programs, from definitions in Consul's form; into the catalogue and
-//! back into DNS on the machine itself, asked with dig.
+//! Services of a node: from its configuration, from programs, from definitions in Consul's form; in the catalogue, and in
+//! DNS on the node itself, queried with dig.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -12,13 +12,13 @@ use http::Method;
 
 use crate::bench::{Agent, Bench, NS, within};
 
-/// Waits until it holds.
+/// Waits until the condition holds.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let found = within(async || holds().await.then_some(())).await;
     assert!(found.is_some(), "waited in vain until {what}");
 }
 
-/// What this machine's DNS says, in dig's short form, sorted.
+/// The answer of this node's DNS in dig's short form, sorted.
 fn dig(port: u16, name: &str, kind: &str) -> Vec<String> {
     let output = Command::new("dig")
         .args(["+short", "+time=2", "+tries=2", "@127.0.0.1", "-p", &port.to_string(), name, kind])
@@ -45,14 +45,14 @@ pub(crate) async fn register(
     call(&bench.data_dir(), Method::PUT, paths::AGENT_SERVICES, Some(definition)).await
 }
 
-pub(crate) async fn pulse(
+pub(crate) async fn update_check(
     bench: &Bench,
     id: &str,
     level: &str,
     note: &str,
 ) -> Result<serde_json::Value, LocalError> {
-    let pulse = TtlUpdate { level: level.to_owned(), note: note.to_owned() };
-    call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_PULSE, &[id]), Some(&pulse)).await
+    let update_check = TtlUpdate { level: level.to_owned(), note: note.to_owned() };
+    call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_ONLY_CHECK, &[id]), Some(&update_check)).await
 }
 
 fn listening(ttl: &str) -> ServiceDefinition {
@@ -71,7 +71,7 @@ fn head(dns: u16) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_is_found_by_name_while_it_serves_and_also_by_a_machine_that_is_cut_off() {
+async fn a_functional_service_is_found_by_name_also_on_a_node_that_is_cut_off() {
     let mut bench = Bench::new().await;
     let (port, dns) = (free_port(), free_port());
     let config = format!(
@@ -99,7 +99,7 @@ async fn a_service_is_found_by_name_while_it_serves_and_also_by_a_machine_that_i
     assert_eq!(dig(dns, "web-1.node.bw.internal", "A"), ["10.0.0.7"]);
     assert_eq!(dig(dns, "7.0.0.10.in-addr.arpa", "PTR"), ["web-1.node.default.bw.internal."]);
 
-    // Without a server, and after a restart, the last catalogue is answered.
+    // Without a server, and after a restart, the last catalogue is used.
     bench.stop_server().await;
     until("the catalogue is kept", async || {
         std::fs::read_to_string(bench.data_dir().join("catalogue.json"))
@@ -118,15 +118,19 @@ async fn a_service_is_found_by_name_while_it_serves_and_also_by_a_machine_that_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_registers_itself_says_how_it_does_and_goes() {
+async fn a_program_registers_itself_updates_its_check_and_deregisters() {
     let bench = Bench::new().await;
     let agent = bench.agent("").await;
     until("the socket is there", async || register(&bench, &listening("5s")).await.is_ok()).await;
-    until("nothing was said yet", async || level(&bench, "queue").await.as_deref() == Some("failing")).await;
-    pulse(&bench, "queue", "passing", "").await.unwrap();
-    until("it serves", async || level(&bench, "queue").await.as_deref() == Some("passing")).await;
-    until("silence is failing", async || level(&bench, "queue").await.as_deref() == Some("failing")).await;
-    pulse(&bench, "queue", "warning", "nearly full").await.unwrap();
+    until("it fails before its first update", async || {
+        level(&bench, "queue").await.as_deref() == Some("failing")
+    })
+    .await;
+    update_check(&bench, "queue", "passing", "").await.unwrap();
+    until("it passes", async || level(&bench, "queue").await.as_deref() == Some("passing")).await;
+    until("it fails without updates", async || level(&bench, "queue").await.as_deref() == Some("failing"))
+        .await;
+    update_check(&bench, "queue", "warning", "nearly full").await.unwrap();
     until("it warns", async || level(&bench, "queue").await.as_deref() == Some("warning")).await;
     let own: Vec<LocalService> =
         call::<(), _>(&bench.data_dir(), Method::GET, paths::AGENT_SERVICES, None).await.unwrap();
@@ -135,13 +139,13 @@ async fn a_program_registers_itself_says_how_it_does_and_goes() {
         Some(("registered", Some(5672)))
     );
 
-    // It is still registered after a restart, and says nothing until the program does.
+    // It is still registered after a restart, and fails until the program updates its check.
     agent.stop().await;
     let agent = bench.agent_again("");
     until("it is there again", async || level(&bench, "queue").await.as_deref() == Some("failing")).await;
     for (bad, reason) in [
-        (pulse(&bench, "queue", "excellent", "").await, "is not passing, warning or failing"),
-        (pulse(&bench, "other", "passing", "").await, "this machine offers nothing of that id"),
+        (update_check(&bench, "queue", "excellent", "").await, "is not passing, warning or failing"),
+        (update_check(&bench, "other", "passing", "").await, "no service on this node has that id"),
         (
             register(&bench, &ServiceDefinition { name: "Q".to_owned(), ..ServiceDefinition::default() })
                 .await,
@@ -173,7 +177,7 @@ async fn two_programs_do_not_register_one_instance() {
     let bench = Bench::new().await;
     let agent = bench.agent("[[service]]\nname = \"web\"\nport = 80\n").await;
     until("the socket is there", async || register(&bench, &listening("9s")).await.is_ok()).await;
-    // This process goes on; another one that registers the same is refused.
+    // This process keeps running; another one that registers the same id is refused.
     let socket = bench.data_dir().join("agent.sock");
     let curl = |path: &str, body: &str| {
         let output = Command::new("curl")
@@ -184,10 +188,10 @@ async fn two_programs_do_not_register_one_instance() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let said = curl("/v1/agent/services", "{\"name\": \"queue\", \"port\": 1}");
-    assert!(said.contains("registered it and is still there"), "{said}");
+    assert!(said.contains("registered it and is still running"), "{said}");
     let said = curl("/v1/agent/services", "{\"name\": \"web\", \"port\": 81}");
-    assert!(said.contains("the configuration of this agent defines it"), "{said}");
-    // What a program registered that has ended may be taken over.
+    assert!(said.contains("it is defined in the configuration of this agent"), "{said}");
+    // A registration of a process that has ended can be replaced.
     assert_eq!(curl("/v1/agent/services", "{\"name\": \"cache\", \"port\": 1}"), "{}");
     assert_eq!(curl("/v1/agent/services", "{\"name\": \"cache\", \"port\": 2}"), "{}");
     until("the new one counts", async || {
@@ -199,7 +203,7 @@ async fn two_programs_do_not_register_one_instance() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn definitions_in_consuls_form_are_offered_and_warn_by_exit_code() {
+async fn definitions_in_consuls_form_are_registered_and_warn_by_exit_code() {
     let bench = Bench::new().await;
     let dir = bench.path("consul.d");
     std::fs::create_dir(&dir).unwrap();
@@ -226,13 +230,13 @@ async fn definitions_in_consuls_form_are_offered_and_warn_by_exit_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_belongs_to_an_entity_is_registered_once_its_static_part_was_done() {
+async fn a_service_of_an_entity_is_registered_after_its_static_part() {
     let bench = Bench::new().await;
-    let go = bench.path("go");
+    let flag = bench.path("go");
     let config = format!(
         "[entity.web]\nstatic = [\"sh\", \"-c\", \"test -e {0} || exit 75\"]\ndynamic = [\"sh\", \"-c\", \"exit 75\"]\n\
          [[service]]\nname = \"web\"\nentity = \"web\"\n",
-        go.display()
+        flag.display()
     );
     let agent = bench.agent(&config).await;
     bench.roll("v1").await;
@@ -243,8 +247,8 @@ async fn what_belongs_to_an_entity_is_registered_once_its_static_part_was_done()
     })
     .await;
     assert_eq!(level(&bench, "web").await, None);
-    std::fs::write(&go, "").unwrap();
-    // The dynamic part never ends here: whoever waits for this address gets it all the same.
+    std::fs::write(&flag, "").unwrap();
+    // The dynamic part never ends here: clients that wait for the address get it all the same.
     until("it is addressable", async || level(&bench, "web").await.as_deref() == Some("passing")).await;
     agent.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Statuses that programs on the machine set, over the agent's socket.
+//! Statuses that programs on the node set, over the agent's socket.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -16,7 +16,7 @@ fn new(state: &str, reason: &str) -> NewStatus {
     NewStatus { state: state.into(), reason: reason.into(), lifetime_ms: None }
 }
 
-/// What the events say of a category, in order: before and after.
+/// The changes of a category in the events, in order: before and after.
 async fn story(bench: &Bench, category: &str) -> Vec<(Option<String>, String)> {
     let events = bench.client.events(NS, Some(0), 1_000, std::time::Duration::ZERO).await.unwrap().items;
     let prefix = format!("{category}=");
@@ -39,7 +39,7 @@ async fn a_program_sets_a_status_and_it_survives_a_restart_of_the_agent() {
     );
     let local = status(&dir).await.unwrap();
     assert_eq!((local.node.as_str(), local.alive), (NODE, true));
-    // A person sets it through the control plane meanwhile; the agent repeating itself does not set it back.
+    // Meanwhile a person sets it through the control plane; a repeated report of the agent does not set it back.
     let by_hand = bellwether_api::v1::status::Status { state: "success".into(), ..Default::default() };
     bench.client.set_status(NS, NODE, "backup", &by_hand).await.unwrap();
     agent.stop().await;
@@ -56,7 +56,7 @@ async fn a_program_sets_a_status_and_it_survives_a_restart_of_the_agent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_makes_no_sense_is_refused_with_its_reason() {
+async fn an_invalid_status_is_refused_with_a_reason() {
     let bench = Bench::new().await;
     let agent = bench.agent("").await;
     let dir = bench.data_dir();
@@ -84,10 +84,10 @@ async fn what_makes_no_sense_is_refused_with_its_reason() {
     agent.stop().await;
 }
 
-/// Asks as another user, with every permission on the way given: only who asks is left to refuse. Tests that are not run
-/// by root cannot become somebody else; then root's side of it is all there is to see.
+/// Calls as another user, with every permission on the path: only the agent's own check is left to refuse. Tests that are
+/// not run by root cannot become another user; then only root's side is tested.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_get_no_answer_even_if_the_socket_is_open_to_them() {
+async fn other_users_are_refused_even_with_permission_for_the_socket() {
     let bench = Bench::new().await;
     let agent = bench.agent("").await;
     let dir = bench.data_dir();
@@ -115,7 +115,7 @@ async fn strangers_get_no_answer_even_if_the_socket_is_open_to_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_status_that_is_not_refreshed_is_unknown_and_told_so_once() {
+async fn a_status_that_is_not_refreshed_becomes_unknown_with_one_event() {
     let bench = Bench::new().await;
     let agent = bench.agent("").await;
     let dir = bench.data_dir();
@@ -130,7 +130,7 @@ async fn a_status_that_is_not_refreshed_is_unknown_and_told_so_once() {
     let failures = bench.client.failures(NS).await.unwrap();
     assert!(failures.failed.is_empty(), "silent is not failed");
     assert_eq!(failures.silent.len(), 1);
-    // Other news of the machine is no refresh.
+    // Other updates of the node do not refresh it.
     set_status(&dir, "scrub", &new("failed", "")).await.unwrap();
     bench.sees("the other one", |node| node.statuses.contains_key("scrub")).await;
     set_status(&dir, "backup", &NewStatus { lifetime_ms: Some(600_000), ..short }).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_status_that_is_not_refreshed_is_unknown_and_told_so_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_updates_at_once_and_restarts_never_make_two_states_of_one() {
+async fn concurrent_updates_and_restarts_lead_to_one_state_everywhere() {
     let mut bench = Bench::new().await;
     let mut agent = bench.agent("").await;
     let dir = bench.data_dir();

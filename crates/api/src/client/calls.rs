@@ -1,6 +1,7 @@
 //! The calls, typed: one function per route.
 
 mod access;
+mod apply;
 mod entities;
 mod freezes;
 mod nodes;

@@ -44,7 +44,7 @@ pub struct Cordon {
     pub drained: bool,
 }
 
-/// Asks for a mark: the reason.
+/// The reason of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {

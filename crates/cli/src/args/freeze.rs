@@ -1,6 +1,4 @@
-//! Freezes, the big red switch, and objects in files.
-
-use std::path::PathBuf;
+//! Freezes, and the big red switch.
 
 use bellwether_core::words::time::Span;
 use clap::Subcommand;
@@ -59,12 +57,4 @@ pub(crate) struct StopEverything {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
-}
-
-/// A file with objects in it.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct FileFlags {
-    /// The file: YAML, one document or several; TOML if it ends in .toml, JSON in .json; `-` reads YAML from stdin
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) file: PathBuf,
 }

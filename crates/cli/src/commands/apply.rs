@@ -1,138 +1,117 @@
-//! `apply` and `diff`: objects in a file, compared with what is there, and made so.
+//! `apply` and `diff`: reads documents from files and sends them to the server in one call, which does the rest.
 
-mod change;
 mod document;
+mod files;
 
-use bellwether_api::client::CallError;
-use bellwether_api::problem::Code;
-use serde::Serialize;
+use bellwether_api::v1::apply::{Applied, AppliedObject, ApplyOutcome, ApplyRequest, FieldChange};
 
-use self::change::Field;
-use self::document::{Object, Spec};
-use crate::args::FileFlags;
+use self::document::Located;
+use super::confirm;
+use crate::args::{Apply, FileFlags};
 use crate::context::Context;
 use crate::exit::{CommandResult, Exit, Failure};
 use crate::show::tell;
 
-/// What becomes of an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Outcome {
-    Created,
-    Changed,
-    Unchanged,
-}
-
-/// An object of the file, compared with what is there.
-#[derive(Debug, Serialize)]
-struct Compared {
-    /// `kind/name`.
-    object: String,
-    namespace: String,
-    outcome: Outcome,
-    fields: Vec<Field>,
-}
-
-pub(super) async fn apply(context: &Context, from: &FileFlags, dry_run: bool) -> CommandResult {
-    let (objects, compared) = compare_all(context, from).await?;
-    if !dry_run {
-        for (object, compared) in objects.iter().zip(&compared) {
-            if compared.outcome != Outcome::Unchanged {
-                write(context, object).await?;
-            }
+pub(super) async fn apply(context: &Context, flags: &Apply) -> CommandResult {
+    let Apply { from, dry_run, yes } = flags;
+    let documents = document::read(from)?;
+    if from.prune && !dry_run && !yes {
+        ask(context, &send(context, from, &documents, true).await?)?;
+    }
+    let applied = send(context, from, &documents, *dry_run).await?;
+    show(context, &applied.objects, line)?;
+    for object in &applied.objects {
+        if let Some(note) = &object.note {
+            tell(&format!("{}: {note}", object.object));
         }
     }
-    show(context, &compared, |compared| {
-        let word = match compared.outcome {
-            Outcome::Created => "created",
-            Outcome::Changed => "changed",
-            Outcome::Unchanged => "unchanged",
-        };
-        format!("{} {word}", compared.object)
-    })?;
-    if dry_run {
+    if *dry_run {
         tell("nothing was written");
     }
     Ok(Exit::Yes)
 }
 
 pub(super) async fn diff(context: &Context, from: &FileFlags) -> CommandResult {
-    let (_, mut compared) = compare_all(context, from).await?;
-    compared.retain(|compared| compared.outcome != Outcome::Unchanged);
-    show(context, &compared, |compared| {
-        let new = if compared.outcome == Outcome::Created { " (new)" } else { "" };
-        let mut lines = vec![format!("{}{new}", compared.object)];
-        lines.extend(compared.fields.iter().map(|field| format!("  {field}")));
+    let documents = document::read(from)?;
+    let mut objects = send(context, from, &documents, true).await?.objects;
+    objects.retain(|object| object.outcome != ApplyOutcome::Unchanged);
+    show(context, &objects, |object| {
+        let word = match object.outcome {
+            ApplyOutcome::Created => " (new)",
+            ApplyOutcome::Pruned => " (pruned)",
+            ApplyOutcome::Changed | ApplyOutcome::Unchanged => "",
+        };
+        let mut lines = vec![format!("{}{word}", object.object)];
+        lines.extend(object.fields.iter().map(field));
         lines.join("\n")
     })?;
-    Ok(if compared.is_empty() { Exit::Yes } else { Exit::No })
+    Ok(if objects.is_empty() { Exit::Yes } else { Exit::No })
 }
 
-fn show(context: &Context, compared: &[Compared], line: impl Fn(&Compared) -> String) -> Result<(), Failure> {
-    let names = || compared.iter().map(|compared| compared.object.clone()).collect();
-    context.show.data(&compared, names, |_| compared.iter().map(line).collect::<Vec<_>>().join("\n"))
-}
-
-/// Reads the whole file, then looks at everything in it, before anything is written.
-async fn compare_all(context: &Context, from: &FileFlags) -> Result<(Vec<Object>, Vec<Compared>), Failure> {
-    let objects = document::read(&from.file, &context.namespace)?;
-    let mut all = Vec::new();
-    for object in &objects {
-        all.push(compare(context, object).await?);
-    }
-    Ok((objects, all))
-}
-
-async fn compare(context: &Context, object: &Object) -> Result<Compared, Failure> {
-    let (client, namespace, name) = (&context.client, &object.namespace, &object.name);
-    let (is_new, fields) = match &object.spec {
-        Spec::Entity(spec) => {
-            let old = there(client.entity(namespace, name).await)?;
-            (old.is_none(), change::entity(old.as_ref(), spec).map_err(|error| object.refused(&error))?)
-        }
-        Spec::Freeze(spec) => {
-            let old = there(client.freeze(object.freezes_in(), name).await)?;
-            (old.is_none(), change::freeze(old.as_ref(), spec).map_err(|error| object.refused(&error))?)
-        }
-        Spec::Pause(spec) => {
-            let old = there(client.pause(namespace, name).await)?;
-            (old.is_none(), change::pause(old.as_ref(), spec).map_err(|error| object.refused(&error))?)
-        }
+/// Sends all documents in one call. An error that names an object is told with the place of its document.
+async fn send(
+    context: &Context,
+    from: &FileFlags,
+    documents: &[Located],
+    dry_run: bool,
+) -> Result<Applied, Failure> {
+    let namespace = document::namespace(documents, &context.namespace, context.namespace_is_said)?;
+    let labels =
+        || from.labels.iter().map(|label| (label.key.to_string(), label.value.to_string())).collect();
+    let request = ApplyRequest {
+        documents: documents.iter().map(|located| located.document.clone()).collect(),
+        dry_run,
+        prune: from.prune.then(labels),
     };
-    let outcome = match (is_new, fields.is_empty()) {
-        (true, _) => Outcome::Created,
-        (false, false) => Outcome::Changed,
-        (false, true) => Outcome::Unchanged,
+    let answer = context.client.apply(namespace, &request).await;
+    answer.map_err(|error| {
+        let mut failure = Failure::from(error);
+        if let Some(place) = documents.iter().find_map(|located| located.place_of(&failure.what)) {
+            failure.what = format!("{} ({place})", failure.what);
+        }
+        failure
+    })
+}
+
+/// Asks before anything is deleted that cannot be brought back.
+fn ask(context: &Context, planned: &Applied) -> Result<(), Failure> {
+    let pruned = planned.objects.iter().filter(|object| object.outcome == ApplyOutcome::Pruned);
+    let lost = |object: &&AppliedObject| {
+        object.object.starts_with("entity/") || object.object.starts_with("profile/")
     };
-    Ok(Compared { object: object.to_string(), namespace: namespace.clone(), outcome, fields })
+    let lost: Vec<&str> = pruned.filter(lost).map(|object| object.object.as_str()).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let list = lost.join(", ");
+    confirm(&format!("delete {list} in namespace {}, with their history?", context.namespace), false)
+        .map_err(|failure| failure.hint(format!("this would delete {list}; say --yes if that is meant")))
 }
 
-/// What is there, if anything is.
-fn there<T>(answer: Result<T, CallError>) -> Result<Option<T>, Failure> {
-    match answer {
-        Ok(found) => Ok(Some(found)),
-        Err(CallError::Problem(problem)) if problem.code == Code::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+fn show(
+    context: &Context,
+    objects: &[AppliedObject],
+    line: impl Fn(&AppliedObject) -> String,
+) -> Result<(), Failure> {
+    let names = || objects.iter().map(|object| object.object.clone()).collect();
+    context.show.data(&objects, names, |_| objects.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-async fn write(context: &Context, object: &Object) -> Result<(), Failure> {
-    let (client, namespace, name) = (&context.client, &object.namespace, &object.name);
-    match &object.spec {
-        Spec::Entity(spec) => client.set_entity(namespace, name, spec).await?,
-        Spec::Freeze(spec) => {
-            let set = client.set_freeze(object.freezes_in(), name, spec).await?;
-            if let Some(hint) = set.hint {
-                tell(&format!("{object}: {hint}"));
-            }
-        }
-        Spec::Pause(spec) => {
-            let set = client.set_pause(namespace, name, spec).await?;
-            tell(&format!(
-                "{object} holds {} node(s) now, and whichever {} picks later",
-                set.held, spec.nodes
-            ));
-        }
-    }
-    Ok(())
+fn line(object: &AppliedObject) -> String {
+    let word = match object.outcome {
+        ApplyOutcome::Created => "created",
+        ApplyOutcome::Changed => "changed",
+        ApplyOutcome::Unchanged => "unchanged",
+        ApplyOutcome::Pruned => "pruned",
+    };
+    let rollout = object
+        .rollout
+        .as_ref()
+        .map_or_else(String::new, |version| format!(", rollout to {version} requested"));
+    format!("{} {word}{rollout}", object.object)
+}
+
+fn field(change: &FieldChange) -> String {
+    let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    format!("  {}: {} → {}", change.field, dash(&change.old), dash(&change.new))
 }

@@ -17,6 +17,9 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
     match verb {
         EntityVerb::List => {
             let page = client.entities(namespace).await?;
+            if super::documents::yaml(context, "entity", &page.items).await? {
+                return Ok(Exit::Yes);
+            }
             let names = || page.items.iter().map(|entity| entity.name.clone()).collect();
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|entity| {
@@ -28,6 +31,9 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
         }
         EntityVerb::Get { name } => {
             let entity = client.entity(namespace, &name).await?;
+            if super::documents::yaml(context, "entity", std::slice::from_ref(&entity)).await? {
+                return Ok(Exit::Yes);
+            }
             context.show.data(&entity, || vec![entity.name.clone()], |_| sheet(&entity))?;
         }
         EntityVerb::Set { name, selector, external, silent_after, let_go_after, profile, action, policy } => {

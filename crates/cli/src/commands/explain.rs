@@ -5,9 +5,9 @@ mod files;
 
 use std::collections::BTreeMap;
 
-use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::freeze::FreezeSpec;
-use bellwether_api::v1::pause::PauseSpec;
+use bellwether_api::v1::apply::{
+    EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument,
+};
 use bellwether_api::v1::policy::Policy;
 use serde::Serialize;
 use serde_json::Value;
@@ -89,10 +89,10 @@ fn text(field: &Field) -> String {
     lines.join("\n")
 }
 
-/// Every field there is to explain: of entities, of policies, of freezes, of pauses, of configuration files, each by name.
+/// Every field there is to explain: of documents, of policies, of configuration files, each by name.
 fn fields() -> Result<Vec<Field>, Failure> {
     let mut shapes = Vec::new();
-    EntitySpec::schemas(&mut shapes);
+    EntityDocument::schemas(&mut shapes);
     let unreadable = |error: serde_json::Error| Failure::ours(format!("read the API's description: {error}"));
     let mut known = BTreeMap::new();
     for (name, shape) in shapes {
@@ -100,10 +100,12 @@ fn fields() -> Result<Vec<Field>, Failure> {
     }
     let mut fields = Vec::new();
     let roots = [
-        ("entity", EntitySpec::schema()),
+        ("entity", EntityDocument::schema()),
         ("policy", Policy::schema()),
-        ("freeze", FreezeSpec::schema()),
-        ("pause", PauseSpec::schema()),
+        ("freeze", FreezeDocument::schema()),
+        ("pause", PauseDocument::schema()),
+        ("profile", ProfileDocument::schema()),
+        ("slot", SlotDocument::schema()),
     ];
     for (name, shape) in roots {
         let shape = serde_json::to_value(shape).map_err(unreadable)?;

@@ -66,6 +66,9 @@ fn scope(view: &FreezeView) -> String {
 
 async fn list(context: &Context) -> Result<(), Failure> {
     let page = context.client.freezes(Some(&context.namespace)).await?;
+    if super::documents::yaml(context, "freeze", &page.items).await? {
+        return Ok(());
+    }
     let names = || page.items.iter().map(|view| view.freeze.name.clone()).collect();
     context.show.data(&page.items, names, |_| {
         if page.items.is_empty() {

@@ -27,6 +27,9 @@ pub(super) async fn run(context: &Context, verb: PauseVerb) -> CommandResult {
 
 async fn list(context: &Context) -> Result<(), Failure> {
     let page = context.client.pauses(&context.namespace).await?;
+    if super::documents::yaml(context, "pause", &page.items).await? {
+        return Ok(());
+    }
     let names = || page.items.iter().map(|view| view.pause.name.clone()).collect();
     context.show.data(&page.items, names, |_| {
         if page.items.is_empty() {

@@ -23,6 +23,9 @@ pub(super) async fn run(context: &Context, verb: ProfileVerb) -> CommandResult {
     match verb {
         ProfileVerb::List => {
             let page = client.profiles(namespace).await?;
+            if super::documents::yaml(context, "profile", &page.items).await? {
+                return Ok(Exit::Yes);
+            }
             let names = || page.items.iter().map(|profile| profile.name.clone()).collect();
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|profile| {
@@ -80,6 +83,12 @@ async fn get(
 ) -> Result<(), Failure> {
     let profile_revision = profile_revision(context, name, revision).await?;
     let Some(key) = key else {
+        let as_document = revision.is_none();
+        if as_document
+            && super::documents::yaml(context, "profile", std::slice::from_ref(&profile_revision)).await?
+        {
+            return Ok(());
+        }
         let names = || profile_revision.params.keys().cloned().collect();
         return context.show.data(&profile_revision, names, |_| {
             let ProfileRevision { profile, revision, by, at_ms, .. } = &profile_revision;

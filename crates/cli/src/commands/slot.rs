@@ -35,6 +35,9 @@ pub(super) async fn take_from(context: &Context, name: &str, force: ForceRelease
 /// Who holds which.
 pub(super) async fn list(context: &Context, all: bool) -> Result<(), Failure> {
     let page = context.client.slots(&context.namespace, all).await?;
+    if super::documents::yaml(context, "slot", &page.items).await? {
+        return Ok(());
+    }
     let names = || page.items.iter().map(|slot| slot.name.clone()).collect();
     context.show.data(&page.items, names, |_| {
         let rows = page.items.iter().flat_map(|slot| {

@@ -56,8 +56,8 @@ impl Bed {
 #[test]
 fn a_point_that_does_not_exist_is_refused() {
     for (text, complaint) in [
-        ("rollout.nowhere=return", "could not die at \"rollout.nowhere\": there is no such fail point"),
-        ("rollout.seat-won", "could not die at rollout.seat-won: "),
+        ("rollout.nowhere=return", "arm fail point \"rollout.nowhere\": there is none of that name"),
+        ("rollout.leadership-acquired", "arm fail point rollout.leadership-acquired: "),
     ] {
         let mut command = std::process::Command::new(options().program);
         let refused = command.arg("status").env("FAILPOINTS", text).output().unwrap();

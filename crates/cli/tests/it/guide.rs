@@ -114,7 +114,8 @@ fn the_page_on_files_works_as_it_stands() {
     let (before, after) = script.split_once("bellwether dev --data-dir /tmp/bellwether-dev\n").unwrap();
     let home = tempfile::tempdir().unwrap();
     let said = text(&follow(&format!("{before}\n{}{after}", dev()), &home).stdout);
-    for part in ["waits for 1 functional of shop: nobody ever offered it", "; # dev-1", "services::shop::"] {
+    for part in ["waiting for 1 functional of shop: nobody ever offered it", "; # dev-1", "services::shop::"]
+    {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
     assert!(said.contains("SERVICE_SHOP_COUNT=1"), "{said}");
@@ -123,11 +124,25 @@ fn the_page_on_files_works_as_it_stands() {
 }
 
 #[test]
+fn the_page_on_apply_works_as_it_stands() {
+    let said = text(&follow_beside_dev(&blocks("docs/guide/apply.md", None)).stdout);
+    for part in [
+        "exit code 1: there are differences",
+        "entity/app created, rollout to v1 requested",
+        "entity/app unchanged",
+        "version: v1 → v2",
+        "v2 is last known good",
+        "slot/reboot pruned",
+        "nothing differs",
+    ] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+}
+
+#[test]
 fn the_page_on_freezes_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/freezes.md", None)).stdout);
     for part in [
-        "exit code 1: there are differences",
-        "entity/app unchanged",
         "frozen is last known good",
         "smoke in the server room",
         "exit code 4: it waits for a person",

@@ -72,8 +72,8 @@ async fn way_to(port: u16) -> (u16, Tasks) {
     let inside = level.clone();
     way.spawn("way", async move {
         let through = |(near, _)| pass(near, port, inside.clone());
-        let doorway = Acceptor { name: "passage", room: 64 };
-        doorway.attend(&inside, |context| listener.poll_accept(context), through).await;
+        let acceptor = Acceptor { name: "passage", limit: 64 };
+        acceptor.run(&inside, |context| listener.poll_accept(context), through).await;
     });
     (own, level)
 }

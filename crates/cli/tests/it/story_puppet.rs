@@ -109,7 +109,8 @@ async fn puppet_waits_for_a_database_that_comes_later_and_takes_its_address_then
 
     // There is no database yet: the part that needs it waits, which is no failure. The other part has run.
     wait_for("puppet waits for the database", async || {
-        APP.status(&place).contains("services.yaml: waits for 1 addressable of mysql: nobody ever offered it")
+        APP.status(&place)
+            .contains("services.yaml: waiting for 1 addressable of mysql: nobody ever offered it")
     })
     .await;
     assert!(place.run(&["get-failures"]).status.success());

@@ -19,7 +19,7 @@ pub struct NodePause {
     pub nodes: Selector,
     /// Whose it is, since when and why.
     pub annotation: Annotation,
-    /// Labels given to it by `apply`, for pruning; empty if it was not applied.
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
 }
 

@@ -22,9 +22,9 @@ pub struct Profile {
     /// Whether people deleted it. It is remembered, so that one of the same name goes on counting: a node may still keep
     /// files of a revision by its number.
     pub deleted: bool,
-    /// Who wrote it, why and when.
+    /// Who changed it last, why and when.
     pub annotation: Annotation,
-    /// Labels given to it by `apply`, for pruning; empty if it was not applied.
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
 }
 

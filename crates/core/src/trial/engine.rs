@@ -9,27 +9,27 @@
 //!
 //! ```
 //! use bellwether_core::records::policy::hook::{Hook, Hooks};
-//! use bellwether_core::records::policy::{Draft, Policy};
-//! use bellwether_core::rollout::answer::Answer;
-//! use bellwether_core::rollout::engine::{Engine, Report};
-//! use bellwether_core::rollout::operate::Intent;
-//! use bellwether_core::rollout::question::Question;
+//! use bellwether_core::records::policy::{Policy, PolicyDraft};
+//! use bellwether_core::rollout::hook_answer::HookAnswer;
+//! use bellwether_core::trial::engine::{RolloutEngine, TargetReport};
+//! use bellwether_core::records::annotation::Annotation;
+//! use bellwether_core::rollout::hook_question::HookQuestion;
 //! use bellwether_core::words::time::{Span, Timestamp};
 //!
-//! let (mut engine, namespace, entity) = (Engine::new(), "production".parse()?, "shop".parse()?);
+//! let (mut engine, namespace, entity) = (RolloutEngine::new(), "production".parse()?, "shop".parse()?);
 //! let minute = |n: u64| Timestamp::EPOCH.plus(Span::from_secs(60 * n));
-//! let report = |name: &str, version: &str| Report {
+//! let report = |name: &str, version: &str| TargetReport {
 //!     target: name.parse().unwrap(),
 //!     running: version.parse().ok(),
 //!     error: None,
 //! };
 //! let hook = |path: &str| Some(Hook::at(format!("https://controller.example/{path}")));
 //! let hooks = Hooks { selection: hook("next"), removal: hook("remove"), ..Hooks::NONE };
-//! let draft = Draft { success: "50%".parse().ok(), hooks: Some(hooks), ..Draft::default() };
+//! let draft = PolicyDraft { success: "50%".parse().ok(), hooks: Some(hooks), ..PolicyDraft::default() };
 //! engine.set_policy(&namespace, &entity, Policy::new(draft)?, minute(0));
 //!
 //! // Two blue machines run v1, which is good after the soak.
-//! let intent = |n| Intent::of("alice".parse().unwrap(), minute(n));
+//! let intent = |n| Annotation::of("alice".parse().unwrap(), minute(n));
 //! let blue = [report("blue-1", "v1"), report("blue-2", "v1")];
 //! engine.set_target_version(&namespace, &entity, "v1".parse()?, intent(0))?;
 //! engine.orchestrate(&namespace, &entity, &blue, minute(0));
@@ -38,8 +38,8 @@
 //! // v2: of the two blue ones nobody is chosen; two green ones come up instead.
 //! engine.set_target_version(&namespace, &entity, "v2".parse()?, intent(2))?;
 //! let question = engine.questions(&namespace, &entity)[0].clone();
-//! assert!(matches!(&question, Question::Selection { candidates, .. } if candidates.len() == 2));
-//! engine.answer((&namespace, &entity), &question, Answer::Selected(vec![]), minute(2));
+//! assert!(matches!(&question, HookQuestion::Selection { candidates, .. } if candidates.len() == 2));
+//! engine.answer((&namespace, &entity), &question, HookAnswer::Selected(vec![]), minute(2));
 //! let green = [report("green-1", "v2"), report("green-2", "v2")];
 //! engine.orchestrate(&namespace, &entity, &green, minute(3));
 //! engine.orchestrate(&namespace, &entity, &green, minute(4));
@@ -47,8 +47,8 @@
 //!
 //! // The version has proven itself: now the blue ones may go.
 //! let question = engine.questions(&namespace, &entity)[0].clone();
-//! let Question::Removal { targets } = &question else { panic!("{question:?}") };
-//! engine.answer((&namespace, &entity), &question, Answer::Removed(targets.clone()), minute(5));
+//! let HookQuestion::Removal { targets } = &question else { panic!("{question:?}") };
+//! engine.answer((&namespace, &entity), &question, HookAnswer::Removed(targets.clone()), minute(5));
 //! let rollout = engine.history(&namespace, &entity).last().unwrap();
 //! assert_eq!(rollout.state.to_string(), "succeeded");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -85,7 +85,7 @@ use crate::words::version::Version;
 
 /// Entities by namespace and name, in memory.
 #[derive(Debug, Clone, Default)]
-pub struct Engine {
+pub struct RolloutEngine {
     entities: BTreeMap<(Namespace, EntityName), World>,
 }
 
@@ -99,7 +99,7 @@ struct World {
     questions: Vec<HookQuestion>,
 }
 
-impl Engine {
+impl RolloutEngine {
     /// An engine without entities.
     #[must_use]
     pub fn new() -> Self {
@@ -167,7 +167,7 @@ impl Engine {
         reports.iter().map(|report| (report.target.clone(), world.expect(&report.target))).collect()
     }
 
-    /// What the entity's controllers are to be asked, so that its rollout can go on; see [`Engine::answer`].
+    /// What the entity's controllers are to be asked, so that its rollout can go on; see [`RolloutEngine::answer`].
     #[must_use]
     pub fn questions(&self, namespace: &Namespace, entity: &EntityName) -> &[HookQuestion] {
         let world = self.entities.get(&(namespace.clone(), entity.clone()));

@@ -282,14 +282,9 @@ impl World {
         let strength = if stop { FreezeKind::Stop } else { FreezeKind::Freeze };
         let (name, by) = ("quiet".parse().unwrap(), "alice".parse().unwrap());
         let until = Some(self.now.plus(Span::from_secs(120)));
-        let freeze = Freeze {
-            name,
-            scope,
-            strength,
-            annotation: Annotation { by, reason: String::new(), at: self.now },
-            until,
-            labels: Labels::default(),
-        };
+        let (labels, annotation) =
+            (Labels::default(), Annotation { by, reason: String::new(), at: self.now });
+        let freeze = Freeze { name, scope, strength, annotation, until, labels };
         self.environment.freezes = vec![Arc::new(freeze)];
     }
 

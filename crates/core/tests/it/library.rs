@@ -4,13 +4,13 @@ use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::records::rollout::RolloutState;
 use bellwether_core::rollout::operations;
-use bellwether_core::trial::engine::{Engine, TargetReport};
+use bellwether_core::trial::engine::{RolloutEngine, TargetReport};
 use bellwether_core::words::name::{EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 
 struct Controller {
-    engine: Engine,
+    engine: RolloutEngine,
     namespace: Namespace,
     entity: EntityName,
     now: Timestamp,
@@ -19,7 +19,7 @@ struct Controller {
 impl Controller {
     fn new(namespace: &str, draft: PolicyDraft) -> Self {
         let (namespace, entity) = (namespace.parse().unwrap(), "web".parse().unwrap());
-        let mut engine = Engine::new();
+        let mut engine = RolloutEngine::new();
         let now = Timestamp::from_millis(1_000_000);
         engine.set_policy(&namespace, &entity, Policy::new(draft).unwrap(), now);
         Self { engine, namespace, entity, now }

@@ -45,7 +45,7 @@ fn resolver(forwards: bool) -> Resolver {
     Resolver { zone, counters: Arc::default(), forwarder }
 }
 
-/// A question without EDNS, or with this payload.
+/// A query without EDNS, or with this payload size.
 fn message(name: &str, kind: u16, payload: Option<u16>) -> Vec<u8> {
     let mut message = vec![7, 9, 1, 0x10, 0, 1, 0, 0, 0, 0, 0, u8::from(payload.is_some())];
     for label in name.split('.').filter(|label| !label.is_empty()) {
@@ -63,7 +63,7 @@ fn message(name: &str, kind: u16, payload: Option<u16>) -> Vec<u8> {
     message
 }
 
-/// The code of an answer to this, with the upper bits from EDNS; none if it is dropped or asked elsewhere.
+/// The response code, with the upper bits from EDNS; `None` if the message is dropped or forwarded.
 fn code(resolver: &Resolver, message: &[u8]) -> Option<u8> {
     let mut out = Vec::new();
     match resolver.respond(&mut resolver.cache(0), message, AnswerLimits { limit: None, seed: 1 }, &mut out) {
@@ -79,7 +79,7 @@ fn changed(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_question_is_dropped_or_told_so() {
+fn a_malformed_message_is_dropped_or_gets_its_code() {
     let resolver = resolver(false);
     for (message, expected) in [
         (changed(|_| ()), Some(0)),
@@ -93,7 +93,7 @@ fn what_is_no_question_is_dropped_or_told_so() {
         (changed(|message| message.truncate(20)), Some(1)),
         (changed(|message| message.push(0)), Some(1)),
         (changed(|message| message[11] = 200), Some(1)),
-        // EDNS twice, EDNS not at the root, an unknown version of it, EDNS as what is asked for.
+        // EDNS twice, EDNS not at the root, an unknown version of EDNS, EDNS as the queried type.
         (
             changed(|message| {
                 message[11] = 2;
@@ -113,7 +113,7 @@ fn what_is_no_question_is_dropped_or_told_so() {
 }
 
 #[test]
-fn only_what_is_wanted_and_not_ours_is_asked_elsewhere() {
+fn only_recursive_queries_outside_the_zone_are_forwarded() {
     let resolver = resolver(true);
     assert_eq!(code(&resolver, &message("example.org", 1, None)), None);
     assert_eq!(code(&resolver, &message("1.2.0.192.in-addr.arpa", 12, None)), None);
@@ -157,7 +157,7 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Puts A and IN where an answer repeats whatever type and class were asked for: the other reader does not know all.
+/// Puts A and IN where an answer repeats the queried type and class: the other parser does not know all of them.
 fn in_known_words(answer: &mut [u8]) {
     if answer[5] == 0 {
         return;

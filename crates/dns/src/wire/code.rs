@@ -1,28 +1,28 @@
-//! The numbers of DNS that are used here.
+//! The codes of DNS that are used here.
 
 use bellwether_core::dns::RecordType;
 
-/// How a question went.
+/// The response code of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResponseCode {
-    /// The name is there.
+    /// NOERROR: the name exists.
     NoError,
-    /// The message is not one.
+    /// FORMERR: the message is malformed.
     FormErr,
-    /// Something failed.
+    /// SERVFAIL: the server failed.
     ServFail,
-    /// The name is not there.
+    /// NXDOMAIN: the name does not exist.
     NxDomain,
-    /// Not an operation of this server.
+    /// NOTIMP: the operation is not supported.
     NotImp,
-    /// Not for this server to answer.
+    /// REFUSED: this server does not answer it.
     Refused,
-    /// An unknown version of EDNS.
+    /// BADVERS: the version of EDNS is unknown.
     BadVers,
 }
 
 impl ResponseCode {
-    /// The lower four bits, in the head, and the upper eight, in EDNS.
+    /// The lower four bits are in the header, the upper eight in EDNS.
     pub(crate) const fn bits(self) -> (u8, u8) {
         match self {
             Self::NoError => (0, 0),
@@ -48,10 +48,10 @@ pub(crate) const TYPE_IXFR: u16 = 251;
 pub(crate) const TYPE_AXFR: u16 = 252;
 pub(crate) const TYPE_ANY: u16 = 255;
 
-/// The Internet, the only class there is here.
+/// The class of the Internet, the only one served.
 pub(crate) const CLASS_IN: u16 = 1;
 
-/// Which records a type means.
+/// The records of a numeric type.
 pub(crate) const fn kind(number: u16) -> RecordType {
     match number {
         TYPE_A => RecordType::A,

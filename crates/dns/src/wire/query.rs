@@ -1,34 +1,34 @@
-//! Reading a question. Owns what is a question and what is not; never what is answered.
+//! Reading a query: what is a valid one, and what is not.
 
 use bellwether_core::dns::name::DnsName;
 
 use super::code::TYPE_OPT;
 use super::{HEAD_BYTES, MAX_UDP_BYTES, PLAIN_UDP_BYTES};
 
-/// Most records that may follow a question, such as EDNS and a signature. Real clients send one or two.
+/// Most records after the question, such as EDNS and a signature. Real clients send one or two.
 const MAX_RECORDS: u16 = 8;
 
-/// A question as it came.
+/// A query as received.
 #[derive(Debug, Clone)]
 pub(crate) struct Query {
     pub(crate) head: QueryHeader,
     pub(crate) name: DnsName,
-    /// The question as bytes: name as the client wrote it, type and class.
+    /// The question section: the name as the client wrote it, type and class.
     pub(crate) question: Vec<u8>,
     pub(crate) kind: u16,
     pub(crate) class: u16,
     pub(crate) edns: Option<Edns>,
 }
 
-/// What is needed of a message's head.
+/// The used fields of a message's header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueryHeader {
     pub(crate) id: u16,
-    /// The flags as they came: operation, recursion desired, checking disabled among them.
+    /// The flags as received: operation, recursion desired, checking disabled and others.
     pub(crate) flags: u16,
 }
 
-/// What a client says in EDNS.
+/// The client's EDNS.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Edns {
     pub(crate) payload: u16,
@@ -36,14 +36,14 @@ pub(crate) struct Edns {
     pub(crate) dnssec_ok: bool,
 }
 
-/// Why bytes are not a question.
+/// Why bytes are not a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum QueryError {
-    /// Not even a head, or an answer: to be dropped, as whatever is sent back could go round in circles.
+    /// No header, or an answer: dropped, because a reply could be answered again and again.
     Noise,
-    /// Another operation than a question.
+    /// Another operation than a query.
     Operation(QueryHeader),
-    /// Not the shape of a question.
+    /// Malformed.
     Shape(QueryHeader),
 }
 
@@ -54,13 +54,13 @@ impl QueryHeader {
 }
 
 impl Query {
-    /// How many bytes the client takes over UDP.
+    /// The size of UDP answers that the client accepts, in bytes.
     pub(crate) fn udp_limit(&self) -> u16 {
         self.edns.map_or(PLAIN_UDP_BYTES, |edns| edns.payload.clamp(PLAIN_UDP_BYTES, MAX_UDP_BYTES))
     }
 }
 
-/// Reads a question.
+/// Reads a query.
 pub(crate) fn read(bytes: &[u8]) -> Result<Query, QueryError> {
     let mut reader = Reader { rest: bytes };
     let (head, counts) = reader.head().ok_or(QueryError::Noise)?;
@@ -92,7 +92,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Query, QueryError> {
     if reader.rest.is_empty() { Ok(Query { head, name, question, kind, class, edns }) } else { Err(bad) }
 }
 
-/// What is left of a message. Each read takes from its front, so that reading ends.
+/// The rest of a message. Each read takes from its front, so that reading ends.
 struct Reader<'b> {
     rest: &'b [u8],
 }
@@ -117,11 +117,11 @@ impl<'b> Reader<'b> {
         Some((head, [self.number()?, self.number()?, self.number()?, self.number()?]))
     }
 
-    /// A name without pointers: before a question's there is nothing to point at.
+    /// A name without pointers: before the question there is nothing to point at.
     fn name(&mut self) -> Option<DnsName> {
         let mut name = DnsName::default();
         loop {
-            // A length of more than 63 would be a pointer; no label is as long.
+            // A length above 63 would be a pointer.
             match self.byte()? {
                 0 => return Some(name),
                 length => name.push(self.take(usize::from(length))?).ok()?,
@@ -129,7 +129,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// A record: what it says if it is EDNS, else nothing.
+    /// Reads a record; returns it if it is EDNS.
     fn record(&mut self) -> Option<Option<Edns>> {
         let at_root = self.skip_name()?;
         let (kind, payload) = (self.number()?, self.number()?);
@@ -143,7 +143,7 @@ impl<'b> Reader<'b> {
         at_root.then_some(Some(Edns { payload, version, dnssec_ok }))
     }
 
-    /// Passes over a name, which may end in a pointer; says whether it was the root.
+    /// Skips a name, which may end with a pointer; returns whether it was the root.
     fn skip_name(&mut self) -> Option<bool> {
         let mut at_root = true;
         loop {

@@ -1,5 +1,5 @@
-//! Records as bytes, made once for a name and a type and then used for every question about them until the zone changes.
-//! Owns what a record looks like; never which of them an answer has room for.
+//! Encoded records, made once for a name and a type and then used for every query until the zone changes. How many of them
+//! fit into an answer is decided elsewhere.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -11,38 +11,38 @@ use bellwether_core::dns::{RecordData, SoaOwner};
 
 use super::code::{CLASS_IN, TYPE_A, TYPE_AAAA, TYPE_HINFO, TYPE_NS, TYPE_PTR, TYPE_SOA, TYPE_SRV};
 
-/// A pointer to the name in the question, which stands right after the head.
+/// A pointer to the name in the question, which follows the header.
 const QUESTION_NAME: u16 = 0xC000 + 12;
 
-/// What stands in a record before its data: a pointer to its owner, type, class, time to live, length.
+/// Length of a record before its data: a pointer to its owner, type, class, TTL, length.
 const BEFORE_DATA: usize = 12;
 
-/// How long others may keep a copy of the zone, should anybody ever: refresh, retry and expiry in seconds. There are no
-/// transfers, so these are only what customary tools expect to see.
+/// SOA timers for secondaries: refresh, retry and expiry in seconds. There are no zone transfers, so these are only what
+/// customary tools expect.
 const SOA_TIMERS: [u32; 3] = [3_600, 600, 86_400];
 
-/// All records that questions about one name and type are answered with.
+/// All records that answer queries for one name and type.
 #[derive(Debug, Default)]
 pub(crate) struct RecordSet {
     bytes: Vec<u8>,
-    /// Those of the answer itself.
+    /// The answer section.
     pub(crate) answers: Vec<Record>,
-    /// Those of the addresses of each target.
+    /// The addresses of each target, for the additional section.
     targets: Vec<Range<usize>>,
-    /// Beside an answer without records: the start of authority.
+    /// The SOA record for answers without records.
     pub(crate) authority: Option<Record>,
 }
 
-/// One record's place.
+/// The location of one record.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     place: Range<usize>,
-    /// For one that points at a name: which of the targets, and where in the record the name stands.
+    /// For a record that names a target: which target, and the offset of the name in the record.
     pub(crate) target: Option<(usize, usize)>,
 }
 
 impl RecordSet {
-    /// What the zone knows, written down.
+    /// The zone's answer, encoded.
     pub(crate) fn new(
         zone: &Zone,
         name: &DnsName,
@@ -64,9 +64,9 @@ impl RecordSet {
         }
         for said in targets {
             let start = records.bytes.len();
-            // Several interfaces may have the same one.
+            // Several interfaces may have the same address.
             for address in zone.addresses(*said).collect::<BTreeSet<_>>() {
-                // Who it belongs to is known when it stands in an answer.
+                // The owner is known when the record is in an answer.
                 records.address(0, address, zone.origin.ttl_secs());
             }
             records.targets.push(start..records.bytes.len());
@@ -74,17 +74,17 @@ impl RecordSet {
         records
     }
 
-    /// How many bytes of memory they take, roughly.
+    /// Rough memory use, in bytes.
     pub(crate) const fn weight(&self) -> usize {
         self.bytes.len() + self.answers.len() * size_of::<Record>() + self.targets.len() * 16
     }
 
-    /// How many targets there are.
+    /// The number of targets.
     pub(crate) const fn target_count(&self) -> usize {
         self.targets.len()
     }
 
-    /// A record's bytes.
+    /// The bytes of a record.
     pub(crate) fn bytes(&self, record: &Record) -> &[u8] {
         self.bytes.get(record.place.clone()).unwrap_or_default()
     }
@@ -136,7 +136,7 @@ impl RecordSet {
         };
         let target = points_at.map(|target| (target, self.bytes.len() - start));
         if let Some(said) = points_at.and_then(|target| targets.get(target)) {
-            // Without pointers, as RFC 2782 wants it.
+            // Without pointers, as RFC 2782 requires.
             zone.origin.write(*said, &mut self.bytes);
         }
         Record { target, ..self.end(start) }
@@ -176,7 +176,7 @@ impl RecordSet {
         }
     }
 
-    /// Begins a record, and says where; its length follows when it ends.
+    /// Begins a record, and returns its start; its length is written when it ends.
     fn begin(&mut self, owner: u16, kind: u16, ttl: u32) -> usize {
         let start = self.bytes.len();
         let ([a, b], [c, d], [e, f]) = (owner.to_be_bytes(), kind.to_be_bytes(), CLASS_IN.to_be_bytes());
@@ -185,7 +185,7 @@ impl RecordSet {
         start
     }
 
-    /// Ends a record. The longest data is SOA's with two names of at most 255 bytes, so its length always fits.
+    /// Ends a record. The longest data is that of SOA, with two names of at most 255 bytes, so its length always fits.
     fn end(&mut self, start: usize) -> Record {
         let data = start + BEFORE_DATA;
         let length = u16::try_from(self.bytes.len() - data).unwrap_or_default();
@@ -196,7 +196,7 @@ impl RecordSet {
     }
 }
 
-/// Where the domain stands in the question, as a pointer; nowhere in the names of addresses.
+/// A pointer to the domain in the question; none in the names of addresses.
 fn domain(zone: &Zone, name: &DnsName, apex: SoaOwner) -> Option<u16> {
     let before = name.bytes().len().checked_sub(zone.origin.domain().bytes().len())?;
     match apex {

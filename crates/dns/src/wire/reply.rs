@@ -1,7 +1,7 @@
-//! Writing an answer. Owns its limit and what is left out beyond it; never which records there are.
+//! Writing an answer: its size limit, and what is left out beyond it.
 //!
-//! Records are whole or not there. What does not fit of the answer itself is left out and the answer marked as truncated;
-//! what does not fit of the addresses beside it is left out in silence, as it can be asked for (RFC 2181).
+//! Records are never cut. If the answer section does not fit, the rest is left out and the answer marked as truncated; if the
+//! additional section does not fit, the rest is left out without a mark, because clients can query it (RFC 2181).
 
 use bellwether_core::dns::random::RandomStream;
 
@@ -10,13 +10,13 @@ use super::query::{Edns, Query, QueryHeader};
 use super::records::RecordSet;
 use super::{HEAD_BYTES, MAX_UDP_BYTES};
 
-/// Furthest place that a pointer can name, in bytes from the head.
+/// Largest offset that a pointer can have, in bytes from the start of the header.
 const MAX_POINTER: usize = 0x3FFF;
 
-/// EDNS as it is answered: no options.
+/// The EDNS record of answers: no options.
 const EDNS_BYTES: usize = 11;
 
-/// An answer that is being written.
+/// An answer being written.
 pub(crate) struct ReplyWriter<'b> {
     out: &'b mut Vec<u8>,
     limit: usize,
@@ -27,7 +27,7 @@ pub(crate) struct ReplyWriter<'b> {
     truncated: bool,
 }
 
-/// An answer to what is not a question: a head and nothing else.
+/// An answer to a malformed query: only a header.
 pub(crate) fn bare(head: QueryHeader, code: ResponseCode, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&head.id.to_be_bytes());
@@ -36,10 +36,10 @@ pub(crate) fn bare(head: QueryHeader, code: ResponseCode, out: &mut Vec<u8>) {
 }
 
 impl<'b> ReplyWriter<'b> {
-    /// Begins an answer of at most `limit` bytes: at least 512, so that head, question, EDNS and SOA always fit.
+    /// Begins an answer of at most `limit` bytes: at least 512, so that header, question, EDNS and SOA always fit.
     pub(crate) fn to(query: &Query, limit: u16, out: &'b mut Vec<u8>) -> Self {
         out.clear();
-        // The head follows when everything is known.
+        // The header is written at the end.
         out.extend_from_slice(&[0; HEAD_BYTES]);
         out.extend_from_slice(&query.question);
         let edns = query.edns;
@@ -47,8 +47,7 @@ impl<'b> ReplyWriter<'b> {
         Self { out, limit, edns, answers: 0, authority: 0, beside: 0, truncated: false }
     }
 
-    /// Writes the records in an order of the seed's, then the addresses of what they point at; or, if there are none, the
-    /// start of authority.
+    /// Writes the records in a random order, then the addresses of their targets; without records, the SOA.
     pub(crate) fn fill(&mut self, records: &RecordSet, seed: u64) {
         if let Some(authority) = &records.authority {
             self.authority = u16::from(self.push(records.bytes(authority)));
@@ -56,7 +55,7 @@ impl<'b> ReplyWriter<'b> {
         let mut chance = RandomStream::new(seed);
         let mut left: Vec<_> = records.answers.iter().collect();
         let mut rest = left.as_mut_slice();
-        // Where each target's name stands; 0 for one that is not there.
+        // The offset of each target's name; 0 for one that was left out.
         let mut places = vec![0; records.target_count()];
         let mut targets = Vec::with_capacity(places.len().min(32));
         while !rest.is_empty() {
@@ -83,7 +82,7 @@ impl<'b> ReplyWriter<'b> {
         }
     }
 
-    /// Ends the answer; says whether it was cut.
+    /// Ends the answer; returns whether it was truncated.
     pub(crate) fn finish(self, query: &Query, code: ResponseCode, extra_flags: u16) -> bool {
         let (low, high) = code.bits();
         if let Some(edns) = self.edns {
@@ -112,7 +111,7 @@ impl<'b> ReplyWriter<'b> {
         fits
     }
 
-    /// The addresses of a target whose name stands at a place, all or none; false if they do not fit.
+    /// Adds all addresses of a target, or none; false if they do not fit.
     fn beside(&mut self, records: &RecordSet, target: usize, place: usize) -> bool {
         let Some(pointer) = u16::try_from(place).ok().filter(|_| place <= MAX_POINTER) else { return false };
         let (length, before) = (self.out.len(), self.beside);

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 use crate::fleet::{loopback, question, small, start};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn noise_is_not_answered_and_stops_nothing() {
+async fn noise_is_not_answered_and_does_not_stop_the_server() {
     let server = start(small()).await;
     let socket = UdpSocket::bind(loopback()).await.unwrap();
     socket.connect(server.at()).await.unwrap();
@@ -24,11 +24,11 @@ async fn noise_is_not_answered_and_stops_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_come_from_the_address_that_was_asked() {
+async fn answers_come_from_the_queried_address() {
     let config = bellwether_dns::config::Config::on(["0.0.0.0:0".parse().unwrap()]);
     let server = crate::fleet::start_with(small(), config).await;
     let socket = UdpSocket::bind(loopback()).await.unwrap();
-    // Not the address that a packet to 127.0.0.1 would otherwise be sent from.
+    // Another source address than packets to 127.0.0.1 would have by default.
     let asked = std::net::SocketAddr::from(([127, 0, 0, 77], server.at().port()));
     socket.send_to(&question("web.service.bw.internal", 1, None), asked).await.unwrap();
     let mut buffer = [0; 2_000];
@@ -38,7 +38,7 @@ async fn answers_come_from_the_address_that_was_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_taken_is_told_with_what_to_do() {
+async fn an_address_in_use_is_an_error_with_the_next_step() {
     let server = start(small()).await;
     let (_publish, zone) = tokio::sync::watch::channel(std::sync::Arc::new(small()));
     let tasks = bellwether_rt::tasks::Tasks::new();
@@ -51,7 +51,7 @@ async fn an_address_that_is_taken_is_told_with_what_to_do() {
     assert!(error.starts_with(&format!("listen for DNS on {at} (tcp): Address already in use")), "{error}");
     assert!(error.ends_with("or choose another port"), "{error}");
     let error = serve("192.0.2.1:0").await.unwrap_err().to_string();
-    assert!(error.ends_with("this machine does not have that address"), "{error}");
+    assert!(error.ends_with("this machine does not have the address"), "{error}");
     tasks.stop(Duration::from_secs(5)).await.unwrap();
     server.stop().await;
 }

@@ -11,14 +11,14 @@ async fn limited(limits: DnsLimits) -> crate::fleet::Server {
     start_with(small(), Config { limits, ..Config::on([loopback()]) }).await
 }
 
-/// Whether the other side closes the connection, without another byte.
+/// Whether the other side closes the connection without sending anything.
 async fn is_closed(stream: &mut TcpStream) -> bool {
     let read = timeout(PATIENCE, stream.read(&mut [0; 16])).await;
     matches!(read, Ok(Ok(0) | Err(_)))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn questions_in_one_go_are_answered_in_order() {
+async fn pipelined_queries_are_answered_in_order() {
     let server = limited(DnsLimits::default()).await;
     let mut stream = TcpStream::connect(server.at()).await.unwrap();
     for number in 0..50 {
@@ -33,7 +33,7 @@ async fn questions_in_one_go_are_answered_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_without_a_whole_question_is_closed() {
+async fn a_connection_without_a_complete_query_is_closed() {
     let server = limited(DnsLimits { idle: Duration::from_millis(200), ..DnsLimits::default() }).await;
     let mut silent = TcpStream::connect(server.at()).await.unwrap();
     let mut slow = TcpStream::connect(server.at()).await.unwrap();
@@ -43,7 +43,7 @@ async fn a_connection_without_a_whole_question_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_connection_too_many_is_closed_and_the_others_go_on() {
+async fn a_connection_above_the_limit_is_closed_and_the_others_continue() {
     let server = limited(DnsLimits { connections: 2, ..DnsLimits::default() }).await;
     let asked = question("web.service.bw.internal", 1, None);
     let mut held = Vec::new();
@@ -62,7 +62,7 @@ async fn one_connection_too_many_is_closed_and_the_others_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_has_a_last_question() {
+async fn a_connection_is_closed_after_its_last_query() {
     let server = limited(DnsLimits { questions_per_connection: 2, ..DnsLimits::default() }).await;
     let mut stream = TcpStream::connect(server.at()).await.unwrap();
     for _ in 0..2 {
@@ -74,14 +74,14 @@ async fn a_connection_has_a_last_question() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_read_is_let_go() {
+async fn a_client_that_does_not_read_is_disconnected() {
     let limits = DnsLimits { idle: Duration::from_millis(300), ..DnsLimits::default() };
     let server = start_with(large(4_000), Config { limits, ..Config::on([loopback()]) }).await;
     let mut stream = TcpStream::connect(server.at()).await.unwrap();
     let asked = question("big.service.bw.internal", 1, None);
     let mut frame = u16::try_from(asked.len()).unwrap().to_be_bytes().to_vec();
     frame.extend_from_slice(&asked);
-    // More answers than all buffers between us hold; sending fails once the server has gone.
+    // More answers than all buffers hold; sending fails after the server has closed the connection.
     let gone = async { while stream.write_all(&frame.repeat(100)).await.is_ok() {} };
     timeout(PATIENCE, gone).await.unwrap();
     server.stop().await;

@@ -34,7 +34,7 @@ async fn dig_finds_services_nodes_and_addresses() {
     server.stop().await;
 }
 
-/// Status, flags, and how much is in each section; nothing of sections where not even the question is repeated.
+/// Status, flags, and the size of each section; without sections if the question is not repeated.
 async fn outcome(server: &crate::fleet::Server, args: &str) -> String {
     let said = server.dig(&format!("+nocookie {args}")).await;
     assert!(!said.contains("WARNING") || said.contains("recursion requested but not available"), "{said}");
@@ -46,7 +46,7 @@ async fn outcome(server: &crate::fleet::Server, args: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dig_tells_no_such_name_from_no_such_record_and_from_not_ours() {
+async fn dig_distinguishes_a_missing_name_a_missing_record_and_another_zone() {
     let server = start(small()).await;
     for (args, expected) in [
         ("web.service.bw.internal A", "NOERROR [qr aa rd] ANSWER: 2, AUTHORITY: 0, ADDITIONAL: 1"),
@@ -85,7 +85,7 @@ async fn dig_tells_no_such_name_from_no_such_record_and_from_not_ours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_snapshot_is_answered_at_once_and_a_stale_one_is_told_of() {
+async fn a_new_snapshot_is_used_at_once_and_a_stale_one_is_reported() {
     let server = start(small()).await;
     let mut newer = small();
     newer.catalogue.set_host(&"web-9".parse().unwrap(), Some(addresses(&["10.0.0.99"])));
@@ -97,7 +97,7 @@ async fn a_new_snapshot_is_answered_at_once_and_a_stale_one_is_told_of() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_whole_zone_is_given_to_nobody() {
+async fn zone_transfers_are_refused() {
     let server = start(small()).await;
     let said = server.dig("bw.internal AXFR").await;
     assert!(said.contains("Transfer failed."), "{said}");

@@ -1,4 +1,4 @@
-//! A small fleet, a server that answers from it, and ways to ask.
+//! A small fleet, a server that answers from it, and clients.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,10 +19,10 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Long enough for a busy machine, short enough to be a failure.
+/// Long enough for a busy machine, short enough to show a failure.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server of a test, and what it answers from.
+/// A test's server, and its zone.
 pub(crate) struct Server {
     pub(crate) tasks: Tasks,
     pub(crate) serving: DnsServer,
@@ -53,7 +53,7 @@ impl Server {
         self.tasks.stop(PATIENCE).await.unwrap();
     }
 
-    /// What the real `dig` prints, given what one would type after the server.
+    /// The output of the real `dig` with these arguments after the server's.
     pub(crate) async fn dig(&self, args: &str) -> String {
         let at = self.at();
         let args: Vec<String> = args.split_whitespace().map(ToOwned::to_owned).collect();
@@ -75,7 +75,7 @@ impl Server {
         lines
     }
 
-    /// Sends bytes over UDP and waits for what comes back.
+    /// Sends bytes over UDP and waits for the answer.
     pub(crate) async fn udp(&self, message: &[u8]) -> Vec<u8> {
         let socket = UdpSocket::bind(loopback()).await.unwrap();
         socket.connect(self.at()).await.unwrap();
@@ -107,7 +107,7 @@ pub(crate) async fn hear(stream: &mut TcpStream) -> Vec<u8> {
     message
 }
 
-/// A question as bytes; `payload` is EDNS's.
+/// An encoded query; `payload` is that of EDNS.
 pub(crate) fn question(name: &str, kind: u16, payload: Option<u16>) -> Vec<u8> {
     let mut message = vec![0x12, 0x34, 0x01, 0, 0, 1, 0, 0, 0, 0, 0, u8::from(payload.is_some())];
     for label in name.split('.') {
@@ -151,7 +151,7 @@ pub(crate) fn zone_of(catalogue: Catalogue) -> Zone {
     Zone { origin: Arc::new(ZoneOrigin::new(settings).unwrap()), catalogue, serial: 42, stale_since: None }
 }
 
-/// Three web servers, one of them down, one reached at an address of its own.
+/// Three web servers, one of them failing, one with an address of its own.
 pub(crate) fn small() -> Zone {
     let mut catalogue = Catalogue::default();
     let down = InstanceState::Failing { reason: "tcp: refused".into() };

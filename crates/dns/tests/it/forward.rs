@@ -8,7 +8,7 @@ use tokio::net::UdpSocket;
 
 use crate::fleet::{Server, large, loopback, question, small, start, start_with};
 
-/// A server that knows nothing of `bw.internal` and asks another about it.
+/// A server without `bw.internal`, which forwards it to another server.
 async fn asking(upstreams: Vec<SocketAddr>, adjust: impl Fn(&mut ForwardConfig)) -> Server {
     let mut zone = small();
     let usual = ZoneSettings::new("dc1".parse().unwrap(), "ns-1".parse().unwrap());
@@ -20,7 +20,7 @@ async fn asking(upstreams: Vec<SocketAddr>, adjust: impl Fn(&mut ForwardConfig))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_zones_are_asked_for_and_ours_is_not() {
+async fn only_other_zones_are_forwarded() {
     let upstream = start(small()).await;
     let server = asking(vec![upstream.at()], |_| ()).await;
     assert_eq!(server.short("web.service.bw.internal A").await, ["10.0.0.1", "10.9.0.2"]);
@@ -37,7 +37,7 @@ async fn other_zones_are_asked_for_and_ours_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_fetched_over_tcp_and_cut_for_the_client() {
+async fn a_truncated_forwarded_answer_is_fetched_over_tcp_and_truncated_for_the_client() {
     let upstream = start(large(1_000)).await;
     let server = asking(vec![upstream.at()], |_| ()).await;
     let cut = server.dig("+ignore big.service.bw.internal A").await;
@@ -49,7 +49,7 @@ async fn what_does_not_fit_is_fetched_over_tcp_and_cut_for_the_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_resolver_costs_its_patience_and_then_the_next_is_asked() {
+async fn a_silent_resolver_times_out_and_the_next_one_is_tried() {
     let silent = UdpSocket::bind(loopback()).await.unwrap();
     let upstream = start(small()).await;
     let quick = |forward: &mut ForwardConfig| forward.patience = Duration::from_millis(100);
@@ -60,7 +60,7 @@ async fn a_silent_resolver_costs_its_patience_and_then_the_next_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_nobody_answers_or_too_many_ask_the_client_is_told_so() {
+async fn without_an_answer_or_with_too_many_queries_the_client_gets_servfail() {
     let silent = UdpSocket::bind(loopback()).await.unwrap();
     let at = silent.local_addr().unwrap();
     let server = asking(vec![at], |forward| forward.patience = Duration::from_millis(50)).await;
@@ -75,7 +75,7 @@ async fn when_nobody_answers_or_too_many_ask_the_client_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_to_another_question_is_not_believed() {
+async fn an_answer_to_another_question_is_ignored() {
     let liar = UdpSocket::bind(loopback()).await.unwrap();
     let at = liar.local_addr().unwrap();
     let lie = async {
@@ -100,11 +100,11 @@ async fn an_answer_to_another_question_is_not_believed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forwarding_to_nobody_or_to_oneself_is_refused() {
+async fn forwarding_without_a_resolver_or_to_itself_is_refused() {
     let (_publish, zone) = tokio::sync::watch::channel(std::sync::Arc::new(small()));
     let tasks = bellwether_rt::tasks::Tasks::new();
     let taken = UdpSocket::bind(loopback()).await.unwrap().local_addr().unwrap();
-    for (upstreams, expected) in [(vec![], "name one"), (vec![taken], "that is this server itself")] {
+    for (upstreams, expected) in [(vec![], "name one"), (vec![taken], "that is this server")] {
         let config = Config { forward: Some(ForwardConfig::to(upstreams)), ..Config::on([taken]) };
         let error: ServeError = bellwether_dns::serve::serve(config, zone.clone(), &tasks).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");

@@ -1,4 +1,4 @@
-//! The DNS server on real sockets, asked by the real `dig` and by whoever sends anything.
+//! The DNS server on real sockets, queried by the real `dig` and by raw packets.
 
 #![expect(
     clippy::unwrap_used,

@@ -9,7 +9,7 @@ use crate::fleet::{large, question, start};
 const A: u16 = 1;
 const SRV: u16 = 33;
 
-/// Answers, each as text; whether more is to be had; how many records are beside them.
+/// Records of the answer as text, whether it was truncated, and the number of additional records.
 fn read(message: &[u8]) -> (Vec<String>, bool, usize) {
     let packet = Packet::parse(message).unwrap();
     let show = |data: &RData<'_>| format!("{data:?}");
@@ -17,7 +17,7 @@ fn read(message: &[u8]) -> (Vec<String>, bool, usize) {
     (answers, packet.has_flags(PacketFlag::TRUNCATION), packet.additional_records.len())
 }
 
-/// Sizes at which answers stop to fit, and any others.
+/// Sizes around which answers stop to fit, and others.
 fn counts() -> impl Strategy<Value = u16> {
     prop_oneof![1..120_u16, Just(4_090), Just(5_000), 1..=5_000_u16]
 }
@@ -56,7 +56,7 @@ proptest! {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dig_comes_back_over_tcp_for_what_did_not_fit() {
+async fn dig_retries_a_truncated_answer_over_tcp() {
     let server = start(large(4_000)).await;
     let said = server.dig("+short big.service.bw.internal A").await;
     let found = said.lines().filter(|line| line.starts_with("10.7.")).collect::<BTreeSet<_>>().len();
@@ -68,7 +68,7 @@ async fn dig_comes_back_over_tcp_for_what_did_not_fit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn addresses_beside_srv_are_those_that_fit_and_are_no_reason_to_come_back() {
+async fn additional_addresses_are_left_out_without_truncation() {
     let server = start(large(12)).await;
     let asked = question("big.service.bw.internal", SRV, Some(1_232));
     let (answers, cut, beside) = read(&server.udp(&asked).await);
@@ -81,7 +81,7 @@ async fn addresses_beside_srv_are_those_that_fit_and_are_no_reason_to_come_back(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_is_first_at_times() {
+async fn the_first_record_varies() {
     let server = start(large(4)).await;
     let asked = question("big.service.bw.internal", A, None);
     let mut firsts = BTreeSet::new();

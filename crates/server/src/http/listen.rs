@@ -59,12 +59,12 @@ pub(crate) struct Transport {
 
 /// Serves `router` on `listener` until `tasks` stops, then lets requests in flight finish.
 pub(crate) async fn serve(listener: TcpListener, transport: Transport, router: Router, tasks: Tasks) {
-    let acceptor = Acceptor { name: "connection", room: MAX_CONNECTIONS };
+    let acceptor = Acceptor { name: "connection", limit: MAX_CONNECTIONS };
     let classes = HandshakeLimiter::default();
     let serve = |(stream, address)| {
         connection(stream, address, (transport.clone(), classes.clone()), router.clone(), tasks.clone())
     };
-    acceptor.attend(&tasks, |context| listener.poll_accept(context), serve).await;
+    acceptor.run(&tasks, |context| listener.poll_accept(context), serve).await;
 }
 
 /// An HTTP connection, until it ends.

@@ -134,6 +134,8 @@ impl From<OpError> for Failure {
                 let failure = Self::new(Code::Refused, detail);
                 hint.into_iter().fold(failure, Self::hint)
             }
+            OpError::Forbidden { .. } => Self::new(Code::Forbidden, detail)
+                .hint("ask an admin for a token with that role: `bellwether token create`"),
             OpError::Moved { hint, .. } => Self::new(Code::Conflict, detail).hint(hint),
             OpError::Invalid(error) => error.into(),
             OpError::JoinToken(_) => {

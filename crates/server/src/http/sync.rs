@@ -77,7 +77,7 @@ pub(crate) async fn sync(
     let world = app.world();
     let order = newer(&world, &namespace, &name, known);
     if order.is_some() {
-        fail::pass(FailPoint::OrderUntold);
+        fail::pass(FailPoint::OrderUnsent);
     }
     let catalogue = seen.and_then(|seen| update(&world, &namespace, seen));
     // Included in the next response, whatever its reason: polls are not woken because a server came or went.

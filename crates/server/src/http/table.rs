@@ -8,6 +8,7 @@ use bellwether_api::paths;
 use bellwether_api::v1::access::{
     Join, JoinTokenInfo, Joined, NewJoinToken, NewToken, Renew, Secret, TokenInfo, WhoAmI,
 };
+use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::event::Event;
 use bellwether_api::v1::external::{ExpectedVersions, TargetReports};
@@ -37,8 +38,8 @@ use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Post, Put};
 use super::routes::{Empty, Routes, route};
 use super::state::AppState;
 use super::{
-    access, entities, events, expected, external, failures, logs, nodes, overview, plan, probes, profiles,
-    reports, rollouts, routes, servers, services, sync, why,
+    access, apply, entities, events, expected, external, failures, logs, nodes, overview, plan, probes,
+    profiles, reports, rollouts, routes, servers, services, sync, why,
 };
 
 /// A route as listed for tests and documents.
@@ -244,6 +245,19 @@ fn changes(routes: Routes) -> Routes {
         .add::<NewPlan, Plan, _, _>(
             route(Post, paths::PLAN, RequiredAccess::Read, "Say what a rollout would bring"),
             plan::plan,
+        )
+        .add::<ApplyRequest, Applied, _, _>(
+            route(
+                Post,
+                paths::APPLY,
+                RequiredAccess::Read,
+                "Apply documents in one transaction; each needs the right of its own operation, a dry run none",
+            ),
+            apply::apply,
+        )
+        .add::<Empty, Page<Document>, _, _>(
+            route(Get, paths::DOCUMENTS, RequiredAccess::Read, "List objects as documents that can be applied"),
+            apply::documents,
         )
         .add::<EntitySpec, Empty, _, _>(
             route(Put, paths::ENTITY, RequiredAccess::Operate, "Set an entity"),

@@ -1,5 +1,5 @@
-//! Operations on profiles: patch, set, delete. Each change makes a new revision. A caller may name the revision that it must
-//! follow; then it gets the very next one, or changes nothing. Rollouts apply the revisions.
+//! Profiles: changing, replacing, deleting. Each change is a new revision; whoever names the one it must follow either
+//! gets the very next or changes nothing. What runs where is the rollouts' business.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
@@ -17,12 +17,12 @@ use bellwether_core::world::version_resolution::MAX_EDITIONS;
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
 
-/// Sets and removes single params; creates the profile if it does not exist. Returns the newest revision, which is a new one
-/// only if a param changed.
+/// Sets and removes single params; a new profile is made of what is set. Answers the newest revision, which is a new one
+/// only if that changes anything.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the param; [`OpError::NotFound`] for a param to remove; [`OpError::Moved`] when the profile
-/// is not at the expected revision.
+/// [`OpError::Invalid`] naming the param; [`OpError::NotFound`] for a key to remove; [`OpError::Moved`] when the profile is
+/// not at the revision that was named.
 pub async fn patch(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -32,7 +32,7 @@ pub async fn patch(
 ) -> Result<ProfileRevision, OpError> {
     let intent = ProfileChange { actor, reason: reason(&patch.reason)?, reference: patch.reference };
     if let Some(key) = patch.remove.iter().find(|key| patch.set.contains_key(*key)) {
-        return Err(ShapeError::at("remove", format!("{key:?} is also in the params to set")).into());
+        return Err(ShapeError::at("remove", format!("{key:?} is also to be set")).into());
     }
     transactor
         .change(namespace, actor, |_, fleet, now| {
@@ -49,10 +49,10 @@ pub async fn patch(
         .await
 }
 
-/// Sets all params. Returns the newest revision, which is a new one only if a param changed.
+/// Sets all params. Answers the newest revision, which is a new one only if that changes anything.
 ///
 /// # Errors
-/// [`OpError::Invalid`] naming the param; [`OpError::Moved`] when the profile is not at the expected revision.
+/// [`OpError::Invalid`] naming the param; [`OpError::Moved`] when the profile is not at the revision that was named.
 pub async fn set(
     transactor: &Transactor,
     namespace: &Namespace,
@@ -68,7 +68,7 @@ pub async fn set(
         .await
 }
 
-/// Deletes a profile and all its revisions. Its revision numbers are not used again.
+/// Deletes a profile and all its revisions. Its name goes on counting.
 ///
 /// # Errors
 /// [`OpError::NotFound`]; [`OpError::Refused`] while an entity uses it.
@@ -86,33 +86,28 @@ pub async fn delete(
                 let hint = format!("bellwether entity delete {}", entity.name);
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
-            let gone = Profile {
-                deleted: true,
-                annotation: Annotation::of(actor.clone(), now),
-                labels: Labels::default(),
-                ..head.clone()
-            };
+            let annotation = Annotation::of(actor.clone(), now);
+            let gone = Profile { deleted: true, annotation, labels: Labels::default(), ..head.clone() };
             let profile_revisions = fleet.editions_of(name).map(|profile_revision| profile_revision.number);
             let mut writes = vec![Write::put(Record::Profile(gone))];
             writes.extend(
                 profile_revisions.map(|number| Write::Delete(Key::ProfileRevision(name.clone(), number))),
             );
-            let event =
-                event("profile.deleted", format!("profile/{name}"), "files on the nodes are unchanged");
+            let event = event("profile.deleted", format!("profile/{name}"), "files stay as they are");
             Ok((Some(Changeset { writes, events: vec![event] }), ()))
         })
         .await
 }
 
-/// A change of a profile: who, why, and the expected revision.
+/// Who changes a profile, why, and what it must be at.
 struct ProfileChange<'a> {
     actor: &'a Actor,
     reason: String,
     reference: Option<u64>,
 }
 
-/// The next revision, with the params that `change` makes of the newest; the newest one, and nothing to write, if they are
-/// equal.
+/// The next revision, with the params that `change` makes of those before; the newest one, and nothing to write, if they
+/// are the same.
 fn write(
     fleet: &Fleet,
     name: &ProfileName,
@@ -131,7 +126,7 @@ fn write(
     if let Some(same) = before.filter(|before| before.params == text) {
         return Ok((None, same.clone()));
     }
-    // The numbers of a deleted profile continue: nodes may have params cached under them.
+    // A deleted profile of this name is gone on from: nodes may still keep params by its numbers.
     let last = fleet.profiles.get(name).map_or(ProfileRevisionNumber::ZERO, |kept| kept.value.newest);
     let annotation = Annotation { by: intent.actor.clone(), reason: intent.reason.clone(), at: now };
     let profile_revision = ProfileRevision {
@@ -157,15 +152,15 @@ fn write(
     Ok((Some(Changeset { writes, events: vec![event] }), profile_revision))
 }
 
-/// Deletes the oldest revisions beyond the limit.
+/// The revisions that make room for one more.
 fn forgotten(fleet: &Fleet, name: &ProfileName) -> Result<Vec<ProfileRevisionNumber>, OpError> {
     let forgotten = fleet.forgettable(name);
     let kept = fleet.editions_of(name).count().saturating_sub(forgotten.len());
     if kept < MAX_EDITIONS {
         return Ok(forgotten);
     }
-    let reason = format!("change profile {name}: {kept} of its revisions are in use");
-    let hint = "update its entities' targets to a newer one: bellwether status".to_owned();
+    let reason = format!("change profile {name}: {kept} of its revisions are still in use");
+    let hint = "bring its entities' targets to a newer one: bellwether status".to_owned();
     Err(OpError::Refused { reason, hint: Some(hint) })
 }
 
@@ -182,7 +177,7 @@ fn moved(name: &ProfileName, wanted: u64, head: Option<&Profile>) -> OpError {
             OpError::Moved { reason, hint: format!("bellwether profile get {name}") }
         }
         None => OpError::Moved {
-            reason: format!("{what}: it does not exist; nothing was changed"),
+            reason: format!("{what}: there is no such profile; nothing was changed"),
             hint: format!("bellwether profile set {name} KEY=VALUE --ref 0"),
         },
     }

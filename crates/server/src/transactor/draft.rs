@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
@@ -81,9 +80,10 @@ impl Draft {
         state.changeset.events.extend(changeset.events);
     }
 
-    /// Adds an event to the changes.
-    pub fn note(&self, event: EventDraft) {
-        self.state().changeset.events.push(event);
+    /// How many events the changes have so far.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.state().changeset.events.len()
     }
 
     fn state(&self) -> MutexGuard<'_, DraftState> {

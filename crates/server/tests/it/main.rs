@@ -9,6 +9,7 @@
 )]
 
 mod access;
+mod apply;
 mod bad_input;
 mod classes;
 mod consistency;

@@ -1,4 +1,4 @@
-//! What the runners of one part share: the facts, the log and the deadline.
+//! The context of one part: the facts, the log and the deadline that its runners share.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::apply::exec::{self, CommandExit, CommandResult};
 use crate::apply::log::EntityLog;
 use crate::config::recipe::Command;
 
-/// What the runners of a part share.
+/// The context that the runners of a part share.
 #[derive(Debug)]
 pub(crate) struct PartContext<'a> {
     pub(crate) facts: &'a CommandFacts,
@@ -23,7 +23,7 @@ pub(crate) struct PartContext<'a> {
 }
 
 impl<'a> PartContext<'a> {
-    /// A job that may take as long as `limit`, from now on.
+    /// A context whose deadline is `limit` from now.
     pub(crate) fn new(
         facts: &'a CommandFacts,
         limit: Duration,
@@ -42,10 +42,10 @@ impl<'a> PartContext<'a> {
         exec::run(command, self.facts, left, Some(self.log)).await
     }
 
-    /// How a command ended, in words. The limit is the part's, not what was left of it for this command.
+    /// The exit of a command, as text. The limit is the part's, not what was left of it for this command.
     pub(super) fn words(&self, exit: &CommandExit) -> String {
         match exit {
-            CommandExit::TimedOut(_) => format!("killed, because the part took longer than {:?}", self.limit),
+            CommandExit::TimedOut(_) => format!("killed after the timeout of the part, {:?}", self.limit),
             CommandExit::Success
             | CommandExit::NotYet
             | CommandExit::Code(_)

@@ -1,4 +1,4 @@
-//! A directory of executables: what is executable in it when it is its turn, in name order, until one does not succeed.
+//! A directory of executables: run in name order until one does not succeed.
 
 use std::fs;
 use std::io;
@@ -11,13 +11,13 @@ use bellwether_core::records::evidence::Evidence;
 use super::context::PartContext;
 use crate::config::recipe::{Command, ScriptDirectory};
 
-/// Runs every executable of the directory; each is named in its evidence.
+/// Runs every executable of the directory; evidence names it.
 pub(super) async fn run(what: &str, directory: &ScriptDirectory, job: &mut PartContext<'_>) -> StepOutcome {
     let dir = directory.path.clone();
     let found = job.tasks.spawn_blocking(move || executables(&dir)).await;
     let found = match found.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(found) => found,
-        Err(reason) => return StepOutcome::Failed(Evidence::of(format!("{what}: could not {reason}"))),
+        Err(reason) => return StepOutcome::Failed(Evidence::of(format!("{what}: cannot {reason}"))),
     };
     for path in found {
         let which = format!("{what}: {path}");
@@ -31,12 +31,12 @@ pub(super) async fn run(what: &str, directory: &ScriptDirectory, job: &mut PartC
     StepOutcome::Done
 }
 
-/// Files that somebody may execute, but for hidden ones and an editor's copies. A link counts as what it leads to; one
-/// that leads nowhere, and anything that others than its owner may change, is refused rather than passed over: what
-/// validates must not be left out in silence, and must not be anybody's to write.
+/// Executable files, without hidden ones and editor backups. A link counts as its target. A link without a target, and a
+/// file that others than its owner may write, is refused rather than skipped: a validation must not be left out silently,
+/// nor be writable by anyone.
 ///
 /// # Errors
-/// What fits after "could not ", with the file's name.
+/// The reason with the file's name; fits after "cannot ".
 fn executables(dir: &Path) -> Result<Vec<String>, String> {
     let read = |path: &Path, error: io::Error| format!("read {}: {error}", path.display());
     let about = fs::metadata(dir).map_err(|error| read(dir, error))?;
@@ -59,14 +59,20 @@ fn executables(dir: &Path) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// Refuses what somebody else than root and this agent's user may change.
+/// Refuses a file that users other than root and the agent's own can write.
 fn safe(path: &Path, about: &fs::Metadata) -> Result<(), String> {
     let (mode, path) = (about.permissions().mode(), path.display());
     if about.uid() != 0 && about.uid() != rustix::process::geteuid().as_raw() {
-        return Err(format!("run {path}: it belongs to user {}, not to root or this agent", about.uid()));
+        return Err(format!(
+            "run {path}: its owner is user {}, neither root nor the user of this agent",
+            about.uid()
+        ));
     }
     if mode & 0o002 != 0 || (mode & 0o020 != 0 && about.gid() != 0) {
-        return Err(format!("run {path}: others than its owner may write it (mode {:04o})", mode & 0o7777));
+        return Err(format!(
+            "run {path}: users other than its owner can write it (mode {:04o})",
+            mode & 0o7777
+        ));
     }
     Ok(())
 }
@@ -102,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_anybody_could_change_or_leads_nowhere_is_refused_by_name() {
+    fn a_dangling_link_or_a_file_that_others_can_write_is_refused_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let refusal = |dir: &Path| executables(dir).unwrap_err();
         let missing = refusal(&dir.path().join("validate.d"));
@@ -114,7 +120,7 @@ mod tests {
         fs::remove_file(link).unwrap();
         make(&dir.path().join("20-open"), 0o757);
         let open = refusal(dir.path());
-        assert!(open.contains("20-open: others than its owner may write it (mode 0757)"), "{open}");
+        assert!(open.contains("20-open: users other than its owner can write it (mode 0757)"), "{open}");
         fs::remove_file(dir.path().join("20-open")).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();
         assert!(refusal(dir.path()).contains("(mode 1777)"));

@@ -1,4 +1,4 @@
-//! `puppet apply --detailed-exitcodes`: what its exit codes mean, what it is told, and its error lines as evidence.
+//! `puppet apply --detailed-exitcodes`: its exit codes, and its error lines as evidence.
 
 use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::{Evidence, MAX_TAIL_BYTES};
@@ -23,7 +23,7 @@ pub(super) async fn run(which: &str, command: &Command, job: &mut PartContext<'_
     let ended = job.run(&command).await;
     let meaning = match &ended.exit {
         CommandExit::Success | CommandExit::Code(CHANGED) => return StepOutcome::Done,
-        CommandExit::Code(1) => ", it could not run",
+        CommandExit::Code(1) => ", puppet did not run",
         CommandExit::Code(4) => ", resources failed",
         CommandExit::Code(6) => ", some resources changed and others failed",
         CommandExit::NotYet
@@ -34,7 +34,7 @@ pub(super) async fn run(which: &str, command: &Command, job: &mut PartContext<'_
     };
     let errors = errors(&job.log.recent().since(begin));
     let exit = match &ended.exit {
-        // For puppet 75 means nothing.
+        // Puppet has no exit code for "not yet".
         CommandExit::NotYet => "exit code 75".to_owned(),
         exit @ (CommandExit::Success
         | CommandExit::Code(_)
@@ -49,13 +49,13 @@ pub(super) async fn run(which: &str, command: &Command, job: &mut PartContext<'_
     StepOutcome::Failed(Evidence { summary, exit_code: ended.exit.code(), tail, failing_checks: Vec::new() })
 }
 
-/// What puppet calls errors, without those of facter, which come of facts that nobody may read and break nothing.
+/// Puppet's error lines, without those of facter, which are about facts it may not read and are harmless.
 fn errors(output: &str) -> Vec<String> {
     let lines = output.lines().filter_map(|line| line.strip_prefix("Error: "));
     lines.filter(|line| !line.starts_with("Facter: ")).map(str::to_owned).collect()
 }
 
-/// As many of the first lines as evidence takes: the first error is the cause of most of the others.
+/// As many of the first lines as evidence allows: the first error causes most of the others.
 fn within(lines: &[String]) -> String {
     let mut tail = String::new();
     for line in lines {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_errors_that_mean_something_are_evidence() {
+    fn errors_of_facter_are_no_evidence() {
         let output = "Notice: a\nError: Facter: Permission denied\nError: Could not set 'file'\nWarning: b\nError: c\n";
         assert_eq!(errors(output), ["Could not set 'file'", "c"]);
         assert_eq!(within(&errors(output)), "Could not set 'file'\nc\n");

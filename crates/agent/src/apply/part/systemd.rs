@@ -1,4 +1,4 @@
-//! systemd units: asked for by `systemctl`, then looked at until they are what was asked for.
+//! systemd units: an action by `systemctl`, then polling until the unit is in the requested state.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,27 +11,27 @@ use super::context::PartContext;
 use crate::apply::exec::{self, CommandExit, CommandResult};
 use crate::config::recipe::{Command, SystemdUnit, UnitAction};
 
-/// First pause between two looks at a unit that is on its way; they double up to [`LONGEST_PAUSE`].
+/// First interval between two polls of a unit; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Longest pause between two looks.
+/// Longest interval between two polls.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long gathering evidence may take, after the part's own time.
+/// How long gathering evidence may take, after the part's deadline.
 const EVIDENCE: Duration = Duration::from_secs(5);
 
-/// What systemd says of a unit.
+/// A unit's state, compared with the requested one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum UnitState {
-    /// It is what was asked for.
+    /// It is the requested one.
     There,
-    /// It may become that.
+    /// It may become the requested one.
     OnItsWay,
-    /// It is something else, and stays so.
+    /// It is another one, and stays so.
     Elsewhere,
 }
 
-/// Does one thing to a unit, and waits until it shows.
+/// Does one action on a unit, and waits for its effect.
 pub(super) async fn run(what: &str, unit: &SystemdUnit, job: &mut PartContext<'_>) -> StepOutcome {
     let which = format!("{what}: {}", unit.name);
     let verb = match unit.action {
@@ -80,7 +80,7 @@ fn systemctl(unit: &SystemdUnit, arguments: &[&str]) -> Command {
     Command { argv, workdir: PathBuf::from("/"), env }
 }
 
-/// `KEY=VALUE` lines as systemd prints them; anything else that was said is no property.
+/// `KEY=VALUE` lines as systemd prints them; other lines are ignored.
 fn properties(text: &str) -> BTreeMap<&str, &str> {
     text.lines().filter_map(|line| line.split_once('=')).collect()
 }
@@ -96,7 +96,7 @@ fn standing(shown: &BTreeMap<&str, &str>, action: UnitAction) -> UnitState {
             match get("ActiveState") {
                 "active" => UnitState::There,
                 "activating" | "reloading" | "deactivating" | "refreshing" => UnitState::OnItsWay,
-                // What runs once and ends is not active afterwards.
+                // A oneshot unit is inactive after it has succeeded.
                 "inactive" if started && get("Type") == "oneshot" && get("Result") == "success" => {
                     UnitState::There
                 }
@@ -113,7 +113,7 @@ fn line(shown: &BTreeMap<&str, &str>) -> String {
     format!("{} ({}{result})", get("ActiveState"), get("SubState"))
 }
 
-/// A failure with what systemd and the unit's journal say about it.
+/// A failure with what systemd and the unit's journal report.
 async fn failed(
     summary: String,
     ended: CommandResult,
@@ -123,18 +123,18 @@ async fn failed(
     let exit_code = ended.exit.code().filter(|code| *code != 0);
     if absent(&ended.tail) {
         let what = summary.split_once(": systemctl").map_or(summary.as_str(), |(what, _)| what);
-        let summary = format!("{what}: systemd is not running on this machine");
+        let summary = format!("{what}: systemd is not running on this node");
         return StepOutcome::Failed(Evidence { summary, exit_code, tail: ended.tail, ..Evidence::default() });
     }
     let status = systemctl(unit, &["status", "--no-pager", "--full", "--lines=20"]);
-    let said = exec::run(&status, job.facts, EVIDENCE, Some(job.log)).await;
-    let tail = if said.tail.trim().is_empty() { ended.tail } else { said.tail };
+    let output = exec::run(&status, job.facts, EVIDENCE, Some(job.log)).await;
+    let tail = if output.tail.trim().is_empty() { ended.tail } else { output.tail };
     StepOutcome::Failed(Evidence { summary, exit_code, tail, ..Evidence::default() })
 }
 
-/// Whether `systemctl` found nobody to talk to.
-fn absent(said: &str) -> bool {
-    ["not been booted with systemd", "Failed to connect to bus"].iter().any(|words| said.contains(words))
+/// Whether `systemctl` failed because systemd does not run here.
+fn absent(output: &str) -> bool {
+    ["not been booted with systemd", "Failed to connect to bus"].iter().any(|words| output.contains(words))
 }
 
 #[cfg(test)]
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_there_on_its_way_or_elsewhere() {
+    fn a_unit_has_reached_its_state_is_changing_or_has_another() {
         use UnitAction::{Active, Restart, Start, Stop};
         assert_eq!(stands("active", "notify", "success", Start), UnitState::There);
         assert_eq!(stands("activating", "notify", "success", Start), UnitState::OnItsWay);

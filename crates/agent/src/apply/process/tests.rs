@@ -30,7 +30,7 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn a_process_that_ends_says_how_and_with_which_last_words() {
+async fn a_process_that_ends_has_its_exit_and_the_end_of_its_output_as_evidence() {
     let bench = Bench::new();
     let mut process = bench.start("echo serving {version}; exit 4");
     let evidence = tokio::time::timeout(LONG, process.wait()).await.unwrap();
@@ -40,7 +40,7 @@ async fn a_process_that_ends_says_how_and_with_which_last_words() {
 }
 
 #[tokio::test]
-async fn a_process_deaf_to_sigterm_is_killed_with_its_group() {
+async fn a_process_that_ignores_sigterm_is_killed_with_its_group() {
     let bench = Bench::new();
     let mut process = bench.start("trap '' TERM; sleep 600 & echo $!; while :; do wait; done");
     let heard = || log::tail(&bench.log(), 0).trim().parse::<i32>().ok();
@@ -65,7 +65,7 @@ async fn a_process_deaf_to_sigterm_is_killed_with_its_group() {
 }
 
 #[tokio::test]
-async fn a_living_process_is_adopted_and_its_end_is_noticed() {
+async fn a_running_process_is_adopted_and_its_end_is_noticed() {
     let bench = Bench::new();
     let mut first = bench.start("exec sleep 600");
     let mark = first.mark().clone();
@@ -82,11 +82,11 @@ async fn a_living_process_is_adopted_and_its_end_is_noticed() {
 }
 
 #[tokio::test]
-async fn what_a_killed_agent_left_halfway_is_found_by_its_run() {
+async fn leftovers_of_a_killed_agent_are_found_by_their_run() {
     let bench = Bench::new();
     let mut process = bench.start("sleep 600; true");
     assert_eq!(leftover::kill("another-run").unwrap(), 0);
-    // A program has no environment to see while it is replacing the one that started it.
+    // Between fork and exec a program's environment cannot be read.
     tokio::time::timeout(LONG, async {
         while leftover::kill(&bench.run()).unwrap() == 0 {
             tokio::task::yield_now().await;
@@ -95,5 +95,5 @@ async fn what_a_killed_agent_left_halfway_is_found_by_its_run() {
     .await
     .unwrap();
     let evidence = tokio::time::timeout(LONG, process.wait()).await.unwrap();
-    assert_eq!(evidence.summary, "the process ended: ended by signal 9");
+    assert_eq!(evidence.summary, "the process ended: killed by signal 9");
 }

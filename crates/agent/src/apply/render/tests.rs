@@ -19,7 +19,7 @@ fn rendered(source: &str) -> Result<String, String> {
 }
 
 #[test]
-fn a_template_speaks_of_params_and_of_where_it_is() {
+fn a_template_has_params_and_the_facts_of_its_node() {
     let source = "# {{ version }} of {{ entity }} on {{ node.name }} in {{ node.namespace }}, {{ revision + 1 }}\n\
                   {% for each in params[\"up/stream\"] %}\nserver {{ each }};\n{% endfor %}\n\
                   listen {{ params.port }}; {{ params.db | tojson }} {{ params.tls | default(false) }}\n";
@@ -29,7 +29,7 @@ fn a_template_speaks_of_params_and_of_where_it_is() {
 }
 
 #[test]
-fn a_param_that_is_missing_is_named_with_its_place() {
+fn a_missing_param_is_named_with_its_line() {
     for (source, says) in [
         ("a\n{{ params.prt }}", "app.conf, line 2: `params.prt` is undefined"),
         ("{{ params.db.port }}", "app.conf, line 1: `params.db.port` is undefined"),
@@ -41,7 +41,7 @@ fn a_param_that_is_missing_is_named_with_its_place() {
 }
 
 #[test]
-fn a_template_that_is_none_is_refused_with_its_line() {
+fn an_invalid_template_is_refused_with_its_line() {
     for source in ["\n{{ params.port", "\n{% if %}", "\n{{ params.port | nosuch }}", "\n{% include 'x' %}"] {
         let error = rendered(source).unwrap_err();
         assert!(error.starts_with("app.conf, line 2: "), "{source}: {error}");
@@ -49,7 +49,7 @@ fn a_template_that_is_none_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_template_without_end_ends() {
+fn a_template_that_would_not_end_is_stopped() {
     let loops = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}";
     assert!(rendered(loops).unwrap_err().contains("more than 2000000 steps"));
     let grows = format!("{{% for a in range(100000) %}}{}{{% endfor %}}", "x".repeat(1_000));
@@ -60,7 +60,7 @@ fn a_template_without_end_ends() {
 }
 
 #[test]
-fn nesting_ends_in_a_refusal_and_not_in_the_end_of_the_agent() {
+fn deep_nesting_is_refused_and_does_not_exhaust_the_stack() {
     let longest = MAX_TAG_BYTES - 16;
     for (open, close) in
         [("(", ")"), ("[", "]"), ("not ", ""), ("-", ""), ("1+", ""), ("1~", ""), ("1 if 1 else ", "")]

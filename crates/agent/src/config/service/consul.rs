@@ -1,6 +1,6 @@
-//! Service definitions in Consul's form, read as they are: name, id, port, address, tags, meta, and checks by script,
-//! arguments, HTTP, TCP or TTL. What is no part of a service here is left alone; a check of a kind that there is none of
-//! is refused, because a service that is never checked would look well.
+//! Service definitions in Consul's form: name, id, port, address, tags, meta, and checks by script, arguments, HTTP, TCP
+//! or TTL. Other keys are ignored; a check of an unsupported kind is refused, because a service that is never checked
+//! would appear healthy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use bellwether_api::v1::service::definition::{CheckDefinition, ServiceDefinition};
 use serde::Deserialize;
 
-/// Kinds of checks that cannot be done here.
+/// Unsupported kinds of checks.
 const UNKNOWN_KINDS: [&str; 7] =
     ["grpc", "docker_container_id", "alias_node", "alias_service", "os_service", "udp", "h2ping"];
 
@@ -53,7 +53,7 @@ struct Check {
 /// The services of one file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The reason, with the service and the check.
 pub(in crate::config) fn read(text: &str) -> Result<Vec<ServiceDefinition>, String> {
     let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let services = file.service.into_iter().chain(file.services);
@@ -70,7 +70,7 @@ fn definition(service: Service) -> Result<ServiceDefinition, String> {
         None | Some("") => None,
         Some(text) => {
             let read: Result<IpAddr, _> = text.parse();
-            Some(read.map_err(|_| format!("service {name}: address {text:?} is no IP address"))?)
+            Some(read.map_err(|_| format!("service {name}: address {text:?} is not an IP address"))?)
         }
     };
     let mut checks = Vec::new();
@@ -93,10 +93,10 @@ fn definition(service: Service) -> Result<ServiceDefinition, String> {
 
 fn of_check(check: serde_json::Value, number: usize) -> Result<CheckDefinition, String> {
     if let Some(kind) = UNKNOWN_KINDS.iter().find(|kind| check.get(**kind).is_some()) {
-        return Err(format!("a check by {kind} cannot be done here; use args, http, tcp or ttl"));
+        return Err(format!("a check by {kind} is not supported; use args, http, tcp or ttl"));
     }
     let check: Check = serde_json::from_value(check).map_err(|error| format!("check {number}: {error}"))?;
-    // Consul's shell decides between passing (0), warning (1) and critical.
+    // In Consul, exit code 0 is passing, 1 a warning, and anything else critical.
     let exec = match (check.script, check.args) {
         (Some(script), None) => Some(vec!["sh".to_owned(), "-c".to_owned(), script]),
         (None, args) => args,
@@ -116,13 +116,13 @@ fn of_check(check: serde_json::Value, number: usize) -> Result<CheckDefinition, 
         ttl: check.ttl,
         interval: check.interval,
         timeout: check.timeout,
-        // One answer decides, unless the file says otherwise.
+        // One result decides, unless the file has other limits.
         fall: Some(fall.unwrap_or(1)),
         rise: Some(rise.unwrap_or(1)),
     })
 }
 
-/// A check's name as a DNS label: what no label may have becomes a dash.
+/// A check's name as a DNS label: characters that a label may not have become dashes.
 fn label(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let dashed: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

@@ -45,7 +45,7 @@ fn a_whole_definition_reads() {
     assert_eq!((service.id.as_str(), service.port, service.tags.len()), ("web-blue", Some(8080), 2));
     assert_eq!(service.at, ServiceAddress::Interface("eth1".parse().unwrap()));
     let names: Vec<&str> = service.checks.keys().map(CheckName::as_str).collect();
-    assert_eq!((names, service.listening.len()), (vec!["disk", "page", "port"], 1));
+    assert_eq!((names, service.ttl_checks.len()), (vec!["disk", "page", "port"], 1));
     let page = &service.checks[&"page".parse().unwrap()].probe;
     assert!(matches!(page, Probe::Http { status: None, .. }), "any success passes");
     let simple = Service::of(&definition("name = \"db\"\naddress = \"fd00::7\"")).unwrap();
@@ -54,13 +54,13 @@ fn a_whole_definition_reads() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_field() {
+fn an_invalid_definition_is_refused_with_its_field() {
     for (text, reason) in [
         ("name = \"Web_1\"", "name: use \"Web_1\" as service name"),
-        ("name = \"web\"\nneeds = [\"2 of web\"]", "needs: it would wait for itself"),
-        ("name = \"web\"\nport = 0", "port: it is not from 1 to 65535"),
+        ("name = \"web\"\nneeds = [\"2 of web\"]", "needs: a service cannot need itself"),
+        ("name = \"web\"\nport = 0", "port: not from 1 to 65535"),
         ("name = \"web\"\ntags = [\"a b\"]", "tags: use \"a b\" as tag"),
-        ("name = \"web\"\naddress = \"10.0.0.1\"\ninterface = \"eth0\"", "interface: say an address or"),
+        ("name = \"web\"\naddress = \"10.0.0.1\"\ninterface = \"eth0\"", "interface: set address or"),
         ("name = \"web\"\n[[check]]\nname = \"a\"", "check.a: name one of exec, http, tcp or ttl"),
         (
             "name = \"web\"\n[[check]]\nname = \"a\"\ntcp = \"x:1\"\nttl = \"3s\"",
@@ -68,7 +68,10 @@ fn what_cannot_be_is_refused_with_its_field() {
         ),
         ("name = \"web\"\n[[check]]\nname = \"a\"\nttl = \"0s\"", "check.a.ttl: must be longer than zero"),
         ("name = \"web\"\n[[check]]\nname = \"a\"\ntcp = \"x\"", "check.a.tcp: \"x\" is not host:port"),
-        ("name = \"web\"\n[[check]]\nname = \"a\"\nhttp = \"https://x\"", "check.a.http: an http check asks"),
+        (
+            "name = \"web\"\n[[check]]\nname = \"a\"\nhttp = \"https://x\"",
+            "check.a.http: an http check probes",
+        ),
         (
             "name = \"web\"\n[[check]]\nname = \"a\"\ntcp = \"x:1\"\nstatus = 200",
             "check.a.status: only an http",
@@ -83,13 +86,13 @@ fn what_cannot_be_is_refused_with_its_field() {
             "check.a: there are two",
         ),
     ] {
-        let said = refused(text);
-        assert!(said.starts_with(reason), "{text}\n{said}");
+        let message = refused(text);
+        assert!(message.starts_with(reason), "{text}\n{message}");
     }
 }
 
 #[test]
-fn definitions_in_consuls_form_read_as_they_are() {
+fn definitions_in_consuls_form_are_read() {
     let text = r#"{
       "service": {
         "name": "keystone", "port": 5000, "tags": ["real"], "enable_tag_override": false,
@@ -116,26 +119,26 @@ fn definitions_in_consuls_form_read_as_they_are() {
     let names: Vec<&str> = web.checks.keys().map(CheckName::as_str).collect();
     assert_eq!(names, ["check-3", "http-on-port-80"]);
     assert_eq!(web.checks[&"check-3".parse().unwrap()].hysteresis.fall, 3);
-    assert_eq!(web.listening.len(), 1);
+    assert_eq!(web.ttl_checks.len(), 1);
 }
 
 #[test]
-fn a_consul_definition_that_cannot_be_kept_is_refused_whole() {
+fn a_consul_file_with_an_invalid_definition_is_refused_as_a_whole() {
     for (text, reason) in [
         ("{", "EOF"),
         ("{}", "there is no \"service\""),
         (r#"{"service":{"port":80}}"#, "missing field `name`"),
-        (r#"{"service":{"name":"a","address":"host.example"}}"#, "is no IP address"),
-        (r#"{"service":{"name":"a","check":{"grpc":"x:1"}}}"#, "a check by grpc cannot be done here"),
+        (r#"{"service":{"name":"a","address":"host.example"}}"#, "is not an IP address"),
+        (r#"{"service":{"name":"a","check":{"grpc":"x:1"}}}"#, "a check by grpc is not supported"),
         (r#"{"service":{"name":"a","check":{"interval":7}}}"#, "check 1: invalid type"),
     ] {
-        let said = consul::read(text).unwrap_err();
-        assert!(said.contains(reason), "{text}\n{said}");
+        let message = consul::read(text).unwrap_err();
+        assert!(message.contains(reason), "{text}\n{message}");
     }
 }
 
 #[test]
-fn an_id_is_one_instances_and_files_are_named() {
+fn an_id_names_one_instance_and_errors_name_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     write("a.json", r#"{"service":{"name":"web","port":80}}"#);
@@ -145,7 +148,7 @@ fn an_id_is_one_instances_and_files_are_named() {
     assert_eq!(all.len(), 2);
     write("b.json", r#"{"service":{"name":"other","id":"db"}}"#);
     let error = super::super::services::all(vec![own.clone()], Some(dir.path())).unwrap_err().to_string();
-    assert!(error.contains("b.json") && error.contains("db has that id already, in agent.toml"), "{error}");
+    assert!(error.contains("b.json") && error.contains("the id db is used already in agent.toml"), "{error}");
     write("b.json", "{ nonsense");
     let error = super::super::services::all(vec![own], Some(dir.path())).unwrap_err().to_string();
     assert!(error.contains("b.json") && error.contains("key must be a string"), "{error}");

@@ -59,7 +59,7 @@ fn hiera_reads_every_service_and_interface_with_sorted_addresses() {
 }
 
 #[test]
-fn json_has_the_instances_that_serve_without_what_changes_by_itself() {
+fn json_has_the_functional_instances_without_reasons_and_times() {
     let value: serde_json::Value = serde_json::from_str(&written(Format::Json)).unwrap();
     assert_eq!(value["services"]["gone"], serde_json::json!([]));
     let wanted = serde_json::json!([{"node": "n2", "name": "glance", "address": "10.0.0.10", "port": 9292,
@@ -68,7 +68,7 @@ fn json_has_the_instances_that_serve_without_what_changes_by_itself() {
 }
 
 #[test]
-fn variables_say_what_serves_also_when_nothing_does() {
+fn variables_exist_also_for_a_service_without_functional_instances() {
     let wanted = "SERVICE_A_B_COUNT=1\nSERVICE_A_B_ADDRESSES=\"10.0.0.9\"\nSERVICE_A_B_ENDPOINTS=\"10.0.0.9:9292\"\n\
                   SERVICE_GLANCE_COUNT=1\nSERVICE_GLANCE_ADDRESSES=\"10.0.0.10 fd00::6\"\n\
                   SERVICE_GLANCE_ENDPOINTS=\"10.0.0.10:9292\"\n\

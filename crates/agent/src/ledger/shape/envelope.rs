@@ -1,8 +1,8 @@
-//! The JSON that every file of the ledger is, and the schema that each of them names.
+//! The envelope of every file of the ledger: JSON with a schema version.
 
 use serde::{Deserialize, Serialize};
 
-/// The schema written, and the newest read.
+/// The schema version written, and the newest one read.
 pub(super) const SCHEMA: u32 = 1;
 
 pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
@@ -14,5 +14,5 @@ pub(super) fn text<T: Serialize>(file: &T) -> Result<String, String> {
 }
 
 pub(super) fn known(schema: u32) -> Result<(), String> {
-    if schema == SCHEMA { Ok(()) } else { Err(format!("schema {schema} is not one this agent knows")) }
+    if schema == SCHEMA { Ok(()) } else { Err(format!("schema {schema} is not known to this agent")) }
 }

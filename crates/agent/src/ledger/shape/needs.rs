@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_ever_written_is_read_for_ever() {
+    fn the_stored_form_reads_back() {
         let sample = r#"{"schema":1,"met":[{"service":"web","id":"web-1","needs":["2 functional of db","1 addressable of lb"]}]}"#;
         let read = met(sample).unwrap();
         assert_eq!(read.values().next().unwrap().len(), 2);

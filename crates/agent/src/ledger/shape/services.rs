@@ -1,4 +1,4 @@
-//! `services.json`: what programs on this machine registered.
+//! `services.json`: the services that programs on this node registered.
 
 use bellwether_api::v1::service::definition::ServiceDefinition;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_ever_written_is_read_for_ever() {
+    fn the_stored_form_reads_back() {
         let sample = r#"{"schema":1,"services":[{"definition":{"name":"web","id":"web-1","port":80,"tags":["a"],
             "check":[{"name":"ttl","ttl":"30s"}]},"pid":7},{"definition":{"name":"db"}}]}"#;
         let read = services(sample).unwrap();

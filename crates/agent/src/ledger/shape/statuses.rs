@@ -1,4 +1,4 @@
-//! `statuses.json`: what programs on this machine said of it.
+//! `statuses.json`: the statuses that programs on this node set.
 
 use std::collections::BTreeMap;
 
@@ -32,25 +32,26 @@ struct StatusShape {
 pub(in crate::ledger) fn statuses(from: &str) -> Result<LocalStatuses, String> {
     let file: StatusesFile = parse(from)?;
     known(file.schema)?;
-    let said = file.statuses.into_iter().map(|(name, said)| {
-        let state = StatusState::parse(&said.state).ok_or_else(|| format!("{:?} is no state", said.state))?;
-        let lifetime = said.lifetime_ms.map(lifetime).transpose().map_err(|error| error.to_string())?;
+    let status = file.statuses.into_iter().map(|(name, status)| {
+        let state = StatusState::parse(&status.state)
+            .ok_or_else(|| format!("{:?} is not a valid state", status.state))?;
+        let lifetime = status.lifetime_ms.map(lifetime).transpose().map_err(|error| error.to_string())?;
         let category = Category::parse(&name).map_err(|error| error.to_string())?;
-        let (at, reason, update) = (Timestamp::from_millis(said.at_ms), said.reason, said.update);
+        let (at, reason, update) = (Timestamp::from_millis(status.at_ms), status.reason, status.update);
         Ok((category, StatusUpdate { state, reason, lifetime, at, update }))
     });
-    said.collect::<Result<_, String>>().map(LocalStatuses::new)
+    status.collect::<Result<_, String>>().map(LocalStatuses::new)
 }
 
 /// Writes `statuses.json`.
 pub(in crate::ledger) fn statuses_text(statuses: &LocalStatuses) -> Result<String, String> {
-    let shapes = statuses.iter().map(|(category, said)| {
+    let shapes = statuses.iter().map(|(category, status)| {
         let shape = StatusShape {
-            state: said.state.as_str().to_owned(),
-            reason: said.reason.clone(),
-            lifetime_ms: said.lifetime.map(Span::as_millis),
-            at_ms: said.at.as_millis(),
-            update: said.update,
+            state: status.state.as_str().to_owned(),
+            reason: status.reason.clone(),
+            lifetime_ms: status.lifetime.map(Span::as_millis),
+            at_ms: status.at.as_millis(),
+            update: status.update,
         };
         (category.to_string(), shape)
     });
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_that_is_written_reads_for_ever() {
+    fn the_stored_form_reads_back() {
         let kept = r#"{"schema":1,"statuses":{"backup":{"state":"failed","reason":"disk full","lifetime_ms":600000,
             "at_ms":1800000000000,"update":1800000000001},"scrub":{"state":"success","reason":"","lifetime_ms":null,
             "at_ms":5,"update":6}}}"#;

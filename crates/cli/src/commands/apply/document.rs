@@ -1,80 +1,36 @@
-//! Documents with objects in them: read whole and checked before anything is done, refused with their place.
+//! Files → documents, each with its place: refused with file, line, key and the nearest name before anything is sent.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::path::Path;
+use std::collections::BTreeMap;
 
-use bellwether_api::shape::{ShapeError, read as read_word};
-use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::external::ExternalSettings;
-use bellwether_api::v1::freeze::FreezeSpec;
-use bellwether_api::v1::pause::PauseSpec;
-use bellwether_api::v1::policy::Policy;
-use bellwether_core::words::name::{EntityName, FreezeName, Namespace, PauseName};
+use bellwether_api::v1::apply::{
+    Document, EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument,
+};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::DeserializeOwned;
 
-use super::change;
+use super::files::{self, Format, Input};
+use crate::args::FileFlags;
 use crate::exit::Failure;
 use crate::near::improved;
 
-/// An object as a file says it is to be.
+/// What separates documents, on a line of its own.
+const MARKER: &str = "---";
+
+/// A document and where it was read.
 #[derive(Debug)]
-pub(super) struct Object {
-    pub(super) name: String,
-    pub(super) namespace: String,
-    /// Whether it is in force in every namespace; freezes only.
-    pub(super) global: bool,
-    pub(super) spec: Spec,
+pub(super) struct Located {
+    pub(super) document: Document,
+    /// `FILE, document N`; the file alone if it is its only one.
+    place: String,
+    /// Its text, and the number of the line before it.
+    part: Part,
 }
 
-/// What an object is to be.
-#[derive(Debug)]
-pub(super) enum Spec {
-    Entity(Box<EntitySpec>),
-    Freeze(FreezeSpec),
-    Pause(PauseSpec),
-}
-
-impl fmt::Display for Object {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.spec {
-            Spec::Entity(_) => write!(f, "entity/{}", self.name),
-            Spec::Freeze(_) => write!(f, "freeze/{}", self.name),
-            Spec::Pause(_) => write!(f, "pause/{}", self.name),
-        }
-    }
-}
-
-impl Object {
-    /// A field of it that says nothing allowed.
-    pub(super) fn refused(&self, error: &ShapeError) -> Failure {
-        Failure::usage(format!("use {self}: {}: {}", error.place, error.reason))
-    }
-
-    /// The namespace a freeze is in; none for all of them.
-    pub(super) fn freezes_in(&self) -> Option<&str> {
-        (!self.global).then_some(self.namespace.as_str())
-    }
-
-    /// Checks every field, as far as that needs no server.
-    fn check(&self) -> Result<(), ShapeError> {
-        read_word::<Namespace>("namespace", &self.namespace)?;
-        match &self.spec {
-            Spec::Entity(spec) => {
-                read_word::<EntityName>("name", &self.name)?;
-                change::entity(None, spec).map(drop)
-            }
-            Spec::Freeze(spec) => {
-                read_word::<FreezeName>("name", &self.name)?;
-                change::freeze(None, spec).map(drop)
-            }
-            Spec::Pause(spec) => {
-                read_word::<PauseName>("name", &self.name)?;
-                change::pause(None, spec).map(drop)
-            }
-        }
-    }
+/// A part of a file with one document in it.
+#[derive(Debug, Clone)]
+struct Part {
+    text: String,
+    lines_before: usize,
 }
 
 /// What every document says first. The rest is read once it is known what it is.
@@ -90,156 +46,212 @@ enum Kind {
     Entity,
     Freeze,
     Pause,
+    Profile,
+    Slot,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EntityDocument {
-    #[serde(rename = "kind")]
-    _kind: IgnoredAny,
-    name: String,
-    namespace: Option<String>,
-    #[serde(default)]
-    selector: String,
-    external: Option<ExternalSettings>,
-    profile: Option<String>,
-    action: Option<String>,
-    #[serde(default)]
-    policy: Policy,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FreezeDocument {
-    #[serde(rename = "kind")]
-    _kind: IgnoredAny,
-    name: String,
-    namespace: Option<String>,
-    #[serde(default)]
-    all_namespaces: bool,
-    entity: Option<String>,
-    targets: Option<String>,
-    strength: Option<String>,
-    #[serde(default)]
-    reason: String,
-    lasts: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PauseDocument {
-    #[serde(rename = "kind")]
-    _kind: IgnoredAny,
-    name: String,
-    namespace: Option<String>,
-    nodes: String,
-    #[serde(default)]
-    reason: String,
-}
-
-/// Reads one document: its head, then the rest.
-trait Source {
-    fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, String>;
-}
-
-struct Toml<'a>(&'a str);
-struct Json<'a>(&'a str);
-/// One document of several, by its number.
-struct Yaml<'a>(&'a str, usize);
-
-impl Source for Toml<'_> {
-    fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
-        toml::from_str(self.0).map_err(|error| error.to_string())
+/// Reads every document of all files. Nothing is answered unless all of them can be read, and each is there once.
+pub(super) fn read(from: &FileFlags) -> Result<Vec<Located>, Failure> {
+    let mut documents = Vec::new();
+    for input in files::read(from)? {
+        let before = documents.len();
+        of_file(&input, &mut documents)?;
+        if input.named && documents.len() == before {
+            return Err(Failure::usage(format!("read {}: there is no document in it", input.name)).hint(HINT));
+        }
     }
-}
-
-impl Source for Json<'_> {
-    fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
-        serde_json::from_str(self.0).map_err(|error| error.to_string())
+    let mut places: BTreeMap<(String, bool), &Located> = BTreeMap::new();
+    for located in &documents {
+        let object = located.object();
+        if let Some(first) = places.insert((object.clone(), located.document.is_global()), located) {
+            let (one, other) = (first.line_of("name"), located.line_of("name"));
+            return Err(Failure::usage(format!("read {other}: {object} is there twice, first in {one}")));
+        }
     }
-}
-
-impl Source for Yaml<'_> {
-    fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
-        let document = serde_norway::Deserializer::from_str(self.0).nth(self.1);
-        let document = document.ok_or_else(|| "there is no such document".to_owned())?;
-        T::deserialize(document).map_err(|error| error.to_string())
+    if documents.is_empty() {
+        return Err(Failure::usage("apply anything: there is no document in the files").hint(HINT));
     }
+    Ok(documents)
 }
 
-/// Reads every object of a file. Nothing is answered unless everything in it is allowed.
-pub(super) fn read(path: &Path, namespace: &str) -> Result<Vec<Object>, Failure> {
-    let text = crate::context::read(path, "objects")?;
-    let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
-    let at = |place: &str, error: &str| {
-        Failure::usage(format!("read {}{place}: {}", path.display(), improved(error)))
-            .hint("bellwether explain entity   (or: explain policy, explain freeze, explain pause)")
-    };
-    let mut objects = Vec::new();
-    match end {
-        "toml" => objects.push(object(&Toml(&text), namespace).map_err(|error| at("", &error))?),
-        "json" => objects.push(object(&Json(&text), namespace).map_err(|error| at("", &error))?),
-        _ => {
-            for index in 0..serde_norway::Deserializer::from_str(&text).count() {
-                let (source, place) = (Yaml(&text, index), format!(", document {}", index + 1));
-                // A document without anything in it is what a `---` at the very end makes.
-                if matches!(source.read::<Option<IgnoredAny>>(), Ok(None)) {
-                    continue;
-                }
-                objects.push(object(&source, namespace).map_err(|error| at(&place, &error))?);
+const HINT: &str = "bellwether explain entity   (or: policy, freeze, pause, profile, slot)";
+
+/// The namespace that all documents are for: the one they name, or else that of the command.
+pub(super) fn namespace<'a>(
+    documents: &'a [Located],
+    of_command: &'a str,
+    is_said: bool,
+) -> Result<&'a str, Failure> {
+    let mut named: Option<(&str, &Located)> = None;
+    for located in documents {
+        let Some(namespace) = located.document.namespace().filter(|_| !located.document.is_global()) else {
+            continue;
+        };
+        match named {
+            Some((first, other)) if first != namespace => {
+                let (one, other) = (located.line_of("namespace"), other.line_of("namespace"));
+                let what = format!("read {one}: it is for namespace {namespace}, and {other} for {first}");
+                return Err(
+                    Failure::usage(what).hint("one apply changes one namespace; apply them one by one")
+                );
             }
+            Some(_) | None => named = Some((namespace, located)),
         }
     }
-    let mut seen = BTreeSet::new();
-    for object in &objects {
-        object.check().map_err(|error| object.refused(&error))?;
-        let place = (!object.global).then(|| object.namespace.clone());
-        if !seen.insert((place, object.to_string())) {
-            return Err(at("", &format!("{object} is there twice")));
+    match named {
+        Some((namespace, located)) if is_said && namespace != of_command => {
+            let place = located.line_of("namespace");
+            let what = format!("read {place}: it is for namespace {namespace}, and -n says {of_command}");
+            Err(Failure::usage(what).hint("leave one of them out"))
         }
+        Some((namespace, _)) => Ok(namespace),
+        None => Ok(of_command),
     }
-    if objects.is_empty() {
-        return Err(at("", "there is no object in it"));
-    }
-    Ok(objects)
 }
 
-fn object(source: &impl Source, namespace: &str) -> Result<Object, String> {
-    let (name, own, global, spec) = match source.read::<Head>()?.kind {
-        Kind::Entity => {
-            let EntityDocument { _kind, name, namespace, selector, external, profile, action, policy } =
-                source.read()?;
-            let spec = EntitySpec { selector, external, profile, action, policy };
-            (name, namespace, false, Spec::Entity(Box::new(spec)))
-        }
-        Kind::Freeze => {
-            let FreezeDocument {
-                _kind,
-                name,
-                namespace,
-                all_namespaces,
-                entity,
-                targets,
-                strength,
-                reason,
-                lasts,
-            } = source.read()?;
-            if all_namespaces && namespace.is_some() {
-                return Err(format!(
-                    "freeze {name} has a namespace and all_namespaces; leave one of them out"
-                ));
-            }
-            (
-                name,
-                namespace,
-                all_namespaces,
-                Spec::Freeze(FreezeSpec { entity, targets, strength, reason, lasts }),
-            )
-        }
-        Kind::Pause => {
-            let PauseDocument { _kind, name, namespace, nodes, reason } = source.read()?;
-            (name, namespace, false, Spec::Pause(PauseSpec { nodes, reason }))
-        }
+impl Located {
+    fn object(&self) -> String {
+        format!("{}/{}", self.document.kind(), self.document.name())
+    }
+
+    /// Where the field is that an error is about, if it is about this document: `… entity/web: policy.batch: …`.
+    pub(super) fn place_of(&self, error: &str) -> Option<String> {
+        let (_, after) = error.split_once(&format!("{}: ", self.object()))?;
+        let field = after.split_once(": ").map_or("", |(field, _)| field);
+        Some(self.line_of(field.rsplit('.').next().unwrap_or_default()))
+    }
+
+    /// `FILE, document N, line M`: the line of a key, or else of the document.
+    fn line_of(&self, key: &str) -> String {
+        let is_key = |line: &&str| {
+            let line =
+                line.trim_start().trim_start_matches("- ").trim_start_matches(['"', '\'', '[', '{', ' ']);
+            let rest = line.strip_prefix(key).map(|rest| rest.trim_start_matches(['"', '\'', ' ']));
+            !key.is_empty() && rest.is_some_and(|rest| rest.starts_with([':', '=']))
+        };
+        let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with(MARKER);
+        let index = self.part.text.lines().position(|line| is_key(&line));
+        let index = index.or_else(|| self.part.text.lines().position(|line| is_said(&line)));
+        format!("{}, line {}", self.place, self.part.lines_before + index.unwrap_or_default() + 1)
+    }
+}
+
+fn of_file(input: &Input, documents: &mut Vec<Located>) -> Result<(), Failure> {
+    let parts = match input.format {
+        Format::Json => vec![Part { text: input.text.clone(), lines_before: 0 }],
+        Format::Toml | Format::Yaml => parts(&input.text),
     };
-    Ok(Object { name, global, namespace: own.unwrap_or_else(|| namespace.to_owned()), spec })
+    let whole: Vec<Part> = parts.into_iter().filter(|part| !says_nothing(input.format, &part.text)).collect();
+    let several = whole.len() > 1;
+    for (index, part) in whole.into_iter().enumerate() {
+        let number = if several { format!(", document {}", index + 1) } else { String::new() };
+        let place = format!("{}{number}", input.name);
+        let document = one(input.format, &part).map_err(|error| {
+            Failure::usage(format!("read {place}: {}", improved(error.trim_end()))).hint(HINT)
+        })?;
+        documents.push(Located { document, place, part });
+    }
+    Ok(())
+}
+
+/// The parts of a file between its markers. The line of a marker belongs to the part behind it.
+fn parts(text: &str) -> Vec<Part> {
+    let mut parts = vec![Part { text: String::new(), lines_before: 0 }];
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let after = line.strip_prefix(MARKER);
+        if after.is_some_and(|after| after.is_empty() || after.starts_with([' ', '\t', '\n', '\r'])) {
+            parts.push(Part { text: String::new(), lines_before: number });
+        }
+        if let Some(part) = parts.last_mut() {
+            part.text.push_str(line);
+        }
+    }
+    parts
+}
+
+/// Whether there is nothing but markers, comments and empty lines.
+fn says_nothing(format: Format, text: &str) -> bool {
+    format != Format::Json
+        && text.lines().all(|line| {
+            let line = line.strip_prefix(MARKER).unwrap_or(line).trim();
+            line.is_empty() || line.starts_with('#')
+        })
+}
+
+fn one(format: Format, part: &Part) -> Result<Document, String> {
+    // Only an error needs the numbers of lines, and making them right costs as much as all lines before.
+    document(format, &part.text)
+        .or_else(|_| document(format, &format!("{}{}", "\n".repeat(part.lines_before), part.text)))
+}
+
+fn document(format: Format, text: &str) -> Result<Document, String> {
+    Ok(match value::<Head>(format, text)?.kind {
+        Kind::Entity => Document::Entity(Box::new(value::<EntityDocument>(format, text)?)),
+        Kind::Freeze => Document::Freeze(value::<FreezeDocument>(format, text)?),
+        Kind::Pause => Document::Pause(value::<PauseDocument>(format, text)?),
+        Kind::Profile => Document::Profile(value::<ProfileDocument>(format, text)?),
+        Kind::Slot => Document::Slot(value::<SlotDocument>(format, text)?),
+    })
+}
+
+fn value<T: DeserializeOwned>(format: Format, text: &str) -> Result<T, String> {
+    match format {
+        Format::Json => serde_json::from_str(text).map_err(|error| error.to_string()),
+        Format::Yaml => serde_norway::from_str(text).map_err(|error| error.to_string()),
+        Format::Toml => {
+            // The marker is no TOML; an empty line in its place keeps the numbers of the others.
+            let marked = text.lines().position(|line| line.trim_end() == MARKER);
+            let plain = match marked {
+                Some(marker) => without_line(text, marker),
+                None => text.to_owned(),
+            };
+            toml::from_str(&plain).map_err(|error| error.to_string())
+        }
+    }
+}
+
+fn without_line(text: &str, number: usize) -> String {
+    let lines = text.lines().enumerate();
+    lines.map(|(index, line)| if index == number { "\n".to_owned() } else { format!("{line}\n") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_split_at_markers_and_keep_their_lines() {
+        let text = "# head\n---\na: 1\n--- # two\nb: |\n  ---\n---x\n---\n";
+        let parts = parts(text);
+        let found: Vec<(usize, &str)> =
+            parts.iter().map(|part| (part.lines_before, part.text.as_str())).collect();
+        assert_eq!(
+            found,
+            [(0, "# head\n"), (1, "---\na: 1\n"), (3, "--- # two\nb: |\n  ---\n---x\n"), (7, "---\n")]
+        );
+        assert!(says_nothing(Format::Yaml, parts[0].text.as_str()) && says_nothing(Format::Yaml, "---\n"));
+        assert!(!says_nothing(Format::Yaml, "--- {a: 1}\n"));
+    }
+
+    #[test]
+    fn a_toml_document_behind_a_marker_tells_its_own_line() {
+        let text = "kind = \"slot\"\nname = \"a\"\n---\nkind = \"slot\"\nname = \"b\"\ncapcity = 2\n";
+        let input = |text: &str| Input {
+            name: "x.toml".to_owned(),
+            format: Format::Toml,
+            text: text.to_owned(),
+            named: true,
+        };
+        let mut documents = Vec::new();
+        let error = of_file(&input(text), &mut documents).unwrap_err().what;
+        for part in ["x.toml, document 2", "line 6", "did you mean capacity?"] {
+            assert!(error.contains(part), "{part} is not in {error}");
+        }
+        let mut documents = Vec::new();
+        of_file(&input(&text.replace("capcity", "capacity")), &mut documents).unwrap();
+        let second = documents.get(1).unwrap();
+        let place = second.place_of("read slot/b: capacity: it is not from 0 to 1000").unwrap();
+        assert_eq!(place, "x.toml, document 2, line 6");
+        assert_eq!(second.place_of("read slot/a: capacity: no"), None);
+    }
 }

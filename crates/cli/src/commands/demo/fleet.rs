@@ -87,7 +87,8 @@ impl Fleet {
             identity: Identity::Token(Secret::new(read(&data.join("admin-token"))?.trim())),
         };
         let client = Client::new(&access)?;
-        let context = Context { client, namespace: "default".to_owned(), show: Show::new(global) };
+        let (namespace, show) = ("default".to_owned(), Show::new(global));
+        let context = Context { client, namespace, namespace_is_said: false, show };
         wait_until("the server answers", async || context.client.ready().await.is_ok()).await?;
         self.context = Some(context.clone());
         for (name, port) in self.ports.clone() {

@@ -150,7 +150,7 @@ fn once_at_most(bed: &Bed, point: FailPoint, version: &str, target: &TargetView)
         _ => assert_eq!(said, Some(CUT_SHORT), "{target:?}"),
     }
     // Begun in the ledger, its end not: nobody can know whether it ran.
-    let unsure = matches!(point, FailPoint::RunKept | FailPoint::ProgramStarted | FailPoint::ProgramEnded);
+    let unsure = matches!(point, FailPoint::RunStored | FailPoint::ProgramStarted | FailPoint::ProgramEnded);
     assert_eq!(target.phase == "failed", unsure, "{} of {version}: {target:?}", point.name());
 }
 

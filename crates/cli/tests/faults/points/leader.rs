@@ -18,7 +18,7 @@ use crate::story_servers::kept;
 /// How often each point is passed unharmed before the server dies there. A seat is won once in a life. The first two commits
 /// to etcd are those by which a server takes its place and the lead.
 fn passings(point: FailPoint) -> &'static [u32] {
-    if point == FailPoint::SeatWon {
+    if point == FailPoint::LeadershipAcquired {
         &[0]
     } else if point.name().starts_with("commit.") {
         &[1, 12]

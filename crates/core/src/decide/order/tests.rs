@@ -95,13 +95,10 @@ fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own
     let (mut world, mut at) = (World::default(), 0);
     let paused = |world: &World, name: &str| order(world, name).and_then(|order| order.content.paused);
     let pause = |name: &str, selector: &str| {
-        let mark = Annotation { by: Actor::parse("ann").unwrap(), at: Timestamp::EPOCH, reason: "".into() };
-        Record::Pause(NodePause {
-            name: name.parse().unwrap(),
-            nodes: selector.parse().unwrap(),
-            annotation: mark,
-            labels: Labels::default(),
-        })
+        let annotation =
+            Annotation { by: Actor::parse("ann").unwrap(), at: Timestamp::EPOCH, reason: "".into() };
+        let (name, nodes) = (name.parse().unwrap(), selector.parse().unwrap());
+        Record::Pause(NodePause { name, nodes, annotation, labels: Labels::default() })
     };
     step(&mut world, Ok(node("web-1", false, false)), &mut at);
     step(&mut world, Ok(node("db-1", false, false)), &mut at);

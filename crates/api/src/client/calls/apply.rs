@@ -1,0 +1,26 @@
+//! Documents: applying them, and reading what there is as documents.
+
+use http::Method;
+
+use super::super::{CallError, Client, DEFAULT_DEADLINE};
+use crate::paths::{self, fill};
+use crate::v1::apply::{Applied, ApplyRequest, Document};
+use crate::v1::page::Page;
+
+impl Client {
+    /// Applies documents in one transaction; with `dry_run`, answers what that would change.
+    ///
+    /// # Errors
+    /// [`CallError`]; nothing was changed then.
+    pub async fn apply(&self, namespace: &str, request: &ApplyRequest) -> Result<Applied, CallError> {
+        self.send(Method::POST, &fill(paths::APPLY, &[namespace]), request, DEFAULT_DEADLINE).await
+    }
+
+    /// Every object of a namespace that can be applied, as documents; freezes of every namespace among them.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn documents(&self, namespace: &str) -> Result<Page<Document>, CallError> {
+        self.get(&fill(paths::DOCUMENTS, &[namespace]), DEFAULT_DEADLINE).await
+    }
+}

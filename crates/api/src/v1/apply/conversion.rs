@@ -1,0 +1,130 @@
+//! Records as documents, and what a document sets of a record.
+
+use bellwether_core::records::entity::{Entity, EntityKind};
+use bellwether_core::records::freeze::Freeze as FreezeRecord;
+use bellwether_core::records::pause::NodePause;
+use bellwether_core::records::profile::{Profile, ProfileRevision};
+use bellwether_core::records::slot::{CAPACITY, LEASE, Slot};
+use bellwether_core::words::version::Version;
+
+use super::document::{EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
+use crate::shape::ShapeError;
+use crate::v1;
+use crate::v1::entity::EntitySpec;
+use crate::v1::freeze::{Freeze, FreezeSpec};
+use crate::v1::node::labels_out;
+use crate::v1::pause::PauseSpec;
+use crate::v1::profile::{ProfileSpec, params};
+use crate::v1::slot::SlotSpec;
+
+impl EntityDocument {
+    /// The document of an entity that is to be at `version`.
+    #[must_use]
+    pub fn of(entity: &Entity, version: Option<&Version>) -> Self {
+        let v1::entity::Entity { name, selector, external, profile, action, policy, .. } = entity.into();
+        // A run of an action has a number of its own, which no document can say.
+        let version = version.filter(|_| !matches!(entity.kind, EntityKind::Action(_)));
+        Self {
+            name,
+            labels: labels_out(&entity.labels),
+            selector,
+            external,
+            profile,
+            action,
+            version: version.map(ToString::to_string),
+            policy,
+            ..Self::default()
+        }
+    }
+
+    /// What is to be set of it.
+    #[must_use]
+    pub fn spec(&self) -> EntitySpec {
+        EntitySpec {
+            selector: self.selector.clone(),
+            external: self.external.clone(),
+            profile: self.profile.clone(),
+            action: self.action.clone(),
+            policy: self.policy.clone(),
+        }
+    }
+}
+
+impl FreezeDocument {
+    /// The document of a freeze.
+    #[must_use]
+    pub fn of(freeze: &FreezeRecord, all_namespaces: bool) -> Self {
+        let lasts = freeze.until.map(|until| until.since(freeze.annotation.at).to_string());
+        let Freeze { name, entity, targets, strength, reason, labels, .. } = freeze.into();
+        let strength = Some(strength);
+        Self { name, all_namespaces, labels, entity, targets, strength, reason, lasts, ..Self::default() }
+    }
+
+    /// What is to be set of it.
+    #[must_use]
+    pub fn spec(&self) -> FreezeSpec {
+        FreezeSpec {
+            entity: self.entity.clone(),
+            targets: self.targets.clone(),
+            strength: self.strength.clone(),
+            reason: self.reason.clone(),
+            lasts: self.lasts.clone(),
+        }
+    }
+}
+
+impl PauseDocument {
+    /// The document of a pause.
+    #[must_use]
+    pub fn of(pause: &NodePause) -> Self {
+        let labels = labels_out(&pause.labels);
+        let (name, nodes, reason) =
+            (pause.name.to_string(), pause.nodes.to_string(), pause.annotation.reason.clone());
+        Self { name, labels, nodes, reason, ..Self::default() }
+    }
+
+    /// What is to be set of it.
+    #[must_use]
+    pub fn spec(&self) -> PauseSpec {
+        PauseSpec { nodes: self.nodes.clone(), reason: self.reason.clone() }
+    }
+}
+
+impl ProfileDocument {
+    /// The document of a profile at its newest revision.
+    ///
+    /// # Errors
+    /// [`ShapeError`] when the params are no JSON object.
+    pub fn of(profile: &Profile, newest: &ProfileRevision) -> Result<Self, ShapeError> {
+        let (name, labels) = (profile.name.to_string(), labels_out(&profile.labels));
+        Ok(Self { name, labels, params: params(&newest.params)?, ..Self::default() })
+    }
+
+    /// What is to be set of it.
+    #[must_use]
+    pub fn spec(&self) -> ProfileSpec {
+        ProfileSpec { params: self.params.clone(), reference: None, reason: self.reason.clone() }
+    }
+}
+
+impl SlotDocument {
+    /// The document of a slot.
+    #[must_use]
+    pub fn of(slot: &Slot) -> Self {
+        let (capacity, lease) = (Some(slot.capacity), Some(slot.lease.to_string()));
+        Self {
+            name: slot.name.to_string(),
+            labels: labels_out(&slot.labels),
+            capacity,
+            lease,
+            ..Self::default()
+        }
+    }
+
+    /// What is to be set of it: what it leaves out is the default, not what the slot has.
+    #[must_use]
+    pub fn spec(&self) -> SlotSpec {
+        let lease = self.lease.clone().unwrap_or_else(|| LEASE.to_string());
+        SlotSpec { capacity: Some(self.capacity.unwrap_or(CAPACITY)), lease: Some(lease) }
+    }
+}

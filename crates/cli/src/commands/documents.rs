@@ -1,0 +1,97 @@
+//! Objects as documents: `export`, and what commands print for `-o yaml`. Applied as they are, they change nothing.
+
+use bellwether_api::v1::apply::Document;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::args::Output;
+use crate::context::Context;
+use crate::exit::{CommandResult, Exit, Failure};
+use crate::show::print;
+
+/// Prints everything of the namespace that can be applied.
+pub(super) async fn export(context: &Context) -> CommandResult {
+    let mut documents = context.client.documents(&context.namespace).await?.items;
+    documents.retain(|document| !document.is_global());
+    match context.show.output {
+        Output::Json => context.show.data(&documents, Vec::new, |_| String::new())?,
+        Output::Name => print(&documents.iter().map(object).collect::<Vec<_>>().join("\n")),
+        Output::Table | Output::Wide | Output::Yaml => {
+            let all = documents.iter().map(|document| text(document, None));
+            print(&all.collect::<Result<Vec<_>, _>>()?.join("---\n"));
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+fn object(document: &Document) -> String {
+    format!("{}/{}", document.kind(), document.name())
+}
+
+/// Prints objects of a kind as documents, if YAML was asked for; answers whether it did. What else there is to say of each
+/// is its `status`, which `apply` passes over.
+pub(super) async fn yaml<T: Serialize>(context: &Context, kind: &str, views: &[T]) -> Result<bool, Failure> {
+    if context.show.output != Output::Yaml {
+        return Ok(false);
+    }
+    let documents = context.client.documents(&context.namespace).await?.items;
+    let mut texts = Vec::new();
+    for view in views {
+        let view = fields(view)?;
+        let is_of = |document: &&Document| {
+            let global = view.get("global").and_then(Value::as_bool).unwrap_or_default();
+            let name = ["name", "profile"].iter().find_map(|key| view.get(*key)?.as_str());
+            document.kind() == kind && Some(document.name()) == name && document.is_global() == global
+        };
+        match documents.iter().find(is_of) {
+            Some(document) => texts.push(text(document, Some(view))?),
+            // A freeze that ended: as a document it would be one in force.
+            None => texts.push(commented(&view)?),
+        }
+    }
+    print(&texts.join("---\n"));
+    Ok(true)
+}
+
+/// The fields of a view; those of a pause are a level further in.
+fn fields<T: Serialize>(view: &T) -> Result<Map<String, Value>, Failure> {
+    let Value::Object(mut fields) = serde_json::to_value(view).map_err(unprintable)? else {
+        return Ok(Map::new());
+    };
+    if let Some(Value::Object(inner)) = fields.remove("pause") {
+        fields.extend(inner);
+    }
+    Ok(fields)
+}
+
+/// A document as YAML, with the fields of its view that are not its own as its status.
+fn text(document: &Document, view: Option<Map<String, Value>>) -> Result<String, Failure> {
+    let text = serde_norway::to_string(document).map_err(unprintable)?;
+    let Some(mut view) = view else { return Ok(text) };
+    let own = fields(document)?;
+    view.retain(|key, value| !own.contains_key(key) && !matches!(key.as_str(), "global") && !is_empty(value));
+    if view.is_empty() {
+        return Ok(text);
+    }
+    let status = serde_norway::to_string(&Map::from_iter([("status".to_owned(), Value::Object(view))]));
+    Ok(format!("{text}{}", status.map_err(unprintable)?))
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn commented(view: &Map<String, Value>) -> Result<String, Failure> {
+    let text = serde_norway::to_string(view).map_err(unprintable)?;
+    Ok(text.lines().map(|line| format!("# {line}\n")).collect())
+}
+
+fn unprintable(error: impl std::fmt::Display) -> Failure {
+    Failure::ours(format!("print the answer: {error}"))
+}

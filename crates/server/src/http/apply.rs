@@ -1,0 +1,31 @@
+//! Documents over HTTP: applying them, and reading what there is as documents.
+
+use axum::extract::State;
+use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
+use bellwether_api::v1::page::Page;
+
+use super::AppState;
+use super::auth::Authenticated;
+use super::input::{JsonAnswer, JsonBody, NamespacePath, QueryParams};
+use super::problem::Failure;
+use crate::ops;
+
+pub(crate) async fn apply(
+    State(app): State<AppState>,
+    Authenticated(identity): Authenticated,
+    NamespacePath(namespace): NamespacePath,
+    JsonBody(request): JsonBody<ApplyRequest>,
+) -> Result<JsonAnswer<Applied>, Failure> {
+    Ok(JsonAnswer(ops::apply::apply(&app.transactor, &namespace, &identity, &request).await?))
+}
+
+pub(crate) async fn documents(
+    State(app): State<AppState>,
+    NamespacePath(namespace): NamespacePath,
+    query: QueryParams,
+) -> Result<JsonAnswer<Page<Document>>, Failure> {
+    query.only(&[])?;
+    let world = app.world();
+    let items = ops::apply::documents(&world, &namespace, app.clock.now());
+    Ok(JsonAnswer(Page { items, next: None, revision: world.revision.get() }))
+}

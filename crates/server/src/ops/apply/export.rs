@@ -1,0 +1,28 @@
+//! What there is, as documents that change nothing when they are applied.
+
+use bellwether_api::v1::apply::Document;
+use bellwether_core::words::name::Namespace;
+use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+
+use super::object::ObjectId;
+
+/// Every object of a namespace that can be applied, and the freezes of every namespace. A freeze that ended is none any
+/// more: applied, it would be in force again.
+#[must_use]
+pub fn documents(world: &World, namespace: &Namespace, now: Timestamp) -> Vec<Document> {
+    let empty = Fleet::default();
+    let fleet = world.fleets.get(namespace).unwrap_or(&empty);
+    let profiles = fleet.profiles.keys().cloned().map(ObjectId::Profile);
+    let slots = fleet.slots.values().filter(|kept| !kept.value.is_idle());
+    let slots = slots.map(|kept| ObjectId::Slot(kept.value.name.clone()));
+    let entities = fleet.entities.keys().cloned().map(ObjectId::Entity);
+    let pauses = fleet.pauses.keys().cloned().map(ObjectId::Pause);
+    let freezes = fleet.freezes.values().filter(|kept| kept.value.is_in_force(now));
+    let freezes = freezes.map(|kept| ObjectId::Freeze(kept.value.name.clone()));
+    let global = world.freezes.values().filter(|kept| kept.value.is_in_force(now));
+    let global = global.map(|kept| ObjectId::GlobalFreeze(kept.value.name.clone()));
+    let all = profiles.chain(slots).chain(entities).chain(pauses).chain(freezes).chain(global);
+    all.filter_map(|id| id.current(world, fleet)).collect()
+}

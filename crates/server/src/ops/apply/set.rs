@@ -1,0 +1,249 @@
+//! One apply on its draft: sets objects by their own operations, gives them their labels, and deletes what is pruned.
+
+use std::sync::{Mutex, PoisonError};
+
+use bellwether_api::shape::ShapeError;
+use bellwether_api::v1::apply::{
+    AppliedObject, ApplyOutcome, Document, EntityDocument, FieldChange, FreezeDocument,
+};
+use bellwether_api::v1::rollout::NewRollout;
+use bellwether_core::records::entity::EntityKind;
+use bellwether_core::records::key::Key;
+use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace};
+use bellwether_core::words::version::Version;
+use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::version_resolution;
+use bellwether_store::MAX_OPS;
+
+use super::object::{Object, ObjectId};
+use super::{change, version};
+use crate::ops::freeze::FreezeNamespace;
+use crate::ops::scope::SlotScope;
+use crate::ops::{OpError, entity, event, freeze, pause, profile, rollout, slot};
+use crate::transactor::{Draft, Transactor};
+
+/// What a transaction compares besides records: the numbering of events, and whether its server leads.
+const OTHER_COMPARES: usize = 2;
+
+/// An apply under way.
+pub(super) struct Session {
+    transactor: Transactor,
+    pub(super) draft: Draft,
+    pub(super) namespace: Namespace,
+    actor: Actor,
+    /// The objects that stay as they are.
+    unchanged: Mutex<Vec<Key>>,
+}
+
+/// What setting an object came to, besides its fields.
+#[derive(Debug, Default)]
+struct Done {
+    rollout: Option<String>,
+    note: Option<String>,
+}
+
+impl Session {
+    /// An apply that has not changed anything yet.
+    pub(super) fn new(transactor: &Transactor, namespace: &Namespace, actor: Actor) -> Self {
+        let (transactor, draft) = transactor.draft();
+        let (namespace, unchanged) = (namespace.clone(), Mutex::default());
+        Self { transactor, draft, namespace, actor, unchanged }
+    }
+
+    /// The namespace with all changes so far.
+    pub(super) fn fleet(&self) -> Fleet {
+        self.draft.world().fleets.get(&self.namespace).cloned().unwrap_or_default()
+    }
+
+    /// What is to be committed, and what must not have changed meanwhile: the objects that stay as they are, if there is
+    /// room for comparing them. Without it the answer calls an object unchanged that somebody else may just have changed;
+    /// what is written does not depend on it.
+    pub(super) fn changes(&self) -> (Changeset, Vec<Key>) {
+        let changeset = self.draft.changeset();
+        let unchanged = self.unchanged.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let fits = changeset.writes.len() + unchanged.len() + OTHER_COMPARES <= MAX_OPS;
+        (changeset, if fits { unchanged } else { Vec::new() })
+    }
+
+    /// Sets one object, unless it is as it is to be.
+    pub(super) async fn apply(&self, object: &Object) -> Result<AppliedObject, OpError> {
+        let (id, saved) = (&object.id, self.draft.save());
+        let (world, fleet) = (self.draft.world(), self.fleet());
+        let before = id.current(&world, &fleet);
+        let done = self.set(object).await.map_err(|error| in_object(object, error))?;
+        let after = id.current(&self.draft.world(), &self.fleet());
+        let mut fields = change::between(before.as_ref(), after.as_ref());
+        fields.extend(self.in_force_again(id, &fleet));
+        let outcome = match (&before, &after) {
+            (None, Some(_)) => ApplyOutcome::Created,
+            _ if fields.is_empty() => ApplyOutcome::Unchanged,
+            (Some(_) | None, _) => ApplyOutcome::Changed,
+        };
+        let done = if outcome == ApplyOutcome::Unchanged {
+            self.draft.restore(saved);
+            self.unchanged.lock().unwrap_or_else(PoisonError::into_inner).push(id.key());
+            Done::default()
+        } else {
+            done
+        };
+        let namespace = (!object.document.is_global()).then(|| self.namespace.to_string());
+        let (rollout, note) = (done.rollout, done.note);
+        Ok(AppliedObject { object: id.to_string(), namespace, outcome, fields, rollout, note })
+    }
+
+    /// A freeze that ended is set again, even if nothing else about it changes.
+    fn in_force_again(&self, id: &ObjectId, fleet: &Fleet) -> Option<FieldChange> {
+        let base = self.draft.base();
+        let old = match id {
+            ObjectId::Freeze(name) => fleet.freezes.get(name),
+            ObjectId::GlobalFreeze(name) => base.freezes.get(name),
+            ObjectId::Pause(_) | ObjectId::Entity(_) | ObjectId::Slot(_) | ObjectId::Profile(_) => None,
+        };
+        old.filter(|kept| !kept.value.is_in_force(self.transactor.now())).map(|_| FieldChange {
+            field: "in force".to_owned(),
+            old: Some("no, it ended".to_owned()),
+            new: Some("yes".to_owned()),
+        })
+    }
+
+    async fn set(&self, object: &Object) -> Result<Done, OpError> {
+        let (transactor, namespace, actor) = (&self.transactor, &self.namespace, &self.actor);
+        let events = self.draft.events();
+        let mut done = Done::default();
+        match (&object.id, &object.document) {
+            (ObjectId::Entity(name), Document::Entity(document)) => {
+                entity::set(transactor, namespace, actor, name, &document.spec()).await?;
+            }
+            (ObjectId::Freeze(name) | ObjectId::GlobalFreeze(name), Document::Freeze(document)) => {
+                done.note = self.set_freeze(name, document).await?;
+            }
+            (ObjectId::Pause(name), Document::Pause(document)) => {
+                pause::put(transactor, namespace, actor, name, &document.spec()).await?;
+                done.note = self.paused(&object.id);
+            }
+            (ObjectId::Profile(name), Document::Profile(document)) => {
+                profile::set(transactor, namespace, actor, name, document.spec()).await?;
+            }
+            (ObjectId::Slot(name), Document::Slot(document)) => {
+                let scope = SlotScope { namespace, slot: name, actor };
+                slot::set(transactor, scope, &document.spec()).await?;
+            }
+            (id, document) => {
+                return Err(ShapeError::at(&id.to_string(), format!("it is no {}", document.kind())).into());
+            }
+        }
+        self.label(object, events);
+        if let (ObjectId::Entity(name), Document::Entity(document)) = (&object.id, &object.document) {
+            done.rollout = self.request(name, document).await?;
+        }
+        Ok(done)
+    }
+
+    async fn set_freeze(
+        &self,
+        name: &FreezeName,
+        document: &FreezeDocument,
+    ) -> Result<Option<String>, OpError> {
+        let place = match document.all_namespaces {
+            true => FreezeNamespace::Everywhere,
+            false => FreezeNamespace::In(self.namespace.clone()),
+        };
+        let (view, _) = freeze::put(&self.transactor, &place, &self.actor, name, &document.spec()).await?;
+        Ok(view.hint)
+    }
+
+    fn paused(&self, id: &ObjectId) -> Option<String> {
+        let ObjectId::Pause(name) = id else { return None };
+        let fleet = self.fleet();
+        let pause = &fleet.pauses.get(name)?.value;
+        let active = fleet.nodes.values().filter(|node| node.value.decommissioned.is_none());
+        let held = active.filter(|node| pause.holds(&node.value)).count();
+        Some(format!("it holds {held} node(s) now, and those that {} picks later", pause.nodes))
+    }
+
+    /// Gives an object its labels. That is an event of its own if nothing else was said about it, after `events`.
+    fn label(&self, object: &Object, events: usize) {
+        let (world, fleet) = (self.draft.world(), self.fleet());
+        let Some(record) = object.id.labelled(&world, &fleet, &object.labels) else { return };
+        let labels: Vec<String> = object.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let cause =
+            format!("its labels are {}", if labels.is_empty() { "none".into() } else { labels.join(", ") });
+        let told = event(object.id.labelled_event(), object.to_string(), cause);
+        let events = if self.draft.events() == events { vec![told] } else { Vec::new() };
+        self.draft.collect(&self.namespace, Changeset { writes: vec![Write::put(record)], events });
+    }
+
+    /// Requests the version that an entity is to be at, unless it is; answers the one that was requested.
+    async fn request(&self, name: &EntityName, document: &EntityDocument) -> Result<Option<String>, OpError> {
+        let Some(asked) = &document.version else { return Ok(None) };
+        let asked: Version = bellwether_api::shape::read("version", asked)?;
+        let fleet = self.fleet();
+        let (entity, progress) = rollout::find(&fleet, name)?;
+        if let EntityKind::Action(action) = &entity.kind {
+            let reason = format!(
+                "an entity of action {action} has runs, which no document starts; \
+                 leave it out, and use: bellwether rollout start {name}"
+            );
+            return Err(ShapeError::at("version", reason).into());
+        }
+        let version = version_resolution::resolve(&fleet, &entity, Some(&asked))?;
+        if version::requested(&fleet, &entity).as_ref() == Some(&version) {
+            return Ok(None);
+        }
+        let reason = document.reason.clone();
+        let request =
+            NewRollout { version: Some(version.to_string()), reason, policy: Default::default(), plan: None };
+        let started = rollout::start(&self.transactor, &self.namespace, &self.actor, name, request).await;
+        if let Err(OpError::Refused { reason, hint: None }) = &started
+            && progress.bad(&version).is_some()
+        {
+            let hint = format!("to try it again on purpose: bellwether rollout retry {name} {version}");
+            return Err(OpError::Refused { reason: reason.clone(), hint: Some(hint) });
+        }
+        started?;
+        Ok(Some(version.to_string()))
+    }
+
+    /// Deletes an object.
+    pub(super) async fn prune(&self, id: &ObjectId) -> Result<(), OpError> {
+        let (transactor, namespace, actor) = (&self.transactor, &self.namespace, &self.actor);
+        let place = FreezeNamespace::In(namespace.clone());
+        match id {
+            ObjectId::Freeze(name) => freeze::delete(transactor, &place, actor, name).await,
+            ObjectId::GlobalFreeze(name) => {
+                freeze::delete(transactor, &FreezeNamespace::Everywhere, actor, name).await
+            }
+            ObjectId::Pause(name) => pause::delete(transactor, namespace, actor, name).await,
+            ObjectId::Entity(name) => entity::delete(transactor, namespace, actor, name).await,
+            ObjectId::Slot(name) => {
+                slot::delete(transactor, SlotScope { namespace, slot: name, actor }).await
+            }
+            ObjectId::Profile(name) => profile::delete(transactor, namespace, actor, name).await,
+        }
+    }
+}
+
+/// The error of an operation, with the object it is about.
+fn in_object(object: &Object, error: OpError) -> OpError {
+    match error {
+        OpError::Invalid(ShapeError { place, reason }) => {
+            OpError::Invalid(ShapeError { place: format!("{object}: {place}"), reason })
+        }
+        OpError::Refused { reason, hint } => {
+            OpError::Refused { reason: format!("apply {object}: {reason}"), hint }
+        }
+        OpError::Moved { reason, hint } => {
+            OpError::Refused { reason: format!("apply {object}: {reason}"), hint: Some(hint) }
+        }
+        OpError::NotFound(what) => {
+            OpError::Refused { reason: format!("apply {object}: there is no {what}"), hint: None }
+        }
+        other @ (OpError::Exists { .. }
+        | OpError::Forbidden { .. }
+        | OpError::JoinToken(_)
+        | OpError::Pki(_)
+        | OpError::Random(_)
+        | OpError::Commit(_)) => other,
+    }
+}

@@ -1,0 +1,387 @@
+//! Applying documents: all of them or none, as one transaction, by the rights and rules of single operations.
+
+mod round_trip;
+
+use std::collections::BTreeMap;
+
+use bellwether_api::client::Client;
+use bellwether_api::problem::Code;
+use bellwether_api::v1::apply::{
+    Applied, ApplyOutcome, ApplyRequest, Document, EntityDocument, FreezeDocument, PauseDocument,
+    ProfileDocument, SlotDocument,
+};
+use bellwether_api::v1::evidence::Evidence;
+use bellwether_api::v1::freeze::FreezeSpec;
+use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::profile::Params;
+use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::slot::AcquireSlot;
+use serde_json::json;
+
+use crate::harness::{Installation, policy, problem, until};
+
+fn entity(name: &str) -> EntityDocument {
+    EntityDocument { name: name.to_owned(), selector: "role=web".to_owned(), ..EntityDocument::default() }
+}
+
+fn document(entity: EntityDocument) -> Document {
+    Document::Entity(Box::new(entity))
+}
+
+fn freeze(name: &str) -> FreezeDocument {
+    FreezeDocument { name: name.to_owned(), reason: "nobody is in".to_owned(), ..FreezeDocument::default() }
+}
+
+fn slot(name: &str) -> SlotDocument {
+    SlotDocument { name: name.to_owned(), capacity: Some(2), ..SlotDocument::default() }
+}
+
+fn profile(name: &str, workers: u64) -> ProfileDocument {
+    let params = Params::from([("workers".to_owned(), json!(workers))]);
+    ProfileDocument { name: name.to_owned(), params, ..ProfileDocument::default() }
+}
+
+fn pause(name: &str) -> PauseDocument {
+    PauseDocument { name: name.to_owned(), nodes: "role=db".to_owned(), ..PauseDocument::default() }
+}
+
+fn request(documents: Vec<Document>) -> ApplyRequest {
+    ApplyRequest { documents, ..ApplyRequest::default() }
+}
+
+async fn apply(client: &Client, documents: Vec<Document>) -> Vec<(String, ApplyOutcome)> {
+    outcomes(&client.apply("default", &request(documents)).await.unwrap())
+}
+
+fn outcomes(applied: &Applied) -> Vec<(String, ApplyOutcome)> {
+    applied.objects.iter().map(|object| (object.object.clone(), object.outcome)).collect()
+}
+
+/// The number of the newest event: nothing was written if it stays.
+async fn newest_event(client: &Client) -> u64 {
+    let events = client.events("default", None, 1_000, std::time::Duration::ZERO).await.unwrap().items;
+    events.iter().map(|event| event.seq).max().unwrap_or_default()
+}
+
+fn failing() -> TargetHealth {
+    let evidence = Evidence { summary: "status 500".to_owned(), ..Evidence::default() };
+    TargetHealth::Failing { evidence }
+}
+
+fn one_of_each() -> Vec<Document> {
+    let of_profile = EntityDocument {
+        profile: Some("greeting".to_owned()),
+        version: Some("greeting".to_owned()),
+        ..entity("motd")
+    };
+    vec![
+        // Its profile is made by a document behind it.
+        document(of_profile),
+        document(EntityDocument { version: Some("v1".to_owned()), ..entity("web") }),
+        Document::Freeze(FreezeDocument { lasts: Some("4h".to_owned()), ..freeze("holidays") }),
+        Document::Pause(pause("disks")),
+        Document::Profile(profile("greeting", 4)),
+        Document::Slot(slot("reboot")),
+    ]
+}
+
+#[tokio::test]
+async fn documents_of_every_kind_are_applied_once_and_the_same_again_changes_nothing() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let applied = admin.apply("default", &request(one_of_each())).await.unwrap();
+    assert!(applied.objects.iter().all(|object| object.outcome == ApplyOutcome::Created), "{applied:?}");
+    let rollouts: Vec<Option<&str>> =
+        applied.objects.iter().map(|object| object.rollout.as_deref()).collect();
+    assert_eq!(rollouts, [Some("greeting@1"), Some("v1"), None, None, None, None]);
+    let wanted = admin.entity("default", "web").await.unwrap().wanted.unwrap();
+    assert_eq!((wanted.version.as_str(), wanted.request), ("v1", 1));
+
+    let before = newest_event(&admin).await;
+    let again = admin.apply("default", &request(one_of_each())).await.unwrap();
+    assert!(again.objects.iter().all(|object| object.outcome == ApplyOutcome::Unchanged), "{again:?}");
+    assert_eq!(newest_event(&admin).await, before, "nothing is written when nothing changes");
+
+    // Exported, it changes nothing either.
+    let exported = admin.documents("default").await.unwrap().items;
+    assert_eq!(exported.len(), 6);
+    let applied = apply(&admin, exported).await;
+    assert!(applied.iter().all(|(_, outcome)| *outcome == ApplyOutcome::Unchanged), "{applied:?}");
+
+    let mut changed = one_of_each();
+    changed[1] = document(EntityDocument {
+        version: Some("v2".to_owned()),
+        policy: policy("20%", "1s"),
+        ..entity("web")
+    });
+    changed[4] = Document::Profile(profile("greeting", 8));
+    let applied = admin.apply("default", &request(changed)).await.unwrap();
+    let field = |object: usize, name: &str| {
+        let field = applied.objects[object].fields.iter().find(|field| field.field == name);
+        field.map(|field| (field.old.clone().unwrap_or_default(), field.new.clone().unwrap_or_default()))
+    };
+    let texts = |old: &str, new: &str| Some((old.to_owned(), new.to_owned()));
+    assert_eq!(field(1, "version"), texts("v1", "v2"));
+    assert_eq!(field(1, "policy.batch"), texts("5%", "20%"));
+    assert_eq!(field(4, "params.workers"), texts("4", "8"));
+    assert_eq!(
+        applied.objects[0].rollout.as_deref(),
+        Some("greeting@2"),
+        "its version is the newest revision"
+    );
+}
+
+#[tokio::test]
+async fn one_invalid_object_among_good_ones_changes_nothing_and_is_named() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let before = newest_event(&admin).await;
+    let bad_batch = EntityDocument {
+        policy: Policy { batch: Some("lots".to_owned()), ..Policy::default() },
+        ..entity("bad")
+    };
+    let of_nothing = EntityDocument { profile: Some("ghost".to_owned()), ..entity("bad") };
+    let long = FreezeDocument { lasts: Some("0s".to_owned()), ..freeze("bad") };
+    let elsewhere = EntityDocument { namespace: Some("other".to_owned()), ..entity("bad") };
+    let unlabelled = BTreeMap::from([("1".to_owned(), "x".to_owned())]);
+    let run = EntityDocument {
+        action: Some("backup".to_owned()),
+        version: Some("backup".to_owned()),
+        ..entity("bad")
+    };
+    let cases = [
+        (document(bad_batch), Code::Invalid, "entity/bad: policy.batch"),
+        (document(of_nothing), Code::Refused, "entity/bad: use profile ghost"),
+        (Document::Freeze(long), Code::Invalid, "freeze/bad: lasts"),
+        (document(elsewhere), Code::Invalid, "entity/bad: namespace"),
+        (
+            document(EntityDocument { labels: unlabelled, ..entity("bad") }),
+            Code::Invalid,
+            "entity/bad: labels.1",
+        ),
+        (document(run), Code::Invalid, "entity/bad: version"),
+        (document(entity("Bad")), Code::Invalid, "entity/Bad: name"),
+        (document(entity("web")), Code::Invalid, "entity/web"),
+        (
+            Document::Slot(SlotDocument { capacity: Some(1_001), ..slot("bad") }),
+            Code::Invalid,
+            "slot/bad: capacity",
+        ),
+    ];
+    for (bad, code, says) in cases {
+        let documents = vec![document(entity("web")), bad, Document::Slot(slot("reboot"))];
+        let (found, detail) = problem(admin.apply("default", &request(documents)).await);
+        assert!(found == code && detail.contains(says), "{says}: {found:?} {detail}");
+    }
+    assert_eq!(problem(admin.apply("default", &request(Vec::new())).await).0, Code::Invalid);
+    assert_eq!(newest_event(&admin).await, before, "something was written");
+    assert!(admin.documents("default").await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn a_dry_run_answers_the_same_and_changes_nothing() {
+    let installation = Installation::new().await;
+    let (admin, viewer) = (installation.admin(), installation.token("viewer").await);
+    let dry = ApplyRequest { dry_run: true, ..request(one_of_each()) };
+    let before = newest_event(&admin).await;
+    let planned = viewer.apply("default", &dry).await.unwrap();
+    assert!(planned.dry_run);
+    assert_eq!(newest_event(&admin).await, before);
+    assert!(admin.documents("default").await.unwrap().items.is_empty());
+    let done = admin.apply("default", &request(one_of_each())).await.unwrap();
+    assert_eq!(planned.objects, done.objects);
+}
+
+#[tokio::test]
+async fn each_document_needs_the_right_of_its_operation() {
+    let installation = Installation::new().await;
+    let (viewer, operator) = (installation.token("viewer").await, installation.token("operator").await);
+    let (code, detail) = problem(viewer.apply("default", &request(one_of_each())).await);
+    assert!(code == Code::Forbidden && detail.contains("entity/motd: it needs role operator"), "{detail}");
+    let global = Document::Freeze(FreezeDocument { all_namespaces: true, ..freeze("everywhere") });
+    let documents = vec![document(entity("web")), global];
+    let (code, detail) = problem(operator.apply("default", &request(documents.clone())).await);
+    assert!(code == Code::Forbidden && detail.contains("freeze/everywhere: it needs role admin"), "{detail}");
+    assert!(operator.documents("default").await.unwrap().items.is_empty());
+    apply(&operator, one_of_each()).await;
+    apply(&installation.admin(), documents).await;
+    let exported = installation.admin().documents("default").await.unwrap().items;
+    assert_eq!(exported.iter().filter(|document| document.is_global()).count(), 1);
+}
+
+fn labelled() -> BTreeMap<String, String> {
+    BTreeMap::from([("app".to_owned(), "shop".to_owned())])
+}
+
+fn pruning(documents: Vec<Document>, dry_run: bool) -> ApplyRequest {
+    ApplyRequest { documents, dry_run, prune: Some(labelled()) }
+}
+
+#[tokio::test]
+async fn pruning_deletes_what_an_apply_made_under_the_labels_and_no_document_names() {
+    let installation = Installation::new().await;
+    let (admin, operator) = (installation.admin(), installation.token("operator").await);
+    let labels = labelled();
+    let web = || document(EntityDocument { labels: labels.clone(), ..entity("web") });
+    let of_profile =
+        EntityDocument { profile: Some("greeting".to_owned()), labels: labels.clone(), ..entity("motd") };
+    let other = BTreeMap::from([("app".to_owned(), "mail".to_owned())]);
+    let documents = vec![
+        web(),
+        document(of_profile),
+        Document::Profile(ProfileDocument { labels: labels.clone(), ..profile("greeting", 4) }),
+        Document::Freeze(FreezeDocument { labels: labels.clone(), ..freeze("holidays") }),
+        Document::Pause(PauseDocument { labels: labels.clone(), ..pause("disks") }),
+        Document::Slot(SlotDocument {
+            name: "reboot".to_owned(),
+            labels: labels.clone(),
+            ..SlotDocument::default()
+        }),
+    ];
+    apply(&admin, documents).await;
+    let mail =
+        vec![document(EntityDocument { labels: other, ..entity("mail") }), Document::Freeze(freeze("bare"))];
+    apply(&admin, mail).await;
+    let by_hand = FreezeSpec { reason: "by hand".to_owned(), ..FreezeSpec::default() };
+    admin.set_freeze(Some("default"), "by-hand", &by_hand).await.unwrap();
+
+    // A document without the labels would never be pruned itself.
+    let (code, detail) =
+        problem(admin.apply("default", &pruning(vec![document(entity("web"))], false)).await);
+    assert!(code == Code::Invalid && detail.contains("entity/web: labels: it lacks app=shop"), "{detail}");
+
+    let (code, detail) = problem(operator.apply("default", &pruning(vec![web()], false)).await);
+    assert!(code == Code::Forbidden && detail.contains("prune entity/motd"), "{detail}");
+    let planned = operator.apply("default", &pruning(vec![web()], true)).await.unwrap();
+    let done = admin.apply("default", &pruning(vec![web()], false)).await.unwrap();
+    assert_eq!(planned.objects, done.objects);
+    let pruned: Vec<String> = outcomes(&done).into_iter().skip(1).map(|(object, _)| object).collect();
+    assert_eq!(pruned, ["freeze/holidays", "pause/disks", "entity/motd", "slot/reboot", "profile/greeting"]);
+    let left: Vec<String> =
+        admin.documents("default").await.unwrap().items.iter().map(|it| it.name().to_owned()).collect();
+    assert_eq!(left, ["mail", "web", "bare", "by-hand"]);
+    assert_eq!(outcomes(&admin.apply("default", &pruning(vec![web()], false)).await.unwrap()).len(), 1);
+
+    // What is set by hand in its place is no longer what was applied; without labels an object is let be.
+    let unlabelled = admin.apply("default", &request(vec![document(entity("web"))])).await.unwrap();
+    assert_eq!(
+        unlabelled.objects[0].fields.iter().map(|field| field.field.as_str()).collect::<Vec<_>>(),
+        ["labels.app"]
+    );
+    assert!(admin.entity("default", "web").await.unwrap().labels.is_empty());
+}
+
+#[tokio::test]
+async fn what_cannot_be_deleted_is_not_pruned_and_nothing_else_is_either() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let held = SlotDocument { labels: labelled(), ..slot("reboot") };
+    apply(
+        &admin,
+        vec![Document::Slot(held), document(EntityDocument { labels: labelled(), ..entity("old") })],
+    )
+    .await;
+    let acquire = AcquireSlot { holder: "me".to_owned(), ..AcquireSlot::default() };
+    admin.acquire_slot("default", "reboot", &acquire).await.unwrap();
+    let web = document(EntityDocument { labels: labelled(), ..entity("web") });
+    let (code, detail) = problem(admin.apply("default", &pruning(vec![web], false)).await);
+    assert!(code == Code::Refused && detail.contains("slot reboot"), "{detail}");
+    assert!(admin.entity("default", "old").await.is_ok());
+    assert_eq!(problem(admin.entity("default", "web").await).0, Code::NotFound);
+}
+
+#[tokio::test]
+async fn what_no_transaction_takes_is_refused_with_the_number() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let many =
+        |count: usize| (0..count).map(|number| Document::Slot(slot(&format!("slot-{number}")))).collect();
+    let (code, detail) = problem(admin.apply("default", &request(many(64))).await);
+    assert_eq!(code, Code::Refused);
+    assert!(
+        detail.contains("64 objects") && detail.contains("129 operations") && detail.contains("128"),
+        "{detail}"
+    );
+    assert!(admin.documents("default").await.unwrap().items.is_empty());
+    let dry = ApplyRequest { dry_run: true, ..request(many(64)) };
+    assert_eq!(problem(admin.apply("default", &dry).await).0, Code::Refused);
+    apply(&admin, many(63)).await;
+    // What stays as it is takes no room.
+    let applied = apply(&admin, many(64)).await;
+    assert_eq!(applied.iter().filter(|(_, outcome)| *outcome == ApplyOutcome::Created).count(), 1);
+    let more = (0..200).map(|number| Document::Slot(slot(&format!("slot-{number}"))));
+    let more: Vec<Document> = more.collect();
+    for chunk in [64..127, 127..190, 190..200] {
+        apply(&admin, more[chunk].to_vec()).await;
+    }
+    let mut last = more.clone();
+    last.push(Document::Slot(slot("last")));
+    assert_eq!(
+        apply(&admin, last).await.last().unwrap().1,
+        ApplyOutcome::Created,
+        "200 unchanged ones are no obstacle"
+    );
+
+    let large = |name: usize| {
+        let params = Params::from([("text".to_owned(), json!("x".repeat(60_000)))]);
+        Document::Profile(ProfileDocument {
+            name: format!("large-{name}"),
+            params,
+            ..ProfileDocument::default()
+        })
+    };
+    let (code, detail) = problem(admin.apply("default", &request((0..18).map(large).collect())).await);
+    assert_eq!(code, Code::TooLarge, "{detail}");
+}
+
+#[tokio::test]
+async fn two_that_apply_the_same_objects_at_once_both_succeed_and_one_of_them_wins_whole() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let documents = |version: &str| {
+        let of = |name| document(EntityDocument { version: Some(version.to_owned()), ..entity(name) });
+        vec![of("a"), of("b"), of("c"), Document::Slot(slot("reboot"))]
+    };
+    for round in 0..10 {
+        let (one, other) = (format!("one-{round}"), format!("other-{round}"));
+        let (first, second) = (request(documents(&one)), request(documents(&other)));
+        let (first, second) = tokio::join!(admin.apply("default", &first), admin.apply("default", &second));
+        first.unwrap();
+        second.unwrap();
+        let mut versions = Vec::new();
+        for name in ["a", "b", "c"] {
+            versions.push(admin.entity("default", name).await.unwrap().wanted.unwrap().version);
+        }
+        versions.dedup();
+        assert!(versions.len() == 1 && [one, other].contains(&versions[0]), "{versions:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_known_bad_version_is_refused_and_what_is_there_after_its_rollback_changes_nothing() {
+    let installation = Installation::patient().await;
+    let admin = installation.admin();
+    let node = installation.node("web-1").await;
+    let at = |version: &str| {
+        let policy = policy("100%", "0s");
+        vec![document(EntityDocument { version: Some(version.to_owned()), policy, ..entity("web") })]
+    };
+    apply(&admin, at("v1")).await;
+    let number = node.told("v1").await;
+    node.runs("v1", number, TargetHealth::Healthy).await;
+    until(&admin, |view| view.progress.last_known_good.as_deref() == Some("v1")).await;
+    apply(&admin, at("v2")).await;
+    let number = node.told("v2").await;
+    node.runs("v2", number, failing()).await;
+    until(&admin, |view| !view.progress.bad.is_empty()).await;
+    let (code, detail) = problem(admin.apply("default", &request(at("v2"))).await);
+    assert!(
+        code == Code::Refused && detail.contains("entity/web") && detail.contains("found bad"),
+        "{detail}"
+    );
+    let exported = admin.documents("default").await.unwrap().items;
+    let Some(Document::Entity(exported_web)) = exported.first() else { panic!("{exported:?}") };
+    assert_eq!(exported_web.version.as_deref(), Some("v1"));
+    assert_eq!(apply(&admin, exported).await[0].1, ApplyOutcome::Unchanged);
+    assert_eq!(apply(&admin, at("v1")).await[0].1, ApplyOutcome::Unchanged);
+}

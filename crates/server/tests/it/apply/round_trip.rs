@@ -1,0 +1,171 @@
+//! Whatever is applied can be exported and applied again, and changes nothing: over generated documents.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use super::*;
+
+fn some<S: Strategy>(values: S) -> impl Strategy<Value = Option<S::Value>> {
+    proptest::option::of(values)
+}
+
+fn word(words: &'static [&'static str]) -> impl Strategy<Value = String> {
+    proptest::sample::select(words).prop_map(str::to_owned)
+}
+
+fn labels() -> impl Strategy<Value = BTreeMap<String, String>> {
+    proptest::collection::btree_map("[a-z][a-z./-]{0,5}[a-z]x", "[a-zA-Z0-9._:+-]{0,8}", 0..4)
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    let amounts = || some(word(&["5%", "3", "100%", "1"]));
+    let one = (amounts(), amounts(), some(word(&["99%", "50%"])), amounts(), some(word(&["0s", "90s"])));
+    let two = (
+        some(word(&["1h", "90m"])),
+        some(any::<bool>()),
+        some(0_u32..3),
+        some(word(&["zone", "zone:b,a"])),
+        some(word(&["name", "label:rack", "shuffle:7"])),
+    );
+    let lists = (
+        some(Just(vec!["1".to_owned(), "25% approve".to_owned(), "100%".to_owned()])),
+        some(Just(vec!["Mon..Fri 22:00-04:00 Europe/Berlin".to_owned()])),
+        some(Just(vec!["2 of db".to_owned()])),
+    );
+    let words = (
+        some(word(&["pause", "continue", "rollback"])),
+        some(word(&["replace", "finish", "refuse"])),
+        some(word(&["15m", "1h"])),
+    );
+    (one, two, lists, words).prop_map(|(one, two, lists, words)| {
+        let (batch, max_unavailable, success, unreachable, soak) = one;
+        let (deadline, fail_fast, retries, domain, order) = two;
+        let (stages, windows, needs) = lists;
+        let (on_failure, supersede, settle) = words;
+        Policy {
+            batch,
+            max_unavailable,
+            success,
+            unreachable,
+            soak,
+            deadline,
+            fail_fast,
+            retries,
+            domain,
+            order,
+            stages,
+            windows,
+            needs,
+            on_failure,
+            supersede,
+            settle,
+            ..Policy::default()
+        }
+    })
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    "[ -~äöü€]{0,30}".prop_map(|text| text.trim().to_owned())
+}
+
+fn values() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(|value| json!(value)),
+        any::<i64>().prop_map(|value| json!(value)),
+        (-4_000_i32..4_000).prop_map(|quarters| json!(f64::from(quarters) / 4.0)),
+        "\\PC{0,12}".prop_map(|value| json!(value)),
+        word(&["yes", "no", "1.10", "null", "~", "0x1F", "- a", "a: b", "---", "\n", " x ", "#"])
+            .prop_map(|value| json!(value)),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(|items| json!(items)),
+            proptest::collection::btree_map("\\PC{0,6}", inner, 0..4).prop_map(|fields| json!(fields)),
+        ]
+    })
+}
+
+fn objects() -> impl Strategy<Value = Document> {
+    let entities = (labels(), policies(), some(word(&["v1", "1.10", "2024-01-01", "true"])), any::<bool>());
+    let entities = entities.prop_map(|(labels, policy, version, external)| {
+        let mut it = EntityDocument { labels, policy, version, ..entity("x") };
+        if external {
+            it.selector = String::new();
+            it.external = Some(Default::default());
+            // Without labels and commands on them, external targets have no order, domain or retries.
+            let Policy { batch, soak, on_failure, .. } = it.policy;
+            it.policy = Policy { batch, soak, on_failure, ..Policy::default() };
+        }
+        document(it)
+    });
+    let freezes =
+        (labels(), texts(), some(word(&["freeze", "stop"])), some(word(&["4h", "90m", "30d"])), 0..3)
+            .prop_map(|(labels, reason, strength, lasts, scope)| {
+                let entity = (scope == 1).then(|| "web".to_owned());
+                let targets = (scope == 2).then(|| "zone in (a,b) and not name=x".to_owned());
+                Document::Freeze(FreezeDocument {
+                    labels,
+                    reason,
+                    strength,
+                    lasts,
+                    entity,
+                    targets,
+                    ..freeze("x")
+                })
+            });
+    let pauses = (labels(), texts())
+        .prop_map(|(labels, reason)| Document::Pause(PauseDocument { labels, reason, ..pause("x") }));
+    let profiles = (labels(), proptest::collection::btree_map("[a-zA-Z0-9_./-]{1,8}", values(), 0..5))
+        .prop_map(|(labels, params)| {
+            Document::Profile(ProfileDocument { labels, params, ..profile("x", 1) })
+        });
+    let slots = (labels(), some(0_u32..1_000), some(word(&["30s", "1h", "2d"]))).prop_map(
+        |(labels, capacity, lease)| Document::Slot(SlotDocument { labels, capacity, lease, ..slot("x") }),
+    );
+    prop_oneof![entities, freezes, pauses, profiles, slots]
+}
+
+fn named(document: Document, name: String) -> Document {
+    match document {
+        Document::Entity(it) => Document::Entity(Box::new(EntityDocument { name, ..*it })),
+        Document::Freeze(it) => Document::Freeze(FreezeDocument { name, ..it }),
+        Document::Pause(it) => Document::Pause(PauseDocument { name, ..it }),
+        Document::Profile(it) => Document::Profile(ProfileDocument { name, ..it }),
+        Document::Slot(it) => Document::Slot(SlotDocument { name, ..it }),
+    }
+}
+
+/// Whatever is applied: applied again, exported and applied, and exported as text and applied, it changes nothing.
+#[tokio::test]
+async fn exported_documents_change_nothing_whatever_was_applied() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let mut runner = TestRunner::deterministic();
+    for round in 0..12 {
+        let tree = proptest::collection::vec(objects(), 1..20).new_tree(&mut runner).unwrap();
+        let documents: Vec<Document> = tree
+            .current()
+            .into_iter()
+            .enumerate()
+            .map(|(number, document)| named(document, format!("x-{round}-{number}")))
+            .collect();
+        admin
+            .apply("default", &request(documents.clone()))
+            .await
+            .unwrap_or_else(|error| panic!("{error}: {documents:?}"));
+        let exported = admin.documents("default").await.unwrap().items;
+        let text: Vec<Document> = exported
+            .iter()
+            .map(|it| serde_json::from_str(&serde_json::to_string(it).unwrap()).unwrap())
+            .collect();
+        assert_eq!(text, exported);
+        for again in [documents, exported] {
+            let applied = admin.apply("default", &request(again)).await.unwrap();
+            for object in applied.objects {
+                assert_eq!(object.outcome, ApplyOutcome::Unchanged, "{object:?}");
+            }
+        }
+    }
+}
