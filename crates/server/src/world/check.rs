@@ -156,7 +156,7 @@ mod tests {
     const SAMPLES: [(&str, &str, &str); 27] = [
         ("node", "node.v1", "ns/default/node/web-1"),
         ("presence", "presence.v1", "ns/default/presence/web-1"),
-        ("marked", "expected.v1", "ns/default/expected/web-9"),
+        ("annotation", "expected.v1", "ns/default/expected/web-9"),
         ("report", "report.v1", "ns/default/report/web-1"),
         ("order", "order.v1", "ns/default/order/web-1"),
         ("registrations", "offers.v1", "ns/default/offers/web-1"),
