@@ -21,7 +21,7 @@ async fn verdict(probe: Probe) -> CheckVerdict {
     let tasks = Tasks::new();
     let mut checks =
         EntityChecks::start(&check(probe), &CommandFacts::default(), &Clock::system(), &tasks, 1);
-    tokio::time::timeout(LONG, checks.turned()).await.unwrap();
+    tokio::time::timeout(LONG, checks.changed()).await.unwrap();
     let now = checks.now();
     now.values().next().unwrap().verdict().clone()
 }

@@ -8,7 +8,6 @@ use bellwether_core::catalogue::need::UnmetNeed;
 use bellwether_core::local::ttl::{TtlCheck, serving, waiting};
 use bellwether_core::records::registrations::CheckStatus;
 use bellwether_core::words::name::CheckName;
-use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_rt::wait::sleep_or_never;
