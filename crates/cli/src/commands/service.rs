@@ -30,8 +30,8 @@ pub(super) async fn run(global: &Global, verb: ServiceVerb) -> CommandResult {
         }
         ServiceVerb::Pulse { id, level, check, note, agent } => {
             let path = match &check {
-                Some(check) => fill(paths::AGENT_NAMED_CHECK, &[&id, check]),
-                None => fill(paths::AGENT_ONLY_CHECK, &[&id]),
+                Some(check) => fill(paths::AGENT_CHECK_TTL_UPDATE, &[&id, check]),
+                None => fill(paths::AGENT_TTL_UPDATE, &[&id]),
             };
             ask(&agent.data_dir, Method::PUT, &path, Some(&TtlUpdate { level, note })).await?;
         }
