@@ -104,9 +104,9 @@ pub const AGENT_SERVICES: &str = "/v1/agent/services";
 /// On the agent's own socket: one service of this machine, by its id.
 pub const AGENT_SERVICE: &str = "/v1/agent/services/{id}";
 /// On the agent's own socket: how a service does, for its only check with a ttl.
-pub const AGENT_ONLY_CHECK: &str = "/v1/agent/services/{id}/check";
+pub const AGENT_TTL_UPDATE: &str = "/v1/agent/services/{id}/ttl";
 /// On the agent's own socket: how a service does, for one check.
-pub const AGENT_NAMED_CHECK: &str = "/v1/agent/services/{id}/checks/{check}";
+pub const AGENT_CHECK_TTL_UPDATE: &str = "/v1/agent/services/{id}/checks/{check}/ttl";
 /// On the agent's own socket: its copy of the catalogue, whole.
 pub const AGENT_CATALOGUE: &str = "/v1/agent/catalogue";
 /// On the agent's own port, like what follows: the targets of a service, for Prometheus' HTTP discovery.

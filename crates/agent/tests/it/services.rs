@@ -52,7 +52,7 @@ pub(crate) async fn update_check(
     note: &str,
 ) -> Result<serde_json::Value, LocalError> {
     let update_check = TtlUpdate { level: level.to_owned(), note: note.to_owned() };
-    call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_ONLY_CHECK, &[id]), Some(&update_check)).await
+    call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_TTL_UPDATE, &[id]), Some(&update_check)).await
 }
 
 fn listening(ttl: &str) -> ServiceDefinition {

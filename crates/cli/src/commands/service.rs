@@ -48,8 +48,8 @@ pub(super) async fn run(global: &Global, verb: ServiceVerb) -> CommandResult {
 /// Sets a TTL check of an instance of this node.
 pub(super) async fn update_check(flags: &CheckFlags, level: &str) -> Result<(), Failure> {
     let path = match &flags.check {
-        Some(check) => fill(paths::AGENT_NAMED_CHECK, &[&flags.id, check]),
-        None => fill(paths::AGENT_ONLY_CHECK, &[&flags.id]),
+        Some(check) => fill(paths::AGENT_CHECK_TTL_UPDATE, &[&flags.id, check]),
+        None => fill(paths::AGENT_TTL_UPDATE, &[&flags.id]),
     };
     let update = TtlUpdate { level: level.to_owned(), note: flags.reason.clone() };
     ask(&flags.agent.data_dir, Method::PUT, &path, Some(&update)).await
