@@ -56,7 +56,7 @@ pub async fn locks(people: People, number: u64, seed: u64, holdings: Holdings) {
             to,
         });
         let body = json!({"holder": holder, "fence": fence});
-        ask(&people, &mut chance, paths::SLOT_GIVE_BACK, &body).await;
+        ask(&people, &mut chance, paths::SLOT_RELEASE, &body).await;
     }
 }
 

@@ -67,7 +67,7 @@ pub enum CallError {
         reason: String,
     },
     /// Nobody answered.
-    #[error("reach {server}: {reason}")]
+    #[error("reach the server at {server}: {reason}")]
     Unreachable {
         /// The server.
         server: String,
@@ -75,7 +75,7 @@ pub enum CallError {
         reason: String,
     },
     /// The deadline passed.
-    #[error("get an answer from {server} within {after:?}")]
+    #[error("get an answer from the server at {server} within {after:?}")]
     Timeout {
         /// The server.
         server: String,
@@ -86,7 +86,7 @@ pub enum CallError {
     #[error("{0}")]
     Problem(Problem),
     /// The server answered with something that is not the contract.
-    #[error("read the answer of {server}: {reason}")]
+    #[error("read the answer of the server at {server}: {reason}")]
     Garbled {
         /// The server.
         server: String,

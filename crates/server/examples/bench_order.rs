@@ -90,13 +90,13 @@ async fn sync(
     let newer = told.wait_for(|generation| *generation > known);
     let newer = tokio::time::timeout(WAIT.to_duration(), newer).await;
     let order = newer.ok().and_then(std::result::Result::ok).map(|generation| order(*generation));
-    Json(OrderPoll { order, wants_report: false, catalogue: None, servers: None })
+    Json(OrderPoll { order, report_requested: false, catalogue: None, servers: None })
 }
 
 /// One entity at a version: what `bench fleet` tells.
 fn order(generation: u64) -> Order {
     let assignment =
-        Assignment { version: generation.to_string(), number: generation, means: "apply".to_owned() };
+        Assignment { version: generation.to_string(), number: generation, method: "apply".to_owned() };
     Order { generation, term: 1, entities: BTreeMap::from([("app".to_owned(), assignment)]), paused: None }
 }
 

@@ -155,7 +155,7 @@ impl OrderPoll {
 
     /// Takes in what was answered. Says how long to wait before asking again, if at all.
     async fn heed(&mut self, answer: v1::order::OrderPoll) -> Option<Span> {
-        let wants_report = answer.wants_report;
+        let wants_report = answer.report_requested;
         if let Some(servers) = answer.servers {
             self.hear_of(servers).await;
         }

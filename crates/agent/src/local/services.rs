@@ -4,7 +4,10 @@ use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
-use bellwether_api::v1::service::definition::{LocalService, ServiceDefinition, TtlUpdate as Shape};
+use bellwether_api::v1::registrations::CheckStatus;
+use bellwether_api::v1::service::definition::{
+    LocalService, LocalServiceStatus, ServiceDefinition, TtlUpdate as Shape,
+};
 use bellwether_core::local::ttl::TtlUpdate;
 use bellwether_core::records::registrations::MAX_WORD_BYTES;
 use bellwether_core::words::name::{CheckName, InstanceName};
@@ -22,14 +25,14 @@ pub(super) async fn list(State(local): State<LocalApi>) -> Json<Vec<LocalService
     let known = local.registry.known.borrow().clone();
     let all = known.into_iter().map(|(key, (definition, source))| {
         let shown = shown.get(&key);
-        let (level, reason) = match shown {
+        let (status, reason) = match shown {
             Some(shown) if !is_registered(shown, &board) => {
-                ("held", "its entity's static part was not done here yet".to_owned())
+                (LocalServiceStatus::Held, "its entity's static part was not done here yet".to_owned())
             }
-            Some(shown) => (shown.serving.as_str(), shown.serving.reason().to_owned()),
-            None => ("failing", "it begins".to_owned()),
+            Some(shown) => (CheckStatus::from(&shown.serving).into(), shown.serving.reason().to_owned()),
+            None => (LocalServiceStatus::Failing, "it begins".to_owned()),
         };
-        LocalService { definition, source, level: level.to_owned(), reason }
+        LocalService { definition, source, status, reason }
     });
     std::future::ready(Json(all.collect())).await
 }
@@ -81,10 +84,12 @@ async fn hear(
     request: Request,
 ) -> Result<Json<Empty>, LocalFailure> {
     let id: InstanceName = read("id", id)?;
-    let Shape { level, note } = body(request).await?;
-    let pulse = TtlUpdate::parse(&level);
-    let pulse = pulse
-        .ok_or_else(|| ShapeError::at("level", format!("{level:?} is not passing, warning or failing")))?;
+    let Shape { status, note } = body(request).await?;
+    let pulse = match status {
+        CheckStatus::Passing => TtlUpdate::Passing,
+        CheckStatus::Warning => TtlUpdate::Warning,
+        CheckStatus::Failing => TtlUpdate::Failing,
+    };
     if note.len() > MAX_WORD_BYTES || note.chars().any(char::is_control) {
         let reason = format!("write one line of at most {MAX_WORD_BYTES} bytes");
         return Err(ShapeError::at("note", reason).into());

@@ -36,8 +36,8 @@ async fn registration(bench: &Bench, name: &str, level: &str) {
 }
 
 async fn say(bench: &Bench, name: &str, level: &str) {
-    let pulse = TtlUpdate { level: level.to_owned(), note: String::new() };
-    let path = fill(paths::AGENT_PULSE, &[name]);
+    let pulse = TtlUpdate { status: level.to_owned(), note: String::new() };
+    let path = fill(paths::AGENT_TTL_UPDATE, &[name]);
     call::<_, serde_json::Value>(&bench.data_dir(), Method::PUT, &path, Some(&pulse)).await.unwrap();
 }
 

@@ -36,7 +36,8 @@ impl Prometheus {
     /// One that asks this agent and the server, over HTTP.
     async fn over_http(bench: &Bench, agent: u16) -> Self {
         let (ca, token) = (bench.path("server").join("pki/ca.pem"), bench.path("prometheus-token"));
-        let new = NewToken { name: "prometheus".to_owned(), role: "viewer".to_owned(), expires_in: None };
+        let new =
+            NewToken { name: "prometheus".to_owned(), role: "viewer".parse().unwrap(), expires_in: None };
         std::fs::write(&token, bench.client.create_token(&new).await.unwrap().secret).unwrap();
         let config = format!(
             "scrape_configs:\n\

@@ -35,7 +35,7 @@ fn free_port() -> u16 {
 
 pub(crate) async fn level(bench: &Bench, service: &str) -> Option<String> {
     let view = bench.client.service(NS, service, None, Duration::ZERO).await.ok()?;
-    view.instances.first().map(|instance| instance.level.clone())
+    view.instances.first().map(|instance| instance.status.clone())
 }
 
 pub(crate) async fn register(
@@ -51,8 +51,8 @@ pub(crate) async fn pulse(
     level: &str,
     note: &str,
 ) -> Result<serde_json::Value, LocalError> {
-    let pulse = TtlUpdate { level: level.to_owned(), note: note.to_owned() };
-    call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_PULSE, &[id]), Some(&pulse)).await
+    let pulse = TtlUpdate { status: level.to_owned(), note: note.to_owned() };
+    call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_TTL_UPDATE, &[id]), Some(&pulse)).await
 }
 
 fn listening(ttl: &str) -> ServiceDefinition {
@@ -239,7 +239,7 @@ async fn what_belongs_to_an_entity_is_registered_once_its_static_part_was_done()
     until("it waits", async || {
         let own: Result<Vec<LocalService>, _> =
             call::<(), _>(&bench.data_dir(), Method::GET, paths::AGENT_SERVICES, None).await;
-        own.is_ok_and(|own| own.first().is_some_and(|own| own.level == "held"))
+        own.is_ok_and(|own| own.first().is_some_and(|own| own.status == "held"))
     })
     .await;
     assert_eq!(level(&bench, "web").await, None);

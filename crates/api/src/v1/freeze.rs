@@ -5,6 +5,17 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read, read_some};
+use crate::word::words;
+
+words! {
+    /// What a freeze holds back.
+    FreezeKind = core::FreezeKind {
+        /// No further target is updated; rollbacks continue, and targets in flight finish.
+        Freeze = "freeze",
+        /// No version is dispatched at all, rollbacks included, and deadlines do not run.
+        Stop = "stop",
+    }
+}
 
 /// Longest time that a freeze may last by itself.
 const LONGEST: Span = Span::from_secs(365 * 24 * 60 * 60);
@@ -21,10 +32,9 @@ pub struct FreezeSpec {
     #[schema(example = "zone=b")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<String>,
-    /// `freeze`: no target takes its turn; `stop`: nothing at all is handed out, rollbacks included. Default freeze.
-    #[schema(example = "stop")]
+    /// What the freeze holds back; `freeze` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strength: Option<String>,
+    pub kind: Option<FreezeKind>,
     /// Why, for whoever waits.
     #[schema(example = "the shop is on television")]
     #[serde(default)]
@@ -46,8 +56,8 @@ pub struct Freeze {
     /// A selector of the targets it covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<String>,
-    /// `freeze` or `stop`.
-    pub strength: String,
+    /// What the freeze holds back.
+    pub kind: FreezeKind,
     /// Whose it is.
     pub by: String,
     /// Why.
@@ -64,7 +74,6 @@ pub struct Freeze {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FreezeView {
     /// The freeze.
-    #[serde(flatten)]
     pub freeze: Freeze,
     /// Whether it holds in every namespace.
     pub global: bool,
@@ -90,7 +99,7 @@ impl FreezeSpec {
     /// [`ShapeError`] naming the field.
     pub fn read(&self) -> Result<(core::FreezeScope, core::FreezeKind, Option<Span>), ShapeError> {
         let scope = scope(self.entity.as_deref(), self.targets.as_deref())?;
-        let strength = self.strength.as_deref().map_or(Ok(core::FreezeKind::Freeze), strength)?;
+        let kind = self.kind.unwrap_or(FreezeKind::Freeze).into();
         let lasts: Option<Span> = read_some("lasts", self.lasts.as_deref())?;
         match lasts {
             Some(Span::ZERO) => Err(ShapeError::at("lasts", "a freeze lasts longer than nothing")),
@@ -98,7 +107,7 @@ impl FreezeSpec {
                 let reason = "a freeze lasts at most a year by itself; without it, until a person ends it";
                 Err(ShapeError::at("lasts", reason))
             }
-            Some(_) | None => Ok((scope, strength, lasts)),
+            Some(_) | None => Ok((scope, kind, lasts)),
         }
     }
 }
@@ -118,18 +127,6 @@ pub fn scope(entity: Option<&str>, targets: Option<&str>) -> Result<core::Freeze
     }
 }
 
-/// Reads how strict a freeze is.
-///
-/// # Errors
-/// [`ShapeError`] at `strength`.
-pub fn strength(text: &str) -> Result<core::FreezeKind, ShapeError> {
-    match text {
-        "freeze" => Ok(core::FreezeKind::Freeze),
-        "stop" => Ok(core::FreezeKind::Stop),
-        other => Err(ShapeError::at("strength", format!("{other:?} is not freeze or stop"))),
-    }
-}
-
 impl From<&core::Freeze> for Freeze {
     fn from(from: &core::Freeze) -> Self {
         let (entity, targets) = match &from.scope {
@@ -137,15 +134,11 @@ impl From<&core::Freeze> for Freeze {
             core::FreezeScope::Entity(entity) => (Some(entity.to_string()), None),
             core::FreezeScope::Targets(selector) => (None, Some(selector.to_string())),
         };
-        let strength = match from.strength {
-            core::FreezeKind::Freeze => "freeze",
-            core::FreezeKind::Stop => "stop",
-        };
         Self {
             name: from.name.to_string(),
             entity,
             targets,
-            strength: strength.to_owned(),
+            kind: from.strength.into(),
             by: from.by.to_string(),
             why: from.why.clone(),
             at_ms: from.at.as_millis(),
@@ -160,7 +153,7 @@ impl TryFrom<Freeze> for core::Freeze {
         Ok(Self {
             name: read("name", &from.name)?,
             scope: scope(from.entity.as_deref(), from.targets.as_deref())?,
-            strength: strength(&from.strength)?,
+            strength: from.kind.into(),
             by: read("by", &from.by)?,
             why: from.why,
             at: Timestamp::from_millis(from.at_ms),

@@ -1,5 +1,7 @@
 //! The flags that say how carefully targets change. What they mean is core's.
 
+use bellwether_api::v1::policy::{OnFailure, Supersede};
+
 /// How carefully targets change; what is not given keeps its value, or its default.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Policy")]
@@ -51,13 +53,13 @@ pub(crate) struct PolicyFlags {
     pub(crate) needs: Option<Vec<String>>,
     /// rollback, pause or continue
     #[arg(long)]
-    pub(crate) on_failure: Option<String>,
+    pub(crate) on_failure: Option<OnFailure>,
     /// Most targets in flight on the way back
     #[arg(long)]
     pub(crate) rollback: Option<String>,
     /// What a new version does to a rollout under way: replace, finish or refuse
     #[arg(long)]
-    pub(crate) supersede: Option<String>,
+    pub(crate) supersede: Option<Supersede>,
     /// How long after its success a target's failure is still told as the version's
     #[arg(long)]
     pub(crate) settle: Option<String>,

@@ -20,7 +20,7 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
             let names = || page.items.iter().map(|entity| entity.name.clone()).collect();
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|entity| {
-                    let wanted = entity.wanted.as_ref().map_or("-", |wanted| &wanted.version);
+                    let wanted = entity.requested.as_ref().map_or("-", |wanted| &wanted.version);
                     vec![entity.name.clone(), targets(entity), of(entity), wanted.to_owned()]
                 });
                 table(&["name", "targets", "of", "version"], rows)
@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
         }
         EntityVerb::Set { name, selector, external, silent_after, let_go_after, profile, action, policy } => {
             let external = (external || silent_after.is_some() || let_go_after.is_some())
-                .then_some(ExternalSettings { silent_after, let_go_after });
+                .then_some(ExternalSettings { unreachable_after: silent_after, remove_after: let_go_after });
             let spec = Asked { selector, external, profile, action, policy: (*policy).into() };
             set(context, &name, spec).await?;
         }
@@ -63,9 +63,15 @@ async fn set(context: &Context, name: &str, asked: Asked) -> Result<(), Failure>
                 (Some(selector), _, _) => (selector, None),
                 // What is not said stays as it is.
                 (None, Some(said), Some(old)) => {
-                    let silent_after = said.silent_after.or(old.silent_after);
-                    let let_go_after = said.let_go_after.or(old.let_go_after);
-                    (String::new(), Some(ExternalSettings { silent_after, let_go_after }))
+                    let silent_after = said.unreachable_after.or(old.unreachable_after);
+                    let let_go_after = said.remove_after.or(old.remove_after);
+                    (
+                        String::new(),
+                        Some(ExternalSettings {
+                            unreachable_after: silent_after,
+                            remove_after: let_go_after,
+                        }),
+                    )
                 }
                 (None, Some(said), None) => (String::new(), Some(said)),
                 (None, None, old) => (entity.selector, old),
@@ -107,17 +113,23 @@ fn sheet(entity: &Entity) -> String {
         format!("targets      {}", targets(entity)),
         format!("of           {}", of(entity)),
     ];
-    if let Some(ExternalSettings { silent_after, let_go_after }) = &entity.external {
-        lines.push(format!("silent       after {}, let go after {}", text(silent_after), text(let_go_after)));
+    if let Some(ExternalSettings { unreachable_after, remove_after }) = &entity.external {
+        lines.push(format!(
+            "silent       after {}, let go after {}",
+            text(unreachable_after),
+            text(remove_after)
+        ));
     }
-    if let Some(wanted) = &entity.wanted {
+    if let Some(wanted) = &entity.requested {
         lines.push(format!(
             "version      {} ({} by {}) {}",
-            wanted.version, wanted.how, wanted.by, wanted.why
+            wanted.version, wanted.kind, wanted.by, wanted.why
         ));
     }
     let fail_fast = policy.fail_fast.map(|on| on.to_string());
     let retries = policy.retries.map(|count| count.to_string());
+    let on_failure = policy.on_failure.map(|word| word.to_string());
+    let supersede = policy.supersede.map(|word| word.to_string());
     let deadline = policy.deadline.clone().or_else(|| Some("2m + soak".to_owned()));
     let listed = |list: &Option<Vec<String>>| list.as_ref().map(|list| list.join(", "));
     let (stages, windows, needs) = (listed(&policy.stages), listed(&policy.windows), listed(&policy.needs));
@@ -132,9 +144,9 @@ fn sheet(entity: &Entity) -> String {
         ("deadline", &deadline),
         ("fail-fast", &fail_fast),
         ("retries", &retries),
-        ("on-failure", &policy.on_failure),
+        ("on-failure", &on_failure),
         ("rollback", &policy.rollback),
-        ("supersede", &policy.supersede),
+        ("supersede", &supersede),
     ];
     lines.extend(fields.map(|(name, value)| format!("{name:<12} {}", text(value))));
     let further = [

@@ -104,10 +104,11 @@ fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<[String; 3]> {
         let failing = (entity.health == "failing").then(|| entity.line.clone());
         Some(["entity".to_owned(), name.clone(), failing.or_else(|| entity.trouble.clone())?])
     });
-    let services = services.iter().filter(|service| !matches!(service.level.as_str(), "passing" | "warning"));
+    let services =
+        services.iter().filter(|service| !matches!(service.status.as_str(), "passing" | "warning"));
     let services = services.map(|service| {
         let name = service.definition.id.as_ref().unwrap_or(&service.definition.name);
-        ["service".to_owned(), name.clone(), format!("{}: {}", service.level, service.reason)]
+        ["service".to_owned(), name.clone(), format!("{}: {}", service.status, service.reason)]
     });
     let files = status.files.iter().filter(|(_, file)| file.state != "success");
     let files = files.map(|(path, file)| ["file".to_owned(), path.clone(), file.reason.clone()]);

@@ -5,7 +5,10 @@ mod plan;
 
 use std::time::Duration;
 
-use bellwether_api::v1::rollout::{NewRollout, RolloutOperation as ActShape, RolloutState, RolloutView};
+use bellwether_api::v1::rollout::status::RolloutWait;
+use bellwether_api::v1::rollout::{
+    NewRollout, RolloutOperation as ActShape, RolloutState, RolloutStatus, RolloutView,
+};
 
 use crate::args::{OperationFlags, RolloutVerb, StartRollout, WaitFlags};
 use crate::context::Context;
@@ -82,39 +85,29 @@ async fn status(
     } else {
         context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?
     };
-    context.show.data(&view, || vec![view.entity.name.clone()], |_| view.why.clone())?;
+    context.show.data(&view, || vec![view.entity.name.clone()], |_| view.message.clone())?;
     Ok(exit(&view))
 }
 
 /// What a rollout's state means for a script.
 pub(super) const fn exit(view: &RolloutView) -> Exit {
     let Some(rollout) = &view.rollout else { return Exit::No };
-    match rollout.state {
-        RolloutState::InProgress
-        | RolloutState::Waiting { .. }
-        | RolloutState::WaitingNoDomain { .. }
-        | RolloutState::WaitingFrozen { .. }
-        | RolloutState::WaitingWindow { .. }
-        | RolloutState::WaitingShut { .. }
-        | RolloutState::WaitingNeed { .. }
-        | RolloutState::WaitingUnavailable { .. }
-        | RolloutState::WaitingHook { .. }
-        | RolloutState::Succeeded => Exit::Yes,
-        RolloutState::PausedByPerson { .. }
-        | RolloutState::PausedTooManyFailed { .. }
-        | RolloutState::PausedNothingToRollBackTo { .. }
-        | RolloutState::PausedTooManyUnreachable { .. }
-        | RolloutState::PausedStopped { .. }
-        | RolloutState::PausedMonitorSilent { .. }
-        | RolloutState::PausedBad { .. }
-        | RolloutState::WaitingApproval { .. } => Exit::NeedsPerson,
-        RolloutState::PartiallySucceeded { .. } => Exit::Partial,
+    match rollout.status.state {
+        RolloutState::Waiting if needs_approval(&rollout.status) => Exit::NeedsPerson,
+        RolloutState::InProgress | RolloutState::Waiting | RolloutState::Succeeded => Exit::Yes,
+        RolloutState::Paused => Exit::NeedsPerson,
+        RolloutState::PartiallySucceeded => Exit::Partial,
         RolloutState::RollingBack
         | RolloutState::RolledBack
-        | RolloutState::RollbackFailed { .. }
-        | RolloutState::Aborted { .. }
-        | RolloutState::Superseded { .. } => Exit::No,
+        | RolloutState::RollbackFailed
+        | RolloutState::Aborted
+        | RolloutState::Superseded => Exit::No,
     }
+}
+
+/// Whether a stage waits for a person's approval.
+const fn needs_approval(status: &RolloutStatus) -> bool {
+    matches!(status.waiting, Some(RolloutWait::Approval { .. }))
 }
 
 async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
@@ -127,9 +120,9 @@ async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
                 rollout.number.to_string(),
                 rollout.from.clone().unwrap_or_else(|| "-".to_owned()),
                 rollout.version.clone(),
-                tree::state(&rollout.state).0.to_owned(),
+                tree::state(&rollout.status).0.to_owned(),
                 format!("{}/{}", rollout.counts.succeeded, rollout.counts.targets),
-                rollout.how.clone(),
+                rollout.kind.to_string(),
                 rollout.by.clone(),
                 date(rollout.started_ms),
                 took,

@@ -5,8 +5,10 @@ use std::path::Path;
 use bellwether_agent::local::client::{LocalError, call};
 use bellwether_api::client::CallError;
 use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::registrations::CheckStatus;
 use bellwether_api::v1::service::ServiceView;
 use bellwether_api::v1::service::definition::{CheckDefinition, LocalService, ServiceDefinition, TtlUpdate};
+use bellwether_core::local::ttl;
 use hyper::http::Method;
 use serde_json::Value;
 
@@ -29,11 +31,20 @@ pub(super) async fn run(global: &Global, verb: ServiceVerb) -> CommandResult {
             ask::<()>(&agent.data_dir, Method::DELETE, &path, None).await?;
         }
         ServiceVerb::Pulse { id, level, check, note, agent } => {
-            let path = match &check {
-                Some(check) => fill(paths::AGENT_PULSE_OF, &[&id, check]),
-                None => fill(paths::AGENT_PULSE, &[&id]),
+            let status = match ttl::TtlUpdate::parse(&level) {
+                Some(ttl::TtlUpdate::Passing) => CheckStatus::Passing,
+                Some(ttl::TtlUpdate::Warning) => CheckStatus::Warning,
+                Some(ttl::TtlUpdate::Failing) => CheckStatus::Failing,
+                None => {
+                    let known = CheckStatus::WORDS.join(", ");
+                    return Err(Failure::usage(format!("{level:?} is not one of {known}")));
+                }
             };
-            ask(&agent.data_dir, Method::PUT, &path, Some(&TtlUpdate { level, note })).await?;
+            let path = match &check {
+                Some(check) => fill(paths::AGENT_CHECK_TTL_UPDATE, &[&id, check]),
+                None => fill(paths::AGENT_TTL_UPDATE, &[&id]),
+            };
+            ask(&agent.data_dir, Method::PUT, &path, Some(&TtlUpdate { status, note })).await?;
         }
         ServiceVerb::Local { agent } => local(global, &agent.data_dir).await?,
     }
@@ -73,7 +84,7 @@ fn sheet(view: &ServiceView) -> String {
         vec![
             instance.node.clone(),
             instance.name.clone(),
-            instance.level.clone(),
+            instance.status.clone(),
             date(instance.since_ms),
             addresses.collect::<Vec<_>>().join(" "),
             instance.port.map_or_else(|| "-".to_owned(), |port| port.to_string()),
@@ -132,7 +143,7 @@ async fn local(global: &Global, data_dir: &Path) -> Result<(), Failure> {
             vec![
                 service.definition.name.clone(),
                 id(service),
-                service.level.clone(),
+                service.status.clone(),
                 service.source.clone(),
                 service.reason.clone(),
             ]

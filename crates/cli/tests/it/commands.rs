@@ -14,7 +14,7 @@ async fn one_node() -> Place {
     let mut place = Place::new().await;
     place.start_agent("web-1", "[entity.system]\nstatic = [\"/bin/true\"]\n");
     wait_for("the node is up", async || {
-        place.client().node("default", "web-1").await.is_ok_and(|node| node.presence.contact == "up")
+        place.client().node("default", "web-1").await.is_ok_and(|node| node.presence.state == "up")
     })
     .await;
     place

@@ -140,9 +140,9 @@ pub(crate) async fn nowhere(uri: http::Uri) -> Failure {
     Failure::new(Code::NotFound, format!("could not find {}", uri.path())).hint(hint)
 }
 
-/// No such method on this path.
+/// The path does not support the method. The router adds `Allow` with those that it supports.
 pub(crate) async fn no_such_method(method: http::Method, uri: http::Uri) -> Failure {
-    Failure::new(Code::NotFound, format!("could not find {method} {}", uri.path()))
+    Failure::new(Code::MethodNotAllowed, format!("{} does not support the method {method}", uri.path()))
 }
 
 #[cfg(test)]

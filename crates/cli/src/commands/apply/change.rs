@@ -100,7 +100,7 @@ fn of_entity(source: &TargetSource, kind: &EntityKind, policy: &Policy) -> Field
 pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<Field>, ShapeError> {
     let (scope, _, lasts) = spec.read()?;
     let why = reason(&spec.why)?;
-    let strength = spec.strength.clone().unwrap_or_else(|| "freeze".to_owned());
+    let strength = spec.kind.clone().unwrap_or_else(|| "freeze".to_owned());
     let (entity, targets) = match scope {
         FreezeScope::Everything => (None, None),
         FreezeScope::Entity(entity) => (Some(entity.to_string()), None),
@@ -121,7 +121,7 @@ pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<
         said([
             ("entity", old.entity.clone()),
             ("targets", old.targets.clone()),
-            ("strength", Some(old.strength.clone())),
+            ("strength", Some(old.kind.clone())),
             ("why", Some(old.why.clone())),
             ("lasts", lasts),
             ("in force", Some(in_force.to_owned())),

@@ -233,7 +233,7 @@ fn object(source: &impl Source, namespace: &str) -> Result<Object, String> {
                 name,
                 namespace,
                 all_namespaces,
-                Spec::Freeze(FreezeSpec { entity, targets, strength, why, lasts }),
+                Spec::Freeze(FreezeSpec { entity, targets, kind: strength, why, lasts }),
             )
         }
         Kind::Pause => {
