@@ -1,5 +1,5 @@
-//! An agent: what it keeps on its disk, its hanging request, its reports, and what it does about each entity as the real
-//! agent's own plan says. Applying takes time, fails now and then, and always fails for versions that are bad.
+//! A simulated agent: its disk, its long poll, its reports, and what it does about each entity by the decisions of the real
+//! agent. Applying takes time, fails now and then, and always fails for bad versions.
 
 mod link;
 mod work;
@@ -11,7 +11,7 @@ use axum::body::Body;
 use bellwether_core::local::account::EntityAccount;
 use bellwether_core::local::memory::EntityMemory;
 use bellwether_core::records::order::Order;
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::name::{EntityName, Namespace, NodeName};
 use bellwether_core::words::version::Version;
 use bellwether_rt::clock::Clock;
@@ -114,7 +114,7 @@ impl Agent {
         self.gate = Some(gate);
     }
 
-    /// kill -9.
+    /// Kills the agent.
     pub fn kill(&mut self) {
         if let Some(gate) = self.gate.take() {
             self.node.trace.say(&format!("{} is killed", self.name));
@@ -123,7 +123,7 @@ impl Agent {
         }
     }
 
-    /// kill -STOP.
+    /// Pauses the agent.
     pub fn stand(&mut self) {
         if let Some(gate) = self.gate.as_ref().filter(|_| !self.still) {
             self.node.trace.say(&format!("{} stands still", self.name));
@@ -132,7 +132,7 @@ impl Agent {
         }
     }
 
-    /// kill -CONT.
+    /// Resumes the agent.
     pub fn go_on(&mut self) {
         if let Some(gate) = self.gate.as_ref().filter(|_| self.still) {
             self.node.trace.say(&format!("{} goes on", self.name));
@@ -141,7 +141,7 @@ impl Agent {
         }
     }
 
-    /// What it runs of each entity, and the runs that were begun more than once.
+    /// The version it runs of each entity, and the runs that were started more than once.
     #[must_use]
     pub fn runs(&self) -> (BTreeMap<EntityName, Version>, Vec<Version>) {
         let disk = self.node.disk();
@@ -158,7 +158,7 @@ impl AgentNode {
     }
 }
 
-/// Whom a node's certificate names.
+/// The identity in a node's certificate.
 #[must_use]
 pub fn bearer(node: &NodeName) -> CertificateIdentity {
     CertificateIdentity {

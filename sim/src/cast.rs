@@ -1,4 +1,4 @@
-//! What moves in a history, who can reach whom in it, and what is not yet as it should be.
+//! The moving parts of a history, who can reach whom, and what has not converged yet.
 
 use std::sync::PoisonError;
 
@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::network::Network;
 use crate::trace::Trace;
 
-/// What moves in a history.
+/// The moving parts of a history.
 pub(crate) struct Stage {
     pub(crate) store: Store,
     pub(crate) network: Network,
@@ -24,12 +24,12 @@ pub(crate) struct Stage {
     pub(crate) agents: Vec<Agent>,
     pub(crate) able: Reachability,
     pub(crate) clock: Clock,
-    /// What is mended, and when.
+    /// Pending repairs, by time.
     pub(crate) mends: Vec<(Instant, Disruption)>,
 }
 
 impl Stage {
-    /// Keeps track of who could call some server, all the while.
+    /// Records who can reach some server at each moment.
     pub(crate) fn look(&mut self) {
         let reaches = |agent: &Agent| {
             agent.moves()
@@ -51,7 +51,7 @@ impl Stage {
         }
     }
 
-    /// What is not yet as it should be when nothing goes wrong any more; empty when all is.
+    /// What has not converged once faults are over; empty when everything has.
     pub(crate) fn restless(&self, seen: &LawSummary) -> String {
         let Some(fleet) = seen.world.fleets.values().next() else { return "there is no fleet".to_owned() };
         if seen.world.leader.is_none() {
@@ -68,7 +68,7 @@ impl Stage {
             }
         }
         for (entity, kept) in &fleet.progresses {
-            // A run that was cut short has failed for good: such a rollout waits for a person, and nobody is left here.
+            // An interrupted run has failed for good: such a rollout waits for a person, and none is left here.
             let waits = |number| {
                 let rollout = fleet.rollouts.get(&(entity.clone(), number));
                 rollout.is_some_and(|kept| matches!(kept.value.state, RolloutState::Paused(_)))

@@ -1,47 +1,47 @@
-//! What goes wrong, and when: drawn from the seed, each thing mended after a while.
+//! Faults and their times, drawn from the seed; each is repaired after a while.
 
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_store::testing::faulty::FaultInjection;
 
-/// One thing that goes wrong.
+/// One fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disruption {
     /// A server is killed.
     Kill(usize),
-    /// A server stands still.
+    /// A server is paused.
     Stand(usize),
-    /// A server is cut off from the store, not from agents.
+    /// A server cannot reach the store, while agents can reach it.
     Cut(usize),
-    /// A server's line to the store makes trouble.
+    /// A server's connection to the store misbehaves.
     Trouble(usize, FaultInjection),
-    /// An agent is cut off from one server.
+    /// An agent cannot reach one server.
     Apart(usize, usize),
-    /// An agent is cut off from all servers.
+    /// An agent cannot reach any server.
     Alone(usize),
     /// An agent is killed.
     KillAgent(usize),
-    /// An agent stands still.
+    /// An agent is paused.
     StandAgent(usize),
-    /// Every server is killed.
+    /// All servers are killed.
     KillAll,
-    /// The store forgets its history.
+    /// The store compacts its history.
     Compact,
 }
 
-/// What may go wrong.
+/// Which faults may occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum FaultMix {
-    /// Everything, etcd's known misbehaviours among it.
+    /// All faults, including etcd's known defects.
     Everything,
-    /// What every network and every machine does; the store keeps its word.
+    /// Faults of networks and machines; the store is correct.
     Honest,
-    /// Servers stand still for long while their lines to the store are slow.
+    /// Long pauses of servers while their connections to the store are slow.
     Standing,
-    /// Watches do not tell everything.
+    /// Watches that miss changes.
     Forgetful,
 }
 
-/// The next blow: how long until it falls, what it is, and how long it lasts, in milliseconds.
+/// The next fault: the time until it starts, what it is, and how long it lasts, in milliseconds.
 pub fn next(
     chance: &mut RandomStream,
     servers: usize,

@@ -1,4 +1,4 @@
-//! One history: a seed's installation, its people and its blows; then peace, in which all must come to rest.
+//! One history: an installation with its users under faults drawn from a seed, then a quiet time in which it must converge.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
@@ -30,39 +30,39 @@ use crate::people::People;
 use crate::site::{self, BEGIN};
 use crate::trace::Trace;
 
-/// How many servers there are.
+/// Number of servers.
 const SERVERS: usize = 3;
 
-/// How many agents.
+/// Number of agents.
 const AGENTS: usize = 8;
 
-/// How often the history looks at who can reach whom.
+/// Interval at which the history records who can reach whom.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How often servers list everything anew: sooner than real ones, as trouble comes sooner too.
+/// Interval at which servers compare their world with the store: shorter than in reality, as faults are more frequent, too.
 const RELIST_EVERY: Duration = Duration::from_secs(30);
 
-/// What a history is made with.
+/// Options of a history.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// For how long things go wrong, by the clocks of the history.
+    /// Duration of the faults, in simulated time.
     pub trouble: Duration,
-    /// For how long after that all may come to rest.
+    /// Longest time to converge after that.
     pub peace: Duration,
-    /// What may go wrong.
+    /// Which faults may occur.
     pub mix: FaultMix,
-    /// A rule that servers do without, to see that it is needed.
+    /// A rule that servers ignore, to show that it is needed.
     pub without: Option<DisabledRule>,
 }
 
-/// A rule that servers do without.
+/// A rule that servers can be told to ignore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum DisabledRule {
-    /// Listing everything anew now and then.
+    /// Comparing the world with the store from time to time.
     Relisting,
-    /// Dropping what a watch tells twice.
+    /// Dropping events that a watch delivers twice.
     DroppingRepeats,
-    /// Comparing the leadership in a decider's commit.
+    /// Comparing the leadership key in a decider's commit.
     Fencing,
 }
 
@@ -77,33 +77,33 @@ impl Default for Options {
     }
 }
 
-/// What a history came to.
+/// The outcome of a history.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Its seed.
     pub seed: u64,
-    /// The sum of its trace, and how many lines there were.
+    /// The digest of its trace, and the number of its lines.
     pub sum: (String, u64),
-    /// How many commits the store took.
+    /// Number of the store's commits.
     pub commits: u64,
-    /// The laws that did not hold.
+    /// Laws that were broken.
     pub broken: Vec<String>,
-    /// Its last lines.
+    /// The last lines of its trace.
     pub lines: Vec<String>,
 }
 
-/// Makes the authority in `dir` that all histories share: it is no part of what they are about.
+/// Creates the certificate authority in `dir` that all histories share.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn authority(dir: &Path) -> anyhow::Result<()> {
     Pki::open(dir, &[], BEGIN).context("make an authority").map(drop)
 }
 
-/// Plays the history of a seed, with the authority in `dir`.
+/// Plays the history of a seed with the authority in `dir`.
 ///
 /// # Errors
-/// When it could not be played at all.
+/// If it could not be played at all; broken laws are part of the outcome.
 pub fn play(seed: u64, options: &Options, dir: &Path) -> anyhow::Result<Outcome> {
     let runtime = Builder::new_current_thread()
         .enable_time()
@@ -112,7 +112,7 @@ pub fn play(seed: u64, options: &Options, dir: &Path) -> anyhow::Result<Outcome>
         .build()
         .context("make a runtime")?;
     let outcome = runtime.block_on(History::new(seed, options, dir)?.play());
-    // What is still there of the simulated processes is dropped with the runtime.
+    // What remains of the simulated processes is dropped with the runtime.
     drop(runtime);
     outcome
 }
@@ -196,7 +196,7 @@ impl History {
         })
     }
 
-    /// Waits until nothing is left to be done.
+    /// Waits until everything has converged.
     async fn come_to_rest(&self, stage: &mut Stage, seen: &Mutex<LawSummary>) {
         let (trace, end) = (stage.trace.clone(), Instant::now() + self.options.peace);
         let mut restless = String::new();
@@ -291,7 +291,7 @@ impl History {
         stage.mends.push((Instant::now() + lasts, blow));
     }
 
-    /// Mends what has gone wrong for long enough.
+    /// Repairs faults that have lasted long enough.
     fn mend(&self, stage: &mut Stage) {
         let now = Instant::now();
         let (due, later) = std::mem::take(&mut stage.mends).into_iter().partition(|(at, _)| *at <= now);

@@ -1,5 +1,5 @@
-//! The laws, looked at after every commit of the store itself, and what must be true at the end. Sees what no server sees:
-//! the store without any line, and who could reach whom.
+//! The laws, checked after every commit of the store, and what must hold at the end. Sees what no server sees: the store
+//! itself, and who could reach whom.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,17 +22,17 @@ use crate::trace::Trace;
 /// Most targets of `web` in flight at once, of a batch and of a rollback.
 const MOST_WEB: usize = 3;
 
-/// Most targets of `kick`.
+/// Most targets of `kick` in flight at once.
 const MOST_KICK: usize = 4;
 
-/// A node that could reach some server for so long and is said to be unreachable was given up wrongly. The limits of the
-/// servers come to less: 5 s for a lost seat, 15 s to find another server, 15 s quiet.
+/// A node that could reach some server for this long must not be declared unreachable. The servers' limits add up to less:
+/// 5 s for a lost membership, 15 s to connect elsewhere, 15 s without a session.
 const ABLE: Duration = Duration::from_secs(60);
 
-/// Since when each node is able to reach some server; kept by the history.
+/// Since when each node can reach some server; kept by the history.
 pub type Reachability = Arc<Mutex<BTreeMap<String, Option<Instant>>>>;
 
-/// Looks at every commit.
+/// Checks every commit.
 #[derive(Debug)]
 pub struct Laws {
     trace: Trace,
@@ -45,14 +45,14 @@ pub struct Laws {
     contacts: BTreeMap<NodeName, PresenceState>,
 }
 
-/// What the laws saw, for the end.
+/// What the laws have seen, for the checks at the end.
 #[derive(Debug, Clone, Default)]
 pub struct LawSummary {
-    /// The world as the store has it.
+    /// The world by the store's own commits.
     pub world: World,
-    /// The profile's revisions, each with what was written.
+    /// The profile's revisions with the values written.
     pub profile_revisions: BTreeMap<u64, String>,
-    /// How many commits there were.
+    /// Number of commits.
     pub commits: u64,
 }
 
@@ -72,7 +72,7 @@ impl Laws {
         }
     }
 
-    /// Looks at every commit of the store from the first on.
+    /// Checks every commit of the store from the first.
     pub async fn watch(mut self, store: Store, seen: Arc<Mutex<LawSummary>>) {
         let Ok(mut watch) = store.watch(Range::prefix(key_text::ROOT), bellwether_store::Revision(0)).await
         else {
@@ -122,7 +122,7 @@ impl Laws {
         }
     }
 
-    /// A record was written.
+    /// Checks one written record.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "laws about other records are nobody's yet, new ones among them"
@@ -165,7 +165,7 @@ impl Laws {
         self.world.delete(namespace.as_ref(), &key, revision);
     }
 
-    /// Orders only move forward, and are written by whoever leads.
+    /// Orders only move forward, and only the leader writes them.
     fn order(&mut self, node: &NodeName, order: &Order) {
         let before = self.orders.insert(node.clone(), order.clone());
         let back = |before: &Order| order.generation <= before.generation || order.term < before.term;
@@ -181,7 +181,7 @@ impl Laws {
         }
     }
 
-    /// Events are numbered without a gap; a node's contact changes exactly when an event says so.
+    /// Events are numbered without gaps; a node's presence changes exactly when an event says so.
     fn events(
         &mut self,
         told: &[bellwether_core::records::event::Event],
@@ -204,7 +204,7 @@ impl Laws {
         }
     }
 
-    /// A node that was able to call all the while is not given up.
+    /// A node that could reach a server all the time is not declared unreachable.
     fn given_up(&self, node: &NodeName) {
         let able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
         let since = able.get(node.as_str()).copied().flatten();
@@ -220,8 +220,8 @@ fn record(change: &Change) -> Option<(Option<Namespace>, Record)> {
     encoding::read(&key, &entry.value).ok().map(|record| (namespace, record))
 }
 
-/// The writes of one profile are linearisable: each acknowledged one is the revision it was said to be and no other, what
-/// was refused is nowhere, revisions have no gaps, and one that ended before another began comes before it.
+/// The writes of a profile are linearizable: each acknowledged one is the revision it was answered with, a refused one does
+/// not exist, revisions have no gaps, and a write that ended before another began precedes it.
 pub fn linearisable(trace: &Trace, writes: &[Write], profile_revisions: &BTreeMap<u64, String>) {
     for (place, number) in profile_revisions.keys().enumerate() {
         if u64::try_from(place).unwrap_or(u64::MAX) + 1 != *number {

@@ -1,9 +1,9 @@
-//! Histories of a whole installation under a simulated clock, network and store: several real servers with their real
-//! deciders and HTTP handlers, agents with the real agent's thinking, people who roll out, write profiles and take locks.
+//! Histories of a whole installation under a simulated clock, network and store: several real servers with their deciders
+//! and HTTP handlers, agents with the real agent's decisions, people who roll out, write profiles and take locks.
 //!
-//! One history is one thread, one runtime whose time is paused, and one seed: the same seed gives the same history, byte for
-//! byte. Servers are killed, stopped and cut off from the store or from agents, and their lines to the store lie as etcd 3.4
-//! is known to. After every commit the laws are looked at, and at the end everything must have come to rest.
+//! One history is one thread, one runtime with paused time, and one seed: the same seed gives the same history, byte for
+//! byte. Servers are killed, paused and partitioned from the store or from agents, and their connections to the store
+//! misbehave like etcd 3.4. Laws are checked after every commit, and at the end everything must have converged.
 
 pub mod agent;
 mod cast;

@@ -1,10 +1,10 @@
-//! Those who take a lock, hold it as long as they may believe that it is theirs, and give it back.
+//! Clients that take a lock, hold it while they may believe it is theirs, and release it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bellwether_api::paths::{self, fill};
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -12,29 +12,29 @@ use crate::agent::json as with_body;
 use crate::people::People;
 use crate::trace::Trace;
 
-/// For how long a lock is asked for.
+/// Lease of the lock.
 const LEASE: Duration = Duration::from_secs(6);
 
-/// How often a holder renews.
+/// Interval between renewals.
 const RENEW_EVERY: Duration = Duration::from_secs(2);
 
-/// A time during which somebody took the lock for theirs.
+/// A period in which a client believed it held the lock.
 #[derive(Debug, Clone)]
 pub struct LockHolding {
-    /// Who.
+    /// Name of the holder.
     pub holder: String,
-    /// The number it was taken with.
+    /// Fencing number of the grant.
     pub fence: u64,
-    /// From the answer on.
+    /// Time of the answer.
     pub from: Instant,
-    /// Until it was given back, or could no longer be believed in.
+    /// Time of the release, or of the local deadline.
     pub to: Instant,
 }
 
-/// What was held.
+/// All periods of a history.
 pub type Holdings = Arc<Mutex<Vec<LockHolding>>>;
 
-/// Takes, holds and gives back, over and over.
+/// Takes, holds and releases the lock, over and over.
 pub async fn locks(people: People, number: u64, seed: u64, holdings: Holdings) {
     let mut chance = RandomStream::for_one(seed, "locks", number);
     let holder = format!("locker-{number}");
@@ -60,7 +60,7 @@ pub async fn locks(people: People, number: u64, seed: u64, holdings: Holdings) {
     }
 }
 
-/// Holds it until `end`, or until the last renewal that was answered is too old. Answers when that was.
+/// Holds it until `end`, or until the last acknowledged renewal is too old. Returns when it stopped.
 async fn hold(
     people: &People,
     chance: &mut RandomStream,
@@ -77,7 +77,7 @@ async fn hold(
         let asked = Instant::now();
         let body = json!({"holder": holder, "fence": fence, "lease": "6s"});
         let renewed = ask(people, chance, paths::SLOT_RENEW, &body);
-        // What is not answered before the deadline does not count.
+        // An answer after the deadline does not count.
         let answer = tokio::time::timeout_at(deadline, renewed).await;
         if answer.is_ok_and(|same| same == Some(fence)) {
             deadline = asked + LEASE;
@@ -85,7 +85,7 @@ async fn hold(
     }
 }
 
-/// Asks any server; the number of the holding, if it was answered.
+/// Asks any server; returns the fencing number if it was answered.
 async fn ask(people: &People, chance: &mut RandomStream, path: &str, body: &Value) -> Option<u64> {
     let server = people.any(chance);
     let path = fill(path, &["default", "one"]);
@@ -93,7 +93,7 @@ async fn ask(people: &People, chance: &mut RandomStream, path: &str, body: &Valu
     (status < 300).then(|| answer.get("fence").and_then(Value::as_u64)).flatten()
 }
 
-/// Nobody held the lock while somebody else did, and numbers only grow.
+/// No two clients held the lock at once, and fencing numbers only grow.
 pub fn one_at_a_time(trace: &Trace, holdings: &[LockHolding]) {
     let mut sorted: Vec<&LockHolding> = holdings.iter().collect();
     sorted.sort_by_key(|holding| (holding.from, holding.to));
@@ -105,7 +105,7 @@ pub fn one_at_a_time(trace: &Trace, holdings: &[LockHolding]) {
                 next.holder, next.fence, one.holder, one.fence
             ));
         }
-        // Whose giving back was lost finds its own holding again.
+        // A client whose release was lost finds its own grant again.
         let same = next.fence == one.fence && next.holder == one.holder;
         if next.fence <= one.fence && !same {
             trace.breaks(&format!("{} was given {} after {}", next.holder, next.fence, one.fence));

@@ -1,4 +1,4 @@
-//! A machine with a server on it: it starts, is killed, stands still and goes on, and its line to the store is its own.
+//! A machine with a server: it starts, is killed, paused and resumed, and has its own connection to the store.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -19,31 +19,31 @@ use crate::trace::Trace;
 /// A machine with a server on it.
 #[derive(Debug)]
 pub struct Machine {
-    /// Its place among the machines.
+    /// Number of the machine.
     pub number: usize,
-    /// Its line to the store.
+    /// Its connection to the store.
     pub line: FaultyStore,
     gate: Option<TestGate>,
     still: bool,
 }
 
-/// What a server is started with.
+/// What a server needs to start.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerContext<'a> {
     /// The store itself.
     pub store: &'a Store,
-    /// Where the authority is.
+    /// Directory of the certificate authority.
     pub dir: &'a Path,
-    /// The configuration that all servers have in common.
+    /// The configuration shared by all servers.
     pub config: &'a Config,
-    /// Whom it serves.
+    /// The network it listens on.
     pub network: &'a Network,
-    /// Where it is told.
+    /// The trace it writes to.
     pub trace: &'a Trace,
 }
 
 impl Machine {
-    /// A machine whose server does not run yet.
+    /// A machine whose server is not running.
     #[must_use]
     pub fn new(number: usize, seed: u64) -> Self {
         Self { number, line: FaultyStore::new(seed), gate: None, still: false }
@@ -55,19 +55,19 @@ impl Machine {
         format!("cp-{}", self.number)
     }
 
-    /// Whether its server runs, standing still or not.
+    /// Whether its server is running, paused or not.
     #[must_use]
     pub fn runs(&self) -> bool {
         self.gate.is_some()
     }
 
-    /// Whether its server runs and does not stand still.
+    /// Whether its server is running and not paused.
     #[must_use]
     pub fn moves(&self) -> bool {
         self.runs() && !self.still
     }
 
-    /// Starts the server. It tries again for ever, as the machine's own service manager would have it.
+    /// Starts the server. It retries for ever, as a service manager would.
     pub fn start(&mut self, context: ServerContext<'_>, clock: Clock) {
         if self.runs() {
             return;
@@ -99,7 +99,7 @@ impl Machine {
         self.still = false;
     }
 
-    /// kill -9.
+    /// Kills the server.
     pub fn kill(&mut self, network: &Network, trace: &Trace) {
         if let Some(gate) = self.gate.take() {
             trace.say(&format!("{} is killed", self.name()));
@@ -109,7 +109,7 @@ impl Machine {
         }
     }
 
-    /// kill -STOP.
+    /// Pauses the server.
     pub fn stand(&mut self, trace: &Trace) {
         if let Some(gate) = self.gate.as_ref().filter(|_| !self.still) {
             trace.say(&format!("{} stands still", self.name()));
@@ -118,7 +118,7 @@ impl Machine {
         }
     }
 
-    /// kill -CONT.
+    /// Resumes the server.
     pub fn go_on(&mut self, trace: &Trace) {
         if let Some(gate) = self.gate.as_ref().filter(|_| self.still) {
             trace.say(&format!("{} goes on", self.name()));

@@ -1,4 +1,4 @@
-//! Plays histories and says which laws did not hold, with the seed to play again.
+//! Plays histories and reports broken laws with the seed that replays them.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,26 +9,26 @@ use bellwether_sim::chaos::FaultMix;
 use bellwether_sim::history::{DisabledRule, Options, Outcome, authority, play};
 use clap::Parser;
 
-/// Plays histories of a whole installation under simulated trouble
+/// Play histories of a whole installation under simulated faults
 #[derive(Parser)]
 #[command(name = "cargo xtask sim")]
 struct Args {
-    /// How many histories
+    /// Number of histories
     #[arg(long, default_value_t = 100)]
     seeds: u64,
-    /// The first seed
+    /// First seed
     #[arg(long, default_value_t = 1)]
     from: u64,
     /// Play this seed alone, twice, and print its last lines
     #[arg(long)]
     seed: Option<u64>,
-    /// For how many seconds of each history things go wrong
+    /// Seconds of faults in each history
     #[arg(long, default_value_t = 240)]
     trouble: u64,
-    /// What may go wrong
+    /// Which faults may occur
     #[arg(long, value_enum, default_value_t = FaultMix::Everything)]
     mix: FaultMix,
-    /// Servers that do without one of their rules, to see that it is needed
+    /// Let servers ignore one of their rules, to show that it is needed
     #[arg(long, value_name = "RULE")]
     without: Option<DisabledRule>,
 }
@@ -64,7 +64,7 @@ fn main() -> Result<ExitCode> {
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Plays all seeds, on as many threads as there are cores.
+/// Plays all seeds on as many threads as there are cores.
 fn all(args: &Args, options: &Options, dir: &std::path::Path) -> Vec<Result<Outcome>> {
     let next = AtomicU64::new(args.from);
     let end = args.from + args.seeds;

@@ -1,4 +1,4 @@
-//! The network between agents and people on one side and servers on the other: how long a call takes, and what is cut.
+//! The network between agents and people on one side and servers on the other: latency and partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_rt::gate::TestGate;
 use bellwether_rt::tasks::Tasks;
 use bytes::Bytes;
@@ -15,36 +15,36 @@ use http_body_util::BodyExt;
 use tokio::sync::oneshot;
 use tower::ServiceExt;
 
-/// How long a session lives on at a server whose peer vanished without a word: until its pings are not answered.
+/// How long a server keeps a session whose peer vanished: until its pings are not answered.
 const PINGED: Duration = Duration::from_secs(15);
 
-/// Longest way there or back, in milliseconds.
+/// Largest one-way latency, in milliseconds.
 const FAR: u64 = 8;
 
 /// Why a call has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallLoss {
-    /// Nobody listens there: nothing was done.
+    /// Nothing listens there: nothing was done.
     Refused,
-    /// The connection broke, or nothing came in time: it may have been done.
+    /// The connection broke, or no answer came in time: it may have been done.
     Broken,
 }
 
-/// Who calls.
+/// Name of a caller.
 pub type Caller = String;
 
 /// The network. Clones are the same network.
 #[derive(Debug, Clone)]
 pub struct Network {
     state: Arc<Mutex<State>>,
-    /// What goes on by itself on the way.
+    /// Requests in flight.
     wires: Tasks,
 }
 
 #[derive(Debug)]
 struct State {
     chance: RandomStream,
-    /// Servers that listen: what serves, and the gate of the process.
+    /// Listening servers: router and process gate.
     servers: BTreeMap<usize, (Router, TestGate, Tasks)>,
     cut: BTreeSet<(Caller, usize)>,
 }
@@ -58,32 +58,32 @@ impl Network {
         Self { state: Arc::new(Mutex::new(state)), wires: Tasks::new() }
     }
 
-    /// A server listens.
+    /// Adds a listening server.
     pub fn listens(&self, server: usize, router: Router, gate: &TestGate, tasks: &Tasks) {
         self.state().servers.insert(server, (router, gate.clone(), tasks.clone()));
     }
 
-    /// It listens no longer.
+    /// Removes a listening server.
     pub fn left(&self, server: usize) {
         self.state().servers.remove(&server);
     }
 
-    /// Nothing passes between these two any more.
+    /// Partitions these two.
     pub fn cut(&self, caller: &str, server: usize) {
         self.state().cut.insert((caller.to_owned(), server));
     }
 
-    /// Everything passes between these two again.
+    /// Heals the partition of these two.
     pub fn mend(&self, caller: &str, server: usize) {
         self.state().cut.remove(&(caller.to_owned(), server));
     }
 
-    /// Everything passes everywhere.
+    /// Heals all partitions.
     pub fn mend_all(&self) {
         self.state().cut.clear();
     }
 
-    /// Whether nothing passes between these two.
+    /// Whether these two are partitioned.
     #[must_use]
     pub fn is_cut(&self, caller: &str, server: usize) -> bool {
         self.state().cut.contains(&(caller.to_owned(), server))
@@ -98,10 +98,10 @@ impl Network {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
-    /// Calls a server and waits so long for its answer.
+    /// Calls a server and waits this long for its answer.
     ///
     /// # Errors
-    /// [`CallLoss`] when there is none.
+    /// [`CallLoss`] if there is none.
     pub async fn call(
         &self,
         (caller, server): (&str, usize),
@@ -123,7 +123,7 @@ impl Network {
                 let status = response.status().as_u16();
                 let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes);
                 if let Ok(body) = body {
-                    // Whoever asked may have gone.
+                    // The caller may be gone.
                     drop(answer.send((status, body)));
                 }
             };
@@ -146,7 +146,7 @@ impl Network {
     }
 }
 
-/// A request under way. When whoever asked goes, the server notices at once, or by its pings if the cable is cut.
+/// A request in flight. If its caller goes away, the server notices at once, or by pings if they are partitioned.
 struct PendingRequest {
     network: Network,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! People and programs that use the installation: one rolls out, several write one profile, each only over what it has read.
+//! Users of the installation: one rolls out versions, several write one profile by compare-and-set.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Body;
 use bellwether_api::paths::{self, fill};
 use bellwether_api::v1;
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_rt::tasks::Tasks;
 use http::{Request, header};
 use serde_json::{Value, json};
@@ -18,40 +18,40 @@ use crate::locker::{Holdings, LockHolding, locks};
 use crate::network::{CallLoss, Network};
 use crate::trace::Trace;
 
-/// The secret of the token that people show.
+/// The secret of the users' token.
 pub const TOKEN: &str = "bwt_people";
 
-/// How long a person waits for an answer.
+/// How long a user waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// One write of the profile, as its writer knows it.
 #[derive(Debug, Clone)]
 pub struct Write {
-    /// What was written; no two are alike.
+    /// The value written; each is unique.
     pub text: String,
-    /// When it was asked for.
+    /// Time of the request.
     pub asked: Instant,
-    /// When that was answered.
+    /// Time of the answer.
     pub ended: Instant,
-    /// The revision it was to follow.
+    /// The revision it was compared with.
     pub follows: u64,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: WriteOutcome,
 }
 
-/// What a writer knows of its write.
+/// The outcome of a write, as its writer knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// It is this revision.
+    /// It became this revision.
     Made(u64),
     /// It was not made.
     Refused,
-    /// Nobody knows.
+    /// It may have been made.
     Unknown,
 }
 
 impl WriteOutcome {
-    /// The revision it is known to be.
+    /// The revision it became, if known.
     #[must_use]
     pub fn made(self) -> Option<u64> {
         match self {
@@ -61,7 +61,7 @@ impl WriteOutcome {
     }
 }
 
-/// What people do, and what they remember of it.
+/// All users, and what they remember.
 #[derive(Debug, Clone)]
 pub struct People {
     network: Network,
@@ -73,7 +73,7 @@ pub struct People {
 }
 
 impl People {
-    /// People who call these servers.
+    /// Users of these servers.
     #[must_use]
     pub fn new(network: &Network, trace: &Trace, servers: usize, seed: u64) -> Self {
         Self {
@@ -86,19 +86,19 @@ impl People {
         }
     }
 
-    /// What was written.
+    /// All writes.
     #[must_use]
     pub fn writes(&self) -> Vec<Write> {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What was held.
+    /// All periods in which the lock was held.
     #[must_use]
     pub fn holdings(&self) -> Vec<LockHolding> {
         self.holdings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Starts them all on a level.
+    /// Starts all users as tasks of this level.
     pub fn start(&self, tasks: &Tasks) {
         tasks.spawn("rolls out", self.clone().rolls_out());
         for number in 0..3 {
@@ -133,7 +133,7 @@ impl People {
         usize::try_from(chance.below(servers)).unwrap_or_default()
     }
 
-    /// Rolls out one version after the other, a bad one now and then, and runs an action.
+    /// Rolls out one version after the other, some of them bad, and runs an action.
     async fn rolls_out(self) {
         let mut chance = RandomStream::for_one(self.seed, "rolls out", 0);
         let policy = json!({
@@ -163,7 +163,7 @@ impl People {
         }
     }
 
-    /// Reads the profile and writes over what was read, over and over.
+    /// Reads the profile and writes it by compare-and-set, over and over.
     async fn writes_profile(self, number: u64) {
         let mut chance = RandomStream::for_one(self.seed, "writes", number);
         let path = fill(paths::PROFILE, &["default", "shared"]);
@@ -199,7 +199,7 @@ impl People {
     }
 }
 
-/// What the API answers of an edition is read here by its fields.
+/// Reads a profile revision's fields from the API's answer.
 #[must_use]
 pub fn text_of(params: &str) -> Option<String> {
     let params: v1::profile::Params = serde_json::from_str(params).ok()?;

@@ -1,4 +1,4 @@
-//! The place of a history: the store, what stands in it before anything begins, and the machines around it.
+//! The start of a history: the store, its first records, and the machines.
 
 use bellwether_api::shape::ShapeError;
 use bellwether_core::access::Role;
@@ -16,13 +16,13 @@ use bellwether_store::{Op, Store, Txn};
 use crate::agent::bearer;
 use crate::people::TOKEN;
 
-/// When every history begins, by the clocks in it: some time in 2027.
+/// The simulated time at which every history starts, some time in 2027.
 pub const BEGIN: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
-/// Writes what `init` and joining would have: the installation, the people's token and the nodes.
+/// Writes what `init` and joining would: the installation, the users' token and the nodes.
 ///
 /// # Errors
-/// What could not be written.
+/// If a record cannot be written.
 pub async fn furnish(store: &Store, ca_fingerprint: String, nodes: &[String]) -> anyhow::Result<()> {
     let installation = Installation { id: "simulated".to_owned(), ..Installation::new(ca_fingerprint) };
     installation.write(store).await?;

@@ -1,11 +1,11 @@
-//! What happened, line by line, with the sum of it: two histories of one seed have the same.
+//! The trace of a history, line by line, with its digest: two histories of one seed have the same.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-/// Lines that are kept for a person to read: the end of a history is what explains it.
+/// Number of lines kept for people: the end of a history explains it.
 const KEPT: usize = 4_000;
 
 /// A history's trace. Clones are the same trace.
@@ -33,7 +33,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// One thing that happened, now.
+    /// Records an event at the current time.
     pub fn say(&self, line: &str) {
         let line = format!("{:>9} {line}", self.0.began.elapsed().as_millis());
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,26 +46,26 @@ impl Trace {
         }
     }
 
-    /// A law that does not hold.
+    /// Records a broken law.
     pub fn breaks(&self, what: &str) {
         self.say(&format!("BROKEN: {what}"));
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.broken.push(what.to_owned());
     }
 
-    /// Whether some law did not hold.
+    /// Whether a law was broken.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         !self.0.state.lock().unwrap_or_else(PoisonError::into_inner).broken.is_empty()
     }
 
-    /// The laws that did not hold.
+    /// The broken laws.
     #[must_use]
     pub fn broken(&self) -> Vec<String> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner).broken.clone()
     }
 
-    /// The sum over every line, lower-case hex, and how many there were.
+    /// The digest of all lines in lower-case hex, and their number.
     #[must_use]
     pub fn sum(&self) -> (String, u64) {
         let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The testbed: an etcd, servers on it and agents that call them, each on a host of its own.
+//! The testbed: an etcd, servers and agents, each on its own host.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,65 +8,18 @@ use bellwether_rt::tasks::Tasks;
 use tempfile::TempDir;
 
 use crate::network::Network;
+use crate::options::Options;
 use crate::part::Part;
 use crate::proxy::Proxy;
 use crate::shell::{output, sh};
 use crate::{clock, texts, wait};
 
-/// What an agent does when its caller has nothing better: it notes each version it was told.
-const SECTIONS: &str =
-    "[entity.web]\nstatic = [\"/bin/sh\", \"-c\", \"echo $BELLWETHER_VERSION >> {home}/marks\"]\n";
-
-/// What is to be on the testbed.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The program `bellwether`.
-    pub program: PathBuf,
-    /// Members of the etcd; with none, the one server keeps its own store.
-    pub etcd: usize,
-    /// Servers.
-    pub servers: usize,
-    /// Agents.
-    pub agents: usize,
-    /// The one server that agents are configured with; all of them otherwise.
-    pub agents_know: Option<usize>,
-    /// Whether members ask before they stand for election: one that was cut off disturbs nobody when it is back.
-    pub pre_vote: bool,
-    /// The size at which etcd takes no more writes.
-    pub quota_bytes: Option<u64>,
-    /// The size of each member's disk, in MiB; that of the machine otherwise.
-    pub disk_mib: Option<u32>,
-    /// Whether servers reach each member by way of a proxy, which may be slow and lossy.
-    pub proxied: bool,
-    /// What agents do, as in their `agent.toml`; `{home}` is the agent's own directory.
-    pub sections: String,
-}
-
-impl Options {
-    /// Three members, three servers, six agents that note each version they are told.
-    #[must_use]
-    pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self {
-            program: program.into(),
-            etcd: 3,
-            servers: 3,
-            agents: 6,
-            agents_know: None,
-            pre_vote: true,
-            quota_bytes: None,
-            disk_mib: None,
-            proxied: false,
-            sections: SECTIONS.to_owned(),
-        }
-    }
-}
-
-/// A running testbed. Dropped, everything of it is gone.
+/// A running testbed. Dropping it stops and removes everything.
 #[derive(Debug)]
 pub struct Testbed {
-    /// What is on it.
+    /// What it consists of.
     pub options: Options,
-    /// Its hosts.
+    /// The network of its hosts.
     pub network: Network,
     parts: Vec<Part>,
     proxies: Vec<Proxy>,
@@ -75,16 +28,16 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// Starts everything and waits until all of it answers. Within a runtime, if it is proxied.
+    /// Starts everything and waits until every part answers. Needs a tokio runtime if it uses proxies.
     ///
     /// # Errors
-    /// Without root, without etcd-server and etcd-client, or when something does not start: what it said is in its log.
+    /// Without root, without etcd-server and etcd-client, or if a part does not start; the part's log says why.
     pub fn start(options: Options, tasks: &Tasks) -> Result<Self> {
         if options.etcd == 0 && options.servers != 1 {
             bail!("{} servers need an etcd: with none there is one server", options.servers);
         }
         let network = Network::new(options.etcd + options.servers + options.agents)?;
-        let dir = tempfile::tempdir().context("could not make a directory")?;
+        let dir = tempfile::tempdir().context("cannot make a directory")?;
         let mut bed =
             Self { options, network, parts: Vec::new(), proxies: Vec::new(), mounts: Vec::new(), dir };
         bed.add_etcd()?;
@@ -104,7 +57,7 @@ impl Testbed {
 
     fn add(&mut self, name: String, argv: Vec<String>) -> Result<PathBuf> {
         let home = self.home(&name);
-        std::fs::create_dir_all(&home).with_context(|| format!("could not make {}", home.display()))?;
+        std::fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
         let (host, log) = (self.parts.len() + 1, self.dir.path().join(format!("{name}.log")));
         self.parts.push(Part { name, host, log, argv, environment: Vec::new(), child: None });
         Ok(home)
@@ -138,7 +91,7 @@ impl Testbed {
             let argv = [&program, "server", "run", "--config", &path].map(str::to_owned).to_vec();
             let home = self.add(name.clone(), argv)?;
             let text = texts::server(&name, &self.address(&name)?, &self.endpoints()?, &home);
-            std::fs::write(&config, text).with_context(|| format!("could not write {path}"))?;
+            std::fs::write(&config, text).with_context(|| format!("cannot write {path}"))?;
             if server == 1 {
                 let mut init = Command::new(&self.options.program);
                 output(
@@ -166,7 +119,7 @@ impl Testbed {
             (home.join("agent.toml").display().to_string(), home.join("data").display().to_string());
         let argv = [&program, "agent", "run", "--config", &config].map(str::to_owned).to_vec();
         self.add(name.clone(), argv)?;
-        // Each begins with another server, as people would spread them.
+        // Each agent starts with another server, to spread them.
         let mut servers: Vec<String> =
             (1..=self.options.servers).map(|server| self.url(server)).collect::<Result<_>>()?;
         servers.rotate_left(agent % self.options.servers.max(1));
@@ -174,7 +127,7 @@ impl Testbed {
             servers = vec![self.url(only)?];
         }
         let write = |path: &str, text: &str| {
-            std::fs::write(path, text).with_context(|| format!("could not write {path}"))
+            std::fs::write(path, text).with_context(|| format!("cannot write {path}"))
         };
         write(&config, &texts::agent(&self.options, &name, &servers, &home))?;
         let first = servers.first().context("agents need a server")?;
@@ -187,7 +140,7 @@ impl Testbed {
         self.begin(&name)
     }
 
-    /// Where servers reach the members.
+    /// Addresses at which servers reach the members.
     fn endpoints(&self) -> Result<Vec<String>> {
         if !self.proxies.is_empty() {
             return Ok(self.proxies.iter().map(|proxy| format!("http://{}", proxy.address())).collect());
@@ -197,76 +150,76 @@ impl Testbed {
         (1..=self.options.etcd).map(of).collect()
     }
 
-    /// The proxy in front of a member, counted from 1, if there is one.
+    /// The proxy of a member, counted from 1, if there is one.
     #[must_use]
     pub fn proxy(&self, member: usize) -> Option<&Proxy> {
         self.proxies.get(member.checked_sub(1)?)
     }
 
-    /// A part by its name.
+    /// A part by name.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// If no part has that name.
     pub fn part(&mut self, name: &str) -> Result<&mut Part> {
         let part = self.parts.iter_mut().find(|part| part.name == name);
         part.with_context(|| format!("there is no {name}: parts are etcd-N, server-N and agent-N"))
     }
 
-    /// All names of parts.
+    /// The names of all parts.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.parts.iter().map(|part| part.name.clone()).collect()
     }
 
-    /// The host of a part.
+    /// The host of a part, counted from 1.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// If no part has that name.
     pub fn host(&self, name: &str) -> Result<usize> {
         let part = self.parts.iter().find(|part| part.name == name);
         part.map(|part| part.host)
             .with_context(|| format!("there is no {name}: parts are etcd-N, server-N and agent-N"))
     }
 
-    /// The address of a part's host.
+    /// The IP address of a part's host.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// If no part has that name.
     pub fn address(&self, name: &str) -> Result<String> {
         Ok(self.network.address(self.host(name)?))
     }
 
-    /// The directory of everything. Logs are in it as `NAME.log`.
+    /// The directory of all files. Logs are `NAME.log` in it.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// A part's own directory.
+    /// A part's data directory.
     #[must_use]
     pub fn home(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// Where a server is called, counted from 1.
+    /// The URL of a server, counted from 1.
     ///
     /// # Errors
-    /// When there is no such server.
+    /// If there is no such server.
     pub fn url(&self, server: usize) -> Result<String> {
-        // Known before the server is there: agents are told of all of them.
+        // Fixed before servers start, because agents are configured with all of them.
         if server == 0 || server > self.options.servers {
             bail!("there are {} servers, and no {server}", self.options.servers);
         }
         Ok(format!("https://{}:{}", self.network.address(self.options.etcd + server), texts::SERVER_PORT))
     }
 
-    /// The environment in which the command line talks to a server, counted from 1, as the admin.
+    /// Environment variables for the command line to reach a server, counted from 1, as the admin.
     ///
     /// # Errors
-    /// When there is no such server.
+    /// If there is no such server.
     pub fn environment(&self, server: usize) -> Result<Vec<(String, String)>> {
         let data = self.home("server-1").join("data");
-        let token = std::fs::read_to_string(data.join("admin-token")).context("could not read the token")?;
+        let token = std::fs::read_to_string(data.join("admin-token")).context("cannot read the token")?;
         let pairs = [
             ("HOME", self.dir.path().display().to_string()),
             ("BELLWETHER_SERVER", self.url(server)?),
@@ -276,20 +229,20 @@ impl Testbed {
         Ok(pairs.map(|(name, value)| (name.to_owned(), value)).to_vec())
     }
 
-    /// The command line, as the admin, with a server.
+    /// The command line as the admin of a server.
     ///
     /// # Errors
-    /// When there is no such server.
+    /// If there is no such server.
     pub fn command(&self, server: usize, args: &[&str]) -> Result<Command> {
         let mut command = Command::new(&self.options.program);
         command.args(args).env_clear().envs(self.environment(server)?);
         Ok(command)
     }
 
-    /// What etcdctl prints for a member.
+    /// Runs etcdctl against a member and returns its output.
     ///
     /// # Errors
-    /// When it fails.
+    /// If etcdctl fails.
     pub fn etcdctl(&self, member: usize, args: &[&str]) -> Result<String> {
         let endpoint = format!("http://{}:{}", self.address(&format!("etcd-{member}"))?, texts::ETCD_PORT);
         let mut command = Command::new("etcdctl");
@@ -305,20 +258,20 @@ impl Testbed {
         self.part(name)?.start(&on)
     }
 
-    /// Starts a part that does not run, and waits until it answers.
+    /// Starts a stopped part and waits until it answers.
     ///
     /// # Errors
-    /// When it runs, or does not answer.
+    /// If it is running already, or does not answer in time.
     pub fn start_part(&mut self, name: &str) -> Result<()> {
         self.begin(name)?;
         self.wait_until_ready(name)
     }
 
-    /// Starts a part that does not run with one more variable, `NAME=VALUE`, this time only. Waits for nothing: it may be
-    /// meant to die at once.
+    /// Starts a stopped part with an additional environment variable `NAME=VALUE`, this time only. Does not wait, because it
+    /// may be meant to die at once.
     ///
     /// # Errors
-    /// When it runs.
+    /// If it is running already.
     pub fn start_part_with(&mut self, name: &str, variable: &str) -> Result<()> {
         self.part(name)?.environment.push(variable.to_owned());
         let begun = self.begin(name);
@@ -326,19 +279,19 @@ impl Testbed {
         begun
     }
 
-    /// Starts several parts that need each other, and waits until all answer.
+    /// Starts several parts that need each other and waits until all answer.
     ///
     /// # Errors
-    /// When one runs, or does not answer.
+    /// If one is running already, or does not answer in time.
     pub fn start_parts(&mut self, names: &[String]) -> Result<()> {
         names.iter().try_for_each(|name| self.begin(name))?;
         names.iter().try_for_each(|name| self.wait_until_ready(name))
     }
 
-    /// Starts a part anew that sees another time of day, like `+1h`; the machine's own with `+0`.
+    /// Restarts a part with its wall clock shifted by `offset`, such as `+1h`; `+0` restores the machine's clock.
     ///
     /// # Errors
-    /// When it does not run. etcd's clock stays the machine's: it asks nobody for the time.
+    /// If it is not running. An etcd cannot be shifted: it reads the clock from the kernel.
     pub fn set_clock(&mut self, name: &str, offset: &str) -> Result<()> {
         if name.starts_with("etcd") {
             bail!("{name} cannot be shown another time: it is not linked to what is replaced");
@@ -350,10 +303,10 @@ impl Testbed {
         self.start_part(name)
     }
 
-    /// Fills the disk of a part to the last byte, or makes room again.
+    /// Fills the disk of a part to the last byte, or frees it again.
     ///
     /// # Errors
-    /// When it has no disk of its own.
+    /// If the part has no disk of its own.
     pub fn fill(&self, name: &str, full: bool) -> Result<()> {
         let home = self.home(name);
         if !self.mounts.contains(&home) {

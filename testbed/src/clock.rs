@@ -1,13 +1,13 @@
-//! Another time of day for a process: only the wall clock, what counts time goes on as it does.
+//! A shifted wall clock for one process; its monotonic clock is not affected.
 
 use anyhow::{Context, Result};
 
-/// What the environment says to see a time of day apart from this machine's by `offset`, like `+1h` or `-90s`.
+/// Environment variables that shift a process's wall clock by `offset`, such as `+1h` or `-90s`.
 ///
 /// # Errors
-/// When the package faketime is not installed.
+/// If the package faketime is not installed.
 pub(crate) fn environment(offset: &str) -> Result<Vec<String>> {
-    let places = std::fs::read_dir("/usr/lib").context("could not read /usr/lib")?;
+    let places = std::fs::read_dir("/usr/lib").context("cannot read /usr/lib")?;
     let library = places
         .flatten()
         .map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"))

@@ -1,10 +1,11 @@
-//! Several hosts on one machine: an etcd, servers and agents as real processes, each on a host with an address of its own.
-//! Hosts are cut off from each other one way or both, parts are paused, killed and started again, disks are filled, clocks
-//! set. Owns what is started and takes all of it down again; knows the product only as a program. Needs root and Linux.
+//! Several hosts on one machine: an etcd, servers and agents as real processes, each on a host with its own address.
+//! Hosts can be partitioned, also in one direction; parts can be paused, killed and restarted, disks filled, clocks shifted.
+//! Stops everything it started. Knows the product only as a program. Needs root and Linux.
 
 pub mod bed;
 mod clock;
 pub mod network;
+pub mod options;
 pub mod orders;
 pub mod part;
 pub mod proxy;
@@ -12,5 +13,6 @@ mod shell;
 mod texts;
 mod wait;
 
-pub use bed::{Options, Testbed};
+pub use bed::Testbed;
 pub use network::Network;
+pub use options::Options;

@@ -1,5 +1,5 @@
-//! The testbed by hand: starts it, says how to talk to it, does what it is told on stdin, and takes everything down at the
-//! end of that, on `quit`, and on Ctrl-C.
+//! The testbed at a prompt: starts it, says how to reach it, executes commands from standard input, and stops everything at
+//! the end of the input, on `quit` and on Ctrl-C.
 
 use std::path::PathBuf;
 
@@ -10,44 +10,44 @@ use bellwether_testbed::{Options, Testbed, orders};
 use clap::Parser;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-/// Several hosts on this machine, with an etcd, servers and agents on them
+/// Run an etcd, servers and agents on several hosts of this machine
 #[derive(Parser)]
 #[command(name = "cargo xtask testbed")]
 struct Args {
-    /// The program `bellwether`
+    /// Path of the program `bellwether`
     #[arg(long)]
     program: PathBuf,
-    /// Members of the etcd; with none, the one server keeps its own store
+    /// Number of etcd members; with 0, the only server uses its embedded store
     #[arg(long, default_value_t = 3)]
     etcd: usize,
-    /// Servers
+    /// Number of servers
     #[arg(long, default_value_t = 3)]
     servers: usize,
-    /// Agents
+    /// Number of agents
     #[arg(long, default_value_t = 6)]
     agents: usize,
-    /// The one server that agents are configured with
+    /// Number of the only server that agents are configured with
     #[arg(long)]
     agents_know: Option<usize>,
-    /// Members ask before they stand for election
+    /// Run etcd with --pre-vote
     #[arg(long)]
     pre_vote: bool,
-    /// The size at which etcd takes no more writes
+    /// Storage quota of etcd, in bytes
     #[arg(long)]
     quota_bytes: Option<u64>,
-    /// A disk of this size for each member, in MiB
+    /// Size of each member's own disk, in MiB
     #[arg(long)]
     disk_mib: Option<u32>,
-    /// Servers reach etcd by way of proxies, which can be made slow and lossy
+    /// Let servers reach etcd through proxies, which can be made slow and lossy
     #[arg(long)]
     proxied: bool,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let runtime = tokio::runtime::Runtime::new().context("could not start a runtime")?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start a runtime")?;
     let ended = runtime.block_on(run(args));
-    // Reading the terminal cannot be broken off: it must not keep this from ending.
+    // Reading the terminal cannot be cancelled: it must not delay the end.
     runtime.shutdown_background();
     ended
 }
@@ -72,10 +72,10 @@ async fn run(args: Args) -> Result<()> {
         say(&format!("  export {name}={value}"));
     }
     say(orders::HELP);
-    // A line that was half typed when a signal came is nobody's.
+    // A line half typed when a signal arrives is discarded.
     let ended = tokio::select! {
         ended = take_orders(&mut bed) => ended,
-        stop = stop_requested() => stop.map(drop).context("could not listen for signals"),
+        stop = stop_requested() => stop.map(drop).context("cannot listen for signals"),
     };
     say("taking everything down");
     tasks.cancel();

@@ -1,5 +1,5 @@
-//! Hosts: network namespaces with addresses of their own on one bridge, and what is cut between them. Takes iproute2 alone:
-//! what comes from a host that is cut off is thrown away by a routing rule of whoever it was meant for, without a word.
+//! Hosts: network namespaces with their own addresses on one bridge, and partitions between them. Needs iproute2 only: a
+//! routing rule on the receiving host silently drops what comes from a host that is cut off.
 
 use std::process::{Command, Output, Stdio};
 
@@ -7,32 +7,32 @@ use anyhow::{Context, Result};
 
 use crate::shell::sh;
 
-/// Bridges that are tried for a free one; each is a network of its own, `10.N.0.0/16`.
+/// Number of bridges tried until one is free; each has its own network `10.N.0.0/16`.
 const NUMBERS: std::ops::Range<u32> = 20..250;
 
-/// Addresses of others that a host knows at once, at most: all hosts of a machine share one table of them, and one for which
-/// there is no room in it cannot be reached.
+/// Most neighbour entries a host needs: all hosts of a machine share one table, and a neighbour that does not fit cannot be
+/// reached.
 const NEIGHBOURS: usize = 16;
 
-/// Hosts on a bridge. Dropped, it kills whatever runs on them and takes them down.
+/// Hosts on a bridge. Dropping it kills whatever runs on them and removes them.
 #[derive(Debug)]
 pub struct Network {
-    /// Which network of this machine it is.
+    /// Number of this network on the machine.
     number: u32,
     names: Vec<String>,
 }
 
 impl Network {
-    /// This many hosts. Whoever is outside of all of them reaches them too, from [`Network::outside`].
+    /// Creates this many hosts. The machine itself reaches them from [`Network::outside`].
     ///
     /// # Errors
-    /// Without root, or when this machine makes no more network namespaces.
+    /// Without root, or if the machine cannot create more network namespaces.
     pub fn new(count: usize) -> Result<Self> {
         make_room_for_neighbours(count)?;
         let made = |number: &u32| sh(&format!("ip link add bw{number} type bridge"));
-        // Making the bridge takes the number: of two that try, one fails.
+        // Creating the bridge claims the number: of two that try, one fails.
         let number = NUMBERS.into_iter().find(|number| made(number).is_ok());
-        let number = number.context("could not add a bridge: hosts of one's own need root")?;
+        let number = number.context("cannot add a bridge: hosts of one's own need root")?;
         let mut network = Self { number, names: Vec::new() };
         let outside = network.outside();
         sh(&format!("ip addr add {outside}/16 dev bw{number} && ip link set bw{number} up"))?;
@@ -46,8 +46,8 @@ impl Network {
         let (number, name, address) = (self.number, format!("bw{}-{host}", self.number), self.address(host));
         self.names.push(name.clone());
         let inside = format!("ip -n {name}");
-        // Rules are looked at in order, and that for addresses of one's own comes first by default: what is cut off comes
-        // before it here.
+        // Rules are evaluated in order, and the rule for the host's own addresses is first by default: rules that drop must
+        // precede it.
         sh(&format!(
             "ip netns add {name} && ip link add {name} type veth peer name eth0 netns {name} && \
              ip link set {name} master bw{number} up && {inside} addr add {address}/16 dev eth0 && \
@@ -57,7 +57,7 @@ impl Network {
         Ok(())
     }
 
-    /// The address of whoever is outside of all hosts.
+    /// The address of the machine itself.
     #[must_use]
     pub fn outside(&self) -> String {
         format!("10.{}.0.1", self.number)
@@ -76,48 +76,48 @@ impl Network {
             .with_context(|| format!("there are {} hosts, and no {host}", self.names.len()))
     }
 
-    /// What a command is begun with to run on a host.
+    /// The command prefix that runs a command on a host.
     ///
     /// # Errors
-    /// When there is no such host.
+    /// If there is no such host.
     pub fn on(&self, host: usize) -> Result<Vec<String>> {
         let words = ["ip", "netns", "exec", self.name(host)?];
         Ok(words.into_iter().map(str::to_owned).collect())
     }
 
-    /// Runs a command on a host.
+    /// Runs a command on a host and returns its output.
     ///
     /// # Errors
-    /// When there is no such host, or nothing can be started.
+    /// If there is no such host, or the command cannot be started.
     pub fn run(&self, host: usize, args: &[&str]) -> Result<Output> {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", self.name(host)?]).args(args).stdin(Stdio::null());
-        command.output().context("could not start ip")
+        command.output().context("cannot start ip")
     }
 
-    /// Pulls a host's cable out, or puts it back.
+    /// Takes a host's network link down, or up again.
     ///
     /// # Errors
-    /// When there is no such host.
+    /// If there is no such host.
     pub fn cable(&self, host: usize, plugged: bool) -> Result<()> {
         let state = if plugged { "up" } else { "down" };
         sh(&format!("ip link set {} {state}", self.name(host)?)).map(drop)
     }
 
-    /// Lets nothing through any more from one host to another. The other way it goes on.
+    /// Drops everything from one host to another. The other direction is not affected.
     ///
     /// # Errors
-    /// When there is no such host.
+    /// If there is no such host.
     pub fn cut(&self, from: usize, to: usize) -> Result<()> {
         self.heal(from, to)?;
         let address = self.address(from);
         sh(&format!("ip -n {} rule add pref 50 from {address} blackhole", self.name(to)?)).map(drop)
     }
 
-    /// Lets everything through again from one host to another.
+    /// Stops dropping what one host sends to another.
     ///
     /// # Errors
-    /// When there is no such host.
+    /// If there is no such host.
     pub fn heal(&self, from: usize, to: usize) -> Result<()> {
         let (address, name) = (self.address(from), self.name(to)?);
         sh(&format!(
@@ -127,10 +127,10 @@ impl Network {
         .map(drop)
     }
 
-    /// Puts every cable back and lets everything through.
+    /// Heals all partitions and links.
     ///
     /// # Errors
-    /// When a host is gone.
+    /// If a host is gone.
     pub fn heal_all(&self) -> Result<()> {
         for name in &self.names {
             sh(&format!(
@@ -152,14 +152,14 @@ impl Drop for Network {
     }
 }
 
-/// Lets this machine's table of neighbours hold those of so many hosts. It is never made smaller again: others may need it.
+/// Enlarges the machine's neighbour table for this many hosts. It is never reduced, because others may need it.
 fn make_room_for_neighbours(hosts: usize) -> Result<()> {
     for limit in ["gc_thresh2", "gc_thresh3"] {
         let path = format!("/proc/sys/net/ipv4/neigh/default/{limit}");
-        let kept = std::fs::read_to_string(&path).with_context(|| format!("could not read {path}"))?;
+        let kept = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
         let wanted = hosts.saturating_mul(NEIGHBOURS);
         if kept.trim().parse::<usize>().is_ok_and(|kept| kept < wanted) {
-            std::fs::write(&path, wanted.to_string()).with_context(|| format!("could not write {path}"))?;
+            std::fs::write(&path, wanted.to_string()).with_context(|| format!("cannot write {path}"))?;
         }
     }
     Ok(())

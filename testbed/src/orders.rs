@@ -1,4 +1,4 @@
-//! What a running testbed is told to do, in words.
+//! The commands of the prompt.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::bed::Testbed;
 use crate::proxy::LinkFaults;
 
-/// The words, for whoever types them.
+/// The list of commands, for the prompt.
 pub const HELP: &str = "\
 cut A            pull A's cable out            cut A B     let nothing through between A and B
 cut A -> B       let nothing through from A to B; back it goes on
@@ -21,10 +21,10 @@ slow N MS BREAK  the way to etcd-N takes MS milliseconds, and of 1,000 pieces BR
 parts            who runs                      quit        end everything
 A and B are etcd-N, server-N or agent-N.";
 
-/// Does what a line says, and answers what there is to say about it.
+/// Executes a command line and returns what to print.
 ///
 /// # Errors
-/// When the line makes no sense, or what it says cannot be done.
+/// If the line is not a valid command, or the command fails.
 pub fn obey(bed: &mut Testbed, line: &str) -> Result<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {

@@ -1,4 +1,4 @@
-//! A part: one process on one host, that is started, stopped, paused and killed, with its log.
+//! A part: one process on one host that can be started, stopped, paused and killed, with its log.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -11,87 +11,87 @@ use crate::wait;
 /// A process on a host. Dropped, it is killed.
 #[derive(Debug)]
 pub struct Part {
-    /// What it is called, like `server-2`.
+    /// Name, such as `server-2`.
     pub name: String,
-    /// The host it is on, counted from 1. No other part is there.
+    /// The part's host, counted from 1. No other part shares it.
     pub host: usize,
-    /// Where it writes what it has to say.
+    /// Path of its log.
     pub log: PathBuf,
-    /// What starts it, without what brings it to its host.
+    /// The command that starts it, without the prefix that runs it on its host.
     pub(crate) argv: Vec<String>,
-    /// `NAME=VALUE`, besides what every part has.
+    /// Additional environment variables, `NAME=VALUE`.
     pub(crate) environment: Vec<String>,
     pub(crate) child: Option<Child>,
 }
 
 impl Part {
-    /// Whether it was started and has not ended.
+    /// Whether it was started and has not exited.
     pub fn runs(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|ended| ended.is_none()))
     }
 
-    /// Starts it by way of a command that brings it to its host.
+    /// Starts it with the prefix that runs a command on its host.
     pub(crate) fn start(&mut self, on: &[String]) -> Result<()> {
         if self.runs() {
             bail!("{} runs already", self.name);
         }
         let (program, words) = on.split_first().context("nothing to start it with")?;
         let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log);
-        let log = log.with_context(|| format!("could not open {}", self.log.display()))?;
+        let log = log.with_context(|| format!("cannot open {}", self.log.display()))?;
         let path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
         let mut command = Command::new(program);
         command.args(words).args(["env", "-i", &path]).args(&self.environment).args(&self.argv);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        // A group of its own: a Ctrl-C in the terminal is for whoever took the orders.
+        // Its own process group: Ctrl-C in the terminal must not reach it.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        self.child = Some(command.spawn().with_context(|| format!("could not start {}", self.name))?);
+        self.child = Some(command.spawn().with_context(|| format!("cannot start {}", self.name))?);
         Ok(())
     }
 
-    /// kill -9.
+    /// Kills it with SIGKILL.
     ///
     /// # Errors
-    /// When it does not run.
+    /// If it is not running.
     pub fn kill(&mut self) -> Result<()> {
         self.signal(Signal::KILL)?;
         self.ended()
     }
 
-    /// Asks it to stop in order, and waits until it has.
+    /// Stops it with SIGTERM and waits for its exit.
     ///
     /// # Errors
-    /// When it does not run, or does not stop.
+    /// If it is not running, or does not exit in time.
     pub fn stop(&mut self) -> Result<()> {
         self.signal(Signal::TERM)?;
         self.ended()
     }
 
-    /// Stops it where it stands, without a word to anybody: its connections stay open and silent.
+    /// Pauses it with SIGSTOP: its connections stay open and silent.
     ///
     /// # Errors
-    /// When it does not run.
+    /// If it is not running.
     pub fn pause(&mut self) -> Result<()> {
         self.signal(Signal::STOP)
     }
 
-    /// Lets it go on.
+    /// Resumes it with SIGCONT.
     ///
     /// # Errors
-    /// When it does not run.
+    /// If it is not running.
     pub fn resume(&mut self) -> Result<()> {
         self.signal(Signal::CONT)
     }
 
-    /// Waits until it has died as by kill -9, by whosever hand.
+    /// Waits until it has been killed by SIGKILL, whoever sent it.
     ///
     /// # Errors
-    /// When it was not started, lives on, or ended otherwise.
+    /// If it was not started, does not die in time, or exited otherwise.
     pub fn killed(&mut self) -> Result<()> {
         let name = &self.name;
         let child = self.child.as_mut().with_context(|| format!("{name} was not started"))?;
         let mut ended = None;
         wait::until(&format!("{name} dies"), || {
-            ended = child.try_wait().with_context(|| format!("could not wait for {name}"))?;
+            ended = child.try_wait().with_context(|| format!("cannot wait for {name}"))?;
             Ok(ended.is_some())
         })?;
         let signal = ended.and_then(|ended| std::os::unix::process::ExitStatusExt::signal(&ended));
@@ -109,7 +109,7 @@ impl Part {
         let pid =
             self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok()).and_then(Pid::from_raw);
         let pid = pid.with_context(|| format!("{} has no number", self.name))?;
-        kill_process(pid, signal).with_context(|| format!("could not signal {}", self.name))
+        kill_process(pid, signal).with_context(|| format!("cannot signal {}", self.name))
     }
 
     fn ended(&mut self) -> Result<()> {

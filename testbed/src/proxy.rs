@@ -1,4 +1,4 @@
-//! A way to a port that can be made slow and lossy, or be cut: then what is sent on it waits, as on a network that drops
+//! A TCP proxy that can be made slow and lossy, or be blocked: then data waits, as on a network that drops
 //! packets.
 
 use std::io;
@@ -12,26 +12,26 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// How much is passed on at once.
+/// Bytes forwarded at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// How a way is at the moment.
+/// The faults of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkFaults {
-    /// Whether anything gets through. Connections stay open.
+    /// Whether data passes. Connections stay open either way.
     pub open: bool,
-    /// How much later everything arrives, each way.
+    /// Added latency, in each direction.
     pub latency: Duration,
-    /// Of 1,000 pieces that are passed on, so many break their connection instead.
+    /// How many of 1,000 forwarded chunks break their connection instead.
     pub broken_per_mille: u64,
 }
 
 impl LinkFaults {
-    /// Nothing is wrong.
+    /// No faults.
     pub const FAIR: Self = Self { open: true, latency: Duration::ZERO, broken_per_mille: 0 };
 }
 
-/// A listening port in front of another.
+/// A listening port that forwards to another.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -39,13 +39,13 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Listens on a free port of the address `host` and passes on to `target`, `HOST:PORT`. Ends with `tasks`. Within a
+    /// Listens on a free port of the address `host` and forwards to `target`, `HOST:PORT`. Ends with `tasks`. Needs a tokio
     /// runtime.
     ///
     /// # Errors
-    /// When there is no free port.
+    /// If there is no free port.
     pub fn start(host: &str, target: String, tasks: &Tasks) -> Result<Self> {
-        let listener = std::net::TcpListener::bind((host, 0)).context("could not listen")?;
+        let listener = std::net::TcpListener::bind((host, 0)).context("cannot listen")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let listener = TcpListener::from_std(listener)?;
@@ -61,13 +61,13 @@ impl Proxy {
         Ok(Self { address, weather })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Makes it so from now on. What was sent while it was cut arrives once it is open.
+    /// Sets the faults from now on. Data that waited while it was blocked is delivered once it passes again.
     pub fn set(&self, weather: LinkFaults) {
         self.weather.send_replace(weather);
     }
@@ -79,7 +79,7 @@ async fn serve(listener: &TcpListener, target: &str, weather: &watch::Receiver<L
         seed = seed.wrapping_add(2);
         let (weather, inner, target) = (weather.clone(), level.clone(), target.to_owned());
         level.spawn("proxied connection", async move {
-            // Ending either way closes both sides.
+            // The end of either direction closes both.
             tokio::select! {
                 () = inner.cancelled() => {}
                 _ = pass(near, &target, weather, seed) => {}
@@ -115,7 +115,7 @@ async fn copy(
         let Ok(weather) = weather.wait_for(|weather| weather.open).await.map(|weather| *weather) else {
             return Ok(());
         };
-        // A plain generator is chance enough; the same connection meets the same fate in every run.
+        // A plain generator is random enough, and the same connection has the same faults in every run.
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         if count == 0 || (random >> 33) % 1_000 < weather.broken_per_mille {
             return Ok(());

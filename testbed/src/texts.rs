@@ -1,19 +1,19 @@
-//! What parts are started with: command lines and configuration files.
+//! Command lines and configuration files of the parts.
 
 use std::path::Path;
 
-use crate::bed::Options;
+use crate::options::Options;
 
-/// Where a member answers clients.
+/// Port on which a member serves clients.
 pub(crate) const ETCD_PORT: u16 = 2379;
 
-/// Where members speak to each other.
+/// Port on which members talk to each other.
 const PEER_PORT: u16 = 2380;
 
-/// Where a server listens.
+/// Port on which a server listens.
 pub(crate) const SERVER_PORT: u16 = 7420;
 
-/// What starts a member of the etcd whose members are `all`, each with its name and address.
+/// The command line of an etcd member; `all` lists every member's name and address.
 pub(crate) fn etcd(
     options: &Options,
     me: (&str, &str),
@@ -57,7 +57,7 @@ pub(crate) fn etcd(
     argv
 }
 
-/// A server's configuration; without endpoints it keeps its own store.
+/// A server's configuration; without endpoints it uses its embedded store.
 pub(crate) fn server(name: &str, address: &str, endpoints: &[String], home: &Path) -> String {
     let data = home.join("data").display().to_string();
     let etcd =
@@ -68,7 +68,7 @@ pub(crate) fn server(name: &str, address: &str, endpoints: &[String], home: &Pat
     )
 }
 
-/// An agent's configuration: it calls each of `servers` until one answers.
+/// An agent's configuration with the `servers` to try in turn.
 pub(crate) fn agent(options: &Options, name: &str, servers: &[String], home: &Path) -> String {
     let data = home.join("data").display().to_string();
     let sections = options.sections.replace("{home}", &home.display().to_string());

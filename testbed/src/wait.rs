@@ -1,20 +1,20 @@
-//! Waiting for another process until something holds, within a bound.
+//! Waiting for a condition on another process, with a bound.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use bellwether_rt::clock::Clock;
 
-/// How long a part may take to be ready: far longer than it does on a busy machine.
+/// Longest time for a part to become ready: far longer than it takes on a busy machine.
 const BOUND: Duration = Duration::from_secs(90);
 
-/// How often it is looked.
+/// Interval between two checks.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Looks again and again until it holds.
+/// Checks until the condition holds.
 ///
 /// # Errors
-/// When it does not within the bound, saying `what`.
+/// If it does not hold within the bound; the error names `what`.
 #[expect(clippy::disallowed_methods, reason = "it waits for other processes, outside of any runtime")]
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     let clock = Clock::system();

@@ -12,7 +12,7 @@ pub(crate) enum Bench {
     /// Rollout decisions at 1k to 1M targets
     Decide,
     /// Whole rollouts in virtual time at 1k to 1M targets
-    Rehearsal,
+    Simulation,
     /// Durable writes at 1, 32 and 256 writers, beside the disk's own rate
     Store,
     /// Status reports over TLS, authorised, durable, each with its event
@@ -30,7 +30,7 @@ pub(crate) enum Bench {
 pub(crate) fn run(root: &Path, bench: Bench, told: &[String]) -> Result<()> {
     let (package, example) = match bench {
         Bench::Decide => ("bellwether-core", "bench_decide"),
-        Bench::Rehearsal => ("bellwether-core", "bench_rehearsal"),
+        Bench::Simulation => ("bellwether-core", "bench_simulation"),
         Bench::Store => ("bellwether-store", "bench_store"),
         Bench::Reports => ("bellwether-server", "bench_reports"),
         Bench::Dns => ("bellwether-dns", "bench_dns"),
@@ -40,7 +40,7 @@ pub(crate) fn run(root: &Path, bench: Bench, told: &[String]) -> Result<()> {
     };
     if matches!(bench, Bench::Agent | Bench::Fleet) {
         // It measures the program itself, as a user would build it.
-        shell::run(root, "cargo", &["build", "--release", "--quiet", "--locked"])?;
+        shell::run(root, "cargo", &["build", "--release", "--package", "bellwether", "--quiet", "--locked"])?;
     }
     let cargo = ["run", "--release", "--quiet", "--locked", "-p", package, "--example", example, "--"];
     let told = told.iter().map(String::as_str);

@@ -20,14 +20,14 @@ const HEADER: &str =
 /// Writes the code anew.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let out = root.join("target/codegen");
-    std::fs::create_dir_all(&out).with_context(|| format!("could not make {}", out.display()))?;
+    std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let manifest = root.join("xtask/codegen/Cargo.toml").display().to_string();
     let (proto, folder) = (root.join(PROTO).display().to_string(), out.display().to_string());
     let program = ["run", "--quiet", "--locked", "--manifest-path", &manifest, "--", &proto, &folder];
     shell::run(root, "cargo", &program)?;
     let body = read(&out, PACKAGE)?;
     let code = format!("{HEADER}{}\n{body}", marks(&read(root, PROTO)?, &body));
-    std::fs::write(root.join(CODE), code).with_context(|| format!("could not write {CODE}"))
+    std::fs::write(root.join(CODE), code).with_context(|| format!("cannot write {CODE}"))
 }
 
 /// Whether a file, by its path in the tree, is made by a program: no rule for people holds for it.
@@ -52,5 +52,5 @@ fn marks(proto: &str, body: &str) -> String {
 }
 
 fn read(folder: &Path, name: &str) -> Result<String> {
-    std::fs::read_to_string(folder.join(name)).with_context(|| format!("could not read {name}"))
+    std::fs::read_to_string(folder.join(name)).with_context(|| format!("cannot read {name}"))
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod ci;
 mod codegen;
+mod package;
 mod shell;
 mod sim;
 mod test;
@@ -23,8 +24,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Hold the walls between rooms, the sizes, the names and the map
-    Tidy,
+    /// Check walls, layers, circles, sizes, names, and the words and paths of all pages
+    Tidy(tidy::Shown),
     /// Install what the tests need and run all of them
     Test {
         /// Only tests whose name holds this
@@ -34,6 +35,12 @@ enum Chore {
     Ci,
     /// Write the code that is made from proto files
     Codegen,
+    /// Build the Debian package, in `target/package`
+    Package {
+        /// Profile to build the program with, instead of `dist`
+        #[arg(long, value_name = "NAME")]
+        profile: Option<String>,
+    },
     /// Play histories of a whole installation under simulated trouble
     Sim {
         /// What the simulator is told: `--seeds N`, `--seed N`, `--mood MOOD`, `--without RULE`
@@ -64,9 +71,10 @@ enum Chore {
 fn main() -> Result<()> {
     let root = root();
     match Args::parse().chore {
-        Chore::Tidy => tidy::run(&root),
+        Chore::Tidy(shown) => tidy::run_or_show(&root, &shown),
         Chore::Test { filter } => test::run(&root, filter.as_deref()),
         Chore::Ci => ci::run(&root),
+        Chore::Package { profile } => package::run(&root, profile.as_deref()),
         Chore::Codegen => codegen::run(&root),
         Chore::Bench { name, args } => bench::run(&root, name, &args),
         Chore::Faults { filter } => test::faults(&root, filter.as_deref()),

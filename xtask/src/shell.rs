@@ -15,7 +15,7 @@ pub(crate) fn say(text: &str) {
 pub(crate) fn run(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
     say(&format!("$ {program} {}", args.join(" ")));
     let status = Command::new(program).args(args).current_dir(dir).stdin(Stdio::null()).status();
-    let status = status.with_context(|| format!("could not start {program}"))?;
+    let status = status.with_context(|| format!("cannot start {program}"))?;
     if !status.success() {
         bail!("{program} {} failed: {status}", args.join(" "));
     }

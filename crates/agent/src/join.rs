@@ -9,6 +9,7 @@ use bellwether_api::v1::access::Join;
 use bellwether_core::words::name::{NameError, Namespace, NodeName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_rt::clock::Clock;
+use bellwether_rt::tasks::BoxFuture;
 use rcgen::{CertificateParams, KeyPair};
 
 use crate::config::validate;
@@ -117,7 +118,11 @@ fn hint(source: &CallError) -> String {
 ///
 /// # Errors
 /// [`JoinError`]; a token that the server refused is named as the server named it.
-pub async fn join(request: JoinRequest) -> Result<JoinedNode, JoinError> {
+pub fn join(request: JoinRequest) -> BoxFuture<'static, Result<JoinedNode, JoinError>> {
+    Box::pin(join_here(request))
+}
+
+async fn join_here(request: JoinRequest) -> Result<JoinedNode, JoinError> {
     let server = validate::server(&request.server).map_err(JoinError::Server)?;
     let node = NodeName::parse(&request.node)?;
     let namespace = Namespace::parse(&request.namespace)?;

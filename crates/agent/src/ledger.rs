@@ -3,21 +3,20 @@
 //! One file for the order, one per entity, one for each other thing, each with one writer. A file that cannot be understood stops the agent from
 //! starting: to begin afresh would be to forget which services run here.
 
+mod entry;
 mod shape;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bellwether_api::v1::service::definition::ServiceDefinition;
-use bellwether_core::catalogue::need::Need;
-use bellwether_core::local::memory::EntityMemory;
 use bellwether_core::local::statuses::LocalStatuses;
 use bellwether_core::records::order::Order;
-use bellwether_core::words::name::{EntityName, InstanceName, ServiceName};
+use bellwether_core::words::name::EntityName;
 use bellwether_rt::tasks::Tasks;
 
-use crate::apply::process::ProcessMark;
+pub(crate) use entry::{EntityEntry, MetNeeds, RegisteredService};
+
 use crate::disk;
 
 /// Keeps what must survive a restart. Cheap to clone.
@@ -35,29 +34,6 @@ pub(crate) struct LedgerContents {
     pub(crate) statuses: LocalStatuses,
     pub(crate) services: Vec<RegisteredService>,
     pub(crate) met: MetNeeds,
-}
-
-/// The needs that were met, by the instance of a service that has them: it waits for them no more.
-pub(crate) type MetNeeds = BTreeMap<(ServiceName, InstanceName), Vec<Need>>;
-
-/// A service that a program registered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RegisteredService {
-    pub(crate) definition: ServiceDefinition,
-    /// The program, if it is known.
-    pub(crate) pid: Option<i32>,
-}
-
-/// What is kept of one entity.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct EntityEntry {
-    pub(crate) memory: EntityMemory,
-    /// The supervised process, if one was started.
-    pub(crate) process: Option<ProcessMark>,
-    /// The run that was begun and whose end was not seen: what carries this in its environment is a leftover.
-    pub(crate) run: Option<String>,
-    /// What the services that it follows were made of when its dynamic part last ran.
-    pub(crate) followed: Option<u64>,
 }
 
 /// Why the ledger cannot be used. Fits after "could not ".

@@ -4,67 +4,34 @@
 //! `bellwether_api::paths` below `/v1/agent/`, a file here with its handlers, a line in [`routes`], and what it needs in
 //! [`LocalApi`].
 
+mod api;
 mod catalogue;
 pub mod client;
 mod listen;
 mod problem;
 mod services;
+mod socket_path;
 mod status;
-pub(crate) mod statuses;
+pub(crate) mod status_sink;
+mod statuses;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{delete, get, put};
 use bellwether_api::paths;
-use bellwether_rt::clock::Clock;
-use tokio::sync::watch;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
-use crate::catalogue::CatalogueSnapshot;
-use crate::report_board::ReportBoard;
-use crate::service::registry::Registry;
-use crate::service::{InstanceKey, PublishedInstance};
-use crate::status::StatusSources;
-use statuses::StatusSink;
-
-/// The socket's name in the data directory.
-const SOCKET: &str = "agent.sock";
+pub(crate) use api::LocalApi;
+pub use socket_path::socket;
 
 /// Largest body taken, in bytes: what programs say of themselves is short.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// A body that takes longer to arrive is somebody holding a socket open.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
-
-/// What handlers need. Cheap to clone.
-#[derive(Debug, Clone)]
-pub(crate) struct LocalApi {
-    /// What the local status is made of.
-    pub(crate) sources: StatusSources,
-    /// Takes in statuses.
-    pub(crate) statuses: StatusSink,
-    /// Takes in services.
-    pub(crate) registry: Registry,
-    /// Whether each of them serves.
-    pub(crate) services: watch::Receiver<BTreeMap<InstanceKey, PublishedInstance>>,
-    /// How far entities are.
-    pub(crate) board: watch::Receiver<ReportBoard>,
-    /// The copy of the catalogue, and whether the agent keeps one up to date.
-    pub(crate) snapshot: watch::Receiver<Arc<CatalogueSnapshot>>,
-    pub(crate) wants_catalogue: Arc<watch::Sender<bool>>,
-    pub(crate) clock: Clock,
-}
-
-/// Where the socket of a data directory is.
-#[must_use]
-pub fn socket(data_dir: &Path) -> PathBuf {
-    data_dir.join(SOCKET)
-}
 
 /// Everything that is answered here.
 fn routes(local: LocalApi) -> Router {

@@ -10,7 +10,7 @@ use bellwether_core::words::counter::Generation;
 use bellwether_core::words::name::{EntityName, NodeName};
 use bellwether_core::words::time::{Span, Timestamp};
 
-use crate::files::FileStates;
+use crate::files::state::FileStates;
 
 /// Status category of the static and dynamic parts.
 pub(crate) const CONFIGURE: &str = "configure";

@@ -9,7 +9,7 @@ use bellwether_core::records::order::Order;
 use bellwether_core::words::counter::Generation;
 use bellwether_core::words::name::EntityName;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::tasks::Tasks;
+use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -25,7 +25,7 @@ use crate::ledger::{EntityEntry, Ledger, LedgerContents, LedgerError, MetNeeds, 
 use crate::link::contact::ServerContact;
 use crate::link::server_list::SavedServers;
 use crate::link::{self, ServerLink};
-use crate::local::statuses::StatusSink;
+use crate::local::status_sink::StatusSink;
 use crate::local::{self, LocalApi};
 use crate::lock::{DirectoryLock, LockError};
 use crate::names;
@@ -78,8 +78,12 @@ pub enum RunError {
 ///
 /// # Errors
 /// [`RunError`] when it cannot start; nothing was touched then.
+pub fn run(config: Config, clock: Clock, tasks: &Tasks) -> BoxFuture<'_, Result<(), RunError>> {
+    Box::pin(run_here(config, clock, tasks))
+}
+
 #[expect(clippy::too_many_lines, reason = "the parts of an agent, one after the other")]
-pub async fn run(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunError> {
+async fn run_here(config: Config, clock: Clock, tasks: &Tasks) -> Result<(), RunError> {
     let logs = config.data_dir.join("logs");
     for dir in [&config.data_dir, &logs] {
         disk::private_dir(dir).map_err(|source| RunError::Directory { dir: dir.clone(), source })?;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::disk;
-use crate::files::FileState;
+use crate::files::state::FileState;
 use crate::identity::Identity;
 use crate::link::contact::ServerContact;
 use crate::lock::DirectoryLock;

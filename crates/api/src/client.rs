@@ -4,6 +4,7 @@ mod calls;
 pub mod secret;
 pub mod tls;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -247,7 +248,18 @@ impl Client {
         serde_json::from_slice(bytes).map_err(|error| self.garbled(error))
     }
 
-    async fn raw(
+    /// Boxed, so that everything below is compiled here, once, and not in each crate that awaits a call.
+    fn raw<'a>(
+        &'a self,
+        method: Method,
+        path: &'a str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send + 'a>> {
+        Box::pin(self.try_raw(method, path, body, deadline))
+    }
+
+    async fn try_raw(
         &self,
         method: Method,
         path: &str,

@@ -7,9 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use bellwether_core::catalogue::Catalogue;
-use bellwether_core::catalogue::instance::{Addresses, Instance};
+use bellwether_core::catalogue::instance::Instance;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{Datacentre, NodeName, ServiceName, Tag};
 use serde::Serialize;
+
+use crate::shape::map_from;
 
 /// Addresses by what they are for.
 type Tagged<T> = BTreeMap<&'static str, T>;
@@ -143,7 +146,7 @@ impl View<'_> {
         let tags = |service: &bellwether_core::catalogue::CatalogueService| {
             service.instances().flat_map(|instance| &instance.tags).map(ToString::to_string).collect()
         };
-        offered.map(|(name, service)| (name.to_string(), tags(service))).collect()
+        map_from(offered.map(|(name, service)| (name.to_string(), tags(service))))
     }
 
     /// The instances of a service that have all of `tags`.
@@ -162,9 +165,9 @@ impl View<'_> {
     #[must_use]
     pub fn node_services(&self, name: &NodeName) -> Option<NodeServices> {
         let offered = self.offered_by(name);
-        let services: BTreeMap<String, Service> = offered
-            .map(|(service, instance)| (instance.name.to_string(), service_of(service, instance)))
-            .collect();
+        let services = map_from(
+            offered.map(|(service, instance)| (instance.name.to_string(), service_of(service, instance))),
+        );
         let known = self.catalogue.host(name).is_some() || !services.is_empty();
         known.then(|| NodeServices { node: self.node(name), services })
     }
@@ -238,5 +241,5 @@ fn preferred(addresses: Option<&Addresses>) -> String {
 fn tagged<T>(addresses: &Addresses, say: impl Fn(IpAddr) -> T) -> Tagged<T> {
     let first = |wanted: fn(&IpAddr) -> bool| addresses.all().find(wanted);
     let by_version = [("lan_ipv4", first(IpAddr::is_ipv4)), ("lan_ipv6", first(IpAddr::is_ipv6))];
-    by_version.into_iter().filter_map(|(name, address)| Some((name, say(address?)))).collect()
+    map_from(by_version.into_iter().filter_map(|(name, address)| Some((name, say(address?)))))
 }

@@ -8,14 +8,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bellwether_core::decide::rollout::{RolloutVerdict, decide};
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::decide::rollout::verdict::RolloutVerdict;
 use bellwether_core::records::entity::Entity;
 use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::records::progress::Progress;
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::rollout::Rollout;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::environment::RolloutEnvironment;
-use bellwether_core::rollout::observation::{Observation, PresenceState, TargetActivity, TargetHealth};
+use bellwether_core::rollout::observation::{Observation, PresenceState};
 use bellwether_core::rollout::operations::{self, Intent};
 use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::label::Labels;

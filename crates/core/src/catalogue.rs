@@ -19,11 +19,12 @@ use core::net::IpAddr;
 
 use rpds::RedBlackTreeSetSync;
 
+use crate::words::addresses::Addresses;
 use crate::words::digest::Digest;
+use crate::words::map::Map;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
-use crate::world::Map;
 use address_counts::AddressCounts;
-use instance::{Addresses, Instance};
+use instance::Instance;
 
 /// Who offers what, at which addresses, and whether it serves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -25,7 +25,8 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::catalogue::CatalogueService;
-use crate::catalogue::instance::{Addresses, Instance};
+use crate::catalogue::instance::Instance;
+use crate::words::addresses::Addresses;
 use crate::words::name::{NodeName, ServiceName};
 use name::DnsName;
 use subject::{InstanceFilter, QuerySubject};

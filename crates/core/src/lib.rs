@@ -6,11 +6,11 @@
 //!
 //! # The rollout engine as a library
 //!
-//! No server is needed to roll something out: [`rollout::engine::Engine`] keeps a fleet in memory.
+//! No server is needed to roll something out: [`trial::engine::Engine`] keeps a fleet in memory.
 //!
 //! ```
 //! use bellwether_core::records::policy::{Draft, Policy};
-//! use bellwether_core::rollout::engine::{Engine, Report};
+//! use bellwether_core::trial::engine::{Engine, Report};
 //! use bellwether_core::rollout::operate::Intent;
 //! use bellwether_core::words::time::{Span, Timestamp};
 //!
@@ -68,6 +68,7 @@ pub mod dns;
 pub mod local;
 pub mod records;
 pub mod rollout;
+pub mod trial;
 pub mod verdict;
 pub mod words;
 pub mod world;

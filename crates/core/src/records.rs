@@ -22,4 +22,5 @@ pub mod slot;
 pub mod status;
 pub mod target;
 pub mod token;
+pub mod versioned;
 pub mod wait_cycle;

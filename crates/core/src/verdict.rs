@@ -3,10 +3,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::decide::rollout;
 use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
-use crate::words::name::EntityName;
 use crate::words::time::Timestamp;
 
 /// What a decider wants done.
@@ -61,24 +59,4 @@ impl Verdict {
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
         self
     }
-}
-
-/// A rollout decider's verdict about `entity` as atoms: the rollout's own records and events first, then each target's.
-#[must_use]
-pub fn of_rollout(entity: &EntityName, verdict: rollout::RolloutVerdict) -> Verdict {
-    let mut head = Changeset { writes: Vec::new(), events: verdict.events };
-    head.writes.extend(
-        verdict.rollouts.into_iter().map(|rollout| Write::put(Record::Rollout(entity.clone(), rollout))),
-    );
-    head.writes
-        .extend(verdict.progress.map(|progress| Write::put(Record::Progress(entity.clone(), progress))));
-    let targets = verdict.targets.into_iter().map(|change| {
-        let write = match change.state {
-            Some(state) => Write::put(Record::Target(entity.clone(), change.target, state)),
-            None => Write::Delete(Key::Target(entity.clone(), change.target)),
-        };
-        Changeset { writes: alloc::vec![write], events: change.events }
-    });
-    let head = (!head.writes.is_empty()).then_some(head);
-    Verdict { changesets: head.into_iter().chain(targets).collect(), wake: verdict.wake }
 }

@@ -1,8 +1,11 @@
 //! Values that are right by construction: text is parsed once, at the edge, and trusted inside.
 
+pub mod addresses;
+pub mod counted;
 pub mod counter;
 pub mod digest;
 pub mod label;
+pub mod map;
 pub mod name;
 pub mod near;
 pub mod percent;

@@ -5,33 +5,22 @@
 pub mod fleet;
 pub(crate) mod fold;
 pub mod tally;
+pub mod version_resolution;
 pub mod waits;
 
 use alloc::string::String;
-use alloc::sync::Arc;
 
-use rpds::RedBlackTreeMapSync;
+use fleet::Fleet;
 
 use crate::records::freeze::Freeze;
 use crate::records::key::Key;
 use crate::records::server::{Leader, Server};
 use crate::records::token::{JoinToken, Token};
+use crate::records::versioned::Versioned;
 use crate::rollout::environment::RolloutEnvironment;
 use crate::words::counter::Revision;
+use crate::words::map::Map;
 use crate::words::name::{EntityName, FreezeName, Namespace, ServerName, ServiceName};
-use fleet::Fleet;
-
-/// An ordered map that shares what did not change between its copies.
-pub type Map<K, V> = RedBlackTreeMapSync<K, V>;
-
-/// A record, and the revision of its last write: what a change of it is compared with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Versioned<T> {
-    /// The record.
-    pub value: Arc<T>,
-    /// The store revision of its last write.
-    pub revision: Revision,
-}
 
 /// Everything remembered, at one revision.
 #[derive(Debug, Clone, Default)]

@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_core::catalogue::Catalogue;
-use bellwether_core::catalogue::instance::{Addresses, Instance, InstanceState};
+use bellwether_core::catalogue::instance::{Instance, InstanceState};
 use bellwether_core::dns::zone::{Zone, ZoneOrigin, ZoneSettings};
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::time::Timestamp;
 use bellwether_dns::config::Config;
 use bellwether_dns::serve::serve;

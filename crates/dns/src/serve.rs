@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bellwether_core::dns::zone::Zone;
-use bellwether_rt::tasks::Tasks;
+use bellwether_rt::tasks::{BoxFuture, Tasks};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::{Semaphore, watch};
 
@@ -72,7 +72,15 @@ impl DnsServer {
 ///
 /// # Errors
 /// [`ServeError`] with the address and the next thing to try; nothing is served then.
-pub async fn serve(
+pub fn serve(
+    config: Config,
+    zone: watch::Receiver<Arc<Zone>>,
+    tasks: &Tasks,
+) -> BoxFuture<'_, Result<DnsServer, ServeError>> {
+    Box::pin(start(config, zone, tasks))
+}
+
+async fn start(
     config: Config,
     zone: watch::Receiver<Arc<Zone>>,
     tasks: &Tasks,

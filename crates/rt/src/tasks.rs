@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -13,6 +14,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
+
+/// A boxed future, which the entry points of a crate return: the body of an `async fn` is compiled in each crate that awaits
+/// it, that of a boxed future once, in its own.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A level of tasks that live and die together.
 #[derive(Debug, Clone)]
@@ -82,11 +87,20 @@ impl Tasks {
     }
 
     /// Starts `work` under `name`. It should end soon after the token is cancelled.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &str,
         work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<Option<T>> {
+        self.spawn_boxed(name, Box::pin(work))
+    }
+
+    /// Boxed, so that the runtime's task around `work` is compiled once for each `T`, not for each `work`.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
+    fn spawn_boxed<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: BoxFuture<'static, T>,
     ) -> JoinHandle<Option<T>> {
         let span = tracing::info_span!("task", name);
         let guarded = guard(name.to_owned(), self.token.clone(), self.broken.clone(), work);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use bellwether_core::decide::liveness::PresenceLimits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::decide::retention::EVENTS_KEPT;
 use bellwether_core::words::name::{Actor, ServerName};
 use bellwether_core::words::time::Span;

@@ -132,7 +132,7 @@ impl std::ops::Deref for AppState {
 pub fn router(app: &AppState) -> Router {
     let table = table::all(app.clone()).finish();
     let counting = app.clone();
-    let document = serde_json::to_string_pretty(&table.api).unwrap_or_default();
+    let document = table.api.to_pretty_json().unwrap_or_default();
     table
         .router
         .merge(table::document(document))

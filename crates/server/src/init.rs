@@ -11,7 +11,7 @@ use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace};
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::tasks::Tasks;
+use bellwether_rt::tasks::{BoxFuture, Tasks};
 use bellwether_store::Store;
 use prometheus_client::metrics::counter::Counter;
 
@@ -45,7 +45,11 @@ pub struct InitialisedInstallation {
 ///
 /// # Errors
 /// [`RunError`]; an installation that is there already is left as it is.
-pub async fn init(config: &Config) -> Result<InitialisedInstallation, RunError> {
+pub fn init(config: &Config) -> BoxFuture<'_, Result<InitialisedInstallation, RunError>> {
+    Box::pin(initialise(config))
+}
+
+async fn initialise(config: &Config) -> Result<InitialisedInstallation, RunError> {
     private_dir(&config.data_dir)?;
     let tasks = Tasks::new();
     let store = open_store(config, &tasks).await?;

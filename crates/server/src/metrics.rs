@@ -8,8 +8,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use bellwether_core::records::hook_answers::HookPurpose;
+use bellwether_core::words::map::Set;
 use bellwether_core::world::World;
-use bellwether_core::world::fleet::{Fleet, Set};
+use bellwether_core::world::fleet::Fleet;
 use bellwether_store::{Condition, Health};
 
 use crate::http::RefusedRequests;

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use bellwether_core::decide::liveness::{self, LivenessContext, PresenceLimits};
+use bellwether_core::decide::liveness;
+use bellwether_core::decide::liveness::context::{LivenessContext, PresenceLimits};
 use bellwether_core::records::key::Key;
 use bellwether_core::words::counter::{Revision, Term};
 use bellwether_core::words::name::{Namespace, ServerName};
@@ -101,7 +102,7 @@ impl Presences {
             let Some(verdict) = self.look(&world, namespace, term.is_some()) else { continue };
             wake = [wake, verdict.wake].into_iter().flatten().min();
             if !verdict.changesets.is_empty() {
-                let by = CommitContext { term, seen: Some(seated.clone()), ..CommitContext::decider() };
+                let by = CommitContext { term, seen: vec![seated.clone()], ..CommitContext::decider() };
                 self.transactor.commit_in_line(&world, namespace, by, slices(verdict.changesets)).await?;
             }
         }

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_core::decide::{external, liveness, order, retention, rollout, silence, slots, wait_cycles};
+use bellwether_core::decide::{external, order, retention, rollout, silence, slots, wait_cycles};
 use bellwether_core::records::key::Key;
-use bellwether_core::verdict::{Changeset, Verdict, of_rollout};
+use bellwether_core::verdict::{Changeset, Verdict};
 use bellwether_core::words::counter::Term;
 use bellwether_core::words::name::Namespace;
 use bellwether_core::words::time::Timestamp;
@@ -32,7 +32,7 @@ pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, Copy)]
 pub struct DeciderSettings {
     /// How long a node may be quiet.
-    pub limits: liveness::PresenceLimits,
+    pub limits: bellwether_core::decide::liveness::context::PresenceLimits,
     /// Events kept per namespace.
     pub events_kept: u64,
 }
@@ -186,9 +186,9 @@ impl Reconciler {
         let world = self.transactor.world();
         let Some(fleet) = world.fleets.get(namespace) else { return Ok(pass) };
         for (name, board) in &fleet.boards {
-            let verdict = of_rollout(name, rollout::decide(board, &world.environment(namespace, name), now));
+            let verdict = rollout::decide(board, &world.environment(namespace, name), now).into_verdict(name);
             // A person who pauses, aborts or deletes in the middle of a long verdict stops the rest of it.
-            let by = CommitContext { seen: Some(Key::Entity(name.clone())), ..decider(term) };
+            let by = CommitContext { seen: vec![Key::Entity(name.clone())], ..decider(term) };
             let points = [FailPoint::VerdictReached, FailPoint::VerdictCommitted];
             pass.add(self.commit_between(points, &world, namespace, (by, verdict)).await?);
         }

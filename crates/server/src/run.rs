@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bellwether_core::world::World;
 use bellwether_rt::clock::Clock;
-use bellwether_rt::tasks::{StopError, Tasks};
+use bellwether_rt::tasks::{BoxFuture, StopError, Tasks};
 use bellwether_store::{OpenError, Store};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
@@ -132,7 +132,11 @@ impl Server {
     ///
     /// # Errors
     /// [`RunError`] naming what does not fit.
-    pub async fn start(config: &Config, clock: Clock) -> Result<Self, RunError> {
+    pub fn start(config: &Config, clock: Clock) -> BoxFuture<'_, Result<Self, RunError>> {
+        Box::pin(Self::open(config, clock))
+    }
+
+    async fn open(config: &Config, clock: Clock) -> Result<Self, RunError> {
         if !config.data_dir.join("pki/ca.pem").exists() {
             let dir = config.data_dir.clone();
             return Err(if config.etcd.is_some() {
@@ -212,13 +216,15 @@ impl Server {
     ///
     /// # Errors
     /// [`StopError`] when something did not end in time or had broken.
-    pub async fn stop(self) -> Result<(), StopError> {
-        self.app.seats.hand_over(self.app.transactor.follow()).await;
-        let stopped = self.tasks.stop(GRACE).await;
-        let settled = self.inner_tasks.stop(GRACE).await;
-        self.store.close().await;
-        let closed = self.store_tasks.stop(GRACE).await;
-        stopped.and(settled).and(closed)
+    pub fn stop(self) -> BoxFuture<'static, Result<(), StopError>> {
+        Box::pin(async move {
+            self.app.seats.hand_over(self.app.transactor.follow()).await;
+            let stopped = self.tasks.stop(GRACE).await;
+            let settled = self.inner_tasks.stop(GRACE).await;
+            self.store.close().await;
+            let closed = self.store_tasks.stop(GRACE).await;
+            stopped.and(settled).and(closed)
+        })
     }
 }
 

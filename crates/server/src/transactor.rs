@@ -1,5 +1,7 @@
 //! Where operations are done: the current world, the committer, the clock. Owns "look, decide, commit, look again".
 
+mod draft;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use bellwether_core::world::fleet::Fleet;
 use bellwether_rt::clock::Clock;
 use tokio::sync::watch;
 
+pub use self::draft::Draft;
 use crate::records::commit::{CommitError, CommitPipeline, Committer, PendingCommit, Proposal};
 use crate::world_view::PublishedWorld;
 
@@ -34,6 +37,8 @@ pub struct Transactor {
     published: PublishedWorld,
     committer: Committer,
     clock: Clock,
+    /// Where changes are collected instead of being committed; none in a transactor that commits.
+    draft: Option<Draft>,
 }
 
 /// On whose behalf something is committed, and on what grounds.
@@ -43,22 +48,22 @@ pub struct CommitContext {
     pub actor: Actor,
     /// The leadership it was decided under, for deciders.
     pub term: Option<Term>,
-    /// A record that must not have changed since it was looked at, besides those that are written.
-    pub seen: Option<Key>,
+    /// Records that must not have changed since they were looked at, besides those that are written.
+    pub seen: Vec<Key>,
 }
 
 impl CommitContext {
     /// A person, a program or a node.
     #[must_use]
     pub const fn person(actor: Actor) -> Self {
-        Self { actor, term: None, seen: None }
+        Self { actor, term: None, seen: Vec::new() }
     }
 
     /// A decider, not under any leadership.
     #[must_use]
     pub fn decider() -> Self {
         let actor = Actor::parse("bellwether").expect("plain letters are an actor");
-        Self { actor, term: None, seen: None }
+        Self { actor, term: None, seen: Vec::new() }
     }
 
     fn propose(self, world: &World, namespace: &Namespace, changesets: Vec<Changeset>) -> Proposal {
@@ -90,13 +95,21 @@ impl Transactor {
     /// A desk on what is published, with this committer.
     #[must_use]
     pub fn new(published: PublishedWorld, committer: Committer, clock: Clock) -> Self {
-        Self { published, committer, clock }
+        Self { published, committer, clock, draft: None }
     }
 
     /// The world as it is known now.
     #[must_use]
     pub fn world(&self) -> Arc<World> {
-        self.published.world()
+        self.draft.as_ref().map_or_else(|| self.published.world(), Draft::world)
+    }
+
+    /// A transactor for the same operations that commits nothing: their changes are collected in the draft, and each
+    /// operation sees what those before it changed. Entities, freezes, pauses, profiles and slots can be drafted.
+    #[must_use]
+    pub fn draft(&self) -> (Self, Draft) {
+        let draft = Draft::new(self.world());
+        (Self { draft: Some(draft.clone()), ..self.clone() }, draft)
     }
 
     /// The present.
@@ -195,6 +208,10 @@ impl Transactor {
             let fleet = world.fleets.get(namespace).unwrap_or(&empty);
             let (changeset, answer) = decide(&world, fleet, self.now())?;
             let Some(changeset) = changeset else { return Ok(answer) };
+            if let Some(draft) = &self.draft {
+                draft.collect(namespace, changeset);
+                return Ok(answer);
+            }
             tries += 1;
             match self.commit(&world, namespace, CommitContext::person(actor.clone()), vec![changeset]).await
             {

@@ -1,4 +1,4 @@
-//! Reading a page, now or at an earlier revision. Owns the merge of today's entries with what was undone.
+//! Reading a page, now or at an earlier revision. Owns the merge of today's entries with what was reverted.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
@@ -11,15 +11,15 @@ use crate::error::StoreError;
 use crate::history::Commit;
 use crate::range::Range;
 
-/// The most entries of one page, whatever limit is asked for: a page is copied out in one go, and nothing
+/// Most entries of one page, whatever limit is requested: a page is copied in one go, and nothing
 /// may hold a view of the store for long.
 pub const MAX_PAGE: usize = 10_000;
 
-/// The bytes of keys and values behind which a page ends, whatever limit is asked for: 8 MiB. A page always
+/// Size of keys and values, in bytes, at which a page ends, whatever limit is requested: 8 MiB. A page always
 /// holds at least one entry if there is one.
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
-/// Refuses a revision outside of what is kept.
+/// Refuses a revision that is not kept.
 pub(crate) fn check_kept(asked: Revision, oldest: Revision, current: Revision) -> Result<(), StoreError> {
     if asked < oldest {
         Err(StoreError::Compacted { oldest })
@@ -35,7 +35,7 @@ pub(crate) fn check_kept(asked: Revision, oldest: Revision, current: Revision) -
 pub(crate) struct RevertedKeys(BTreeMap<Bytes, Option<Entry>>);
 
 impl RevertedKeys {
-    /// Takes back one more commit. Commits are given oldest first: the first one to touch a key knows best.
+    /// Reverts one more commit. Commits are given oldest first: the first one to touch a key wins.
     pub(crate) fn undo(&mut self, range: &Range, commit: &Commit) {
         for edit in commit.edits.iter().filter(|edit| range.contains(&edit.key)) {
             self.0.entry(edit.key.clone()).or_insert_with(|| edit.before.clone());
@@ -43,7 +43,7 @@ impl RevertedKeys {
     }
 }
 
-/// The first entries of a range as of `revision`: today's, given in key order, with `undone` in their place.
+/// The first entries of a range as of `revision`: today's, given in key order, with `undone` applied over them.
 pub(crate) fn page<E>(
     today: impl Iterator<Item = Result<Entry, E>>,
     undone: RevertedKeys,

@@ -1,4 +1,4 @@
-//! What a back end owes [`crate::Store`]. Requests arrive checked against the limits of the contract.
+//! What a back end must provide for [`crate::Store`]. Requests arrive checked against the contract's limits.
 //!
 //! A new back end implements [`Backend`] in a module of its own and adds a constructor to `Store`.
 

@@ -1,6 +1,6 @@
 //! The store contract as laws that every back end must hold. For tests only (feature `testing`).
 //!
-//! [`suite!`](crate::suite) makes one test of each law. A law makes as many empty stores as it needs, waits
+//! [`suite!`](crate::suite) generates one test per law. A law creates as many empty stores as it needs, waits
 //! for conditions with a bound and asserts no times.
 //!
 //! Laws count revisions from 0 on and one by one. That holds for a store that nobody else writes to: each law must be
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crate::{Batch, CommitOutcome, Compare, Entry, Op, Range, Revision, Store, Txn, Watch, WatchError};
 
-/// How long a law waits for what must happen: far longer than any back end takes on a busy machine.
+/// How long a law waits for what must happen: far longer than any back end needs on a busy machine.
 pub const BOUND: Duration = Duration::from_secs(60);
 
 /// An empty store under test and whatever must outlive it.
@@ -29,11 +29,11 @@ pub const BOUND: Duration = Duration::from_secs(60);
 pub struct StoreUnderTest {
     /// The store.
     pub store: Store,
-    /// Its directory, its tasks.
+    /// Its directory and its tasks, kept alive.
     pub keep: Box<dyn Any + Send>,
 }
 
-/// One test for each law, against the stores that `$make`, an `async fn() -> Subject`, makes.
+/// One test per law, against the stores that `$make`, an `async fn() -> StoreUnderTest`, creates.
 #[macro_export]
 macro_rules! suite {
     ($make:path) => {
@@ -85,7 +85,7 @@ pub fn delete(key: &str) -> Op {
     Op::Delete { key: key.to_owned().into() }
 }
 
-/// Commits `ops` without compares and gives the revision.
+/// Commits `ops` without compares and returns the revision.
 pub async fn commit(store: &Store, ops: impl Into<Vec<Op>>) -> Revision {
     match commit_if(store, [], ops).await {
         CommitOutcome::Committed(revision) => revision,
@@ -123,12 +123,12 @@ pub fn told(batch: &Batch) -> Vec<String> {
     batch.changes.iter().map(tell).collect()
 }
 
-/// The next batch of a watch, which must come.
+/// The next batch of a watch; fails if none comes.
 pub async fn next(watch: &mut Watch) -> Result<Batch, WatchError> {
     soon(watch.next()).await
 }
 
-/// The result of something that must end.
+/// The result of a future that must end.
 pub async fn soon<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(BOUND, wait).await.unwrap()
 }

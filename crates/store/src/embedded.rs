@@ -46,10 +46,10 @@ use crate::range::Range;
 use crate::txn::{CommitOutcome, Txn};
 use crate::watch::Watch;
 
-/// The commits kept in memory so that live watchers need no disk; one that is further behind reads the log.
+/// Number of commits kept in memory so that live watchers need no disk; one that is further behind reads the log.
 const RECENT_COMMITS: usize = 8_192;
 
-/// The bytes of such commits: 16 MiB.
+/// Size of these commits, in bytes: 16 MiB.
 const RECENT_BYTES: u64 = 16 << 20;
 
 /// The embedded back end.
@@ -61,7 +61,7 @@ pub(crate) struct Embedded {
     feed: Arc<Feed>,
     health: watch::Receiver<Health>,
     level: Tasks,
-    /// Cancelled when the file and the directory are let go.
+    /// Cancelled when the file and the directory have been released.
     released: CancellationToken,
     _close_on_drop: DropGuard,
 }
@@ -125,8 +125,8 @@ async fn ask<T>(
     answer.await.map_err(lost)?
 }
 
-/// Ends leases as they run out and, at last, tells the writer to stop. Holds no store and no place in the
-/// queue, so that the last holder can let go.
+/// Ends leases as they run out and finally stops the writer. Holds neither a store nor a place in the
+/// queue, so that dropping the last store closes it.
 async fn keep_time(leases: Arc<Leases>, queue: mpsc::WeakSender<WriterRequest>, stop: CancellationToken) {
     let end = |lease| {
         let queue = queue.clone();

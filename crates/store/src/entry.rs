@@ -1,4 +1,4 @@
-//! What is kept: entries under keys, and the numbers that order and bind them. Never what they mean.
+//! What is stored: entries under keys, and the numbers that order and bind them. Never what they mean.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The number of a lease. Never 0 and never given twice by one store, restarts included.
+/// The number of a lease. Never 0 and never granted twice by one store, restarts included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);
 
@@ -31,14 +31,14 @@ impl fmt::Display for LeaseId {
     }
 }
 
-/// A value under its key, as one revision saw it.
+/// A value under its key, as of one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The key, never empty.
     pub key: Bytes,
     /// The value, possibly empty.
     pub value: Bytes,
-    /// The commit that made the key, last after it was absent.
+    /// The commit that created the key, last after it was absent.
     pub created: Revision,
     /// The commit that last put the value.
     pub modified: Revision,
@@ -53,12 +53,12 @@ impl Entry {
     }
 }
 
-/// Keys of a range in order, all as of one revision, without what is under them.
+/// Keys of a range in order, all as of one revision, without their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// Each key, ascending, and the commit that last put it.
     pub keys: Vec<(Bytes, Revision)>,
-    /// The revision that these are of, as [`Page::revision`].
+    /// The revision they are read at, as [`Page::revision`].
     pub revision: Revision,
     /// Whether the range holds further keys, as [`Page::more`].
     pub more: bool,

@@ -1,4 +1,4 @@
-//! What can go wrong, told apart by what a caller does next. Never "not found": absence is an answer.
+//! What can go wrong, distinguished by what a caller does next. Never "not found": absence is an answer.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,26 +11,26 @@ use crate::entry::Revision;
 /// Why the store gave no answer. The message fits after "could not …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The request can never be taken; asking again changes nothing.
+    /// The request can never be accepted; repeating it changes nothing.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The transaction is over a limit; commit it in slices.
+    /// The transaction exceeds a limit; commit it in slices.
     #[error("commit {found} {limit} in one transaction: the most is {most}")]
     TooLarge {
         /// The limit.
         limit: Limit,
-        /// How much there was.
+        /// The size of the transaction.
         found: usize,
-        /// How much is allowed.
+        /// The largest size allowed.
         most: usize,
     },
-    /// The revision asked for is no longer kept; list again.
+    /// The requested revision is no longer kept; list again.
     #[error("read below revision {oldest}: older history was compacted")]
     Compacted {
         /// The oldest revision that can still be read and watched from.
         oldest: Revision,
     },
-    /// The revision asked for does not exist yet.
+    /// The requested revision does not exist yet.
     #[error("read beyond revision {current}: the store has not got there")]
     Future {
         /// The newest revision.
@@ -39,22 +39,22 @@ pub enum StoreError {
     /// The lease ended or was never granted; whatever it guarded is lost.
     #[error("use the lease: it has ended")]
     LeaseGone,
-    /// There is no room. Nothing of the request was kept; it may be repeated once there is room.
+    /// There is no space. Nothing of the request was kept; repeat it once there is space.
     #[error("write to the store in {place}: no space is left there")]
     DiskFull {
         /// The directory, or the etcd, that is full.
         place: String,
     },
-    /// The store does not answer, or not us. Nothing of the request was made; it may be repeated.
+    /// The store does not answer, or rejects this client. Nothing of the request was made; it may be repeated.
     #[error("reach the store: {reason}")]
     Unreachable {
-        /// Which endpoint, and what it said.
+        /// The endpoint and its answer.
         reason: String,
     },
-    /// No answer came to a change. It may have been made, or be made yet: look before repeating it.
+    /// A change was not answered. It may have been made, or may yet be: read before repeating it.
     #[error("know whether the store made the change: {reason}")]
     Unknown {
-        /// Which endpoint, and what it said.
+        /// The endpoint and its answer.
         reason: String,
     },
     /// The store cannot be trusted with writes until it is opened again. A commit that met this error may
@@ -116,7 +116,7 @@ impl fmt::Display for Limit {
 /// Why a store could not be opened. The message fits after "could not …".
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process, or another store of this one, has the directory.
+    /// Another process, or another store of this process, holds the directory.
     #[error("lock {}: another process has this store open; stop it first", dir.display())]
     Locked {
         /// The directory.
@@ -140,20 +140,20 @@ pub enum OpenError {
         /// The newest format this release reads.
         known: u64,
     },
-    /// A setting cannot work.
+    /// A setting is not usable.
     #[error("use the {setting} of the store: {reason}")]
     Setting {
-        /// Which.
+        /// Name of the setting.
         setting: &'static str,
-        /// What is wrong with it, and what would be right.
+        /// What is wrong with it, and what would be valid.
         reason: String,
     },
-    /// etcd does not answer, does not let us in, or is none that can be used. Nothing was written.
+    /// etcd does not answer, rejects this client, or is not a supported etcd. Nothing was written.
     #[error("use etcd at {endpoint}: {reason}; {next}")]
     Etcd {
         /// The first endpoint that failed.
         endpoint: String,
-        /// What it said.
+        /// Its answer.
         reason: String,
         /// What to try.
         next: &'static str,

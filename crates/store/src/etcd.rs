@@ -1,10 +1,10 @@
-//! The store in etcd, shared by several servers. Owns the way from the contract to etcd's API, for 3.4 and later.
+//! The store in etcd, shared by several servers. Maps the contract to etcd's API, for 3.4 and later.
 //!
 //! Keys get a prefix on the way in and lose it on the way out. A revision here is etcd's less one, as an empty etcd
-//! is at 1. What etcd does not promise is not promised on: every list and get is linearizable, a watch is resumed by
-//! us, a commit is sent once, and the history is cut on our own schedule.
+//! is at 1. What etcd does not promise is not relied on: every list and get is linearizable, a watch is resumed by
+//! us, a commit is sent once, and history is compacted on our own schedule.
 //!
-//! etcd's known defects that reach the holder: a watch of 3.4 may lose deletes around a snapshot, so list now and
+//! etcd's known defects that reach the caller: a watch of 3.4 may lose deletes around a snapshot, so list now and
 //! then; renewing a revoked lease may succeed in 3.4, so guard what must not happen twice by a compare in the same
 //! commit, never by a renewal.
 
@@ -48,7 +48,7 @@ use crate::watch::Watch;
 pub(crate) struct Etcd {
     shared: Arc<EtcdClient>,
     level: Tasks,
-    /// Commits under way.
+    /// Commits in flight.
     flights: TaskTracker,
     _close_on_drop: DropGuard,
 }
@@ -91,7 +91,7 @@ impl Backend for Etcd {
     fn commit(&self, txn: Txn) -> Answer<'_, CommitOutcome> {
         self.ask(async move {
             let shared = self.shared.clone();
-            // A task of its own, so that a caller who hangs up does not leave etcd with half of a request.
+            // A task of its own, so that a caller that goes away does not leave etcd with half of a request.
             let flight = self.flights.track_future(async move { commit::commit(&shared, &txn).await });
             match self.level.spawn("etcd commit", flight).await {
                 Ok(Some(outcome)) => outcome,

@@ -1,4 +1,4 @@
-//! Recent commits for live watches. Owns what is durable and therefore may be seen; reads no disk itself.
+//! Recent commits for live watches. Owns what is durable and may therefore be seen; reads no disk itself.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::history::{Commit, History};
 use crate::range::Range;
 use crate::watch::{Batch, Batches, WatchError};
 
-/// The commits one look at the recent history takes, so that no watcher holds its lock for long.
+/// Most commits read at once, so that no watcher holds the lock for long.
 const LOOK: usize = 256;
 
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ struct FeedHead {
     open: bool,
 }
 
-/// Durable commits, newest last, and who waits for more.
+/// Durable commits, newest last, and the watchers that wait for more.
 #[derive(Debug)]
 pub(crate) struct Feed {
     history: Mutex<History>,
@@ -30,13 +30,13 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// A feed that goes on from `revision`, keeping what `history` does.
+    /// A feed that continues from `revision`, keeping what `history` does.
     pub(crate) fn new(history: History, revision: Revision) -> Self {
         let head = watch::Sender::new(FeedHead { revision, open: true });
         Self { history: Mutex::new(history), head }
     }
 
-    /// Shows commits to watchers. They follow the newest and are durable.
+    /// Publishes commits to watchers. They follow the newest and are durable.
     pub(crate) fn publish(&self, commits: impl IntoIterator<Item = Arc<Commit>>) {
         let mut revision = None;
         let mut history = self.history();
@@ -74,7 +74,7 @@ pub(crate) struct FeedFollower {
     range: Range,
     /// Every commit up to here was looked at.
     seen: Revision,
-    /// Batches at or below `seen` that were not handed out yet.
+    /// Batches at or below `seen` that were not delivered yet.
     ready: VecDeque<Batch>,
     feed: Arc<Feed>,
     head: watch::Receiver<FeedHead>,
@@ -87,7 +87,7 @@ impl FeedFollower {
         Self { range, seen: after, ready: VecDeque::new(), feed, head, replay }
     }
 
-    /// Looks at commits the feed holds; false if it no longer holds the next one.
+    /// Reads commits that the feed holds; false if it no longer holds the next one.
     fn look(&mut self) -> bool {
         let history = self.feed.history();
         let Some(commits) = history.above(self.seen) else { return false };

@@ -1,21 +1,21 @@
-//! How a store is, as it knows itself. Never decides what follows from it.
+//! The health of a store, as it knows it itself. Never decides what follows from it.
 
 use tokio::time::Instant;
 
-/// How a store is. Of etcd it is asked for time and again; the embedded store knows what its last write met.
+/// The health of a store. etcd is polled; the embedded store knows what its last write met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// What keeps the bytes: `memory`, `embedded` or `etcd`.
+    /// The back end: `memory`, `embedded` or `etcd`.
     pub engine: &'static str,
-    /// The version of what keeps them, if that is another program.
+    /// Version of the back end, if it is another program.
     pub version: Option<String>,
-    /// Where it is, if it is elsewhere.
+    /// Its address, if it is remote.
     pub endpoints: Vec<String>,
-    /// Bytes on disk, history included.
+    /// Size on disk in bytes, history included.
     pub size_bytes: Option<u64>,
-    /// The bytes it may grow to, if they are known.
+    /// Largest size in bytes, if known.
     pub quota_bytes: Option<u64>,
-    /// What it complains of, in its own words.
+    /// Its own warnings, in its words.
     pub alarms: Vec<String>,
     /// Whether it can be used.
     pub condition: Condition,
@@ -43,7 +43,7 @@ pub enum Condition {
 }
 
 impl Health {
-    /// A store of which nothing bad is known.
+    /// A healthy store.
     pub(crate) fn writable(engine: &'static str) -> Self {
         Self {
             engine,
@@ -57,11 +57,11 @@ impl Health {
     }
 }
 
-/// From how much of its quota on a store is said to fill up, in percent: room for some hours of a busy fleet.
+/// Share of its quota, in percent, from which a store is reported to fill up: leaves some hours of a busy fleet.
 const FILLING: u64 = 80;
 
 impl Health {
-    /// What is not wrong yet, with what to do about it; nothing for a store that is as it should be.
+    /// What will be wrong soon, with what to do about it; empty for a healthy store.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let is_old = self.engine == "etcd" && self.version.as_ref().is_some_and(|version| is_3_4(version));
@@ -98,7 +98,7 @@ impl Condition {
         Self::Unreachable { reason, since: Instant::now() }.since_before(self)
     }
 
-    /// This condition, with the age of the one before if that was of the same kind.
+    /// This condition, with the start of the previous one if that was of the same kind.
     pub(crate) fn since_before(self, before: &Self) -> Self {
         match (self, before) {
             (Self::ReadOnly { reason, .. }, Self::ReadOnly { since, .. }) => {

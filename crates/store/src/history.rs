@@ -9,12 +9,12 @@ use crate::entry::{Entry, Revision};
 use crate::range::Range;
 use crate::watch::{Batch, Change};
 
-/// The commits a local back end keeps for watches and reads at a revision. At the 200 writes a second a
-/// fleet of ten thousand makes at rest, this is eight minutes: enough for any watcher that is alive to
+/// Number of commits a local back end keeps for watches and reads at a revision. At the 200 writes a second a
+/// fleet of ten thousand makes at most at rest, this is eight minutes: enough for any live watcher to
 /// catch up, and for paging through a list.
 pub const RETAINED_COMMITS: u64 = 100_000;
 
-/// The bytes of history a local back end keeps, if fewer commits reach it: 256 MiB.
+/// Size of history a local back end keeps, in bytes, if fewer commits reach it: 256 MiB.
 pub const RETAINED_BYTES: u64 = 256 << 20;
 
 /// One key as a commit found it and as it left it.
@@ -68,7 +68,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Nothing yet, of a store that is at `floor`.
+    /// No commits yet, of a store that is at `floor`.
     pub(crate) fn new(floor: Revision, most_commits: usize, most_bytes: u64) -> Self {
         Self { floor, commits: VecDeque::new(), bytes: 0, most_commits, most_bytes }
     }
@@ -78,7 +78,7 @@ impl History {
         self.floor
     }
 
-    /// Adds the commit that follows the newest; the oldest make room. The newest is always kept.
+    /// Adds the commit that follows the newest; the oldest are dropped. The newest is always kept.
     pub(crate) fn push(&mut self, commit: Arc<Commit>) {
         self.bytes = self.bytes.saturating_add(commit.size());
         self.commits.push_back(commit);

@@ -1,10 +1,10 @@
-//! The verdict on a transaction: a pure function of the transaction and the state it meets.
+//! Evaluating a transaction: a pure function of the transaction and the state it meets.
 
 use crate::entry::{Entry, LeaseId, Revision};
 use crate::history::Edit;
 use crate::txn::{Compare, Op, Txn};
 
-/// What is to become of a transaction.
+/// The outcome of evaluating a transaction.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TxnVerdict {
     /// Every compare holds; these keys change, at least one.
@@ -26,7 +26,7 @@ pub(crate) trait TxnState {
     fn is_alive(&self, lease: LeaseId) -> Result<bool, Self::Error>;
 }
 
-/// Judges `txn` as the commit that would be `revision`.
+/// Evaluates `txn` as the commit that would be `revision`.
 pub(crate) fn judge<S: TxnState>(txn: &Txn, revision: Revision, state: &S) -> Result<TxnVerdict, S::Error> {
     let mut failed = Vec::new();
     for (index, compare) in txn.compares.iter().enumerate() {
@@ -49,7 +49,7 @@ pub(crate) fn judge<S: TxnState>(txn: &Txn, revision: Revision, state: &S) -> Re
     Ok(if edits.is_empty() { TxnVerdict::Nothing } else { TxnVerdict::Change(edits) })
 }
 
-/// Whether `compare` holds for what is under its key.
+/// Whether `compare` holds for the entry under its key.
 pub(crate) fn holds(compare: &Compare, entry: Option<&Entry>) -> bool {
     match compare {
         Compare::Absent { .. } => entry.is_none(),

@@ -12,16 +12,16 @@ use tokio_util::sync::CancellationToken;
 use crate::entry::LeaseId;
 use crate::error::{Refusal, StoreError};
 
-/// The shortest lease: 1 ms, the grain deadlines are stored in. etcd rounds up to whole seconds.
+/// The shortest lease: 1 ms, the resolution of stored deadlines. etcd rounds up to whole seconds.
 pub const MIN_TTL: Duration = Duration::from_millis(1);
 
-/// The longest lease: one year. What should outlive it wants no lease.
+/// The longest lease: one year. What should outlive it needs no lease.
 pub const MAX_TTL: Duration = Duration::from_hours(365 * 24);
 
-/// How long to wait before ending a lease again when the store would not take it (a full disk).
+/// How long to wait before ending a lease again when the store did not accept it (a full disk).
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Refuses what is no lease time.
+/// Refuses an invalid lease time.
 pub(crate) fn check_ttl(ttl: Duration) -> Result<(), StoreError> {
     if (MIN_TTL..=MAX_TTL).contains(&ttl) { Ok(()) } else { Err(Refusal::Ttl { ttl }.into()) }
 }
@@ -32,7 +32,7 @@ struct HeldLease {
     deadline: Instant,
 }
 
-/// The leases that have not ended, and when each does unless it is kept alive.
+/// The leases that have not ended, and their deadlines.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     held: Mutex<BTreeMap<LeaseId, HeldLease>>,
@@ -40,13 +40,13 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// Starts `lease` with its whole time.
+    /// Starts `lease` with its full time.
     pub(crate) fn start(&self, lease: LeaseId, ttl: Duration) {
         self.held().insert(lease, HeldLease { ttl, deadline: Instant::now() + ttl });
         self.sooner.notify_one();
     }
 
-    /// Gives `lease` its whole time again, unless it has run out.
+    /// Extends `lease` by its full time, unless it has run out.
     pub(crate) fn keep_alive(&self, lease: LeaseId) -> Result<(), StoreError> {
         let now = Instant::now();
         match self.held().get_mut(&lease) {

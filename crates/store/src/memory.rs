@@ -33,7 +33,7 @@ pub(crate) struct Memory {
     leases: Arc<Leases>,
     feed: Arc<Feed>,
     health: watch::Sender<Health>,
-    /// Cancelled when the store is closed, its level stops, or its last holder lets go.
+    /// Cancelled when the store is closed, its tasks are stopped, or the last store is dropped.
     closed: CancellationToken,
     _close_on_drop: DropGuard,
 }
@@ -173,7 +173,7 @@ fn within<'a>(entries: &'a BTreeMap<Bytes, Entry>, range: &Range) -> impl Iterat
     found.into_iter().flatten().map(|(_, entry)| entry)
 }
 
-/// Ends leases as they run out and, at last, the watches. Holds no store, so that the last holder can let go.
+/// Ends leases as they run out and finally the watches. Holds no store, so that dropping the last one closes it.
 async fn keep_time(memory: Weak<Memory>, leases: Arc<Leases>, feed: Arc<Feed>, stop: CancellationToken) {
     let end = |lease| {
         let memory = memory.clone();
@@ -183,7 +183,7 @@ async fn keep_time(memory: Weak<Memory>, leases: Arc<Leases>, feed: Arc<Feed>, s
     feed.close();
 }
 
-/// The past behind the feed: none, as the feed holds all that memory keeps.
+/// The history behind the feed: none, as the feed holds all that memory keeps.
 #[derive(Debug)]
 struct NoHistory(Arc<Feed>);
 

@@ -1,10 +1,10 @@
-//! The store as its users hold it. Checks requests against the contract and hands them to a back end.
+//! The store as its users hold it. Checks requests against the contract and passes them to a back end.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bellwether_rt::tasks::Tasks;
+use bellwether_rt::tasks::{BoxFuture, Tasks};
 use bytes::Bytes;
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ impl Store {
         Self(backend)
     }
 
-    /// A store that lives in this process only, for tests, the library and the simulator. Its lease keeper
+    /// A store in this process's memory, for tests, the library and the simulator. Its lease keeper
     /// runs on a level below `tasks`; the store closes when that level is stopped.
     #[must_use]
     pub fn memory(tasks: &Tasks) -> Self {
@@ -60,11 +60,11 @@ impl Store {
     /// # Errors
     /// [`OpenError::Setting`] and [`OpenError::Io`] for the settings; [`OpenError::Etcd`] if no endpoint is an etcd
     /// that lets us in, within the deadline of a call. Nothing was written then.
-    pub async fn etcd(settings: EtcdSettings, tasks: &Tasks) -> Result<Self, OpenError> {
-        Ok(Self(Etcd::start(settings, tasks).await?))
+    pub fn etcd(settings: EtcdSettings, tasks: &Tasks) -> BoxFuture<'_, Result<Self, OpenError>> {
+        Box::pin(async move { Ok(Self(Etcd::start(settings, tasks).await?)) })
     }
 
-    /// How the store is, followed as it changes.
+    /// The health of the store, followed as it changes.
     #[must_use]
     pub fn health(&self) -> watch::Receiver<Health> {
         self.0.health()
@@ -84,7 +84,7 @@ impl Store {
         self.0.list(range, at, limit).await
     }
 
-    /// Reads keys, and when each was last put, but not what is under them: to find out what changed. Otherwise as
+    /// Reads keys and the revision of their last put, without values: to find out what changed. Otherwise as
     /// [`Store::list`].
     ///
     /// # Errors
@@ -96,8 +96,8 @@ impl Store {
         self.0.keys(range, at, limit).await
     }
 
-    /// The revision of the present: at or above that of every commit acknowledged before the call, whoever made it. What a
-    /// watch has told up to it is all there was; but a watch need not tell as much, as in a shared etcd others commit too.
+    /// The current revision: at or above that of every commit acknowledged before the call, whoever made it. A watch that
+    /// has reached it has delivered everything; but it may never do so, because in a shared etcd others commit too.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`], [`StoreError::Broken`] and [`StoreError::Closed`].
@@ -151,7 +151,7 @@ impl Store {
         self.0.grant(ttl).await
     }
 
-    /// Gives a lease its whole time again. Writes nothing.
+    /// Extends a lease by its full time. Writes nothing.
     ///
     /// That it succeeds is a hint, not a proof (etcd 3.4 renews some leases that were revoked): whoever holds
     /// something by a lease guards each commit by a compare with the key that is bound to it.
@@ -173,7 +173,7 @@ impl Store {
         self.0.revoke(lease).await
     }
 
-    /// Forgets history: afterwards `before` is the oldest revision to read at or to watch from. A revision
+    /// Compacts history: afterwards `before` is the oldest revision to read at or to watch from. A revision
     /// that was compacted already changes nothing.
     ///
     /// # Errors
@@ -183,8 +183,8 @@ impl Store {
         self.0.compact(before).await
     }
 
-    /// Closes the store for every holder: finishes the commits it has taken, ends watches, stops its tasks
-    /// and releases its directory. Closing twice is closing once.
+    /// Closes the store for every clone: finishes the commits it has accepted, ends watches, stops its tasks
+    /// and releases its directory. Closing it again does nothing.
     pub async fn close(&self) {
         self.0.close().await;
     }

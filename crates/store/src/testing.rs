@@ -1,4 +1,5 @@
-//! What tests of this crate and of its users start and hurt: a real etcd, and any store through a line that makes trouble. Feature `testing`; never in the product.
+//! Tools for tests of this crate and of its users: a real etcd, and fault injection for any store. Feature `testing`; never in
+//! the product.
 
 #![expect(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Compare-and-commit: what a caller asks for, within which limits, and what came of it.
+//! Compare-and-commit: what a caller requests, within which limits, and its outcome.
 
 use std::collections::HashSet;
 
@@ -100,7 +100,7 @@ impl Op {
     }
 }
 
-/// Changes that are made together, or not at all, if every compare holds.
+/// Changes that are made together if every compare holds, or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Txn {
     /// Conditions, at most [`MAX_OPS`].
@@ -118,7 +118,7 @@ impl Txn {
         compares.chain(ops).fold(0, usize::saturating_add)
     }
 
-    /// Refuses what no back end would take.
+    /// Refuses what no back end accepts.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         within(Limit::Compares, self.compares.len(), MAX_OPS)?;
         within(Limit::Ops, self.ops.len(), MAX_OPS)?;
@@ -143,7 +143,7 @@ fn within(limit: Limit, found: usize, most: usize) -> Result<(), StoreError> {
     if found > most { Err(StoreError::TooLarge { limit, found, most }) } else { Ok(()) }
 }
 
-/// What came of a transaction that the store answered.
+/// The outcome of a transaction that the store answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
     /// Every compare held and the changes are durable. The revision is this commit's own, or the store's

@@ -37,12 +37,12 @@ pub enum WatchError {
         /// The oldest revision that can be watched from.
         oldest: Revision,
     },
-    /// The store is at an earlier revision than it has told before: it was put back. List again.
+    /// The store is at an earlier revision than it has reported before: it was restored. List again.
     #[error("watch on: the store went back from revision {seen} to {found}")]
     WentBack {
-        /// The newest revision that it told.
+        /// The newest revision it reported.
         seen: Revision,
-        /// The newest that it tells now.
+        /// The newest it reports now.
         found: Revision,
     },
     /// The store was closed; every earlier commit was delivered.

@@ -1,4 +1,4 @@
-//! An agent's link: which server it calls, its hanging request, its reports.
+//! The connection of a simulated agent: which server it calls, its long poll, its reports.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,16 +20,16 @@ use tokio::sync::watch;
 use super::{AgentNode, AgentReport, bare, bearer, json};
 use crate::network::CallLoss;
 
-/// How long a sync asks to hang.
+/// Duration of a long poll.
 const WAIT: Duration = Duration::from_secs(55);
 
-/// How long a call may take besides.
+/// Time a call may take besides.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A hanging request over a cut cable is given up after this: its pings are not answered.
+/// A long poll to an unreachable server is given up after this, as its pings are not answered.
 const PINGED: Duration = Duration::from_secs(15);
 
-/// Which server is called now. Shared by the tasks of one life.
+/// The server in use. Shared by the tasks of one life.
 #[derive(Debug, Clone)]
 pub(super) struct AgentConnection {
     pub(super) node: AgentNode,
@@ -82,7 +82,7 @@ pub(super) async fn sync(
         };
         let path = fill(paths::NODE_ORDER, &["default", line.node.name.as_str()]);
         let query = format!("{path}?generation={known}&wait={}ms", wait.as_millis());
-        // A cut cable is noticed by pings, whatever was asked for.
+        // A partition is noticed by pings, whatever was asked for.
         let deadline = if line.node.network.is_cut(line.node.name.as_str(), line.server()) {
             PINGED
         } else {
@@ -109,7 +109,7 @@ pub(super) async fn sync(
     }
 }
 
-/// Takes in an order, as the real agent does: onto the disk first, and never an older one.
+/// Accepts an order as the real agent does: onto the disk first, and never an older one.
 fn take(
     node: &AgentNode,
     answer: v1::order::OrderPoll,

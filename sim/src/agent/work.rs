@@ -1,4 +1,4 @@
-//! What an agent does about its orders, one entity after the other, as the real agent's plan says.
+//! What a simulated agent does about its orders, one entity after the other, by the real agent's plan.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use bellwether_core::local::memory::{ApplyProgress, EntityMemory, RunOutcome, St
 use bellwether_core::local::plan::{self, ApplyStep, LocalObservation};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::ApplyMethod;
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::name::EntityName;
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::{AgentNode, AgentReport};
 
-/// The one task that does something about orders.
+/// The task that works on orders.
 pub(super) struct OrderWorker {
     pub(super) node: AgentNode,
     pub(super) clock: Clock,
@@ -62,7 +62,7 @@ impl OrderWorker {
         }
     }
 
-    /// A run that was under way when the agent before this one died has failed: nobody knows how it ended.
+    /// A run that was in progress when the previous agent died has failed: nobody knows how it ended.
     fn wake(&mut self) {
         let (now, seed) = (self.clock.now(), self.chance.draw());
         let mut disk = self.node.disk();
@@ -75,7 +75,7 @@ impl OrderWorker {
         }
     }
 
-    /// Takes in what the order says.
+    /// Takes over the order's assignments.
     fn look(&mut self) {
         let mut disk = self.node.disk();
         let Some(order) = disk.order.clone() else { return };
@@ -169,7 +169,7 @@ impl OrderWorker {
         }
     }
 
-    /// Puts on the board where an entity stands.
+    /// Reports the state of an entity.
     fn say(&mut self, name: &EntityName, busy: &AgentActivity) {
         let memory = self.memory(name);
         let wellness = self.wellness.entry(name.clone()).or_default();
@@ -185,7 +185,7 @@ impl OrderWorker {
     }
 }
 
-/// What came of looking at one entity.
+/// The outcome of one look at an entity.
 enum WorkTurn {
     Worked,
     Rests(Option<Timestamp>),

@@ -10,7 +10,7 @@ fn main() -> Result<()> {
     let (proto, out) = (args.next().context(usage)?, args.next().context(usage)?);
     let folder = proto.parent().context("the proto file is in no folder")?;
     let read = protox::compile([&proto], [folder]);
-    let files = read.with_context(|| format!("could not read {}", proto.display()))?;
+    let files = read.with_context(|| format!("cannot read {}", proto.display()))?;
     let mut config = prost_build::Config::new();
     config.bytes(["."]);
     tonic_prost_build::configure()
@@ -18,5 +18,5 @@ fn main() -> Result<()> {
         .build_transport(false)
         .out_dir(out)
         .compile_fds_with_config(files, config)
-        .context("could not write the code")
+        .context("cannot write the code")
 }

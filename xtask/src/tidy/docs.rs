@@ -1,46 +1,99 @@
-//! Documents: the code map in ARCHITECTURE.md names every room and only paths that are there.
+//! Documents: every page of the tree names only paths that are there, and its links lead somewhere.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Documents whose `code` paths must exist.
-const DOCUMENTS: [&str; 3] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+use super::table;
 
-/// Rooms that the map must name.
-const ROOMS: [&str; 10] = [
-    "crates/core",
-    "crates/rt",
-    "crates/api",
-    "crates/store",
-    "crates/dns",
-    "crates/server",
-    "crates/agent",
-    "crates/cli",
-    "sim",
-    "xtask",
-];
-
-pub(super) fn check(root: &Path) -> Result<Vec<String>> {
+/// Complains about the pages, given by their paths in the tree.
+pub(super) fn check(root: &Path, pages: &[String]) -> Result<Vec<String>> {
+    let tops = tops(root)?;
     let mut found = Vec::new();
-    for document in DOCUMENTS {
-        let text = std::fs::read_to_string(root.join(document))
-            .with_context(|| format!("could not read {document}"))?;
-        for path in text.split('`').skip(1).step_by(2).filter(|span| is_path(span)) {
-            if !root.join(path.trim_end_matches('/')).exists() {
-                found.push(format!("{document} names {path}, which is not there"));
+    for page in pages {
+        let text = read(root, page)?;
+        for (line, span) in table::code_spans(&text) {
+            if is_path(&tops, span) && !root.join(span.trim_end_matches('/')).exists() {
+                found.push(format!("{page}:{line} names {span}, which is not there"));
             }
         }
-        if document == "ARCHITECTURE.md" {
-            let missing = ROOMS.iter().filter(|room| !text.contains(&format!("`{room}`")));
-            found.extend(missing.map(|room| format!("ARCHITECTURE.md's map misses `{room}`")));
+        for (line, link) in links(&text) {
+            if let Some(problem) = broken(root, page, &text, link)? {
+                found.push(format!("{page}:{line} links to {link}: {problem}"));
+            }
         }
     }
     Ok(found)
 }
 
-/// Whether a code span names something in this tree.
-fn is_path(span: &str) -> bool {
-    let tops = ["crates/", "docs/", "xtask/", "sim/", ".ci/"];
-    tops.iter().any(|top| span.starts_with(top)) && !span.contains([' ', '*', '{'])
+/// The folders at the top of the tree, each with a slash behind it.
+fn tops(root: &Path) -> Result<Vec<String>> {
+    let entries = std::fs::read_dir(root).with_context(|| format!("cannot read {}", root.display()))?;
+    let mut tops = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // What a build leaves is there on some machines only.
+        if entry.path().is_dir() && name != "target" {
+            tops.push(format!("{name}/"));
+        }
+    }
+    Ok(tops)
+}
+
+/// Whether a code span names something in this tree, without a part that stands for others.
+fn is_path(tops: &[String], span: &str) -> bool {
+    tops.iter().any(|top| span.starts_with(top)) && !span.contains([' ', '*', '{', '$'])
+}
+
+/// Where links lead, with their lines.
+fn links(text: &str) -> Vec<(usize, &str)> {
+    table::prose(text)
+        .flat_map(|(number, line)| {
+            let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+            targets.map(move |target| (number, target))
+        })
+        .collect()
+}
+
+/// What is wrong with a link, if it stays within the tree.
+fn broken(root: &Path, page: &str, text: &str, link: &str) -> Result<Option<&'static str>> {
+    if link.contains(':') {
+        return Ok(None);
+    }
+    let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
+    let folder = Path::new(page).parent().unwrap_or(Path::new(""));
+    let target = plain(&folder.join(path));
+    if !path.is_empty() && !root.join(&target).exists() {
+        return Ok(Some("there is no such file"));
+    }
+    let Some(anchor) = anchor else { return Ok(None) };
+    let text = if path.is_empty() { text.to_owned() } else { read(root, &target.to_string_lossy())? };
+    let headings = table::prose(&text).filter(|(_, line)| line.starts_with('#'));
+    let has = headings.into_iter().any(|(_, line)| slug(line) == anchor);
+    Ok((!has).then_some("there is no such heading"))
+}
+
+/// A path without `..` in it.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+    }
+    plain
+}
+
+/// What a heading is called in a link.
+fn slug(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = words.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+fn read(root: &Path, page: &str) -> Result<String> {
+    std::fs::read_to_string(root.join(page)).with_context(|| format!("cannot read {page}"))
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use bellwether_rt::fail::{self, FailPoint};
 use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use super::CommandFacts;
 use super::log::EntityLog;
-use super::output::{OutputTail, drain};
+use super::output::OutputTail;
 use crate::config::recipe::Command;
 
 /// The exit code that says "not yet" (`EX_TEMPFAIL`).
@@ -180,6 +181,25 @@ fn start(
         .kill_on_drop(true)
         .spawn()?;
     Ok((child, pipe::Receiver::from_owned_fd(reader)?))
+}
+
+/// Reads the pipe into the tail and the log until its last writer is gone. Cancel safe: what was read is in both.
+async fn drain(output: &mut pipe::Receiver, tail: &mut OutputTail, log: Option<&mut EntityLog>) {
+    let mut log = log;
+    let mut buffer = vec![0_u8; 8_192];
+    loop {
+        match output.read(&mut buffer).await {
+            Ok(0) => return,
+            Ok(count) => {
+                let read = buffer.get(..count).unwrap_or_default();
+                tail.add(read);
+                if let Some(log) = &mut log {
+                    log.write(read);
+                }
+            }
+            Err(error) => return tracing::warn!(%error, "could not read a command's output"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,6 @@
 //! A command's output: all of it read, little of it kept.
 
 use bellwether_core::records::evidence::MAX_TAIL_BYTES;
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe::Receiver;
-
-use super::log::EntityLog;
 
 /// The last bytes of an output.
 #[derive(Debug, Default)]
@@ -30,25 +26,6 @@ impl OutputTail {
 pub(crate) fn visible(bytes: &[u8]) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
     String::from_utf8_lossy(bytes).chars().map(shown).collect()
-}
-
-/// Reads the pipe into the tail and the log until its last writer is gone. Cancel safe: what was read is in both.
-pub(crate) async fn drain(pipe: &mut Receiver, tail: &mut OutputTail, log: Option<&mut EntityLog>) {
-    let mut log = log;
-    let mut buffer = vec![0_u8; 8_192];
-    loop {
-        match pipe.read(&mut buffer).await {
-            Ok(0) => return,
-            Ok(count) => {
-                let read = buffer.get(..count).unwrap_or_default();
-                tail.add(read);
-                if let Some(log) = &mut log {
-                    log.write(read);
-                }
-            }
-            Err(error) => return tracing::warn!(%error, "could not read a command's output"),
-        }
-    }
 }
 
 #[cfg(test)]

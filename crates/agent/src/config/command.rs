@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 use super::recipe::Command;
 
 /// What commands have unless they say otherwise.
@@ -70,4 +72,27 @@ pub(super) fn variable(name: &str) -> Result<String, String> {
 /// Strings, and nothing else.
 pub(super) fn strings(items: &[toml::Value]) -> Result<Vec<String>, String> {
     items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| FORM.to_owned())).collect()
+}
+
+/// The defaults of the commands of one table, on top of those of the table around it.
+pub(super) fn setting(
+    place: &ConfigPath,
+    env: &BTreeMap<String, String>,
+    workdir: Option<&Path>,
+    outer: Option<&CommandDefaults>,
+) -> Result<CommandDefaults, ConfigError> {
+    let mut setting = outer
+        .cloned()
+        .unwrap_or_else(|| CommandDefaults { workdir: PathBuf::from("/"), env: BTreeMap::new() });
+    for (name, value) in env {
+        let name = variable(name).map_err(|reason| place.at("env").refuse(reason))?;
+        if value.contains('\0') {
+            return Err(place.at("env").refuse(format!("{name} has a zero byte")));
+        }
+        setting.env.insert(name, value.clone());
+    }
+    if let Some(workdir) = workdir {
+        setting.workdir = directory(workdir).map_err(|reason| place.at("workdir").refuse(reason))?;
+    }
+    Ok(setting)
 }

@@ -3,9 +3,9 @@
 use bellwether_core::words::name::{Namespace, NodeName};
 use bellwether_dns::settings::{DnsConfig, DnsSettings};
 
-use super::ConfigError;
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 use super::file;
-use super::validate::ConfigPath;
 
 /// What DNS on this machine is made of.
 pub(super) fn names(

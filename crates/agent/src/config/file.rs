@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bellwether_api::v1::service::definition::ServiceDefinition;
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 /// One file.
 #[derive(Debug, Deserialize)]

@@ -8,12 +8,12 @@ use bellwether_core::catalogue::selection::CatalogueSelection;
 use bellwether_core::words::name::{EntityName, ServiceName};
 use bellwether_core::words::time::Span;
 
-use super::ConfigError;
 use super::command::{CommandDefaults, command};
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 use super::file;
 use super::kinds::{alone, mode, plain, template};
 use super::recipe::{Command, Recipe, Template};
-use super::validate::ConfigPath;
 
 /// How long changes are gathered when nothing else is said: what comes up together is one reload.
 pub const DEFAULT_DEBOUNCE: Span = Span::from_secs(1);

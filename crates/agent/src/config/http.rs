@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 
 use bellwether_core::words::name::{Datacentre, Namespace, NodeName};
 
-use super::ConfigError;
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 use super::file;
-use super::validate::ConfigPath;
 use crate::http::CatalogueHttp;
 
 /// Where it is asked when nothing else is said: Consul's own port, for whoever is on this machine.

@@ -5,11 +5,11 @@ use std::path::{Component, Path, PathBuf};
 
 use bellwether_core::words::name::ActionName;
 
-use super::ConfigError;
-use super::command::{CommandDefaults, command, directory};
+use super::command::{CommandDefaults, command, directory, setting};
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 use super::file;
 use super::recipe::{ActionRecipe, DEFAULT_TIMEOUT, ManagedFile, RecipeKind, Template};
-use super::validate::{ConfigPath, setting};
 
 /// Most files of one entity: beyond this a directory is managed, not files.
 const MAX_FILES: usize = 256;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use bellwether_core::catalogue::need::{Need, OnTimeout, RequiredState};
 use serde::Deserialize;
 
-use super::ConfigError;
-use super::validate::ConfigPath;
+use super::config_path::ConfigPath;
+use super::error::ConfigError;
 
 /// Most needs of one entity.
 const MOST: usize = 64;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use bellwether_api::v1::service::definition::ServiceDefinition;
 use bellwether_core::records::registrations::MAX_INSTANCES;
 
-use super::ConfigError;
+use super::error::ConfigError;
 use super::service::{Service, consul};
 
 /// A service with its definition, and where that stands.

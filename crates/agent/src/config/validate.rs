@@ -1,75 +1,40 @@
 //! Checks every value of the files and makes the configuration of them.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use bellwether_api::v1::registrations::addresses;
-use bellwether_core::local::health::Hysteresis;
 use bellwether_core::words::name::{ActionName, CheckName};
 use bellwether_core::words::time::Span;
 
-use super::command::{CommandDefaults, command, directory, variable};
+use super::command::{CommandDefaults, command, directory, setting};
+use super::config_path::ConfigPath;
+use super::error::{ConfigError, DefinitionError};
 use super::file::{self, ConfigTables};
+use super::kinds;
+use super::probe::CheckFields;
 use super::recipe::{
-    ActionRecipe, CheckRecipe, DEFAULT_CHECK_TIMEOUT, DEFAULT_INTERVAL, DEFAULT_STOP_TIMEOUT,
-    DEFAULT_TIMEOUT, DEFAULT_VALIDATE_EVERY, Probe, ProcessRecipe, Recipe,
+    ActionRecipe, CheckRecipe, DEFAULT_STOP_TIMEOUT, DEFAULT_TIMEOUT, DEFAULT_VALIDATE_EVERY, ProcessRecipe,
+    Recipe,
 };
 use super::runner::{runners, validation};
-use super::{Config, ConfigError, DEFAULT_DATA_DIR, OnExit, kinds};
-
-/// Where a value stands.
-#[derive(Debug, Clone)]
-pub(super) struct ConfigPath<'a> {
-    path: &'a Path,
-    key: String,
-}
-
-impl<'a> ConfigPath<'a> {
-    pub(super) fn new(path: &'a Path, key: String) -> Self {
-        Self { path, key }
-    }
-
-    pub(super) fn at(&self, key: &str) -> ConfigPath<'a> {
-        ConfigPath { path: self.path, key: format!("{}.{key}", self.key) }
-    }
-
-    pub(super) fn key(&self) -> &str {
-        &self.key
-    }
-
-    pub(super) fn refuse(&self, reason: impl Display) -> ConfigError {
-        let (path, key) = (self.path.to_owned(), self.key.clone());
-        ConfigError::Value { path, key, reason: reason.to_string() }
-    }
-
-    pub(super) fn read<T: FromStr<Err: Display>>(&self, text: &str) -> Result<T, ConfigError> {
-        text.parse().map_err(|error| self.refuse(error))
-    }
-
-    /// A length of time, longer than nothing.
-    pub(super) fn span(&self, text: Option<&str>, otherwise: Span) -> Result<Span, ConfigError> {
-        let span = text.map_or(Ok(otherwise), |text| self.read(text))?;
-        if span == Span::ZERO { Err(self.refuse("it must be longer than nothing")) } else { Ok(span) }
-    }
-}
+use super::settings::{Config, DEFAULT_DATA_DIR, OnExit};
 
 /// Makes the configuration of all files; `main` is named when a section is missing.
 pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigError> {
-    let missing = ConfigPath { path: main, key: "agent".to_owned() };
+    let missing = ConfigPath::new(main, "agent".to_owned());
     let (path, agent) = whole.agent.ok_or_else(|| missing.refuse("the section is missing"))?;
-    let place = ConfigPath { path: &path, key: "agent".to_owned() };
+    let place = ConfigPath::new(&path, "agent".to_owned());
     let name = agent.name.ok_or_else(|| place.at("name").refuse("give this node a name"))?;
     let mut actions = BTreeMap::new();
     for (name, (path, action)) in whole.actions {
-        let place = ConfigPath { path: &path, key: format!("action.{name}") };
+        let place = ConfigPath::new(&path, format!("action.{name}"));
         actions.insert(place.read(&name)?, kinds::action(&place, &action)?);
     }
     let mut entities = BTreeMap::new();
     let mut managed = BTreeMap::new();
     for (name, (path, entity)) in whole.entities {
-        let place = ConfigPath { path: &path, key: format!("entity.{name}") };
+        let place = ConfigPath::new(&path, format!("entity.{name}"));
         let recipe = recipe(&place, &entity, &actions)?;
         kinds::apart(&place, &recipe.kind, &mut managed)?;
         entities.insert(place.read(&name)?, recipe);
@@ -77,10 +42,10 @@ pub(super) fn check(main: &Path, whole: ConfigTables) -> Result<Config, ConfigEr
     let namespace = place.at("namespace").read(agent.namespace.as_deref().unwrap_or("default"))?;
     let name = place.at("name").read(&name)?;
     let names = whole.dns.as_ref().map(|(path, dns)| {
-        super::dns::names(&ConfigPath { path, key: "dns".to_owned() }, dns, (&namespace, &name))
+        super::dns::names(&ConfigPath::new(path, "dns".to_owned()), dns, (&namespace, &name))
     });
     let http = whole.http.as_ref().map(|(path, http)| {
-        super::http::http(&ConfigPath { path, key: "http".to_owned() }, http, (&namespace, &name))
+        super::http::http(&ConfigPath::new(path, "http".to_owned()), http, (&namespace, &name))
     });
     let service_dir = agent
         .service_dir
@@ -164,7 +129,7 @@ fn recipe(
     for each in &entity.check {
         let place = place.at(&format!("check.{}", each.name));
         let name: CheckName = place.read(&each.name)?;
-        if checks.insert(name, probing(&place, each, &setting)?).is_some() {
+        if checks.insert(name, check_recipe(&place, each, &setting)?).is_some() {
             return Err(place.refuse("there are two checks of that name"));
         }
     }
@@ -197,28 +162,6 @@ fn validate_every(place: &ConfigPath, entity: &file::EntityTable) -> Result<Opti
     Ok((every > Span::ZERO && entity.validate.is_some()).then_some(every))
 }
 
-pub(super) fn setting(
-    place: &ConfigPath,
-    env: &BTreeMap<String, String>,
-    workdir: Option<&Path>,
-    outer: Option<&CommandDefaults>,
-) -> Result<CommandDefaults, ConfigError> {
-    let mut setting = outer
-        .cloned()
-        .unwrap_or_else(|| CommandDefaults { workdir: PathBuf::from("/"), env: BTreeMap::new() });
-    for (name, value) in env {
-        let name = variable(name).map_err(|reason| place.at("env").refuse(reason))?;
-        if value.contains('\0') {
-            return Err(place.at("env").refuse(format!("{name} has a zero byte")));
-        }
-        setting.env.insert(name, value.clone());
-    }
-    if let Some(workdir) = workdir {
-        setting.workdir = directory(workdir).map_err(|reason| place.at("workdir").refuse(reason))?;
-    }
-    Ok(setting)
-}
-
 fn supervised(
     place: &ConfigPath,
     process: &file::ProcessTable,
@@ -231,75 +174,26 @@ fn supervised(
     Ok(ProcessRecipe { command: argv, stop_timeout })
 }
 
-fn probing(
+fn check_recipe(
     place: &ConfigPath,
     check: &file::CheckTable,
-    setting: &CommandDefaults,
+    defaults: &CommandDefaults,
 ) -> Result<CheckRecipe, ConfigError> {
-    let probe = match (&check.exec, &check.http, &check.tcp) {
-        (Some(argv), None, None) => {
-            let command = command(argv, setting).map_err(|reason| place.at("exec").refuse(reason))?;
-            Probe::Exec { command, warning: None }
-        }
-        (None, Some(url), None) => {
-            let status = Some(check.status.unwrap_or(200));
-            http(url, status).map_err(|reason| place.at("http").refuse(reason))?
-        }
-        (None, None, Some(address)) => {
-            let authority = authority(address).map_err(|reason| place.at("tcp").refuse(reason))?;
-            Probe::Tcp { authority }
-        }
-        (None, None, None) => return Err(place.refuse("say what to ask: exec, http or tcp")),
-        (_, _, _) => return Err(place.refuse("ask one thing: exec, http or tcp")),
+    let fields = CheckFields {
+        exec: check.exec.as_deref(),
+        warning_exit: None,
+        http: check.http.as_deref(),
+        status: check.status.or(check.http.as_ref().map(|_| 200)),
+        tcp: check.tcp.as_deref(),
+        interval: check.interval.as_deref(),
+        timeout: check.timeout.as_deref(),
+        fall: check.fall,
+        rise: check.rise,
+        kinds: "exec, http or tcp",
     };
-    if check.status.is_some() && check.http.is_none() {
-        return Err(place.at("status").refuse("only an http check has a status"));
-    }
-    if check.status.is_some_and(|status| !(100..600).contains(&status)) {
-        return Err(place.at("status").refuse("it is not from 100 to 599"));
-    }
-    let limits = Hysteresis::default();
-    let hysteresis =
-        Hysteresis { fall: check.fall.unwrap_or(limits.fall), rise: check.rise.unwrap_or(limits.rise) };
-    for (key, number) in [("fall", hysteresis.fall), ("rise", hysteresis.rise)] {
-        if !(1..=100).contains(&number) {
-            return Err(place.at(key).refuse(format!("{number} is not from 1 to 100")));
-        }
-    }
-    Ok(CheckRecipe {
-        probe,
-        interval: place.at("interval").span(check.interval.as_deref(), DEFAULT_INTERVAL)?,
-        timeout: place.at("timeout").span(check.timeout.as_deref(), DEFAULT_CHECK_TIMEOUT)?,
-        hysteresis,
-    })
-}
-
-/// What an HTTP check asks.
-pub(super) fn http(url: &str, status: Option<u16>) -> Result<Probe, String> {
-    let uri: http::Uri = url.parse().map_err(|error| format!("{url:?} is no address: {error}"))?;
-    match uri.scheme_str() {
-        Some("http") => {}
-        Some("https") => {
-            return Err(
-                "an http check asks a service on this machine without TLS; for https use an exec check \
-                        with a program that knows which certificate to trust"
-                    .to_owned(),
-            );
-        }
-        Some(_) | None => return Err(format!("{url:?} does not begin with http://")),
-    }
-    let host = uri.host().filter(|host| !host.is_empty());
-    let host = host.ok_or_else(|| format!("{url:?} names no host"))?;
-    let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str).to_owned();
-    Ok(Probe::Http { authority: format!("{host}:{}", uri.port_u16().unwrap_or(80)), path, status })
-}
-
-/// A text that is `host:port`.
-pub(super) fn authority(text: &str) -> Result<String, String> {
-    let parsed = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
-    let port = parsed.and_then(|(_, port)| port.parse::<u16>().ok());
-    match port {
-        Some(port) if port > 0 => Ok(text.to_owned()),
-        Some(_) | None => Err(format!("{text:?} is not host:port")),
-    }
+    let refused = |error: DefinitionError| match error.field.as_str() {
+        "" => place.refuse(error.reason),
+        field => place.at(field).refuse(error.reason),
+    };
+    fields.recipe(defaults).map_err(refused)
 }

@@ -8,7 +8,8 @@ use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::name::ActionName;
 use bellwether_core::words::version::Version;
 
-use super::{EntityTask, NextStep};
+use super::rest::NextStep;
+use super::task::EntityTask;
 use crate::apply::exec::{CommandExit, run};
 use crate::config::recipe::ActionRecipe;
 

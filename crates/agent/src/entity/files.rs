@@ -12,7 +12,7 @@ use bellwether_core::words::name::ProfileName;
 use bellwether_core::words::version::Version;
 use tokio::time::Instant;
 
-use super::EntityTask;
+use super::task::EntityTask;
 use crate::apply::CommandFacts;
 use crate::apply::files::{self, FileJournal, JournalPhase, StagedFile};
 use crate::apply::part::{PartContext, run_all};

@@ -4,8 +4,9 @@ use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 
+use super::rest::NextStep;
 use super::step::StepEnd;
-use super::{EntityTask, NextStep};
+use super::task::EntityTask;
 use crate::config::recipe::Recipe;
 
 /// Changes that come within this are one.

@@ -4,7 +4,7 @@ use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::words::name::Category;
 use bellwether_core::words::version::Version;
 
-use super::EntityTask;
+use super::task::EntityTask;
 use crate::apply::log::EntityLog;
 use crate::apply::log_store;
 use crate::report_board::{CONFIGURE, VALIDATE};

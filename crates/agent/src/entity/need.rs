@@ -7,9 +7,10 @@ use bellwether_core::catalogue::need::{OnTimeout, UnmetNeed};
 use bellwether_core::local::account::{AgentActivity, EntityAccount};
 use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::records::evidence::Evidence;
-use bellwether_core::words::time::{Span, Timestamp};
+use bellwether_core::words::time::Span;
 
-use super::{EntityTask, NextStep};
+use super::rest::NextStep;
+use super::task::EntityTask;
 use crate::config::recipe::Recipe;
 
 impl EntityTask {
@@ -65,6 +66,3 @@ impl EntityTask {
         self.needing.is_some()
     }
 }
-
-/// Since when needs are waited for, by the agent's clock.
-pub(super) type NeedSince = Option<Timestamp>;

@@ -7,7 +7,7 @@ use bellwether_core::local::health_tracker::{CheckSummary, vital};
 use bellwether_core::local::memory::ApplyProgress;
 use bellwether_core::records::evidence::Evidence;
 
-use super::EntityTask;
+use super::task::EntityTask;
 use crate::apply::leftover;
 use crate::apply::process::SupervisedProcess;
 use crate::check::EntityChecks;

@@ -6,8 +6,9 @@ use bellwether_core::local::memory::{ApplyProgress, StepOutcome};
 use bellwether_core::records::order::Order;
 use bellwether_core::words::version::Version;
 
+use super::rest::{NextStep, ended};
+use super::task::EntityTask;
 use super::validate::commands;
-use super::{EntityTask, NextStep, ended};
 use crate::config::recipe::Recipe;
 
 impl EntityTask {

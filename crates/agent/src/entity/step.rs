@@ -9,8 +9,9 @@ use bellwether_core::records::evidence::Evidence;
 use bellwether_core::words::version::Version;
 use bellwether_rt::fail::{self, FailPoint};
 
+use super::rest::NextStep;
+use super::task::EntityTask;
 use super::validate::validate;
-use super::{EntityTask, NextStep};
 use crate::apply::CommandFacts;
 use crate::apply::part::{PartContext, run_all};
 use crate::apply::process::SupervisedProcess;

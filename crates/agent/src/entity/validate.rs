@@ -7,7 +7,7 @@ use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_rt::tasks::Tasks;
 
-use super::ended;
+use super::rest::ended;
 use crate::apply::CommandFacts;
 use crate::apply::log::EntityLog;
 use crate::apply::part::{PartContext, run_all};

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use bellwether_core::catalogue::instance::{Addresses, InstanceState};
+use bellwether_core::catalogue::instance::InstanceState;
 use bellwether_core::catalogue::selection::CatalogueSelection;
 use bellwether_core::catalogue::{Catalogue, CatalogueService as Known};
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{Namespace, NodeName};
 use minijinja::Value;
 use minijinja::value::Serde;
@@ -20,6 +21,10 @@ pub(super) struct CatalogueContext {
     pub(super) namespace: Namespace,
     pub(super) addresses: Addresses,
     pub(super) catalogue: Catalogue,
+    /// Whether a catalogue was ever received.
+    pub(super) known: bool,
+    /// Whether the control plane answered in this agent's life. Before, the stored catalogue may be older than the files.
+    pub(super) connected: bool,
 }
 
 /// One service as templates see it.

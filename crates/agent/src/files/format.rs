@@ -46,7 +46,9 @@ impl<'a> InstanceView<'a> {
 }
 
 /// Addresses by the interface's name.
-pub(super) fn by_interface(addresses: &instance::Addresses) -> BTreeMap<&str, &[IpAddr]> {
+pub(super) fn by_interface(
+    addresses: &bellwether_core::words::addresses::Addresses,
+) -> BTreeMap<&str, &[IpAddr]> {
     addresses.0.iter().map(|(interface, list)| (interface.as_str(), list.as_slice())).collect()
 }
 

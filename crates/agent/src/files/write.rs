@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bellwether_core::records::status::StatusState;
 
 use super::context::CatalogueContext;
-use super::{FileContext, FileGroup, FileState, format};
+use super::format;
+use super::shared::FileContext;
+use super::state::FileState;
 use crate::apply::files::{self, FileJournal};
 use crate::apply::render::{MAX_TEXT_BYTES, draw};
 use crate::apply::template;
@@ -16,64 +18,65 @@ use crate::config::files::{CatalogueFile, FileForm};
 const UNDEFINED: &str =
     "no such service, field or fact; name a service in `services` to have it before it is offered";
 
-impl FileGroup {
-    /// Writes a file if it is to be written and is not there as it is to be.
-    pub(super) async fn write(
-        &self,
-        file: &CatalogueFile,
-        known: bool,
-        context: &Arc<CatalogueContext>,
-    ) -> FileState {
-        let pending = |reason: String| FileState { reason, ..FileState::first(file) };
-        let well = FileState { state: StatusState::Success, reason: String::new(), ..FileState::first(file) };
-        if !self.heard && self.is_there(&file.path).await {
-            return well;
-        }
-        if !known {
-            return pending("waits for the catalogue: the control plane has not sent it yet".to_owned());
-        }
-        if let Some(unmet) = file.selection.unmet(&context.catalogue) {
-            return pending(format!("waits for {unmet}"));
-        }
-        match self.replace(file, context).await {
-            Ok(false) => well,
-            Ok(true) => FileState { changed_ms: Some(self.context.clock.now().as_millis()), ..well },
-            Err(reason) => FileState { state: StatusState::Failed, reason, ..well },
-        }
+/// Writes a file if it is to be written and is not there as it is to be.
+pub(super) async fn write(
+    shared: &FileContext,
+    file: &CatalogueFile,
+    context: &Arc<CatalogueContext>,
+) -> FileState {
+    let pending = |reason: String| FileState { reason, ..FileState::first(file) };
+    let well = FileState { state: StatusState::Success, reason: String::new(), ..FileState::first(file) };
+    if !context.connected && is_there(shared, &file.path).await {
+        return well;
     }
+    if !context.known {
+        return pending("waits for the catalogue: the control plane has not sent it yet".to_owned());
+    }
+    if let Some(unmet) = file.selection.unmet(&context.catalogue) {
+        return pending(format!("waits for {unmet}"));
+    }
+    match replace(shared, file, context).await {
+        Ok(false) => well,
+        Ok(true) => FileState { changed_ms: Some(shared.clock.now().as_millis()), ..well },
+        Err(reason) => FileState { state: StatusState::Failed, reason, ..well },
+    }
+}
 
-    /// Puts the file in place if it is not there already; says whether it was replaced.
-    async fn replace(&self, file: &CatalogueFile, context: &Arc<CatalogueContext>) -> Result<bool, String> {
-        let (of, context) = (file.clone(), context.clone());
-        let staged = off(&self.context, move || {
-            let text = text(&of, &context)?;
-            files::stage((&of.path, of.mode), &text)
-        });
-        let Some(staged) = staged.await? else { return Ok(false) };
-        if let Some(check) = &file.check
-            && let Err(reason) = self.command(&check.about(&staged.beside), file.timeout).await
-        {
-            off(&self.context, move || {
-                files::unstage(&[staged]);
-                Ok(())
-            })
-            .await?;
-            return Err(format!("check: {reason}"));
-        }
-        let (at, is_read) = (journal(&self.context, &file.path), file.reload.is_none());
-        off(&self.context, move || {
-            let mut journal = FileJournal::read(&at)?;
-            files::place(&mut journal, &[staged])?;
-            if is_read { files::settle(&mut journal) } else { Ok(()) }
+/// Puts the file in place if it is not there already; says whether it was replaced.
+async fn replace(
+    shared: &FileContext,
+    file: &CatalogueFile,
+    context: &Arc<CatalogueContext>,
+) -> Result<bool, String> {
+    let (of, context) = (file.clone(), context.clone());
+    let staged = off(shared, move || {
+        let text = text(&of, &context)?;
+        files::stage((&of.path, of.mode), &text)
+    });
+    let Some(staged) = staged.await? else { return Ok(false) };
+    if let Some(check) = &file.check
+        && let Err(reason) = shared.command(&check.about(&staged.beside), file.timeout).await
+    {
+        off(shared, move || {
+            files::unstage(&[staged]);
+            Ok(())
         })
         .await?;
-        Ok(true)
+        return Err(format!("check: {reason}"));
     }
+    let (at, is_read) = (journal(shared, &file.path), file.reload.is_none());
+    off(shared, move || {
+        let mut journal = FileJournal::read(&at)?;
+        files::place(&mut journal, &[staged])?;
+        if is_read { files::settle(&mut journal) } else { Ok(()) }
+    })
+    .await?;
+    Ok(true)
+}
 
-    async fn is_there(&self, path: &Path) -> bool {
-        let path = path.to_owned();
-        off(&self.context, move || Ok(path.symlink_metadata().is_ok())).await.unwrap_or_default()
-    }
+async fn is_there(shared: &FileContext, path: &Path) -> bool {
+    let path = path.to_owned();
+    off(shared, move || Ok(path.symlink_metadata().is_ok())).await.unwrap_or_default()
 }
 
 /// What a file is to say.

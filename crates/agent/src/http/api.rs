@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::query::ConsulQuery;
 use super::refusal::ConsulRefusal;
-use super::{CatalogueHttp, HttpSources};
+use super::settings::{CatalogueHttp, HttpSources};
 use crate::catalogue::CatalogueSnapshot;
 use crate::link::contact::ServerContact;
 

@@ -1,5 +1,6 @@
 //! The ledger's stored form: JSON with its schema; every sample ever written must read for ever.
 
+mod envelope;
 mod needs;
 mod services;
 mod statuses;
@@ -16,11 +17,10 @@ pub(super) use needs::{met, met_text};
 pub(super) use services::{services, services_text};
 pub(super) use statuses::{statuses, statuses_text};
 
-use super::EntityEntry;
-use crate::apply::process::ProcessMark;
+use envelope::{SCHEMA, known, parse, text};
 
-/// The schema written, and the newest read.
-const SCHEMA: u32 = 1;
+use super::entry::EntityEntry;
+use crate::apply::process::ProcessMark;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -149,18 +149,6 @@ pub(super) fn entity_text(name: &EntityName, entry: &EntityEntry) -> Result<Stri
         ran: memory.ran.as_ref().map(Into::into),
         followed: entry.followed,
     })
-}
-
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
-fn text<T: Serialize>(file: &T) -> Result<String, String> {
-    serde_json::to_string_pretty(file).map_err(|error| error.to_string())
-}
-
-fn known(schema: u32) -> Result<(), String> {
-    if schema == SCHEMA { Ok(()) } else { Err(format!("schema {schema} is not one this agent knows")) }
 }
 
 impl TryFrom<ActionRunShape> for ActionRun {

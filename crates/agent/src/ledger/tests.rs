@@ -1,4 +1,4 @@
-use bellwether_core::local::memory::{ActionRun, ApplyProgress, FailureReason, RunOutcome};
+use bellwether_core::local::memory::{ActionRun, ApplyProgress, EntityMemory, FailureReason, RunOutcome};
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::order::{ApplyMethod, Assignment, OrderContent};
 use bellwether_core::words::counter::{AssignmentNumber, Generation, Term};
@@ -6,6 +6,7 @@ use bellwether_core::words::time::Timestamp;
 use bellwether_core::words::version::Version;
 
 use super::*;
+use crate::apply::process::ProcessMark;
 
 fn name() -> EntityName {
     EntityName::parse("web").unwrap()

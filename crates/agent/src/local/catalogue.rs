@@ -7,7 +7,7 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::service::CatalogueUpdate;
 
-use super::LocalApi;
+use super::api::LocalApi;
 use super::problem::LocalFailure;
 
 /// How long the first copy may take to come.

@@ -8,6 +8,7 @@ use bellwether_api::problem::Problem;
 use bellwether_api::v1::local::NewStatus;
 use bellwether_api::v1::service::CatalogueUpdate;
 use bellwether_core::catalogue::Catalogue;
+use bellwether_rt::tasks::BoxFuture;
 use http::{Method, Request, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -17,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
-use super::socket;
+use super::socket_path::socket;
 use crate::catalogue::CatalogueSnapshot;
 
 /// How long an answer may take: longer than the agent waits for its disk.
@@ -82,7 +83,8 @@ pub async fn call<B: Serialize, A: DeserializeOwned>(
     path: &str,
     body: Option<&B>,
 ) -> Result<A, LocalError> {
-    let asked = ask(data_dir, method, path, body);
+    let bytes = body.map(serde_json::to_vec).transpose().map_err(broken)?.unwrap_or_default();
+    let asked = boxed_ask(data_dir, method, path, bytes);
     let (status, bytes) = tokio::time::timeout(DEADLINE, asked)
         .await
         .map_err(|_| LocalError::Broken(format!("no answer within {DEADLINE:?}")))??;
@@ -93,23 +95,32 @@ pub async fn call<B: Serialize, A: DeserializeOwned>(
     Err(problem.map_or_else(|_| LocalError::Broken(format!("status {status}")), LocalError::Problem))
 }
 
-async fn ask<B: Serialize>(
+/// [`ask`], compiled once.
+fn boxed_ask<'a>(
+    data_dir: &'a Path,
+    method: Method,
+    path: &'a str,
+    body: Vec<u8>,
+) -> BoxFuture<'a, Result<(http::StatusCode, Bytes), LocalError>> {
+    Box::pin(ask(data_dir, method, path, body))
+}
+
+async fn ask(
     data_dir: &Path,
     method: Method,
     path: &str,
-    body: Option<&B>,
+    body: Vec<u8>,
 ) -> Result<(http::StatusCode, Bytes), LocalError> {
     let at = socket(data_dir);
     let stream = UnixStream::connect(&at).await;
     let stream = stream.map_err(|source| LocalError::Away { path: at, source })?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    let bytes = body.map(serde_json::to_vec).transpose().map_err(broken)?.unwrap_or_default();
     let request = Request::builder()
         .method(method)
         .uri(path)
         .header(header::HOST, "agent")
         .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(bytes)))
+        .body(Full::new(Bytes::from(body)))
         .map_err(broken)?;
     let driving = async {
         if let Err(error) = connection.await {

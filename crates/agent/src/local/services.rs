@@ -12,12 +12,11 @@ use bellwether_core::local::ttl::TtlUpdate;
 use bellwether_core::records::registrations::MAX_WORD_BYTES;
 use bellwether_core::words::name::{CheckName, InstanceName};
 
-use super::LocalApi;
+use super::api::{Empty, LocalApi};
 use super::listen::Peer;
 use super::problem::{LocalFailure, body};
-use super::statuses::Empty;
 use crate::service::registered::is_registered;
-use crate::service::registry::RegistryRefusal;
+use crate::service::request::RegistryRefusal;
 
 /// Everything this machine offers.
 pub(super) async fn list(State(local): State<LocalApi>) -> Json<Vec<LocalService>> {

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::LocalApi;
+use super::api::LocalApi;
 use crate::status::AgentStatus;
 
 pub(super) async fn get(State(local): State<LocalApi>) -> Json<AgentStatus> {

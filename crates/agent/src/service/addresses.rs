@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bellwether_core::catalogue::instance;
 use bellwether_core::records::registrations::MAX_ADDRESSES;
 use bellwether_core::words::name::InterfaceName;
 use bellwether_rt::tasks::Tasks;
@@ -16,11 +15,11 @@ const LOOK: Duration = Duration::from_secs(15);
 
 /// Where this machine is reached, kept up to date.
 #[derive(Debug, Clone)]
-pub(crate) struct LocalAddresses(watch::Receiver<instance::Addresses>);
+pub(crate) struct LocalAddresses(watch::Receiver<bellwether_core::words::addresses::Addresses>);
 
 impl LocalAddresses {
     /// What the configuration says, for ever; otherwise what the interfaces have, for as long as the level runs.
-    pub(crate) fn watch(said: Option<instance::Addresses>, level: &Tasks) -> Self {
+    pub(crate) fn watch(said: Option<bellwether_core::words::addresses::Addresses>, level: &Tasks) -> Self {
         if let Some(said) = said {
             return Self(watch::Sender::new(said).subscribe());
         }
@@ -30,7 +29,7 @@ impl LocalAddresses {
         addresses
     }
 
-    pub(crate) fn now(&mut self) -> instance::Addresses {
+    pub(crate) fn now(&mut self) -> bellwether_core::words::addresses::Addresses {
         self.0.borrow_and_update().clone()
     }
 
@@ -42,7 +41,7 @@ impl LocalAddresses {
     }
 }
 
-async fn follow(sender: watch::Sender<instance::Addresses>, level: Tasks) {
+async fn follow(sender: watch::Sender<bellwether_core::words::addresses::Addresses>, level: Tasks) {
     let token = level.token();
     loop {
         // Both arms only wait.
@@ -60,12 +59,12 @@ async fn follow(sender: watch::Sender<instance::Addresses>, level: Tasks) {
 }
 
 /// The addresses that others can reach: none of loopback, none that holds on one link alone.
-fn look() -> instance::Addresses {
+fn look() -> bellwether_core::words::addresses::Addresses {
     let networks = match Networks::new_with_refreshed_list() {
         Ok(networks) => networks,
         Err(error) => {
             tracing::warn!(%error, "could not read this machine's addresses; name them in agent.addresses");
-            return instance::Addresses::default();
+            return bellwether_core::words::addresses::Addresses::default();
         }
     };
     let mut all: BTreeMap<InterfaceName, Vec<IpAddr>> = BTreeMap::new();
@@ -85,7 +84,7 @@ fn look() -> instance::Addresses {
         list.truncate(room);
         room -= list.len();
     }
-    instance::Addresses(all)
+    bellwether_core::words::addresses::Addresses(all)
 }
 
 fn reachable(address: &IpAddr) -> bool {

@@ -12,8 +12,8 @@ use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use tokio::sync::{oneshot, watch};
 
-use super::registry::{RegistryRequest, RegistryRequests};
-use super::{PublishedInstance, PublishedInstances};
+use super::published::{PublishedInstance, PublishedInstances};
+use super::request::{RegistryRequest, RegistryRequests};
 use crate::apply::CommandFacts;
 use crate::catalogue::CatalogueSnapshot;
 use crate::check::EntityChecks;

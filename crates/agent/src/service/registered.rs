@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::v1::registrations::{ServiceRegistration, ServiceRegistrations};
-use bellwether_core::catalogue::instance::Addresses;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::NodeName;
 
-use super::{InstanceKey, PublishedInstance};
+use super::published::{InstanceKey, PublishedInstance};
 use crate::config::service::ServiceAddress;
 use crate::report_board::ReportBoard;
 

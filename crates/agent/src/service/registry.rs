@@ -15,7 +15,8 @@ use bellwether_rt::tasks::Tasks;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::instance::InstanceTask;
-use super::{InstanceKey, PublishedInstances};
+use super::published::{InstanceKey, PublishedInstances};
+use super::request::{RegistryRefusal, RegistryRequest, RegistryRequests};
 use crate::catalogue::CatalogueSnapshot;
 use crate::config::service::Service;
 use crate::ledger::{Ledger, MetNeeds, RegisteredService};
@@ -25,23 +26,6 @@ const QUEUE: usize = 64;
 
 /// How long a program waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Why something was not done: fits after "could not ".
-pub(crate) type RegistryRefusal = (Code, String);
-
-/// What programs ask, and what instances have kept.
-#[derive(Debug)]
-pub(super) enum RegistryRequest {
-    Register(Box<ServiceDefinition>, Option<i32>),
-    Deregister(InstanceName),
-    Pulse(InstanceName, Option<CheckName>, TtlUpdate, String),
-    /// What this service needs is there.
-    Met(Arc<Service>),
-}
-
-/// The way to the one task that changes what is offered.
-pub(super) type RegistryRequests =
-    mpsc::Sender<(RegistryRequest, oneshot::Sender<Result<(), RegistryRefusal>>)>;
 
 /// Takes in what programs ask. Cheap to clone.
 #[derive(Debug, Clone)]

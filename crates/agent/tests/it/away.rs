@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_agent::config::Config;
-use bellwether_core::decide::liveness::PresenceLimits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_server::http::{ConcurrencyLimit, ConcurrencyLimits};
 use tokio::io::AsyncWriteExt;
 

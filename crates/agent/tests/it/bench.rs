@@ -19,7 +19,7 @@ use bellwether_api::v1::node::NodeView;
 use bellwether_api::v1::policy::{OnFailure, Policy};
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_api::v1::target::TargetView;
-use bellwether_core::decide::liveness::PresenceLimits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
 use bellwether_server::http::ConcurrencyLimits;

@@ -1,4 +1,5 @@
-//! A real Prometheus that follows a service: by what the agent and the server say over HTTP, and as it follows Consul.
+//! Real monitoring servers that follow a service: Prometheus by what the agent and the server answer over HTTP, and
+//! VictoriaMetrics by Consul's discovery, which it has in Prometheus's form.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -13,27 +14,22 @@ use serde_json::Value;
 use crate::bench::Bench;
 use crate::discovery::{curl, free_port, head, listening, until};
 
-/// The Prometheus that is installed, and the one that has Consul's discovery: Debian's last that was built with it.
-const INSTALLED: &str = "prometheus";
-const WITH_CONSUL: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/prometheus-2.24.1/usr/bin/prometheus");
-
-/// A real Prometheus that finds the service `web` by what this agent and the server say.
-struct Prometheus {
+/// A monitoring server that finds the service `web` by what this agent and the server say.
+struct Monitoring {
     process: Child,
     port: u16,
     jobs: &'static [&'static str],
 }
 
-impl Drop for Prometheus {
+impl Drop for Monitoring {
     fn drop(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 }
 
-impl Prometheus {
-    /// One that asks this agent and the server, over HTTP.
+impl Monitoring {
+    /// A Prometheus that asks this agent and the server, over HTTP.
     async fn over_http(bench: &Bench, agent: u16) -> Self {
         let (ca, token) = (bench.path("server").join("pki/ca.pem"), bench.path("prometheus-token"));
         let new =
@@ -49,32 +45,51 @@ impl Prometheus {
             token.display(),
             ca.display(),
         );
-        Self::start(bench, (INSTALLED, &config), &["agent", "server"])
+        let start = |config: &str, data: &str, port: u16| {
+            let mut command = Command::new("prometheus");
+            command.arg(format!("--config.file={config}")).arg(format!("--storage.tsdb.path={data}"));
+            command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+            command
+        };
+        Self::start(bench, &config, start, &["agent", "server"])
     }
 
-    /// One that asks this agent as it asks Consul.
+    /// A VictoriaMetrics that asks this agent as it asks Consul. It shows a target anew only once a label of it changes, so
+    /// the health is one.
     fn over_consul(bench: &Bench, agent: u16) -> Self {
         let config = format!(
             "scrape_configs:\n\
-             - job_name: consul\n  consul_sd_configs:\n  - server: 127.0.0.1:{agent}\n    services: [web]\n    tags: [blue]\n    \
-             refresh_interval: 100ms\n"
+             - job_name: consul\n  consul_sd_configs:\n  - server: 127.0.0.1:{agent}\n    services: [web]\n    tags: [blue]\n  \
+             relabel_configs:\n  - {{ source_labels: [__meta_consul_health], target_label: health }}\n"
         );
-        Self::start(bench, (WITH_CONSUL, &config), &["consul"])
+        let start = |config: &str, data: &str, port: u16| {
+            let mut command = Command::new("victoria-metrics");
+            command
+                .arg(format!("-promscrape.config={config}"))
+                .arg("-promscrape.consulSDCheckInterval=100ms");
+            command.arg(format!("-storageDataPath={data}")).arg(format!("-httpListenAddr=127.0.0.1:{port}"));
+            command
+        };
+        Self::start(bench, &config, start, &["consul"])
     }
 
-    fn start(bench: &Bench, (program, config): (&str, &str), jobs: &'static [&'static str]) -> Self {
-        let dir = bench.path("prometheus");
+    /// Starts the program that `command` makes of the paths of its configuration and its data, and its port.
+    fn start(
+        bench: &Bench,
+        config: &str,
+        command: impl Fn(&str, &str, u16) -> Command,
+        jobs: &'static [&'static str],
+    ) -> Self {
+        let dir = bench.path("monitoring");
         std::fs::create_dir(&dir).unwrap();
-        std::fs::write(dir.join("prometheus.yml"), config).unwrap();
+        let (file, data) = (dir.join("scrape.yml"), dir.join("data"));
+        std::fs::write(&file, config).unwrap();
         let port = free_port();
-        let process = Command::new(program)
-            .arg(format!("--config.file={}", dir.join("prometheus.yml").display()))
-            .arg(format!("--storage.tsdb.path={}", dir.join("data").display()))
-            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+        let process = command(&file.display().to_string(), &data.display().to_string(), port)
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(dir.join("log")).unwrap())
             .spawn()
-            .expect("prometheus is here: `cargo xtask test` installs or fetches it");
+            .expect("the program is here: `cargo xtask test` installs it");
         Self { process, port, jobs }
     }
 
@@ -116,7 +131,7 @@ async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
     };
     until("it registers", register).await;
     listening(http, "web").await;
-    let prometheus = Prometheus::over_http(&bench, http).await;
+    let monitoring = Monitoring::over_http(&bench, http).await;
     let fits = |labels: &Value| {
         let label = |name: &str| labels[format!("__meta_bellwether_{name}")].as_str().unwrap_or_default();
         assert_eq!(labels["__address__"], "127.0.0.1:9100");
@@ -124,18 +139,18 @@ async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
         assert_eq!((label("tags"), label("tag_blue"), label("meta_metrics_path")), (",blue,", "true", "/m"));
         label("level") == "passing"
     };
-    prometheus.finds("every job finds it", fits).await;
+    monitoring.finds("every job finds it", fits).await;
 
     let gone = fill(paths::AGENT_SERVICE, &["web"]);
     let _: Value = call::<(), _>(&bench.data_dir(), Method::DELETE, &gone, None).await.unwrap();
-    prometheus.finds_nothing().await;
+    monitoring.finds_nothing().await;
     assert!(register().await);
-    prometheus.finds("every job finds it again", fits).await;
+    monitoring.finds("every job finds it again", fits).await;
     agent.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prometheus_finds_its_targets_as_it_finds_consuls_and_follows_one_that_fails_and_goes() {
+async fn consuls_discovery_finds_its_targets_and_follows_one_that_fails_and_goes() {
     let bench = Bench::new().await;
     let http = free_port();
     let agent = bench.agent(&head(http)).await;
@@ -156,7 +171,7 @@ async fn prometheus_finds_its_targets_as_it_finds_consuls_and_follows_one_that_f
     };
     until("it registers", register).await;
     listening(http, "web").await;
-    let prometheus = Prometheus::over_consul(&bench, http);
+    let monitoring = Monitoring::over_consul(&bench, http);
     let is = |health: &'static str| {
         move |labels: &Value| {
             let label = |name: &str| labels[format!("__meta_consul_{name}")].as_str().unwrap_or_default();
@@ -166,11 +181,11 @@ async fn prometheus_finds_its_targets_as_it_finds_consuls_and_follows_one_that_f
             label("health") == health
         }
     };
-    prometheus.finds("it is found, and passes", is("passing")).await;
+    monitoring.finds("it is found, and passes", is("passing")).await;
     drop(listener);
-    prometheus.finds("it is found, and fails", is("critical")).await;
+    monitoring.finds("it is found, and fails", is("critical")).await;
     let gone = fill(paths::AGENT_SERVICE, &["web"]);
     let _: Value = call::<(), _>(&bench.data_dir(), Method::DELETE, &gone, None).await.unwrap();
-    prometheus.finds_nothing().await;
+    monitoring.finds_nothing().await;
     agent.stop().await;
 }

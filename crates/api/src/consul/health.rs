@@ -120,7 +120,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use bellwether_core::catalogue::Catalogue;
-    use bellwether_core::catalogue::instance::Addresses;
+    use bellwether_core::words::addresses::Addresses;
     use bellwether_core::words::time::Timestamp;
 
     use super::*;

@@ -1,11 +1,14 @@
 //! Entities, as they travel and are kept.
 
+use std::collections::BTreeMap;
+
 use bellwether_core::records::entity as core;
 use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::external::ExternalSettings;
+use super::node::{labels_in, labels_out};
 use super::policy::Policy;
 use crate::shape::{ShapeError, read};
 use crate::word::words;
@@ -94,6 +97,9 @@ pub struct Entity {
     /// The last approval of a stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A person's request for a version.
@@ -197,6 +203,7 @@ impl From<&core::Entity> for Entity {
                 why: approval.why.clone(),
                 at_ms: approval.at.as_millis(),
             }),
+            labels: labels_out(&from.labels),
         }
     }
 }
@@ -215,6 +222,7 @@ impl TryFrom<Entity> for core::Entity {
             resumes: from.resumes,
             abort: from.abort.map(TryInto::try_into).transpose()?,
             approval: from.approval.map(TryInto::try_into).transpose()?,
+            labels: labels_in(&from.labels)?,
         })
     }
 }

@@ -9,7 +9,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::rollout::RolloutStatus;
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// Targets that controllers report, instead of nodes; for how long they may be silent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -200,7 +200,7 @@ impl From<&core::Controllers> for Controllers {
             let (name, reported_at_ms) = (controller.name.to_string(), controller.reported_at.as_millis());
             (group.clone(), Controller { name, reported_at_ms })
         });
-        Self { groups: groups.collect() }
+        Self { groups: map_from(groups) }
     }
 }
 
@@ -212,6 +212,6 @@ impl TryFrom<Controllers> for core::Controllers {
             let reported_at = Timestamp::from_millis(controller.reported_at_ms);
             Ok::<_, ShapeError>((group, core::Controller { name, reported_at }))
         });
-        Ok(Self(groups.collect::<Result<_, _>>()?))
+        Ok(Self(try_map_from(groups)?))
     }
 }

@@ -1,9 +1,12 @@
 //! Freezes, as they travel and are kept.
 
+use std::collections::BTreeMap;
+
 use bellwether_core::records::freeze as core;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::node::{labels_in, labels_out};
 use crate::shape::{ShapeError, read, read_some};
 use crate::word::words;
 
@@ -68,6 +71,9 @@ pub struct Freeze {
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A freeze, with what the server knows of it now.
@@ -143,6 +149,7 @@ impl From<&core::Freeze> for Freeze {
             why: from.why.clone(),
             at_ms: from.at.as_millis(),
             until_ms: from.until.map(Timestamp::as_millis),
+            labels: labels_out(&from.labels),
         }
     }
 }
@@ -158,6 +165,7 @@ impl TryFrom<Freeze> for core::Freeze {
             why: from.why,
             at: Timestamp::from_millis(from.at_ms),
             until: from.until_ms.map(Timestamp::from_millis),
+            labels: labels_in(&from.labels)?,
         })
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use bellwether_core::records::hook_answers as core;
-use bellwether_core::rollout::observation::MonitorReport as SeenWord;
+use bellwether_core::records::hook_answers::MonitorReport as SeenWord;
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::hook::HookPurpose;
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, map_from, read, try_map_from};
 
 /// What the controllers of one entity answered about one rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -116,17 +116,15 @@ impl From<&core::HookAnswers> for HookAnswers {
                 reason: approval.reason.clone(),
                 at_ms: approval.at.as_millis(),
             }),
-            judgements: from
-                .words
-                .iter()
-                .map(|(name, word)| (name.to_string(), TargetJudgement::from(word)))
-                .collect(),
+            judgements: map_from(
+                from.words.iter().map(|(name, word)| (name.to_string(), TargetJudgement::from(word))),
+            ),
             monitor: from.monitor.as_ref().map(|judgement| RolloutJudgement {
                 failing: judgement.failing,
                 reason: judgement.reason.clone(),
                 at_ms: judgement.at.as_millis(),
             }),
-            errors: errors.collect(),
+            errors: map_from(errors),
         }
     }
 }
@@ -153,13 +151,13 @@ impl TryFrom<HookAnswers> for core::HookAnswers {
             rollout: RolloutNumber::new(from.rollout),
             selection: from.selection.map(TryInto::try_into).transpose()?,
             approval: from.approval.map(TryInto::try_into).transpose()?,
-            words: words.collect::<Result<_, _>>()?,
+            words: try_map_from(words)?,
             monitor: from.monitor.map(|judgement| core::RolloutJudgement {
                 failing: judgement.failing,
                 reason: judgement.reason,
                 at: Timestamp::from_millis(judgement.at_ms),
             }),
-            troubles: errors.collect(),
+            troubles: map_from(errors),
         })
     }
 }

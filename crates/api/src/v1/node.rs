@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pause::Pause;
 use super::status::Status;
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, map_from, read, read_some};
 use crate::word::words;
 
 words! {
@@ -157,7 +157,7 @@ pub struct SilentNode {
 /// Turns labels into their shape.
 #[must_use]
 pub fn labels_out(labels: &Labels) -> BTreeMap<String, String> {
-    labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    map_from(labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
 
 /// Reads labels.

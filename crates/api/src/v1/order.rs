@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::server::LiveServers;
 use super::service::CatalogueUpdate;
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, map_from, read, try_map_from};
 use crate::word::words;
 
 words! {
@@ -82,7 +82,7 @@ impl From<&core::Order> for Order {
         Self {
             generation: from.generation.get(),
             term: from.term.get(),
-            entities: entities.map(|(name, assignment)| (name.to_string(), assignment.into())).collect(),
+            entities: map_from(entities.map(|(name, assignment)| (name.to_string(), assignment.into()))),
             paused: from.content.paused.clone(),
         }
     }
@@ -95,7 +95,7 @@ impl TryFrom<Order> for core::Order {
             let at = |error: ShapeError| error.within(&format!("entities.{name}"));
             Ok((read("name", &name).map_err(at)?, assignment.try_into().map_err(at)?))
         });
-        let entities = entities.collect::<Result<_, ShapeError>>()?;
+        let entities = try_map_from(entities)?;
         Ok(Self {
             generation: Generation::new(from.generation),
             term: Term::new(from.term),

@@ -1,11 +1,13 @@
 //! Pauses of the nodes that a selector picks, as they travel and are kept.
 
+use std::collections::BTreeMap;
+
 use bellwether_core::records::node::Marked as Mark;
 use bellwether_core::records::pause as core;
 use bellwether_core::words::selector::Selector;
 use serde::{Deserialize, Serialize};
 
-use super::node::Marked;
+use super::node::{Marked, labels_in, labels_out};
 use crate::shape::{ShapeError, read, reason};
 
 /// Asks for a pause of nodes.
@@ -40,6 +42,9 @@ pub struct Pause {
     pub nodes: String,
     /// Whose it is, since when and why.
     pub mark: Marked,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A pause, with what it holds now.
@@ -61,7 +66,12 @@ pub struct Resumed {
 
 impl From<&core::NodePause> for Pause {
     fn from(from: &core::NodePause) -> Self {
-        Self { name: from.name.to_string(), nodes: from.nodes.to_string(), mark: (&from.mark).into() }
+        Self {
+            name: from.name.to_string(),
+            nodes: from.nodes.to_string(),
+            mark: (&from.mark).into(),
+            labels: labels_out(&from.labels),
+        }
     }
 }
 
@@ -69,6 +79,7 @@ impl TryFrom<Pause> for core::NodePause {
     type Error = ShapeError;
     fn try_from(from: Pause) -> Result<Self, ShapeError> {
         let mark: Mark = from.mark.try_into()?;
-        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, mark })
+        let labels = labels_in(&from.labels)?;
+        Ok(Self { name: read("name", &from.name)?, nodes: read("nodes", &from.nodes)?, mark, labels })
     }
 }

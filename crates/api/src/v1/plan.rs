@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_core::rollout::plan as core;
-use bellwether_core::rollout::simulation::timeline::{SimulationEnd, Timeline};
+use bellwether_core::trial::plan as core;
+use bellwether_core::trial::simulation::timeline::{SimulationEnd, Timeline};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::policy::Policy;
+use crate::shape::map_from;
 
 /// Asks what a rollout would bring.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -91,14 +92,14 @@ impl Plan {
             assigned: batch.told,
             first: batch.names.as_ref().map(|(first, _)| first.to_string()),
             last: batch.names.as_ref().map(|(_, last)| last.to_string()),
-            domains: batch.domains.iter().map(|(domain, count)| (domain.to_string(), *count)).collect(),
+            domains: map_from(batch.domains.iter().map(|(domain, count)| (domain.to_string(), *count))),
         });
         let runs = plan.running.iter().map(|(version, count)| {
             (version.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string), *count)
         });
         Self {
             version: version.to_owned(),
-            running: runs.collect(),
+            running: map_from(runs),
             batches: batches.collect(),
             batches_opened: plan.smooth.batches_opened,
             end,

@@ -8,6 +8,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::node::{labels_in, labels_out};
 use crate::shape::{ShapeError, read};
 
 /// Longest key of a param, in bytes.
@@ -36,6 +37,9 @@ pub struct Profile {
     /// Why.
     #[serde(default)]
     pub why: String,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// One revision of a profile. It never changes.
@@ -143,6 +147,7 @@ impl From<&core::Profile> for Profile {
             by: from.by.to_string(),
             at_ms: from.at.as_millis(),
             why: from.why.clone(),
+            labels: labels_out(&from.labels),
         }
     }
 }
@@ -157,6 +162,7 @@ impl TryFrom<Profile> for core::Profile {
             by: read("by", &from.by)?,
             at: Timestamp::from_millis(from.at_ms),
             why: from.why,
+            labels: labels_in(&from.labels)?,
         })
     }
 }

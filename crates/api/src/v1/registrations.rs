@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bellwether_core::catalogue::instance::Addresses;
 use bellwether_core::records::registrations as core;
 use bellwether_core::records::report::MAX_LACKS;
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::name::{InterfaceName, ServiceName, Tag};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 use crate::word::words;
 
 words! {
@@ -88,7 +88,7 @@ pub struct KnownService {
 }
 
 pub(super) fn shape_of(addresses: &Addresses) -> BTreeMap<String, Vec<IpAddr>> {
-    addresses.0.iter().map(|(interface, list)| (interface.to_string(), list.clone())).collect()
+    map_from(addresses.0.iter().map(|(interface, list)| (interface.to_string(), list.clone())))
 }
 
 /// Reads addresses by interface.
@@ -103,7 +103,7 @@ pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, Sha
     let read = |(interface, list): (&String, &Vec<IpAddr>)| {
         Ok::<(InterfaceName, _), ShapeError>((read("addresses", interface)?, list.clone()))
     };
-    Ok(Addresses(shape.iter().map(read).collect::<Result<_, _>>()?))
+    Ok(Addresses(try_map_from(shape.iter().map(read))?))
 }
 
 /// Reads what something waits for.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_core::records::report as core;
-use bellwether_core::rollout::observation;
 use bellwether_core::words::counter::{AssignmentNumber, Generation};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::Evidence;
 use super::registrations::waits_for;
 use super::status::Status;
-use crate::shape::{ShapeError, read, read_some};
+use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// Everything one node says it saw. Sent whole, when something changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -112,8 +111,8 @@ impl From<&core::Report> for Report {
             node: from.node.to_string(),
             agent_version: from.agent_version.clone(),
             generation: from.generation.get(),
-            entities: entities.collect(),
-            statuses: statuses.collect(),
+            entities: map_from(entities),
+            statuses: map_from(statuses),
             received_at_ms: from.received_at.as_millis(),
         }
     }
@@ -141,8 +140,8 @@ impl TryFrom<Report> for core::Report {
             received_at: Timestamp::from_millis(from.received_at_ms),
             agent_version: from.agent_version.chars().take(64).collect(),
             generation: Generation::new(from.generation),
-            entities: entities.collect::<Result<_, ShapeError>>()?,
-            statuses: statuses.collect::<Result<_, ShapeError>>()?,
+            entities: try_map_from(entities)?,
+            statuses: try_map_from(statuses)?,
         })
     }
 }
@@ -175,20 +174,24 @@ impl TryFrom<EntityReport> for core::EntityReport {
     }
 }
 
-impl From<&observation::TargetActivity> for TargetActivity {
-    fn from(from: &observation::TargetActivity) -> Self {
+impl From<&bellwether_core::records::report::TargetActivity> for TargetActivity {
+    fn from(from: &bellwether_core::records::report::TargetActivity) -> Self {
         match from {
-            observation::TargetActivity::Nothing => Self::Nothing,
-            observation::TargetActivity::Applying { attempt } => Self::Applying { attempt: *attempt },
-            observation::TargetActivity::Waiting { reason } => Self::Waiting { reason: reason.to_string() },
-            observation::TargetActivity::Failed { attempts, evidence } => {
+            bellwether_core::records::report::TargetActivity::Nothing => Self::Nothing,
+            bellwether_core::records::report::TargetActivity::Applying { attempt } => {
+                Self::Applying { attempt: *attempt }
+            }
+            bellwether_core::records::report::TargetActivity::Waiting { reason } => {
+                Self::Waiting { reason: reason.to_string() }
+            }
+            bellwether_core::records::report::TargetActivity::Failed { attempts, evidence } => {
                 Self::Failed { attempts: *attempts, evidence: (&**evidence).into() }
             }
         }
     }
 }
 
-impl From<TargetActivity> for observation::TargetActivity {
+impl From<TargetActivity> for bellwether_core::records::report::TargetActivity {
     fn from(from: TargetActivity) -> Self {
         match from {
             TargetActivity::Nothing => Self::Nothing,
@@ -203,19 +206,19 @@ impl From<TargetActivity> for observation::TargetActivity {
     }
 }
 
-impl From<&observation::TargetHealth> for TargetHealth {
-    fn from(from: &observation::TargetHealth) -> Self {
+impl From<&bellwether_core::records::report::TargetHealth> for TargetHealth {
+    fn from(from: &bellwether_core::records::report::TargetHealth) -> Self {
         match from {
-            observation::TargetHealth::NoChecks => Self::NoChecks,
-            observation::TargetHealth::Healthy => Self::Healthy,
-            observation::TargetHealth::Failing { evidence } => {
+            bellwether_core::records::report::TargetHealth::NoChecks => Self::NoChecks,
+            bellwether_core::records::report::TargetHealth::Healthy => Self::Healthy,
+            bellwether_core::records::report::TargetHealth::Failing { evidence } => {
                 Self::Failing { evidence: (&**evidence).into() }
             }
         }
     }
 }
 
-impl From<TargetHealth> for observation::TargetHealth {
+impl From<TargetHealth> for bellwether_core::records::report::TargetHealth {
     fn from(from: TargetHealth) -> Self {
         match from {
             TargetHealth::NoChecks => Self::NoChecks,

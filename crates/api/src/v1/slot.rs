@@ -8,7 +8,8 @@ use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::shape::{ShapeError, read, read_some};
+use super::node::{labels_in, labels_out};
+use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// Longest time that a slot may be held by itself.
 const LONGEST: Span = Span::from_secs(30 * 24 * 60 * 60);
@@ -28,6 +29,9 @@ pub struct Slot {
     /// Who holds it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub holders: BTreeMap<String, Holder>,
+    /// Labels given to it by `apply`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Somebody who holds a slot.
@@ -208,7 +212,8 @@ impl From<&core::Slot> for Slot {
             capacity: from.capacity,
             lease_ms: from.lease.as_millis(),
             fence: from.fence.get(),
-            holders: holders.collect(),
+            holders: map_from(holders),
+            labels: labels_out(&from.labels),
         }
     }
 }
@@ -243,7 +248,8 @@ impl TryFrom<Slot> for core::Slot {
             capacity: from.capacity,
             lease: Span::from_millis(from.lease_ms),
             fence: FenceNumber::new(from.fence),
-            holders: holders.collect::<Result<_, ShapeError>>()?,
+            holders: try_map_from(holders)?,
+            labels: labels_in(&from.labels)?,
         })
     }
 }

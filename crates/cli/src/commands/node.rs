@@ -155,7 +155,7 @@ fn sheet(view: &NodeView) -> String {
             lines.push(format!("{word:<9} by {} at {}: {}", mark.by, date(mark.at_ms), mark.why));
         }
     }
-    for Pause { name, nodes, mark } in &view.pauses {
+    for Pause { name, nodes, mark, .. } in &view.pauses {
         let at = date(mark.at_ms);
         lines.push(format!("paused    by {} at {at}, pause {name} of {nodes}: {}", mark.by, mark.why));
     }

@@ -23,13 +23,14 @@ pub(super) fn run(global: &Global, args: &Simulate) -> CommandResult {
     let report = report::Report::of(args, &trials);
     Show::new(global).data(&report, || report.names(), |_| report.human())?;
     if let Some(path) = &args.svg {
-        std::fs::write(path, plot::draw(args, &trials)).map_err(|error| unwritable(path, &error))?;
+        let plot = plot::draw(args, &trials).map_err(|error| unwritable(path, &error))?;
+        std::fs::write(path, plot).map_err(|error| unwritable(path, &error))?;
         tell(&format!("the plot is in {}", path.display()));
     }
     Ok(Exit::Yes)
 }
 
-fn unwritable(path: &std::path::Path, error: &std::io::Error) -> Failure {
+fn unwritable(path: &std::path::Path, error: &dyn std::error::Error) -> Failure {
     Failure::new(Exit::No, format!("write the plot to --svg {}: {error}", path.display()))
         .hint("name a file in a directory that is there and can be written, like: --svg plot.svg")
 }

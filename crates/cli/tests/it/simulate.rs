@@ -86,15 +86,10 @@ fn a_plot_is_a_picture_without_scripts() {
     let plot = std::fs::read_to_string(&file).unwrap();
     assert!(!plot.contains("<script") && !plot.contains("@font-face") && !plot.contains("http-equiv"));
     assert!(plot.contains("a&amp;b") && plot.contains("50% needed to be good"), "{plot}");
-    insta::assert_snapshot!(plot.lines().filter(|line| line.contains("<path")).collect::<Vec<_>>().join("\n"), @r##"
-    <path d="M72 488H143.3V388H226.6H286H297.9V368H357.3V288H440.6H478.6H500H511.9V268H549.9V248H571.3V208H642.7V188H654.6H692.6H714H725.9V168H763.9V148H785.3V108H868.6H906.6H928" stroke="#0072b2" stroke-width="2.5" fill="none" stroke-linejoin="round" />
-    <path d="M222.6 384L230.6 392M222.6 392L230.6 384" stroke="#0072b2" stroke-width="1.8" fill="none"/>
-    <path d="M474.6 284L482.6 292M474.6 292L482.6 284" stroke="#0072b2" stroke-width="1.8" fill="none"/>
-    <path d="M567.3 204L575.3 212M567.3 212L575.3 204" stroke="#0072b2" stroke-width="1.8" fill="none"/>
-    <path d="M686.6 188L692.6 182L698.6 188L692.6 194Z" fill="#fdfdfc" stroke="#0072b2" stroke-width="2"/>
-    <path d="M74 580L82 588M74 588L82 580" stroke="#59636e" stroke-width="1.8" fill="none"/>
-    <path d="M279 584L285 578L291 584L285 590Z" fill="#fdfdfc" stroke="#59636e" stroke-width="2"/>
-    "##);
+    for word in ["Share of 20 nodes on the new version", "minutes since the start", "found bad", "<polyline"]
+    {
+        assert!(plot.contains(word), "{word} is not in {plot}");
+    }
 }
 
 #[test]

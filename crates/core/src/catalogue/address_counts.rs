@@ -4,8 +4,8 @@
 use core::net::IpAddr;
 
 use super::instance::Instance;
+use crate::words::map::Map;
 use crate::words::name::ServiceName;
-use crate::world::Map;
 
 /// How many times each service has an address, over all of its instances.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

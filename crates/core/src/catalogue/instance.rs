@@ -3,10 +3,9 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::net::IpAddr;
 
-use crate::words::name::{InstanceName, InterfaceName, NodeName, Tag};
+use crate::words::addresses::Addresses;
+use crate::words::name::{InstanceName, NodeName, Tag};
 use crate::words::time::Timestamp;
 
 /// One instance of a service.
@@ -30,10 +29,6 @@ pub struct Instance {
     pub since: Timestamp,
 }
 
-/// Addresses by the interface that has them, each interface's in the order in which they are preferred.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Addresses(pub BTreeMap<InterfaceName, Vec<IpAddr>>);
-
 /// Whether an instance serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceState {
@@ -51,19 +46,6 @@ pub enum InstanceState {
     },
     /// Its node is not heard from: what its checks say is not known.
     Unreachable,
-}
-
-impl Addresses {
-    /// Every address, interface by interface in name order.
-    pub fn all(&self) -> impl Iterator<Item = IpAddr> {
-        self.0.values().flatten().copied()
-    }
-
-    /// The one to be told where only one can be: the first of version 4, else the first.
-    #[must_use]
-    pub fn preferred(&self) -> Option<IpAddr> {
-        self.all().find(IpAddr::is_ipv4).or_else(|| self.all().next())
-    }
 }
 
 impl InstanceState {

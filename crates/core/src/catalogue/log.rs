@@ -3,10 +3,11 @@
 use alloc::sync::Arc;
 
 use super::Catalogue;
-use super::instance::{Addresses, Instance};
+use super::instance::Instance;
+use crate::words::addresses::Addresses;
 use crate::words::counter::Revision;
+use crate::words::map::Map;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
-use crate::world::Map;
 
 /// Most changes that are kept; a copy that is further behind gets everything.
 pub const KEPT: usize = 4_096;

@@ -7,6 +7,7 @@ use core::fmt;
 
 use super::Catalogue;
 use super::instance::{Instance, InstanceState};
+use crate::words::counted::counted;
 use crate::words::name::ServiceName;
 use crate::words::near::nearest;
 use crate::words::time::Span;
@@ -121,13 +122,6 @@ pub fn why(instance: &Instance) -> String {
     format!("{} on {}: {reason}", instance.name, instance.node)
 }
 
-/// Reads `db`, or `2 of db`: how many, and the name; none when the count is no number.
-#[must_use]
-pub fn counted(text: &str) -> Option<(u32, &str)> {
-    let (count, name) = text.split_once(" of ").unwrap_or(("1", text));
-    Some((count.trim().parse().ok()?, name.trim()))
-}
-
 impl core::str::FromStr for Need {
     type Err = String;
     /// Reads `db`, or `2 of db`: that many functional ones; or, as it is written, `2 addressable of db`.
@@ -195,8 +189,8 @@ mod tests {
     use alloc::collections::{BTreeMap, BTreeSet};
     use alloc::string::ToString;
 
-    use super::super::instance::Addresses;
     use super::*;
+    use crate::words::addresses::Addresses;
     use crate::words::time::Timestamp;
 
     fn put(catalogue: &mut Catalogue, service: &str, node: &str, level: InstanceState) {

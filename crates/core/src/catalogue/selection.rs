@@ -56,7 +56,8 @@ mod tests {
     use alloc::string::ToString;
 
     use super::*;
-    use crate::catalogue::instance::{Addresses, InstanceState};
+    use crate::catalogue::instance::InstanceState;
+    use crate::words::addresses::Addresses;
     use crate::words::time::Timestamp;
 
     fn instance(node: &str, level: InstanceState) -> Instance {

@@ -1,7 +1,6 @@
 //! External targets that nobody reports any more: first they are silent, then they are let go.
 
-use alloc::format;
-use alloc::vec;
+use alloc::{format, vec};
 
 use crate::records::entity::TargetSource;
 use crate::records::event::EventDraft;
@@ -36,11 +35,6 @@ pub fn decide(fleet: &Fleet, listening: Timestamp, now: Timestamp) -> Verdict {
         verdict.wake = [verdict.wake, next].into_iter().flatten().min();
     }
     verdict
-}
-
-/// When something is next to be done about a target.
-pub(crate) fn due(external: &ExternalTarget, staleness: StalenessLimits) -> Timestamp {
-    external.reported_at.plus(if external.silent { staleness.let_go_after } else { staleness.silent_after })
 }
 
 fn turn(

@@ -8,6 +8,7 @@
 mod apply_requests;
 mod capacity;
 mod dispatch;
+mod dispatch_block;
 mod dispatch_gate;
 mod draft;
 mod event_text;
@@ -19,59 +20,16 @@ mod questions;
 mod rest;
 mod settle;
 mod stage;
+pub mod verdict;
 
-use alloc::vec::Vec;
-
-use crate::records::event::EventDraft;
-use crate::records::progress::Progress;
-use crate::records::rollout::Rollout;
-use crate::records::target::TargetState;
+use crate::decide::rollout::verdict::RolloutVerdict;
 use crate::rollout::board::Board;
 use crate::rollout::environment::RolloutEnvironment;
-use crate::rollout::hook_question::HookQuestion;
-use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
 /// Most rounds of one pass. The longest known chain (a version found bad, taken back, ended, the next one started,
 /// adopted, good, ended) takes ten; what is left after the last round is done by the next pass, at once.
 const MAX_ROUNDS: usize = 32;
-
-/// What is to be written, in this order: rollouts, progress, targets. It may be cut anywhere and the rest lost: what was
-/// written is safe, and the next pass continues.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RolloutVerdict {
-    /// Rollouts that began or changed, oldest first.
-    pub rollouts: Vec<Rollout>,
-    /// The entity's progress, if it changed.
-    pub progress: Option<Progress>,
-    /// What rollouts and progress have to tell; belongs in the same write as they.
-    pub events: Vec<EventDraft>,
-    /// Targets that changed: those that free a place first, those that take one last.
-    pub targets: Vec<TargetChange>,
-    /// What the policy's controllers would be asked now, so that a later decision can go on. Nothing that is written.
-    pub questions: Vec<HookQuestion>,
-    /// When to decide again even if nothing changes.
-    pub wake: Option<Timestamp>,
-}
-
-/// One target's change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TargetChange {
-    /// Which target.
-    pub target: TargetName,
-    /// What it is told and what came of it; `None` removes what is kept of it.
-    pub state: Option<TargetState>,
-    /// What the change has to tell; belongs in the same write.
-    pub events: Vec<EventDraft>,
-}
-
-impl RolloutVerdict {
-    /// Whether there is nothing to write.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.rollouts.is_empty() && self.progress.is_none() && self.targets.is_empty()
-    }
-}
 
 /// Decides what is written next for one entity. It is decided again whenever its board or what is around it changes.
 #[must_use]

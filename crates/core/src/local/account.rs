@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 
 use super::health_tracker::CheckSummary;
 use super::memory::{ApplyProgress, EntityMemory, FailureReason};
+use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::status::StatusState;
-use crate::rollout::observation::{TargetActivity, TargetHealth};
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::{EntityName, ServiceName};
 use crate::words::time::Timestamp;

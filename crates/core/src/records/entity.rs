@@ -33,6 +33,8 @@ pub struct Entity {
     pub abort: Option<Abort>,
     /// The last approval of a stage.
     pub approval: Option<Approval>,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
 }
 
 /// Where an entity's targets come from; it never turns from one into the other.
@@ -126,7 +128,7 @@ pub struct Approval {
 impl Entity {
     /// An entity of nodes and versions that nobody has asked anything of yet.
     #[must_use]
-    pub const fn new(name: EntityName, selector: Selector, policy: Policy) -> Self {
+    pub fn new(name: EntityName, selector: Selector, policy: Policy) -> Self {
         Self {
             name,
             source: TargetSource::Nodes(selector),
@@ -137,6 +139,7 @@ impl Entity {
             resumes: 0,
             abort: None,
             approval: None,
+            labels: Labels::default(),
         }
     }
 

@@ -93,3 +93,8 @@ impl Default for StalenessLimits {
         Self { silent_after: Span::from_secs(300), let_go_after: Span::from_secs(3_600) }
     }
 }
+
+/// When something is next to be done about a target.
+pub(crate) fn due(external: &ExternalTarget, staleness: StalenessLimits) -> Timestamp {
+    external.reported_at.plus(if external.silent { staleness.let_go_after } else { staleness.silent_after })
+}

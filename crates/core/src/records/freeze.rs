@@ -24,6 +24,8 @@ pub struct Freeze {
     pub at: Timestamp,
     /// When it ends by itself; `None` when only a person ends it.
     pub until: Option<Timestamp>,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
 }
 
 /// What a freeze covers.

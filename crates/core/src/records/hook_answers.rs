@@ -3,11 +3,11 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::rollout::observation::MonitorReport;
-use crate::words::counter::RolloutNumber;
+use crate::words::counter::{AssignmentNumber, RolloutNumber};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
@@ -111,4 +111,15 @@ impl fmt::Display for HookPurpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// What the monitoring hook said of a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MonitorReport {
+    /// The assignment it judges; words on older ones do not count.
+    pub assignment: AssignmentNumber,
+    /// Whether the target does well.
+    pub well: bool,
+    /// One line: why, as the hook put it; may be empty.
+    pub reason: Arc<str>,
 }

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::String;
 
 use super::node::{Marked, Node};
+use crate::words::label::Labels;
 use crate::words::name::PauseName;
 use crate::words::selector::Selector;
 
@@ -17,6 +18,8 @@ pub struct NodePause {
     pub nodes: Selector,
     /// Whose it is, since when and why.
     pub mark: Marked,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
 }
 
 impl NodePause {
@@ -29,7 +32,7 @@ impl NodePause {
     /// What it is and who said it, for a person.
     #[must_use]
     pub fn line(&self) -> String {
-        let Self { name, nodes, mark } = self;
+        let Self { name, nodes, mark, .. } = self;
         let why = if mark.why.is_empty() { String::new() } else { format!(": {}", mark.why) };
         format!("paused by {} (pause {name} of {nodes}){why}", mark.by)
     }

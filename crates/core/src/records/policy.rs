@@ -3,6 +3,7 @@
 
 pub mod choice;
 mod contradiction;
+mod fields;
 pub mod hook;
 pub mod ordering;
 
@@ -11,21 +12,13 @@ use alloc::vec::Vec;
 use core::ops::Deref;
 
 pub use choice::{OnFailure, Supersede};
+pub use fields::{MAX_LISTED, MAX_RETRIES, MAX_SPAN, PolicyFields};
 use hook::{Hooks, Monitor};
 use ordering::{Domain, PolicyStage, ServiceNeed, TargetOrder};
 
 use crate::words::percent::{Amount, Percent};
 use crate::words::time::Span;
 use crate::words::window::Window;
-
-/// Most apply attempts that may be asked for: beyond this a retry is a loop.
-pub const MAX_RETRIES: u32 = 100;
-
-/// Longest soak or deadline: a year. Longer is a typing error.
-pub const MAX_SPAN: Span = Span::from_secs(31_536_000);
-
-/// Most stages, windows or needs of one policy: more cannot be read by a person.
-pub const MAX_LISTED: usize = 32;
 
 /// Most targets in flight at once, unless said: a mistake costs a twentieth of the fleet.
 const DEFAULT_BATCH: Amount = Amount::Share(percent(5));
@@ -46,53 +39,6 @@ const DEFAULT_SETTLE: Span = Span::from_secs(900);
 /// which fills in the defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy(PolicyFields);
-
-/// The fields of a policy, every default filled in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicyFields {
-    /// As in [`PolicyDraft::batch`].
-    pub batch: Amount,
-    /// As in [`PolicyDraft::stages`]; none means one stage of everything.
-    pub stages: Vec<PolicyStage>,
-    /// As in [`PolicyDraft::max_unavailable`].
-    pub max_unavailable: Option<Amount>,
-    /// As in [`PolicyDraft::success`].
-    pub success: Percent,
-    /// As in [`PolicyDraft::failures`].
-    pub failures: Option<Amount>,
-    /// As in [`PolicyDraft::unreachable`].
-    pub unreachable: Amount,
-    /// As in [`PolicyDraft::soak`].
-    pub soak: Span,
-    /// As in [`PolicyDraft::deadline`].
-    pub deadline: Span,
-    /// As in [`PolicyDraft::progress`].
-    pub progress: Option<Span>,
-    /// As in [`PolicyDraft::fail_fast`].
-    pub fail_fast: bool,
-    /// As in [`PolicyDraft::retries`].
-    pub retries: u32,
-    /// As in [`PolicyDraft::domain`].
-    pub domain: Option<Domain>,
-    /// As in [`PolicyDraft::order`].
-    pub order: TargetOrder,
-    /// As in [`PolicyDraft::windows`].
-    pub windows: Vec<Window>,
-    /// As in [`PolicyDraft::needs`].
-    pub needs: Vec<ServiceNeed>,
-    /// As in [`PolicyDraft::monitor`].
-    pub monitor: Option<Monitor>,
-    /// As in [`PolicyDraft::hooks`].
-    pub hooks: Hooks,
-    /// As in [`PolicyDraft::on_failure`].
-    pub on_failure: OnFailure,
-    /// As in [`PolicyDraft::rollback`].
-    pub rollback: Amount,
-    /// As in [`PolicyDraft::supersede`].
-    pub supersede: Supersede,
-    /// As in [`PolicyDraft::settle`].
-    pub settle: Span,
-}
 
 /// A policy as a person writes it: what is `None` takes its default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,6 +4,7 @@
 use alloc::string::String;
 
 use crate::words::counter::ProfileRevisionNumber;
+use crate::words::label::Labels;
 use crate::words::name::{Actor, ProfileName};
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
@@ -27,6 +28,8 @@ pub struct Profile {
     pub at: Timestamp,
     /// Why, in their words; may be empty.
     pub why: String,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
 }
 
 /// One revision of a profile.

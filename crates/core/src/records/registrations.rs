@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use crate::catalogue::instance::Addresses;
+use crate::words::addresses::Addresses;
 use crate::words::name::{EntityName, InstanceName, NodeName, ServiceName, Tag};
 use crate::words::time::Timestamp;
 

@@ -2,9 +2,10 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use super::status::Status;
-use crate::rollout::observation::{TargetActivity, TargetHealth};
+use crate::records::evidence::Evidence;
 use crate::words::counter::{AssignmentNumber, Generation};
 use crate::words::name::{Category, EntityName, NodeName, ServiceName};
 use crate::words::time::Timestamp;
@@ -56,4 +57,42 @@ impl Report {
     pub fn next_silence(&self) -> Option<Timestamp> {
         self.statuses.values().filter_map(Status::ends).min()
     }
+}
+
+/// What a target is doing about its assignment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetActivity {
+    /// Nothing, or nothing more.
+    Nothing,
+    /// Moving to the version.
+    Applying {
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// Not able to begin yet.
+    Waiting {
+        /// One line: what for.
+        reason: Arc<str>,
+    },
+    /// It could not.
+    Failed {
+        /// How many attempts failed, from 1.
+        attempts: u32,
+        /// What the last one looked like.
+        evidence: Arc<Evidence>,
+    },
+}
+
+/// What a target's checks say, past their hysteresis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetHealth {
+    /// It has none: it is healthy when it runs its version and reports no error.
+    NoChecks,
+    /// None fails. Checks that have not answered yet are this, with [`Observation::healthy_since`] still `None`.
+    Healthy,
+    /// At least one fails.
+    Failing {
+        /// Which, and how.
+        evidence: Arc<Evidence>,
+    },
 }

@@ -6,6 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 
 use crate::words::counter::FenceNumber;
+use crate::words::label::Labels;
 use crate::words::name::{Actor, HolderName, SlotName};
 use crate::words::time::{Span, Timestamp};
 
@@ -32,6 +33,8 @@ pub struct Slot {
     pub fence: FenceNumber,
     /// Who holds it. More than may, only while it holds fewer than it did when they took it.
     pub holders: BTreeMap<HolderName, Holder>,
+    /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
+    pub labels: Labels,
 }
 
 /// Somebody who holds a slot.
@@ -52,9 +55,9 @@ pub struct Holder {
 impl Slot {
     /// A slot as it is when nobody has said anything about it.
     #[must_use]
-    pub const fn fresh(name: SlotName) -> Self {
-        let fence = FenceNumber::ZERO;
-        Self { name, capacity: CAPACITY, lease: LEASE, fence, holders: BTreeMap::new() }
+    pub fn fresh(name: SlotName) -> Self {
+        let (fence, labels) = (FenceNumber::ZERO, Labels::default());
+        Self { name, capacity: CAPACITY, lease: LEASE, fence, holders: BTreeMap::new(), labels }
     }
 
     /// When the next of its holders runs out.
@@ -66,7 +69,7 @@ impl Slot {
     /// Whether nobody holds it, and nobody said anything of it.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.holders.is_empty() && self.capacity == CAPACITY && self.lease == LEASE
+        self.holders.is_empty() && self.capacity == CAPACITY && self.lease == LEASE && self.labels.is_empty()
     }
 
     /// Whether there is nothing to remember of it: not even a number.

@@ -4,11 +4,13 @@
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
-use super::observation::{MonitorReport, Observation, PresenceState, TargetActivity, TargetHealth};
+use super::observation::{Observation, PresenceState};
 use crate::records::evidence::Evidence;
 use crate::records::external::{
     Controller, Controllers, ExternalTarget, MAX_ERROR, MAX_GROUPS, StalenessLimits,
 };
+use crate::records::hook_answers::MonitorReport;
+use crate::records::report::{TargetActivity, TargetHealth};
 use crate::words::counter::AssignmentNumber;
 use crate::words::label::Labels;
 use crate::words::name::{Actor, TargetName};

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use super::board::Board;
 use super::hook_question::HookQuestion;
-use super::observation::MonitorReport;
+use crate::records::hook_answers::MonitorReport;
 use crate::records::hook_answers::{HookAnswers, HookApproval, HookError, HookSelection, RolloutJudgement};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;

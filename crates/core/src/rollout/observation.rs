@@ -4,8 +4,9 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use crate::records::evidence::Evidence;
+use crate::records::hook_answers::MonitorReport;
 pub use crate::records::node::PresenceState;
+use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::target::{AssignmentOutcome, TargetState};
 use crate::words::counter::AssignmentNumber;
 use crate::words::label::Labels;
@@ -36,55 +37,6 @@ pub struct Observation {
     pub labels: Labels,
     /// What the monitoring hook last said of it, if there is one.
     pub word: Option<MonitorReport>,
-}
-
-/// What the monitoring hook said of a target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MonitorReport {
-    /// The assignment it judges; words on older ones do not count.
-    pub assignment: AssignmentNumber,
-    /// Whether the target does well.
-    pub well: bool,
-    /// One line: why, as the hook put it; may be empty.
-    pub reason: Arc<str>,
-}
-
-/// What a target is doing about its assignment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TargetActivity {
-    /// Nothing, or nothing more.
-    Nothing,
-    /// Moving to the version.
-    Applying {
-        /// Which attempt, from 1.
-        attempt: u32,
-    },
-    /// Not able to begin yet.
-    Waiting {
-        /// One line: what for.
-        reason: Arc<str>,
-    },
-    /// It could not.
-    Failed {
-        /// How many attempts failed, from 1.
-        attempts: u32,
-        /// What the last one looked like.
-        evidence: Arc<Evidence>,
-    },
-}
-
-/// What a target's checks say, past their hysteresis.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TargetHealth {
-    /// It has none: it is healthy when it runs its version and reports no error.
-    NoChecks,
-    /// None fails. Checks that have not answered yet are this, with [`Observation::healthy_since`] still `None`.
-    Healthy,
-    /// At least one fails.
-    Failing {
-        /// Which, and how.
-        evidence: Arc<Evidence>,
-    },
 }
 
 /// Where a target is in its life, for people; derived, never stored.
@@ -154,4 +106,27 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
             }
         },
     }
+}
+
+/// Whether it does not serve: it is not heard from, runs nothing, failed or fails its checks.
+pub(crate) fn is_broken(observation: &Observation) -> bool {
+    let away = match observation.contact {
+        PresenceState::Unreachable | PresenceState::Never => true,
+        PresenceState::Up | PresenceState::Suspect => false,
+    };
+    away || observation.running.is_none()
+        || matches!(observation.health, TargetHealth::Failing { .. })
+        || matches!(observation.activity, TargetActivity::Failed { .. })
+}
+
+/// Whether it is heard from, runs the version, has nothing left to do and is healthy.
+pub(crate) fn is_well(observation: &Observation, version: &Version) -> bool {
+    let healthy = match observation.health {
+        TargetHealth::NoChecks | TargetHealth::Healthy => observation.healthy_since.is_some(),
+        TargetHealth::Failing { .. } => false,
+    };
+    healthy
+        && observation.contact == PresenceState::Up
+        && observation.activity == TargetActivity::Nothing
+        && observation.running.as_ref() == Some(version)
 }

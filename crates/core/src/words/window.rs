@@ -4,21 +4,20 @@
 //! stretches nor shortens it. An opening time that clocks jump over comes right after the jump; one that comes twice
 //! counts the first time. Zones come with the program, so that every server of one version agrees.
 
+mod days;
 mod read;
 
+use crate::words::window::days::DAY_MINUTES;
 use alloc::string::String;
 use core::fmt;
 
-use jiff::civil::{Date, Time, Weekday};
+use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span as Days, Timestamp as Instant};
 
 use super::label::Labels;
 use super::selector::Selector;
 use super::time::{Span, Timestamp};
-
-/// Minutes of a day.
-const DAY_MINUTES: u16 = 1_440;
 
 /// Days around the present in which an opening is looked for: a week, and a day for each end of a zone's clock.
 const LOOK_DAYS: i32 = 9;
@@ -146,7 +145,7 @@ impl Window {
 impl fmt::Display for Window {
     /// Writes the form that [`FromStr`](core::str::FromStr) reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        read::write_days(&self.days, f)?;
+        crate::words::window::days::write_days(&self.days, f)?;
         let closes = match self.opens + self.length {
             end if end > DAY_MINUTES => end - DAY_MINUTES,
             end => end,
@@ -159,17 +158,6 @@ impl fmt::Display for Window {
         }
     }
 }
-
-/// Weekdays as they are written, Monday first.
-const WEEKDAYS: [(&str, Weekday); 7] = [
-    ("Mon", Weekday::Monday),
-    ("Tue", Weekday::Tuesday),
-    ("Wed", Weekday::Wednesday),
-    ("Thu", Weekday::Thursday),
-    ("Fri", Weekday::Friday),
-    ("Sat", Weekday::Saturday),
-    ("Sun", Weekday::Sunday),
-];
 
 #[cfg(test)]
 mod tests;

@@ -3,11 +3,8 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use rpds::RedBlackTreeSetSync;
-
 use super::tally::NodeTally;
 use super::waits::WaitIndex;
-use super::{Map, Versioned};
 use crate::catalogue::Catalogue;
 use crate::catalogue::log::CatalogueLog;
 use crate::records::entity::Entity;
@@ -25,9 +22,11 @@ use crate::records::registrations::{KnownService, ServiceRegistrations};
 use crate::records::report::Report;
 use crate::records::rollout::Rollout;
 use crate::records::slot::Slot;
+use crate::records::versioned::Versioned;
 use crate::records::wait_cycle::WaitCycles;
 use crate::rollout::board::Board;
 use crate::words::counter::{ProfileRevisionNumber, Revision, RolloutNumber, Sequence};
+use crate::words::map::{Map, Set};
 use crate::words::name::{
     Category, EntityName, FreezeName, NodeName, PauseName, ProfileName, ServerName, ServiceName, SlotName,
     TargetName,
@@ -36,9 +35,6 @@ use crate::words::time::Timestamp;
 
 /// Newest events kept in memory; older ones are read from the store.
 pub const EVENTS_IN_MEMORY: usize = 4_096;
-
-/// An ordered set that shares what did not change between its copies.
-pub type Set<T> = RedBlackTreeSetSync<T>;
 
 /// One namespace of the world.
 #[derive(Debug, Clone, Default)]

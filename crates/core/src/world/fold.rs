@@ -1,6 +1,7 @@
 //! Folds one change into the world: records into their maps, and what follows into the indexes.
 
 mod indexes;
+mod node_class;
 pub(crate) mod observations;
 mod registrations;
 mod waits;
@@ -8,13 +9,13 @@ mod whole;
 
 use alloc::sync::Arc;
 
-use super::Versioned;
 use super::fleet::{EVENTS_IN_MEMORY, Fleet};
 use crate::records::event::Event;
 use crate::records::key::{Key, Record};
 use crate::records::log::NodeLog;
 use crate::records::node::{Node, Presence};
 use crate::records::report::Report;
+use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
 use crate::words::name::NodeName;
 
@@ -95,9 +96,9 @@ impl Fleet {
         if self.loading {
             return change(self);
         }
-        let before = self.counted(name);
+        let before = self.node_class(name);
         change(self);
-        let after = self.counted(name);
+        let after = self.node_class(name);
         self.tally.moved(before, after);
     }
 

@@ -6,9 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::iter::successors;
 
-use super::Map;
-use super::fleet::Set;
 use crate::records::wait_cycle::{CycleMember, Waiter};
+use crate::words::map::Map;
+use crate::words::map::Set;
 use crate::words::name::{NodeName, ServiceName};
 
 /// Most circles that are told of: more are the same trouble.

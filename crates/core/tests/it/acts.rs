@@ -6,9 +6,11 @@ use bellwether_core::records::entity::Entity;
 use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::policy::ordering::PolicyStage;
 use bellwether_core::records::policy::{OnFailure, Policy, PolicyDraft, Supersede};
-use bellwether_core::rollout::observation::{PresenceState, TargetActivity, TargetHealth};
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
+use bellwether_core::rollout::observation::PresenceState;
 use bellwether_core::rollout::operations::{self, OperationRefusal};
 use bellwether_core::words::counter::AssignmentNumber;
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::percent::{Amount, Percent};
 use bellwether_core::words::selector::Selector;
@@ -279,7 +281,8 @@ impl World {
         let strength = if stop { FreezeKind::Stop } else { FreezeKind::Freeze };
         let (name, by) = ("quiet".parse().unwrap(), "alice".parse().unwrap());
         let until = Some(self.now.plus(Span::from_secs(120)));
-        let freeze = Freeze { name, scope, strength, by, why: String::new(), at: self.now, until };
+        let labels = Labels::default();
+        let freeze = Freeze { name, scope, strength, by, why: String::new(), at: self.now, until, labels };
         self.environment.freezes = vec![Arc::new(freeze)];
     }
 

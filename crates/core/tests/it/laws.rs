@@ -1,12 +1,14 @@
 //! The laws of the rollout engine, after every step of random histories: versions come and go, targets succeed, fail,
 //! fall silent, are held, join and leave, people meddle, and the decider dies between any two writes.
 
-use bellwether_core::decide::rollout::{RolloutVerdict, decide};
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::decide::rollout::verdict::RolloutVerdict;
 use bellwether_core::records::policy::{OnFailure, Policy, PolicyDraft};
 use bellwether_core::records::progress::RolloutActivity;
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::rollout::{Rollout, VersionJudgement};
 use bellwether_core::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
-use bellwether_core::rollout::observation::{PresenceState, TargetActivity, TargetHealth};
+use bellwether_core::rollout::observation::PresenceState;
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::percent::Amount;

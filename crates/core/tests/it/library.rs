@@ -2,8 +2,8 @@
 
 use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::records::rollout::RolloutState;
-use bellwether_core::rollout::engine::{Engine, TargetReport};
 use bellwether_core::rollout::operations::{self, Intent};
+use bellwether_core::trial::engine::{Engine, TargetReport};
 use bellwether_core::words::name::{EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;

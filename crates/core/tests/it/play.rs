@@ -46,8 +46,9 @@ use std::collections::BTreeMap;
 
 use bellwether_core::decide::rollout::decide;
 use bellwether_core::records::progress::Progress;
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::target::{AssignmentOutcome, TargetState};
-use bellwether_core::rollout::observation::{Observation, PresenceState, TargetActivity, TargetHealth};
+use bellwether_core::rollout::observation::{Observation, PresenceState};
 use bellwether_core::rollout::operations;
 use bellwether_core::rollout::why::{why, why_rollout};
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};

@@ -6,13 +6,13 @@ use bellwether_core::records::policy::{Policy, PolicyDraft};
 use bellwether_core::records::rollout::{RolloutState, RolloutWait};
 use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::environment::RolloutEnvironment;
-use bellwether_core::rollout::simulation::behaviour::{
+use bellwether_core::trial::simulation::behaviour::{
     AssignedVersion, SimulatedResponse, TargetBehaviour, UniformBehaviour,
 };
-use bellwether_core::rollout::simulation::fleet::SimulatedFleet;
-use bellwether_core::rollout::simulation::random::RandomStream;
-use bellwether_core::rollout::simulation::timeline::{SimulationEnd, Timeline};
-use bellwether_core::rollout::simulation::{Simulation, SimulationSetup, TimelineDetail};
+use bellwether_core::trial::simulation::fleet::SimulatedFleet;
+use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::timeline::{SimulationEnd, Timeline};
+use bellwether_core::trial::simulation::{Simulation, SimulationSetup, TimelineDetail};
 use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::percent::Amount;

@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwether_core::decide::rollout::{RolloutVerdict, decide};
+use bellwether_core::decide::rollout::decide;
+use bellwether_core::decide::rollout::verdict::RolloutVerdict;
 use bellwether_core::records::entity::Entity;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::evidence::Evidence;
 use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::records::policy::Policy;
 use bellwether_core::records::progress::Progress;
+use bellwether_core::records::report::{TargetActivity, TargetHealth};
 use bellwether_core::records::rollout::Rollout;
 use bellwether_core::records::target::TargetState;
 use bellwether_core::rollout::board::Board;
 use bellwether_core::rollout::environment::RolloutEnvironment;
 use bellwether_core::rollout::hook_answer::{HookAnswer, absorb};
 use bellwether_core::rollout::hook_question::HookQuestion;
-use bellwether_core::rollout::observation::{Observation, PresenceState, TargetActivity, TargetHealth};
+use bellwether_core::rollout::observation::{Observation, PresenceState};
 use bellwether_core::rollout::operations::{Intent, OperationRefusal};
 use bellwether_core::words::counter::{AssignmentNumber, RolloutNumber};
 use bellwether_core::words::label::Labels;

@@ -2,8 +2,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use bellwether_core::catalogue::Catalogue;
-use bellwether_core::catalogue::instance::{Addresses, Instance, InstanceState};
+use bellwether_core::catalogue::instance::{Instance, InstanceState};
 use bellwether_core::dns::zone::{ZoneOrigin, ZoneSettings};
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::time::Timestamp;
 use proptest::prelude::*;
 use simple_dns::Packet;

@@ -50,7 +50,7 @@ impl HookCaller {
                 events.push(EventDraft { kind: "target.gone", subject, before: None, after: None, cause });
                 writes.push(Write::Delete(Key::ExternalTarget(entity.clone(), target)));
             }
-            let by = CommitContext { seen: Some(Key::Entity(entity.clone())), ..decider(term) };
+            let by = CommitContext { seen: vec![Key::Entity(entity.clone())], ..decider(term) };
             tries += 1;
             match self.transactor.commit(&world, namespace, by, vec![Changeset { writes, events }]).await {
                 Ok(_) => return Ok(failed),

@@ -1,5 +1,5 @@
-//! The FleetLock protocol, revision 1, over slots: machines take turns to reboot. See
-//! <https://coreos.github.io/zincati/development/fleetlock/protocol>.
+//! The FleetLock protocol, revision 1, over slots: machines take turns to reboot. Its text is in
+//! the documentation of Zincati, its client on CoreOS.
 //!
 //! Group `default` takes turns over the slot of the path, any other group over one of its own, `SLOT-GROUP`.
 

@@ -13,6 +13,7 @@ use bellwether_core::words::name::{
 };
 use bytes::Bytes;
 use http::request::Parts;
+use http::{StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -43,7 +44,18 @@ pub(crate) struct JsonAnswer<T>(pub(crate) T);
 
 impl<T: Serialize> IntoResponse for JsonAnswer<T> {
     fn into_response(self) -> Response {
-        axum::Json(self.0).into_response()
+        json(StatusCode::OK, serde_json::to_vec(&self.0))
+    }
+}
+
+/// An answer of this JSON. It is written to a `Vec`, as everything else is: for another kind of buffer the writing of every
+/// shape would be compiled once more.
+pub(crate) fn json(status: StatusCode, written: serde_json::Result<Vec<u8>>) -> Response {
+    match written {
+        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Err(error) => {
+            Failure::new(Code::Internal, format!("cannot write the answer: {error}")).into_response()
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::plan::{NewPlan, Plan};
-use bellwether_core::rollout::plan;
+use bellwether_core::trial::plan;
 use tokio::sync::Semaphore;
 
 use super::AppState;

@@ -49,7 +49,7 @@ pub(crate) struct SetResponse<T> {
 impl<T: serde::Serialize> IntoResponse for SetResponse<T> {
     fn into_response(self) -> Response {
         let status = if self.is_new { StatusCode::CREATED } else { StatusCode::OK };
-        (status, axum::Json(self.value)).into_response()
+        super::input::json(status, serde_json::to_vec(&self.value))
     }
 }
 

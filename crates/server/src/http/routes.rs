@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, MethodRouter, on};
 use bellwether_api::paths;
 use bellwether_core::access::RequiredAccess;
 use utoipa::openapi::info::LicenseBuilder;
@@ -83,6 +83,24 @@ pub(crate) const fn name(method: &HttpMethod) -> &'static str {
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize, ToSchema)]
 pub(crate) struct Empty {}
 
+/// References to the shapes of a route's body and answer; none for [`Empty`].
+struct Shapes {
+    body: Option<RefOr<Schema>>,
+    answer: Option<RefOr<Schema>>,
+    /// Path of the handler's function, which names the operation and its tag.
+    handler: &'static str,
+}
+
+const fn filter(method: &HttpMethod) -> MethodFilter {
+    match method {
+        HttpMethod::Put => MethodFilter::PUT,
+        HttpMethod::Post => MethodFilter::POST,
+        HttpMethod::Delete => MethodFilter::DELETE,
+        HttpMethod::Patch => MethodFilter::PATCH,
+        HttpMethod::Get | HttpMethod::Options | HttpMethod::Head | HttpMethod::Trace => MethodFilter::GET,
+    }
+}
+
 impl Routes {
     pub(crate) fn new(app: AppState) -> Self {
         Self {
@@ -103,37 +121,35 @@ impl Routes {
         H: Handler<T, AppState>,
         T: 'static,
     {
-        let filter = match route.method {
-            HttpMethod::Put => MethodFilter::PUT,
-            HttpMethod::Post => MethodFilter::POST,
-            HttpMethod::Delete => MethodFilter::DELETE,
-            HttpMethod::Patch => MethodFilter::PATCH,
-            HttpMethod::Get | HttpMethod::Options | HttpMethod::Head | HttpMethod::Trace => MethodFilter::GET,
+        let shapes = Shapes {
+            body: self.learn::<B>(),
+            answer: self.learn::<A>(),
+            handler: std::any::type_name::<H>(),
         };
+        let handler = on(filter(&route.method), handler);
+        self.add_described(route, handler, shapes)
+    }
+
+    /// What does not depend on the handler's types, so that it is compiled once.
+    fn add_described(mut self, route: Route, handler: MethodRouter<AppState>, shapes: Shapes) -> Self {
         let guard = from_fn_with_state((self.app.clone(), route.path, route.need), guard);
-        let guarded = on(filter, handler).layer(guard);
+        let guarded = handler.layer(guard);
         let worded = match paths::is_fleet_lock(route.path) {
             true => guarded.layer(from_fn(fleet_lock::in_its_words)),
             false => guarded,
         };
         self.router = self.router.route(route.path, worded);
         self.needs.push((route.method.clone(), route.path, route.need));
-        self.describe::<B, A>(route, std::any::type_name::<H>())
+        self.describe(route, shapes)
     }
 
-    fn describe<B: ToSchema + 'static, A: ToSchema + 'static>(mut self, route: Route, handler: &str) -> Self {
-        let body = self.learn::<B>();
+    fn describe(mut self, route: Route, shapes: Shapes) -> Self {
+        let object = |kind| RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(kind).build()));
         let answer = match route.media {
-            Some(media) => {
-                (media, RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(Type::String).build())))
-            }
-            None => {
-                let empty =
-                    || RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(Type::Object).build()));
-                ("application/json", self.learn::<A>().unwrap_or_else(empty))
-            }
+            Some(media) => (media, object(Type::String)),
+            None => ("application/json", shapes.answer.unwrap_or_else(|| object(Type::Object))),
         };
-        let mut names = handler.rsplit("::");
+        let mut names = shapes.handler.rsplit("::");
         let (function, module) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
         let is_read = route.method == HttpMethod::Get;
         let mut query = route.query.to_vec();
@@ -148,7 +164,7 @@ impl Routes {
             path: route.path,
             query: &query,
             is_read,
-            body,
+            body: shapes.body,
             answer,
         };
         self.tags.insert(module.to_owned());

@@ -6,6 +6,7 @@ use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, EntityName, FreezeName, Namespace};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::World;
@@ -71,6 +72,7 @@ pub async fn put(
                 why: why.clone(),
                 at: now,
                 until: lasts.map(|lasts| now.plus(lasts)),
+                labels: Labels::default(),
             };
             let old = place.find(world, fleet, name);
             let global = *place == FreezeNamespace::Everywhere;

@@ -6,12 +6,13 @@ use bellwether_api::v1::node::labels_in;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::{Cordon, Marked, Node};
+use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::label::Label;
 use bellwether_core::words::name::{Actor, Namespace, NodeName, TargetName};
 use bellwether_core::words::time::Timestamp;
+use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
-use bellwether_core::world::{Versioned, World};
 
 use super::{OpError, cause, event, reason};
 use crate::pki::{IssuedCertificate, Pki};

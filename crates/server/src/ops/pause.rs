@@ -6,6 +6,7 @@ use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::node::Marked;
 use bellwether_core::records::pause::NodePause;
 use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, PauseName};
 
 use super::{OpError, cause, event};
@@ -26,7 +27,8 @@ pub async fn put(
     transactor
         .change(namespace, actor, |_, fleet, now| {
             let mark = Marked { by: actor.clone(), at: now, why: why.clone() };
-            let pause = NodePause { name: name.clone(), nodes: nodes.clone(), mark };
+            let pause =
+                NodePause { name: name.clone(), nodes: nodes.clone(), mark, labels: Labels::default() };
             let old = fleet.pauses.get(name);
             let event = EventDraft {
                 before: old.map(|kept| words(&kept.value)),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bellwether_api::shape::read_some;
 use bellwether_api::v1;
 use bellwether_core::rollout::operations::{self, Intent};
-use bellwether_core::rollout::plan::PlanInput;
-use bellwether_core::rollout::version_resolution;
+use bellwether_core::trial::plan::PlanInput;
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
+use bellwether_core::world::version_resolution;
 
 use super::OpError;
 use super::rollout::{find, policy};

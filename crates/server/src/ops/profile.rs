@@ -5,12 +5,13 @@ use bellwether_api::shape::ShapeError;
 use bellwether_api::v1::profile::{Params, ProfilePatch, ProfileSpec, canonical, params};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::profile::{Profile, ProfileRevision};
-use bellwether_core::rollout::version_resolution::MAX_EDITIONS;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::counter::ProfileRevisionNumber;
+use bellwether_core::words::label::Labels;
 use bellwether_core::words::name::{Actor, Namespace, ProfileName};
 use bellwether_core::words::time::Timestamp;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::version_resolution::MAX_EDITIONS;
 
 use super::{OpError, cause, event, reason};
 use crate::transactor::Transactor;
@@ -84,8 +85,14 @@ pub async fn delete(
                 let hint = format!("bellwether entity delete {}", entity.name);
                 return Err(OpError::Refused { reason, hint: Some(hint) });
             }
-            let gone =
-                Profile { deleted: true, by: actor.clone(), at: now, why: String::new(), ..head.clone() };
+            let gone = Profile {
+                deleted: true,
+                by: actor.clone(),
+                at: now,
+                why: String::new(),
+                labels: Labels::default(),
+                ..head.clone()
+            };
             let profile_revisions = fleet.editions_of(name).map(|profile_revision| profile_revision.number);
             let mut writes = vec![Write::put(Record::Profile(gone))];
             writes.extend(
@@ -143,6 +150,7 @@ fn write(
         by,
         at: now,
         why: profile_revision.why.clone(),
+        labels: head.map(|head| head.labels.clone()).unwrap_or_default(),
     };
     let forgotten = forgotten(fleet, name)?;
     let mut writes = vec![

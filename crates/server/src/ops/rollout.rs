@@ -11,14 +11,15 @@ use bellwether_core::records::policy::Policy;
 use bellwether_core::records::profile::ProfileRevision;
 use bellwether_core::records::progress::Progress;
 use bellwether_core::rollout::operations::{self, Intent, OperationRefusal};
-use bellwether_core::rollout::plan::{PlanInput, fingerprint};
-use bellwether_core::rollout::version_resolution::{self, UnresolvedVersion};
+use bellwether_core::trial::plan::{PlanInput, fingerprint};
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, EntityName, Namespace};
 use bellwether_core::words::time::{Span, Timestamp};
 use bellwether_core::words::version::Version;
 use bellwether_core::world::World;
 use bellwether_core::world::fleet::Fleet;
+use bellwether_core::world::version_resolution;
+use bellwether_core::world::version_resolution::UnresolvedVersion;
 
 use super::{OpError, cause, reason};
 use crate::transactor::Transactor;

@@ -5,10 +5,10 @@ use bellwether_api::shape::{ShapeError, read, read_some};
 use bellwether_api::v1::access::{NewJoinToken, NewToken};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::token::{JoinToken, Token};
+use bellwether_core::records::versioned::Versioned;
 use bellwether_core::verdict::{Changeset, Write};
 use bellwether_core::words::name::{Actor, Namespace, NodeName};
 use bellwether_core::words::time::Span;
-use bellwether_core::world::Versioned;
 
 use super::{OpError, event};
 use crate::pki::Pki;

@@ -12,7 +12,7 @@ use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::report::{EntityReport, Report, TargetHealth};
 use bellwether_api::v1::rollout::{NewRollout, RolloutView};
-use bellwether_core::decide::liveness::PresenceLimits;
+use bellwether_core::decide::liveness::context::PresenceLimits;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_server::config::Config;

@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use super::{StoreUnderTest, commit, delete, next, put, told};
 use crate::{Range, Revision, StoreError, WatchError};
 
-/// Each commit is one batch with all of its changes, revisions ascend, deletes are told.
+/// Each commit is one batch with all of its changes, revisions ascend, deletes are delivered.
 pub async fn a_watch_sees_each_commit_whole_and_in_order(make: impl AsyncFn() -> StoreUnderTest) {
     let StoreUnderTest { store, keep: _keep } = make().await;
     let mut watch = store.watch(Range::all(), Revision(0)).await.unwrap();
@@ -50,7 +50,7 @@ pub async fn a_watch_resumes_without_gap(make: impl AsyncFn() -> StoreUnderTest)
     assert_eq!(future, StoreError::Future { current: Revision(20) });
 }
 
-/// History that is gone is refused, not skipped; what is left is given.
+/// History that is gone is refused, not skipped; what is left is delivered.
 pub async fn a_watch_from_compacted_history_is_refused(make: impl AsyncFn() -> StoreUnderTest) {
     let StoreUnderTest { store, keep: _keep } = make().await;
     let mut slow = store.watch(Range::all(), Revision(0)).await.unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
 
-/// A directory this process holds alone. Dropping it lets go; the kernel lets go of a killed process's.
+/// A directory that this process holds exclusively. Dropping it releases it; the kernel releases a killed process's.
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Makes `path` if it is missing, for this user only, and locks it.
+    /// Creates `path` if it is missing, for this user only, and locks it.
     pub(super) fn lock(path: &Path) -> Result<Self, OpenError> {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_at(path))?;
         let name = path.join("lock");
@@ -37,7 +37,7 @@ impl Directory {
         self.path.join("journal")
     }
 
-    /// A store that is being made. It becomes the store's file by a rename once it is whole.
+    /// A store that is being created. It becomes the store's file by a rename once it is complete.
     pub(super) fn unfinished(&self) -> PathBuf {
         self.path.join("store.redb.unfinished")
     }
@@ -53,7 +53,7 @@ impl Directory {
 }
 
 impl Drop for Directory {
-    /// Lets go at once. Closing alone would not: a child that is being started shares the lock until it runs
+    /// Releases it at once. Closing alone would not: a child that is being started shares the lock until it runs
     /// its own program.
     fn drop(&mut self) {
         if let Err(error) = self.lock.unlock() {

@@ -1,7 +1,7 @@
-//! The bytes of the store's file, and the room they need on the disk.
+//! The bytes of the store's file, and the disk space they need.
 //!
 //! The library grows the file as a hole and cannot go on after a write that found the disk full. So its pages
-//! are written only when there is room for all of them; until then the journal holds what they hold.
+//! are written only when there is space for all of them; until then the journal holds what they hold.
 
 use std::fs::File;
 use std::io;
@@ -50,11 +50,11 @@ impl StorageBackend for Disk {
     }
 }
 
-/// Free bytes that are room enough without being taken: more than the library holds back of pages (half of its
+/// Free bytes that suffice without being reserved: more than the library holds back of pages (half of its
 /// cache) before it writes them out. So a file that just doubled in length needs no free half.
 const AMPLE: u64 = 96 << 20;
 
-/// The room that was taken on the disk for the store's file.
+/// Disk space reserved for the store's file.
 #[derive(Debug)]
 pub(super) struct ReservedSpace {
     file: File,
@@ -66,7 +66,7 @@ impl ReservedSpace {
         Self { file, taken: 0 }
     }
 
-    /// Sees to it that every page of the file can be written. After [`FileFault::NoRoom`] nothing has changed.
+    /// Ensures that every page of the file can be written. After [`FileFault::NoRoom`] nothing has changed.
     pub(super) fn take(&mut self) -> Result<(), FileFault> {
         let disk = fstatvfs(&self.file).map_err(|errno| FileFault::from_write(&errno.into()))?;
         if disk.f_bavail.saturating_mul(disk.f_frsize) >= AMPLE {
@@ -77,7 +77,7 @@ impl ReservedSpace {
         let more = length.saturating_sub(self.taken);
         if more > 0 {
             match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), self.taken, more)) {
-                // Some file systems cannot take room ahead; there a full disk is met while writing.
+                // Some file systems cannot reserve space; there a full disk is met while writing.
                 Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.taken = length,
                 Err(refused) => return Err(FileFault::from_write(&refused.into())),
             }

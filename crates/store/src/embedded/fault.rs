@@ -1,4 +1,4 @@
-//! What can go wrong with the file, told apart by what the writer does next.
+//! What can go wrong with the file, distinguished by what the writer does next.
 
 use std::any::Any;
 use std::io;
@@ -10,18 +10,18 @@ use crate::error::StoreError;
 /// A failed piece of work on the file.
 #[derive(Debug)]
 pub(super) enum FileFault {
-    /// There was no room, which was met before anything was changed.
+    /// There was no space, which was detected before anything was changed.
     NoRoom,
-    /// There was no room: nothing was kept, and the file can be used again once it is reopened.
+    /// There was no space: nothing was kept, and the file can be used again once it is reopened.
     Full,
-    /// The library gave up on a state it did not expect; the file itself may be well.
+    /// The library gave up on a state it did not expect; the file itself may be intact.
     Panicked(String),
     /// The disk or the file failed. What is on the disk is not known, so nothing more is written.
     Broken(String),
 }
 
 impl FileFault {
-    /// What a caller is told.
+    /// The error for callers.
     pub(super) fn tell(&self, file: &Path) -> StoreError {
         match self {
             Self::NoRoom | Self::Full => {
@@ -47,7 +47,7 @@ impl FileFault {
     }
 }
 
-/// Whether the operating system refused for want of room: disk, quota or the process's file size limit.
+/// Whether the operating system refused for lack of space: disk, quota or the process's file size limit.
 pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)

@@ -1,4 +1,4 @@
-//! Making and opening the store's file. Refuses what it does not know; never overwrites it.
+//! Creating and opening the store's file. Refuses what it does not know; never overwrites it.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,11 +19,11 @@ use crate::entry::LeaseId;
 use crate::error::OpenError;
 use crate::lease::Leases;
 
-/// The newest form of the tables and rows that this release reads, and the one it writes.
+/// The newest format that this release reads, and the one it writes.
 pub(super) const FORMAT: u64 = 1;
 
-/// Memory for pages of the file. Twice as much made no difference that could be told from noise, on 100,000 keys: the
-/// system keeps the file's pages too.
+/// Cache for pages of the file, in bytes. Twice as much made no measurable difference on 100,000 keys: the
+/// system caches the file's pages too.
 const CACHE_BYTES: usize = 16 << 20;
 
 /// A store's files, open.
@@ -71,7 +71,7 @@ fn catch_up(database: Database, directory: &Directory) -> Result<OpenFiles, Open
             Ok(make_durable(&database, &mut journal, &mut room)?)
         });
         match caught_up {
-            // A full disk: the journal goes on holding what it holds.
+            // A full disk: the journal keeps holding what it holds.
             Ok(()) | Err(OpenRefusal::Fault(FileFault::NoRoom)) => {}
             Err(refused) => return Err(refuse(refused)),
         }
@@ -79,7 +79,7 @@ fn catch_up(database: Database, directory: &Directory) -> Result<OpenFiles, Open
     Ok(OpenFiles { database, journal, room })
 }
 
-/// Does the deeds of a group again, as it did them: shown to readers, durable in the journal.
+/// Replays a group: shown to readers, durable in the journal.
 fn again(database: &Database, payload: &[u8]) -> Result<(), FileFault> {
     let mut txn = database.begin_write()?;
     txn.set_durability(Durability::None)?;
@@ -87,7 +87,7 @@ fn again(database: &Database, payload: &[u8]) -> Result<(), FileFault> {
     Ok(txn.commit()?)
 }
 
-/// Lets the file hold all that the database shows, and starts the journal over.
+/// Makes the file hold all that the database shows, and restarts the journal.
 pub(super) fn make_durable(
     database: &Database,
     journal: &mut Journal,
@@ -117,7 +117,7 @@ pub(super) fn leases(database: &Database) -> Result<Vec<(LeaseId, Duration)>, Fi
     Ok(leases)
 }
 
-/// Makes an empty store. Killed at any moment, it leaves none or a whole one.
+/// Creates an empty store. Killed at any moment, it leaves none or a complete one.
 fn make(directory: &Directory) -> Result<(), OpenError> {
     let (unfinished, file) = (directory.unfinished(), directory.file());
     Journal::make(&directory.journal())?;
@@ -180,7 +180,7 @@ impl From<FileFault> for OpenRefusal {
     }
 }
 
-/// Tells a bad file from a bad disk.
+/// Distinguishes a bad file from a bad disk.
 fn refusal(file: &Path, refused: OpenRefusal) -> OpenError {
     use std::io::ErrorKind::{InvalidData, UnexpectedEof};
     let path: PathBuf = file.to_owned();

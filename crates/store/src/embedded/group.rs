@@ -19,10 +19,10 @@ use crate::judge::{TxnVerdict, judge};
 use crate::lease::Leases;
 use crate::txn::{CommitOutcome, Txn};
 
-/// The log rows one group drops at most: a few milliseconds of work, and more than groups add on average.
+/// Most log rows one group drops: a few milliseconds of work, and more than groups add on average.
 const TRIM_ROWS: u64 = 512;
 
-/// How much of the past the log holds before the oldest gives way.
+/// How much history the log holds before the oldest is dropped.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HistoryLimits {
     pub(super) commits: u64,
@@ -32,7 +32,7 @@ pub(super) struct HistoryLimits {
 /// What the contract promises.
 pub(super) const KEPT: HistoryLimits = HistoryLimits { commits: RETAINED_COMMITS, bytes: RETAINED_BYTES };
 
-/// What a group will have done once it is durable.
+/// The effects of a group once it is durable.
 #[derive(Debug)]
 pub(super) struct CommitGroup {
     /// One answer per request, in order.
@@ -53,7 +53,7 @@ pub(super) struct CommitGroup {
 }
 
 impl CommitGroup {
-    /// A group that has done nothing.
+    /// A group without effects.
     pub(super) fn new(kept: HistoryLimits) -> Self {
         Self {
             answers: Vec::new(),
@@ -68,7 +68,7 @@ impl CommitGroup {
         }
     }
 
-    /// Carries out `requests`, durably by one append to `journal`, and then shows readers the result. After a
+    /// Executes `requests`, durably by one append to `journal`, and then shows readers the result. After a
     /// fault, `self` says what was tried.
     pub(super) fn write(
         &mut self,

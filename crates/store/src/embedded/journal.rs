@@ -14,9 +14,9 @@ use super::directory::{io_at, private};
 use super::fault::FileFault;
 use crate::error::OpenError;
 
-/// The bytes behind which the database is made durable: 4 MiB, some 12,000 small commits. Everyone waits for
-/// about 90 ms meanwhile; half as long a journal makes for 65 ms and a tenth fewer commits a second, twice as
-/// long a one for 150 ms and a tenth more. The file has this size.
+/// Size at which the database is made durable, in bytes: 4 MiB, some 12,000 small commits. Everyone waits for
+/// about 90 ms meanwhile; half the size waits 65 ms and gives a tenth fewer commits a second, twice the
+/// size 150 ms and a tenth more. The file has this size.
 const LONG: u64 = 4 << 20;
 
 /// Length and checksum, 4 bytes each, and the generation, 8 bytes.
@@ -32,20 +32,20 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Makes an empty journal of full size. One that was used is refused: its store file was taken away.
+    /// Creates an empty journal of full size. A used one is refused: its store file was taken away.
     pub(super) fn make(path: &Path) -> Result<(), OpenError> {
         if fs::exists(path).map_err(io_at(path))? && frame(&fs::read(path).map_err(io_at(path))?).is_some() {
             let reason = "the store file it belongs to is missing".to_owned();
             return Err(OpenError::Corrupt { file: path.to_owned(), reason });
         }
-        // Zeros, not a hole: writing over them changes nothing but data, which makes for the fastest sync.
+        // Zeros, not a hole: overwriting them changes nothing but data, which makes for the fastest sync.
         let zeros = vec![0; usize::try_from(LONG).unwrap_or(usize::MAX)];
         let file = private().open(path).map_err(io_at(path))?;
         file.set_len(0).and_then(|()| file.write_all_at(&zeros, 0)).map_err(io_at(path))?;
         file.sync_all().map_err(io_at(path))
     }
 
-    /// Opens the journal that continues `generation` and gives the payloads it holds.
+    /// Opens the journal that continues `generation` and returns its payloads.
     pub(super) fn open(path: PathBuf, generation: u64) -> Result<(Self, Vec<Vec<u8>>), OpenError> {
         if !fs::exists(&path).map_err(io_at(&path))? {
             let reason = "it is missing, and with it the latest commits".to_owned();
@@ -97,14 +97,14 @@ impl Journal {
         self.generation.saturating_add(1)
     }
 
-    /// Starts over, as the database holds everything and names the next generation.
+    /// Restarts the journal, as the database holds everything and names the next generation.
     pub(super) fn restart(&mut self) -> Result<(), FileFault> {
         self.generation = self.next_generation();
         self.end = 0;
         self.shorten()
     }
 
-    /// Gives back room beyond the usual size and the last frame.
+    /// Frees space beyond the usual size and the last frame.
     fn shorten(&self) -> Result<(), FileFault> {
         let keep = LONG.max(self.end);
         let length = self.file.metadata().map(|data| data.len());

@@ -30,7 +30,7 @@ impl Reader {
         Self { slot: RwLock::new(Ok(database)), file }
     }
 
-    /// Works with the database while it is open.
+    /// Runs work on the database while it is open.
     pub(super) fn with_database<T>(&self, work: impl FnOnce(&Database) -> T) -> Result<T, StoreError> {
         let slot = self.slot.read().unwrap_or_else(PoisonError::into_inner);
         slot.as_ref().map(work).map_err(Clone::clone)
@@ -45,7 +45,7 @@ impl Reader {
         found.unwrap_or_else(|fault| Err(fault.tell(&self.file)))
     }
 
-    /// Lets go of the database.
+    /// Releases the database.
     pub(super) fn close(&self, reason: StoreError) {
         *self.slot.write().unwrap_or_else(PoisonError::into_inner) = Err(reason);
     }
@@ -63,7 +63,7 @@ pub(super) async fn off_runtime<T: Send + 'static>(
     }
 }
 
-/// The log on disk, for watchers the feed has left behind.
+/// The log on disk, for watchers that the feed no longer serves.
 #[derive(Debug)]
 pub(super) struct DiskHistory {
     pub(super) reader: Arc<Reader>,

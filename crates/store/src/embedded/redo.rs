@@ -1,4 +1,4 @@
-//! What a group did, as the journal keeps it: enough to do it again, and harmless to do twice.
+//! The effects of a group as the journal keeps them: enough to replay it, and idempotent.
 
 use bytes::Bytes;
 
@@ -15,7 +15,7 @@ const GRANT: u8 = 2;
 const END: u8 = 3;
 const FLOOR: u8 = 4;
 
-/// The deeds of one group, in order.
+/// The effects of one group, in order.
 #[derive(Debug, Default)]
 pub(super) struct Redo(Vec<u8>);
 
@@ -46,7 +46,7 @@ impl Redo {
         self.number(END, lease.0);
     }
 
-    /// History forgotten.
+    /// History compacted.
     pub(super) fn floor(&mut self, floor: Revision) {
         self.number(FLOOR, floor.0);
     }
@@ -57,7 +57,7 @@ impl Redo {
     }
 }
 
-/// Does the deeds of `payload` again, those that `tables` do not show already.
+/// Replays the effects in `payload` that `tables` do not show already.
 pub(super) fn again(payload: &[u8], tables: &mut Tables<'_>) -> Result<(), FileFault> {
     let mut input = ByteReader::new(payload);
     while !input.is_over() {

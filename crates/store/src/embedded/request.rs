@@ -1,4 +1,4 @@
-//! What callers ask of the writer, and how they are answered.
+//! Requests of callers to the writer, and their answers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::entry::{LeaseId, Revision};
 use crate::error::StoreError;
 use crate::txn::{CommitOutcome, Txn};
 
-/// Where one answer goes. Nobody may be waiting any more; the work is done all the same.
+/// Where one answer goes. The caller may be gone; the work is done all the same.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// One entry of the writer's queue.
@@ -30,11 +30,11 @@ pub(super) enum WriterRequest {
         before: Revision,
         reply: Reply<()>,
     },
-    /// Take nothing more, finish what is queued, let go of the file.
+    /// Accept nothing more, finish what is queued, release the file.
     Stop,
 }
 
-/// What the writer found, before it is durable.
+/// The writer's answer, before it is durable.
 #[derive(Debug)]
 pub(super) enum WriterAnswer {
     Outcome(CommitOutcome),
@@ -44,7 +44,7 @@ pub(super) enum WriterAnswer {
 }
 
 impl WriterRequest {
-    /// Bytes it brings to a group.
+    /// Bytes it adds to a group.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Commit { txn, .. } => txn.size(),
@@ -52,7 +52,7 @@ impl WriterRequest {
         }
     }
 
-    /// Answers whoever asked.
+    /// Answers the caller.
     pub(super) fn settle(self, answer: WriterAnswer) {
         match (self, answer) {
             (request, WriterAnswer::No(error)) => request.refuse(error),
@@ -68,7 +68,7 @@ impl WriterRequest {
         }
     }
 
-    /// Tells whoever asked that nothing came of it.
+    /// Answers the caller with an error.
     pub(super) fn refuse(self, error: StoreError) {
         match self {
             Self::Commit { reply, .. } => send(reply, Err(error)),

@@ -101,7 +101,7 @@ impl<'t> Tables<'t> {
         Ok(self.meta.get(META_LEASE)?.map_or(0, |row| row.value()))
     }
 
-    /// Gives up the past below `floor`.
+    /// Drops history below `floor`.
     pub(super) fn raise_floor(&mut self, floor: Revision) -> Result<(), FileFault> {
         self.floor = self.floor.max(floor);
         self.meta.insert(META_FLOOR, self.floor.0)?;

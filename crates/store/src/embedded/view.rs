@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::history::Commit;
 use crate::range::Range;
 
-/// What the view gives: a fault of the file, or the contract's own refusal.
+/// The result of a read: a fault of the file, or the contract's own refusal.
 type Read<T> = Result<Result<T, StoreError>, FileFault>;
 
 /// The log rows one read of a replay takes, so that no view of the file lives long.

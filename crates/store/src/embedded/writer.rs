@@ -22,21 +22,21 @@ use crate::feed::Feed;
 use crate::health::{Condition, Health};
 use crate::lease::Leases;
 
-/// Requests that may wait for the writer; more callers wait for a place, which is the back pressure.
+/// Most requests that wait for the writer; more callers wait for a place, which is the back pressure.
 pub(super) const QUEUE: usize = 1_024;
 
-/// The most requests of one group: what a sync of a few hundred microseconds is worth sharing among.
+/// Most requests of one group: what a sync of a few hundred microseconds is worth sharing among.
 const GROUP_REQUESTS: usize = 512;
 
-/// How often the writer looks for the next request before it sleeps: some 50 µs in all, about what waking a
+/// How often the writer polls for the next request before it sleeps: some 50 µs in all, about what waking a
 /// sleeping thread takes. At the few hundred commits a second of a fleet at rest that is a hundredth of a
 /// core. It does not yield in between: on a busy machine a thread that yields waits for whole time slices.
 const LOOKS: u32 = 1_000;
 
-/// The bytes behind which a group takes no more, so that small requests do not wait long for large ones.
+/// Size at which a group accepts no more, in bytes, so that small requests do not wait long for large ones.
 const GROUP_BYTES: usize = 4 << 20;
 
-/// The writer's side of the store. Dropped, it has let go of the file and the directory.
+/// The writer's side of the store. Dropping it releases the file and the directory.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) queue: mpsc::Receiver<WriterRequest>,
@@ -47,10 +47,10 @@ pub(super) struct Writer {
     pub(super) feed: Arc<Feed>,
     /// Why nothing more is written, once the disk has failed.
     pub(super) broken: Option<StoreError>,
-    /// What is known of the disk.
+    /// The last known state of the disk.
     pub(super) health: watch::Sender<Health>,
     pub(super) directory: Directory,
-    /// Says that the directory is free again; dropped last.
+    /// Signals that the directory is free again; dropped last.
     pub(super) _released: DropGuard,
 }
 
@@ -81,7 +81,7 @@ impl Writer {
         self.queue.blocking_recv()
     }
 
-    /// Takes what is waiting behind `first` and writes it.
+    /// Takes the requests waiting behind `first` and writes them.
     fn work(&mut self, first: WriterRequest) -> bool {
         let mut bytes = first.size();
         let mut requests = vec![first];
@@ -96,7 +96,7 @@ impl Writer {
         self.write(requests)
     }
 
-    /// Makes `requests` durable and answers them; whether the log waits to be trimmed further.
+    /// Makes `requests` durable and answers them; returns whether the log must be trimmed further.
     fn write(&mut self, requests: Vec<WriterRequest>) -> bool {
         if let Some(broken) = &self.broken {
             return self.refuse(requests, broken);
@@ -127,14 +127,14 @@ impl Writer {
         }
     }
 
-    /// Answers everybody with the same error, and shows that nothing is written.
+    /// Answers everybody with the same error, and publishes that nothing is written.
     fn refuse(&self, requests: Vec<WriterRequest>, error: &StoreError) -> bool {
         self.show(|before| before.read_only(format!("could not {error}")));
         requests.into_iter().for_each(|request| request.refuse(error.clone()));
         false
     }
 
-    /// Shows how large the file is. Whoever waits for news of the health is not woken for it.
+    /// Publishes how large the file is, without waking those who wait for changes of the health.
     pub(super) fn measure(&self) {
         let size = std::fs::metadata(self.directory.file()).ok().map(|file| file.len());
         self.health.send_if_modified(|health| {
@@ -143,7 +143,7 @@ impl Writer {
         });
     }
 
-    /// Shows how the store is, if that is news.
+    /// Publishes the health if it changed.
     fn show(&self, condition: impl FnOnce(&Condition) -> Condition) {
         self.health.send_if_modified(|health| {
             let now = condition(&health.condition);
@@ -177,7 +177,7 @@ impl Writer {
         group.untrimmed
     }
 
-    /// Lets the database catch up with the disk and starts the journal over. If it cannot, the journal still
+    /// Makes the database durable and restarts the journal. If it cannot, the journal still
     /// holds everything, and grows no further than it is long.
     fn make_durable(&mut self) {
         if self.broken.is_some() {
@@ -193,7 +193,7 @@ impl Writer {
         }
     }
 
-    /// After a fault: opens the database again if that can help, and gives what callers are told.
+    /// After a fault: reopens the database if that can help, and returns the error for callers.
     fn recover(&mut self, fault: &FileFault) -> StoreError {
         let error = fault.tell(&self.directory.file());
         match fault {
@@ -209,11 +209,11 @@ impl Writer {
         error
     }
 
-    /// Opens the file anew, as the library asks for after a failure. Readers wait meanwhile.
+    /// Reopens the file, as the library requires after a failure. Readers wait meanwhile.
     fn reopen(&mut self) -> Result<(), StoreError> {
         let mut slot = self.reader.slot.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *slot, Err(StoreError::Closed));
-        // A library that panicked may panic again in letting go.
+        // A library that panicked may panic again when it is dropped.
         drop(catch_unwind(AssertUnwindSafe(|| drop(old))));
         match file::open(&self.directory) {
             Ok(OpenFiles { database, journal, room }) => {
@@ -239,7 +239,7 @@ fn calmly(
     worked.unwrap_or_else(|panic| Ok(Err(FileFault::panicked(&*panic))))
 }
 
-/// What callers are told of a file that does not open again.
+/// The error for callers when the file does not reopen.
 fn told(error: &OpenError) -> StoreError {
     match error {
         OpenError::Io { path, source } if is_full(source) => FileFault::Full.tell(path),
@@ -253,7 +253,7 @@ fn told(error: &OpenError) -> StoreError {
 }
 
 impl Drop for Writer {
-    /// Lets go of the file, and only then, as fields are dropped, of the directory.
+    /// Releases the file, and only then, as fields are dropped, the directory.
     fn drop(&mut self) {
         self.reader.close(StoreError::Closed);
         self.feed.close();

@@ -49,7 +49,7 @@ pub(super) async fn commit(shared: &EtcdClient, txn: &Txn) -> Result<CommitOutco
     }
 }
 
-/// The transaction as etcd takes it. If a compare fails it answers what is under the compared keys instead.
+/// The transaction in etcd's form. If a compare fails it answers what is under the compared keys instead.
 fn request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
     let look = compared_keys(txn).into_iter().map(|(key, is_value)| {
         let look = RangeRequest { key: keys.key(key), keys_only: !is_value, ..RangeRequest::default() };
@@ -122,8 +122,8 @@ fn outcome(shared: &EtcdClient, txn: &Txn, answer: TxnResponse) -> CommitOutcome
     CommitOutcome::Conflict { revision, failed: failed.map(|(index, _)| index).collect() }
 }
 
-/// What is said when there is no space. etcd also says so of the very transaction that reached the quota, and which it
-/// made: so look whether the first put is there.
+/// The answer when there is no space. etcd also answers so to the very transaction that reached the quota, and which it
+/// made: so the first put is looked up.
 async fn full(shared: &EtcdClient, txn: &Txn, before: Revision) -> StoreError {
     let full = shared.is_full();
     let put = txn.ops.iter().find_map(|op| match op {

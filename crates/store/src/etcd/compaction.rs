@@ -1,4 +1,4 @@
-//! Cutting etcd's history on a schedule of our own. Owns who does it: whoever counts a shared key up.
+//! Compacting etcd's history on our own schedule. Owns who does it: whoever increments a shared key.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use super::shared::{EtcdClient, kv};
 use crate::entry::Revision;
 use crate::error::StoreError;
 
-/// Forgets history below `before`. What was compacted already is no fault.
+/// Compacts history below `before`. It is no error if that was done already.
 pub(super) async fn compact(shared: &EtcdClient, before: Revision) -> Result<(), StoreError> {
     let request = CompactionRequest { revision: to_etcd(before), physical: false };
     let answer = shared.endpoints.repeat(|channel| async move { kv(channel).compact(request).await });
@@ -29,8 +29,8 @@ pub(super) async fn compact(shared: &EtcdClient, before: Revision) -> Result<(),
     }
 }
 
-/// Cuts history by the schedule until the store is closed. Every server runs this; at each turn one of them, the first
-/// to count the key up from what it knew, cuts.
+/// Compacts history by the schedule until the store is closed. Every server runs this; in each period one of them, the first
+/// to increment the key from the value it knew, compacts.
 pub(super) async fn run(shared: std::sync::Arc<EtcdClient>, schedule: Compaction) {
     let mut known = 0;
     let mut past: VecDeque<(Instant, Revision)> = VecDeque::new();
@@ -47,7 +47,7 @@ pub(super) async fn run(shared: std::sync::Arc<EtcdClient>, schedule: Compaction
                 past.push_back((Instant::now(), turn.revision));
                 turn.is_ours
             }
-            // Without space nobody can count up, and cutting, which does no harm when many do it, is what frees some.
+            // Without space nobody can increment the key, and compacting, which is harmless when several do it, frees some.
             Err(CallFault::NoSpace) => true,
             Err(fault) => {
                 tracing::warn!("could not agree on who compacts etcd: {}", fault.reason());
@@ -63,7 +63,7 @@ pub(super) async fn run(shared: std::sync::Arc<EtcdClient>, schedule: Compaction
     }
 }
 
-/// The newest revision that was there long enough ago. Forgets those before it.
+/// The newest revision that is old enough; forgets those before it.
 fn target(past: &mut VecDeque<(Instant, Revision)>, schedule: Compaction) -> Option<Revision> {
     let is_old = |(when, _): &(Instant, Revision)| when.elapsed() >= schedule.keep;
     while past.get(1).is_some_and(is_old) {
@@ -72,12 +72,12 @@ fn target(past: &mut VecDeque<(Instant, Revision)>, schedule: Compaction) -> Opt
     past.front().filter(|first| is_old(first)).map(|(_, revision)| *revision)
 }
 
-/// What came of asking for a turn.
+/// The result of asking for this period's turn.
 struct CompactionTurn {
     is_ours: bool,
-    /// How often the key was counted up.
+    /// Value of the key.
     count: i64,
-    /// The present.
+    /// The current revision.
     revision: Revision,
 }
 
@@ -108,7 +108,7 @@ async fn take_turn(
     Ok(CompactionTurn { is_ours, count, revision })
 }
 
-/// How often the key was counted up, as the answer tells.
+/// Value of the key in the answer.
 fn version(answer: TxnResponse) -> i64 {
     let found = answer.responses.into_iter().find_map(|response| match response.response? {
         Response::ResponseRange(range) => range.kvs.into_iter().next(),

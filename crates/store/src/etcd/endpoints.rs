@@ -1,4 +1,4 @@
-//! The members of an etcd as we reach them. Owns which one is asked, how long, and whether to ask another.
+//! The members of an etcd as this process reaches them. Owns which one is asked, how long, and whether to ask another.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,23 +11,23 @@ use super::fault::CallFault;
 use super::settings::EtcdSettings;
 use crate::error::OpenError;
 
-/// The pause before all members are asked again.
+/// Pause before all members are asked again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often a connection in use is asked whether it is alive. etcd closes connections that ask more than every 5 s.
+/// Interval of keep-alive pings on a connection in use. etcd closes connections that ping more than every 5 s.
 const PING: Duration = Duration::from_secs(10);
 
-/// How long a member may take to renew a lease or tell its state: of a lease of 5 s that is renewed every 1.5 s, enough
+/// How long a member may take to renew a lease or report its status: of a lease of 5 s that is renewed every 1.5 s, enough
 /// is left to ask another.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The most that may be on its way on one connection, so that a watch that nobody reads does not hold up others.
+/// Flow-control window of a connection, in bytes, so that a watch that nobody reads does not delay others.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
-/// The most that may be on its way for one call or watch.
+/// Flow-control window of one call or watch, in bytes.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 
-/// One member, over two connections: large pages do not hold up what is watched.
+/// One member, over two connections: large pages do not delay watches.
 #[derive(Debug, Clone)]
 pub(super) struct EtcdMember {
     /// Its URL.
@@ -45,7 +45,7 @@ pub(super) struct Endpoints {
 }
 
 impl Endpoints {
-    /// Connects to nothing yet.
+    /// The members; connects to none yet.
     pub(super) async fn new(settings: &EtcdSettings) -> Result<Self, OpenError> {
         let tls = tls(settings).await?;
         let mut members = Vec::new();
@@ -89,7 +89,7 @@ impl Endpoints {
         &self.members
     }
 
-    /// The one to ask, and its place.
+    /// The member to ask, and its index.
     pub(super) fn current(&self) -> (usize, &EtcdMember) {
         let place = self.current.load(Ordering::Relaxed);
         match self.members.get(place) {
@@ -98,7 +98,7 @@ impl Endpoints {
         }
     }
 
-    /// Asks another than the one at `place` from now on, unless somebody has moved on already.
+    /// Switches to another member than the one at `place`, unless somebody has done so already.
     pub(super) fn move_on(&self, place: usize) {
         let next = place.saturating_add(1).checked_rem(self.members.len()).unwrap_or_default();
         let moved = self.current.compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
@@ -109,12 +109,12 @@ impl Endpoints {
         }
     }
 
-    /// How long one member may take over something small that another could do as well.
+    /// How long one member may take for a small call that another could answer as well.
     pub(super) fn patience(&self) -> Duration {
         PATIENCE.min(self.deadline / 2)
     }
 
-    /// Makes a call that does no harm when it is made twice: to one member after the other until the deadline, each
+    /// Makes an idempotent call: to one member after the other until the deadline, each
     /// for half of it.
     pub(super) async fn repeat<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, CallFault>
     where
@@ -157,7 +157,7 @@ impl Endpoints {
                     break;
                 }
             }
-            // Nobody is there, or the time is up. What was lost once may have been made.
+            // No member answers, or the time is up. What was lost once may have been made.
             if !is_there || Instant::now() >= until {
                 return Err(lost.unwrap_or(last));
             }
@@ -165,7 +165,7 @@ impl Endpoints {
         }
     }
 
-    /// Makes a call that must not be made twice: to another member only if the one before certainly did not begin it.
+    /// Makes a call that must not be repeated: to another member only if the one before certainly did not begin it.
     pub(super) async fn once<T, F>(&self, call: impl Fn(Channel) -> F) -> Result<T, CallFault>
     where
         F: Future<Output = Result<T, Status>>,
@@ -188,7 +188,7 @@ impl Endpoints {
                 }
                 is_there |= last == CallFault::NoLeader;
             }
-            // Nobody is there, or the time is up. Otherwise a new leader is under way.
+            // No member answers, or the time is up. Otherwise a new leader is being elected.
             if !is_there || Instant::now() + PAUSE >= until {
                 return Err(last);
             }
@@ -197,7 +197,7 @@ impl Endpoints {
     }
 }
 
-/// How to trust and be trusted. Files are read once: a new certificate takes a new store.
+/// TLS settings. Files are read once: a new certificate needs a new store.
 async fn tls(settings: &EtcdSettings) -> Result<ClientTlsConfig, OpenError> {
     let mut tls = ClientTlsConfig::new();
     match &settings.ca_file {

@@ -1,4 +1,4 @@
-//! Why etcd gave no answer, told apart by what that says about the change that was asked for.
+//! Why etcd gave no answer, distinguished by what that means for the requested change.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use crate::error::StoreError;
 /// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallFault {
-    /// It did not reach etcd, or etcd turned it away before it began: nothing was made. Another member may take it.
+    /// It did not reach etcd, or etcd rejected it before it began: nothing was made. Another member may accept it.
     NotBegun(String),
-    /// The member knows no leader, and turned it away before it began. Another may know one, or there will be one.
+    /// The member knows no leader, and rejected it before it began. Another may know one, or one will be elected.
     NoLeader,
-    /// It may have reached etcd, and no answer came: what it asked for may be made, now or later.
+    /// It may have reached etcd, and no answer came: the change may be made, now or later.
     Lost(String),
     /// etcd has reached its quota. Puts and grants are refused.
     NoSpace,
     /// The revision is no longer kept.
     Compacted,
-    /// The revision is not there yet.
+    /// The revision does not exist yet.
     Future,
     /// There is no such lease.
     LeaseGone,
-    /// etcd takes no request so large.
+    /// The request is too large for etcd.
     RequestTooLarge,
-    /// The answer is larger than we take.
+    /// The answer is larger than accepted.
     AnswerTooLarge,
     /// It was understood and refused, or answered by something that is not etcd: nothing was made.
     Refused(String),
 }
 
-/// What etcd's refusals say, in all of its versions.
+/// Texts of etcd's refusals, in all of its versions.
 const SAID: [(&str, CallFault); 6] = [
     ("etcdserver: no leader", CallFault::NoLeader),
     ("required revision has been compacted", CallFault::Compacted),
@@ -48,7 +48,7 @@ impl CallFault {
         Self::Lost(format!("no answer within {after:?}"))
     }
 
-    /// The same, with the member that was asked.
+    /// The fault with the member that was asked.
     pub(super) fn at(self, address: &str) -> Self {
         match self {
             Self::NotBegun(reason) => Self::NotBegun(format!("{address}: {reason}")),
@@ -64,7 +64,7 @@ impl CallFault {
         }
     }
 
-    /// Whether it certainly never began, and another member may take it.
+    /// Whether it certainly never began, and another member may accept it.
     pub(super) fn is_unbegun(&self) -> bool {
         match self {
             Self::NotBegun(_) | Self::NoLeader => true,
@@ -79,7 +79,7 @@ impl CallFault {
         }
     }
 
-    /// Whether another member may do better.
+    /// Whether another member may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::NotBegun(_) | Self::NoLeader | Self::Lost(_) => true,
@@ -93,13 +93,13 @@ impl CallFault {
         }
     }
 
-    /// What the caller of a read, or of anything that does no harm when it is done again, is told. A fault with a
-    /// meaning of its own was looked at before.
+    /// The error for the caller of a read, or of anything idempotent. Faults with a
+    /// meaning of their own were handled before.
     pub(super) fn unreachable(self) -> StoreError {
         StoreError::Unreachable { reason: self.reason() }
     }
 
-    /// The fault in words.
+    /// The fault as text.
     pub(super) fn reason(self) -> String {
         match self {
             Self::NotBegun(reason) | Self::Lost(reason) | Self::Refused(reason) => reason,
@@ -157,13 +157,13 @@ fn is_connecting(status: &Status) -> bool {
     chain(status).any(|error| error.downcast_ref::<ConnectError>().is_some())
 }
 
-/// What lies behind an error, from the outside in.
+/// The causes of an error, from the outside in.
 fn chain(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
     let first: Option<&(dyn Error + 'static)> = status.source();
     std::iter::successors(first, |error: &&(dyn Error + 'static)| (*error).source())
 }
 
-/// A status with its causes, each said once.
+/// A status with its causes, each once.
 fn words(status: &Status) -> String {
     let mut words = status.message().to_owned();
     // The layer that names itself this way knows nothing of the cause.

@@ -1,4 +1,4 @@
-//! Our keys and revisions in etcd's: a prefix on each key, and one more on each revision.
+//! Mapping keys and revisions to etcd's: a prefix on each key, and one more on each revision.
 
 use bytes::Bytes;
 
@@ -6,7 +6,7 @@ use super::generated::{KeyValue, ResponseHeader};
 use crate::entry::{Entry, LeaseId, Revision};
 use crate::range::Range;
 
-/// Keys behind a prefix.
+/// Keys below a prefix.
 #[derive(Debug, Clone)]
 pub(super) struct Keyspace {
     prefix: Bytes,
@@ -22,7 +22,7 @@ impl Keyspace {
         Self { prefix, end }
     }
 
-    /// One of our keys as etcd has it.
+    /// One of our keys in etcd's form.
     pub(super) fn key(&self, key: &[u8]) -> Bytes {
         [&self.prefix, key].concat().into()
     }
@@ -33,12 +33,12 @@ impl Keyspace {
         (self.key(&range.start), end)
     }
 
-    /// One of etcd's keys as we have it.
+    /// One of etcd's keys in our form.
     pub(super) fn strip(&self, key: &Bytes) -> Bytes {
         if key.starts_with(&self.prefix) { key.slice(self.prefix.len()..) } else { key.clone() }
     }
 
-    /// An entry as we have it.
+    /// An entry in our form.
     pub(super) fn entry(&self, found: KeyValue) -> Entry {
         Entry {
             key: self.strip(&found.key),
@@ -50,17 +50,17 @@ impl Keyspace {
     }
 }
 
-/// etcd's revision as we count.
+/// etcd's revision in our numbering.
 pub(super) fn from_etcd(revision: i64) -> Revision {
     Revision(u64::try_from(revision.saturating_sub(1)).unwrap_or_default())
 }
 
-/// The store's revision that an answer tells.
+/// The store's revision in an answer's header.
 pub(super) fn told(header: Option<ResponseHeader>) -> Revision {
     from_etcd(header.map_or(0, |header| header.revision))
 }
 
-/// Our revision as etcd counts.
+/// Our revision in etcd's numbering.
 pub(super) fn to_etcd(revision: Revision) -> i64 {
     i64::try_from(revision.0.saturating_add(1)).unwrap_or(i64::MAX)
 }
@@ -70,7 +70,7 @@ pub(super) fn compared(revision: Revision) -> i64 {
     if revision == Revision(0) { 0 } else { to_etcd(revision) }
 }
 
-/// A lease's number as etcd has it. Numbers beyond its range name no lease, like the highest.
+/// A lease's number in etcd's form. Numbers out of its range name no lease, like the highest.
 pub(super) fn lease_to_etcd(lease: LeaseId) -> i64 {
     i64::try_from(lease.0).unwrap_or(i64::MAX)
 }

@@ -13,8 +13,8 @@ use super::shared::{EtcdClient, led};
 use crate::entry::LeaseId;
 use crate::error::StoreError;
 
-/// Grants a lease of `ttl`, rounded up to whole seconds; etcd has a least time of its own, some 2 s. A grant whose
-/// answer is lost is made again: the lost one ends by itself, with nothing bound to it.
+/// Grants a lease of `ttl`, rounded up to whole seconds; etcd's minimum is about 2 s. A grant whose
+/// answer is lost is repeated: the lost one ends by itself, with nothing bound to it.
 pub(super) async fn grant(shared: &EtcdClient, ttl: Duration) -> Result<LeaseId, StoreError> {
     let seconds = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
     let request = LeaseGrantRequest { ttl: i64::try_from(seconds).unwrap_or(i64::MAX), id: 0 };
@@ -62,7 +62,7 @@ pub(super) async fn revoke(shared: &EtcdClient, lease: LeaseId) -> Result<(), St
             shared.made(told(answer.get_ref().header));
             Ok(())
         }
-        // An earlier one, whose answer was lost, may have ended it.
+        // An earlier call, whose answer was lost, may have ended it.
         Err(CallFault::LeaseGone) if asked.into_inner() > 1 => Ok(()),
         Err(CallFault::LeaseGone) => Err(StoreError::LeaseGone),
         Err(CallFault::Lost(reason)) => Err(StoreError::Unknown { reason }),

@@ -1,4 +1,4 @@
-//! Looking after etcd: whether it is one, whether it answers, whether it takes writes. Owns the words for it.
+//! Monitoring etcd: whether it is one, whether it answers, whether it accepts writes. Owns the texts about it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::shared::{EtcdClient, FULL};
 use crate::error::OpenError;
 use crate::health::{Condition, Health};
 
-/// Asks every member, and gives the health that the first to answer tells.
+/// Asks every member, and returns the health reported by the first to answer.
 pub(super) async fn open(shared: &EtcdClient) -> Result<Health, OpenError> {
     let members = shared.endpoints.members();
     let most = shared.endpoints.deadline();
@@ -96,14 +96,14 @@ pub(super) async fn run(shared: Arc<EtcdClient>, every: Duration) {
     }
 }
 
-/// What any member answers that knows a leader.
+/// The answer of any member that knows a leader.
 async fn any(shared: &EtcdClient) -> Option<StatusResponse> {
     let most = shared.endpoints.patience();
     let answers = shared.endpoints.members().iter().map(|member| status(member, most));
     join_all(answers).await.into_iter().filter_map(Result::ok).find(|answer| answer.leader > 0)
 }
 
-/// What a member says of itself within `most`.
+/// The status of a member, within `most`.
 async fn status(member: &EtcdMember, most: Duration) -> Result<StatusResponse, CallFault> {
     let mut client = MaintenanceClient::new(member.calls.clone());
     match tokio::time::timeout(most, client.status(StatusRequest {})).await {
@@ -113,14 +113,14 @@ async fn status(member: &EtcdMember, most: Duration) -> Result<StatusResponse, C
     }
 }
 
-/// Whether a version is older than 3.4, or no version.
+/// Whether a version is older than 3.4, or not a version.
 fn is_old(version: &str) -> bool {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or_default());
     let version = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
     version < (3, 4)
 }
 
-/// The health that a member's status tells.
+/// The health that follows from a member's status.
 fn tell(shared: &EtcdClient, status: &StatusResponse, before: Option<&Health>) -> Health {
     let alarms: Vec<String> = status.errors.iter().map(|error| error.trim().to_owned()).collect();
     let says = |word: &str| alarms.iter().any(|alarm| alarm.contains(word));
@@ -165,7 +165,7 @@ fn advice(fault: &CallFault, member: &EtcdMember) -> &'static str {
     } else if says(&["InvalidContentType", "corrupt message"]) {
         "it speaks no TLS: use http://, or give etcd certificates"
     } else if is_secret && says(&["closed", "reset", "eof", "broken pipe"]) {
-        // etcd looks at the client's certificate when the client already takes the connection for made.
+        // etcd checks the client's certificate when the client already considers the connection established.
         "give a client certificate that etcd's CA signed and that has not expired; if it speaks no TLS, use http://"
     } else if says(&["refused"]) {
         "start etcd there, or correct the endpoint"

@@ -12,11 +12,11 @@ use crate::entry::{Keys, Page, Revision};
 use crate::error::StoreError;
 use crate::range::Range;
 
-/// The most entries of one call: larger ones hold up etcd's other work.
+/// Most entries of one call: larger calls delay etcd's other work.
 const MAX_CALL: usize = 1_000;
 
-/// How many entries are asked for before it is known how large they are: 128 of the largest size are what etcd itself
-/// can put together without harm.
+/// Entries requested before their size is known: 128 of the largest size are what etcd can assemble
+/// without harm.
 pub(super) const FITTING_AT_FIRST: usize = 128;
 
 /// Reads a page.
@@ -126,7 +126,7 @@ async fn part(
     }
 }
 
-/// Whether a revision, or the present, can be read and watched from; and which it is.
+/// Whether a revision, or the current one, can be read and watched from; returns it.
 pub(super) async fn check_kept(shared: &EtcdClient, at: Option<Revision>) -> Result<Revision, StoreError> {
     let request = RangeRequest {
         key: shared.keys.key(&[]),
@@ -140,7 +140,7 @@ pub(super) async fn check_kept(shared: &EtcdClient, at: Option<Revision>) -> Res
     }
 }
 
-/// What the caller of a read is told: which revisions there are, if those were the trouble.
+/// The error for the caller of a read, with the revisions that exist if those were the reason.
 pub(super) async fn misread(shared: &EtcdClient, fault: CallFault) -> StoreError {
     match fault {
         CallFault::Compacted => match oldest(shared).await {

@@ -1,4 +1,4 @@
-//! What is to be known of an etcd: where it is, how to be let in, which keys are ours. Owns what is refused.
+//! The settings of an etcd: its addresses, credentials and our keys. Owns what is refused.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,18 +19,18 @@ pub struct EtcdSettings {
     /// Client URLs of its members, `https://host:2379` or `http://host:2379`, at least one, all of one etcd. A call
     /// goes to one of them and moves on when it fails or hangs.
     pub endpoints: Vec<String>,
-    /// Certificates (PEM) of who signed etcd's; `None` trusts those that the system does.
+    /// Certificates (PEM) of etcd's authority; `None` trusts those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Who we are; `None` if etcd asks for no client certificate.
+    /// The client certificate; `None` if etcd requires none.
     pub identity: Option<EtcdIdentity>,
-    /// What our keys begin with in etcd, 1 to 256 bytes. Holders never see it. Of two prefixes used in one etcd
+    /// Prefix of our keys in etcd, 1 to 256 bytes. Callers never see it. Of two prefixes used in one etcd
     /// neither may begin with the other.
     pub prefix: Bytes,
-    /// How long a call may take in all. Half of it is left for another member when one hangs.
+    /// How long a call may take in total. Half of it is left for another member when one hangs.
     pub deadline: Duration,
-    /// How often the state of etcd is asked for.
+    /// Interval at which etcd's status is polled.
     pub probe_every: Duration,
-    /// When history is cut; `None` leaves that to others. It is cut for the whole etcd.
+    /// When history is compacted; `None` leaves that to others. It affects the whole etcd.
     pub compaction: Option<Compaction>,
 }
 
@@ -43,17 +43,17 @@ pub struct EtcdIdentity {
     pub key_file: PathBuf,
 }
 
-/// A schedule by which history is cut. Servers agree on who does it.
+/// A schedule for compaction. Servers agree on who does it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compaction {
-    /// How often.
+    /// Interval.
     pub every: Duration,
-    /// How much history stays, at least.
+    /// How much history is kept, at least.
     pub keep: Duration,
 }
 
 impl Default for Compaction {
-    /// Every 5 minutes to where things were 5 minutes before: enough for any watcher that is alive to catch up, and
+    /// Every 5 minutes to the revision of 5 minutes before: enough for any live watcher to catch up, and
     /// at 200 writes a second some 100 MiB of history.
     fn default() -> Self {
         let minutes = Duration::from_mins(5);
@@ -62,7 +62,7 @@ impl Default for Compaction {
 }
 
 impl EtcdSettings {
-    /// These endpoints, and for the rest what fits most: the prefix `/bellwether`, 5 s for a call, a probe every 2 s,
+    /// These endpoints with defaults: the prefix `/bellwether`, 5 s for a call, a probe every 2 s,
     /// compaction as by [`Compaction::default`].
     #[must_use]
     pub fn new(endpoints: Vec<String>) -> Self {
@@ -77,7 +77,7 @@ impl EtcdSettings {
         }
     }
 
-    /// Refuses what cannot work, before anything is sent.
+    /// Refuses unusable settings, before anything is sent.
     pub(super) fn check(&self) -> Result<(), OpenError> {
         let refuse = |setting, reason: &str| Err(OpenError::Setting { setting, reason: reason.to_owned() });
         if self.endpoints.is_empty() {

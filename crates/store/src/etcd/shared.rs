@@ -1,4 +1,4 @@
-//! What all parts of one etcd store share: the members, the key space, what was learnt on the way.
+//! What all parts of one etcd store share: the members, the key space, what was learnt from answers.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -20,7 +20,7 @@ use crate::entry::Revision;
 use crate::error::{OpenError, StoreError};
 use crate::health::{Condition, Health};
 
-/// The largest answer that is taken, twice a page: what asks for more asks again for less.
+/// The largest answer accepted, in bytes, twice a page: whoever requests more requests less then.
 const MAX_ANSWER_BYTES: usize = 2 * crate::MAX_PAGE_BYTES;
 
 /// The largest answer of a transaction: 128 values of the largest size, as found under the keys it compared.
@@ -33,9 +33,9 @@ pub(super) struct EtcdClient {
     pub(super) health: watch::Sender<Health>,
     /// Cancelled when the store is closed.
     pub(super) closed: CancellationToken,
-    /// How many entries fitted an answer, lately.
+    /// How many entries fitted an answer recently.
     pub(super) fitting: AtomicUsize,
-    /// The newest revision that any answer told.
+    /// The newest revision in any answer.
     newest: AtomicU64,
     /// The newest revision that this store has made.
     made: AtomicU64,
@@ -58,7 +58,7 @@ impl EtcdClient {
         if self.closed.is_cancelled() { Err(StoreError::Closed) } else { Ok(()) }
     }
 
-    /// Asks for one range, linearizably.
+    /// Reads one range, linearizably.
     pub(super) async fn range(&self, request: RangeRequest) -> Result<RangeResponse, CallFault> {
         let answer = self.endpoints.repeat(|channel| {
             let request = request.clone();
@@ -78,17 +78,17 @@ impl EtcdClient {
         Ok(answer.await?.into_inner())
     }
 
-    /// Remembers a revision that etcd told.
+    /// Records a revision reported by etcd.
     pub(super) fn saw(&self, revision: Revision) {
         self.newest.fetch_max(revision.0, Ordering::Relaxed);
     }
 
-    /// The newest revision that etcd told.
+    /// The newest revision reported by etcd.
     pub(super) fn newest(&self) -> Revision {
         Revision(self.newest.load(Ordering::Relaxed))
     }
 
-    /// Remembers a commit.
+    /// Records a commit.
     pub(super) fn made(&self, revision: Revision) {
         self.saw(revision);
         self.made.fetch_max(revision.0, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl EtcdClient {
         Revision(self.made.load(Ordering::Relaxed))
     }
 
-    /// Shows at once what a call has met: no space. The probe takes it back.
+    /// Publishes at once that a call met a full etcd. The probe reverts it.
     pub(super) fn is_full(&self) -> StoreError {
         self.health.send_if_modified(|health| {
             let was_writable = matches!(health.condition, Condition::Writable);
@@ -114,19 +114,19 @@ impl EtcdClient {
     }
 }
 
-/// Why an etcd without space takes no writes, and what to do.
+/// Why an etcd without space accepts no writes, and what to do.
 pub(super) const FULL: &str = "etcd has reached its space quota (NOSPACE); compact and defragment it, then disarm the alarm with etcdctl";
 
-/// A way to a member that turns requests away at once while it knows no leader, instead of keeping them.
+/// A channel to a member that rejects requests at once while it knows no leader, instead of keeping them.
 pub(super) type LeaderChannel = InterceptedService<Channel, fn(Request<()>) -> Result<Request<()>, Status>>;
 
-/// Asks for a leader, as etcd's own client does.
+/// Requires a leader, as etcd's own client does.
 fn require_leader(mut request: Request<()>) -> Result<Request<()>, Status> {
     request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
     Ok(request)
 }
 
-/// The way to a member on which a leader is required.
+/// The channel to a member on which a leader is required.
 pub(super) fn led(channel: Channel) -> LeaderChannel {
     InterceptedService::new(channel, require_leader)
 }

@@ -1,7 +1,7 @@
-//! Watches, each a stream of etcd's that is opened again when it dies. Owns that nothing is told twice, left out or
-//! split: what was delivered is passed over, and pieces of one commit are joined.
+//! Watches, each a stream of etcd's that is reopened when it dies. Ensures that nothing is delivered twice, left out or
+//! split: what was delivered is skipped, and parts of one commit are joined.
 //!
-//! All streams of a store share one connection per member. What a holder does not read stays at etcd, by HTTP/2's own
+//! All streams of a store share one connection per member. What a caller does not read stays at etcd, by HTTP/2's own
 //! flow control.
 
 use std::cmp::Ordering;
@@ -30,13 +30,13 @@ use crate::error::StoreError;
 use crate::range::Range;
 use crate::watch::{Batch, Batches, Change, Watch, WatchError};
 
-/// The pause before a stream is opened again.
+/// Pause before a stream is reopened.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a closed store's watches wait for commits that it made and that etcd has not told yet.
+/// How long a closed store's watches wait for commits that it made and that etcd has not delivered yet.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The largest answer: etcd cuts commits into pieces of some 2 MiB, but never a single value.
+/// The largest message accepted: etcd splits commits into parts of some 2 MiB, but never a single value.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
 /// Watches `range` behind `after`.
@@ -69,13 +69,13 @@ pub(super) async fn start(
 
 /// An open stream.
 struct WatchStream {
-    /// The place of the member it comes from.
+    /// Index of its member.
     place: usize,
     requests: mpsc::Sender<WatchRequest>,
     answers: Streaming<WatchResponse>,
 }
 
-/// What silence means.
+/// What silence on the stream means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SilenceTolerance {
     /// Nothing yet.
@@ -92,13 +92,13 @@ struct WatchFollower {
     range: Range,
     /// Every commit up to here is delivered or in `ready`.
     seen: Revision,
-    /// The newest revision that an answer with events told on this stream.
+    /// The newest revision in an answer with events on this stream.
     header: Revision,
     ready: VecDeque<Batch>,
-    /// A commit of which further pieces may come.
+    /// A commit of which further parts may come.
     partial: Option<Batch>,
     stream: Option<WatchStream>,
-    /// Kept over calls, so that a holder who waits in short stretches gets there.
+    /// Kept over calls, so that a caller that waits in short steps gets there.
     opening: Option<BoxFuture<'static, Result<WatchStream, WatchError>>>,
     over: Option<WatchError>,
     /// When silence has lasted too long.
@@ -145,12 +145,12 @@ impl WatchFollower {
         }
     }
 
-    /// Waits for the next thing to happen on the stream.
+    /// Waits for the next event on the stream.
     async fn listen(&mut self) {
         let Some(stream) = &mut self.stream else { return };
         let closed = self.shared.closed.clone();
         // Dropping any arm loses nothing: a message stays in the stream until it is taken. Messages come first, so
-        // that silence is only what is silent after everything was heard.
+        // that silence is measured only after everything was read.
         tokio::select! {
             biased;
             answer = stream.answers.message() => match answer {
@@ -165,7 +165,7 @@ impl WatchFollower {
         }
     }
 
-    /// Silence: asks whether etcd is there, and then gives the stream up.
+    /// After silence: asks whether etcd is there, and then abandons the stream.
     fn doubt(&mut self) {
         match (self.state, &self.stream) {
             (SilenceTolerance::Calm, Some(stream)) => {
@@ -180,7 +180,7 @@ impl WatchFollower {
         }
     }
 
-    /// Something was heard.
+    /// Something arrived.
     fn heard(&mut self) {
         if self.state != SilenceTolerance::Leaving {
             self.state = SilenceTolerance::Calm;
@@ -188,7 +188,7 @@ impl WatchFollower {
         }
     }
 
-    /// Gives the stream up.
+    /// Abandons the stream.
     fn lose(&mut self) {
         self.partial = None;
         if let Some(stream) = self.stream.take() {
@@ -196,7 +196,7 @@ impl WatchFollower {
         }
     }
 
-    /// Opens a stream again, behind what was seen. Ends when the store is closed.
+    /// Reopens a stream after what was seen. Ends when the store is closed.
     async fn resume(&mut self) {
         let opening = self
             .opening
@@ -259,7 +259,7 @@ impl WatchFollower {
         }
         match self.partial.as_ref().map(|partial| partial.revision.cmp(&revision)) {
             Some(Ordering::Less) => self.complete(),
-            // Out of order: what is between is not there. It is asked for again.
+            // Out of order: what is between is missing. It is requested again.
             Some(Ordering::Greater) => return self.lose(),
             Some(Ordering::Equal) | None => {}
         }
@@ -267,7 +267,7 @@ impl WatchFollower {
         self.partial.get_or_insert_with(|| Batch { revision, changes: Vec::new() }).changes.push(change);
     }
 
-    /// The commit has no further pieces.
+    /// The commit has no further parts.
     fn complete(&mut self) {
         if let Some(batch) = self.partial.take().filter(|batch| batch.revision > self.seen) {
             self.seen = batch.revision;
@@ -276,7 +276,7 @@ impl WatchFollower {
     }
 }
 
-/// The oldest revision that is kept, which etcd tells only those who watch from before it.
+/// The oldest revision that is kept, which etcd reports only to those who watch from before it.
 pub(super) async fn oldest(shared: &EtcdClient) -> Result<Revision, CallFault> {
     let mut stream = open(shared, &Range::one(Bytes::new()), Revision(0)).await?;
     let told = async {
@@ -291,7 +291,7 @@ pub(super) async fn oldest(shared: &EtcdClient) -> Result<Revision, CallFault> {
     tokio::time::timeout(most, told).await.unwrap_or_else(|_| Err(CallFault::silent(most)))
 }
 
-/// Opens a stream again, as often as it takes, unless what was not seen yet is gone.
+/// Reopens a stream, as often as it takes, unless what was not seen yet is compacted.
 async fn reopen(shared: Arc<EtcdClient>, range: Range, seen: Revision) -> Result<WatchStream, WatchError> {
     loop {
         tokio::time::sleep(PAUSE).await;
@@ -314,8 +314,8 @@ async fn reopen(shared: Arc<EtcdClient>, range: Range, seen: Revision) -> Result
 /// Opens a stream at the current member.
 async fn open(shared: &EtcdClient, range: &Range, after: Revision) -> Result<WatchStream, CallFault> {
     let (key, range_end) = shared.keys.range(range);
-    // From the revision itself, which is passed over: etcd's compaction at a revision also takes deletes of that
-    // revision, and only so does it say "compacted".
+    // From the revision itself, which is skipped: etcd's compaction at a revision also removes deletes of that
+    // revision, and only so does it answer "compacted".
     let create = WatchCreateRequest {
         key,
         range_end,

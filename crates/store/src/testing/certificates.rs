@@ -1,4 +1,4 @@
-//! Certificates for an etcd on this machine: its own, a client's, and one that has expired.
+//! Certificates for an etcd on this machine: the members', a client's, and an expired one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use rcgen::{
 
 use crate::EtcdIdentity;
 
-/// Files in PEM, below one directory.
+/// PEM files below one directory.
 #[derive(Debug, Clone)]
 pub struct Certificates {
-    /// Who signed all of the others.
+    /// The authority.
     pub ca: PathBuf,
-    /// A member's own, for 127.0.0.1 and localhost.
+    /// The members' certificate, for 127.0.0.1 and localhost.
     pub server: EtcdIdentity,
-    /// A client's.
+    /// A client certificate.
     pub client: EtcdIdentity,
-    /// A client's whose time is over.
+    /// An expired client certificate.
     pub expired: EtcdIdentity,
 }
 
 impl Certificates {
-    /// Makes all of them in `dir`.
+    /// Creates all of them in `dir`.
     #[must_use]
     pub fn make(dir: &Path) -> Self {
         fs::create_dir_all(dir).expect("the test's own directory can be written");

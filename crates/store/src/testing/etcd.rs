@@ -1,5 +1,5 @@
-//! A real etcd of one or three members on loopback, to be killed, paused and cut off. Takes Debian's etcd-server and
-//! etcd-client; without them whoever asks for one fails.
+//! A real etcd of one or three members on loopback, to be killed, paused and partitioned. Needs Debian's etcd-server and
+//! etcd-client; without them the test fails.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -14,27 +14,27 @@ use tokio::time::Instant;
 use super::certificates::Certificates;
 use crate::{Condition, EtcdSettings, Store};
 
-/// How long an etcd may take to be ready: far longer than it does on a busy machine.
+/// How long an etcd may take to become ready: far longer than it does on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether it is.
+/// Interval between two checks.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How often it is tried with other ports when somebody was faster to take them.
+/// How often to try other ports when somebody else took them first.
 const TRIES: usize = 5;
 
-/// What kind of etcd.
+/// Options of a test etcd.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// How many members: 1 if 0.
+    /// Number of members; 0 means 1.
     pub members: usize,
-    /// Whether members and clients speak TLS and show certificates.
+    /// Whether members and clients use TLS with certificates.
     pub tls: bool,
-    /// The size at which it takes no more writes.
+    /// Storage quota in bytes.
     pub quota_bytes: Option<u64>,
 }
 
-/// A running etcd. Dropped, it is killed and its data is gone.
+/// A running etcd. Dropping it kills it and removes its data.
 #[derive(Debug)]
 pub struct TestEtcd {
     options: Options,
@@ -76,7 +76,7 @@ impl TestEtcd {
         Self::start(Options { members: 3, ..Options::default() }).await
     }
 
-    /// What `options` say, ready.
+    /// An etcd with these options, ready.
     pub async fn start(options: Options) -> Self {
         for _ in 0..TRIES {
             let dir = TempDir::new().expect("this machine has room for a directory");
@@ -101,7 +101,7 @@ impl TestEtcd {
         unreachable!("etcd did not start: see that etcd-server is installed")
     }
 
-    /// Settings to use all of it: without compaction, so that revisions are only the test's own.
+    /// Settings to use all members, without compaction, so that revisions are only the test's own.
     #[must_use]
     pub fn settings(&self) -> EtcdSettings {
         let members = 0..self.members.len();
@@ -127,7 +127,7 @@ impl TestEtcd {
         self.member(member).client_port
     }
 
-    /// The certificates, if it speaks TLS.
+    /// The certificates, if it uses TLS.
     #[must_use]
     pub fn certificates(&self) -> Option<&Certificates> {
         self.certificates.as_ref()
@@ -143,7 +143,7 @@ impl TestEtcd {
         self.members.get_mut(member).expect("there is such a member").kill();
     }
 
-    /// Kills a member and forgets its data, as when a machine is set up anew.
+    /// Kills a member and removes its data, as when a machine is reinstalled.
     pub fn forget(&mut self, member: usize) {
         self.kill(member);
         std::fs::remove_dir_all(self.data(member)).expect("the test's own directory can be changed");
@@ -154,12 +154,12 @@ impl TestEtcd {
         self.signal(member, Signal::STOP);
     }
 
-    /// Lets a paused member go on.
+    /// Resumes a paused member.
     pub fn resume(&self, member: usize) {
         self.signal(member, Signal::CONT);
     }
 
-    /// Which member leads.
+    /// Index of the member that leads.
     pub async fn leader(&self) -> usize {
         let until = Instant::now() + BOUND;
         while Instant::now() < until {
@@ -181,7 +181,7 @@ impl TestEtcd {
         value("\"MemberID\"").is_some() && value("\"MemberID\"") == value("\"Leader\"")
     }
 
-    /// What etcdctl prints; its complaints are left out.
+    /// The output of etcdctl; its errors are ignored.
     #[expect(clippy::must_use_candidate, reason = "some commands are given for what they do")]
     pub fn etcdctl(&self, args: &[&str]) -> String {
         let mut command = Command::new("etcdctl");
@@ -207,7 +207,7 @@ impl TestEtcd {
         kill_process(pid, signal).expect("a child can be signalled");
     }
 
-    /// Starts a killed member again, with its data. Does not wait until it is ready.
+    /// Restarts a killed member with its data. Does not wait until it is ready.
     pub fn restart(&mut self, member: usize) {
         let peers = self.members.iter().enumerate();
         let peer =
@@ -242,7 +242,7 @@ impl TestEtcd {
         self.members.get_mut(member).expect("there is such a member").process = Some(process);
     }
 
-    /// A member's name, which no other etcd of this machine has.
+    /// A member's name, unique among the etcds of this machine.
     fn name(&self, member: usize) -> String {
         format!("m{member}-{}", self.member(member).peer_port)
     }
@@ -251,7 +251,7 @@ impl TestEtcd {
         self.dir.path().join(format!("m{member}"))
     }
 
-    /// Waits until it has a leader; false if a member ended instead.
+    /// Waits until it has a leader; false if a member exited instead.
     async fn becomes_ready(&mut self) -> bool {
         let until = Instant::now() + BOUND;
         while Instant::now() < until {
@@ -265,7 +265,7 @@ impl TestEtcd {
                 ready += usize::from(self.is_ready(member).await);
             }
             if ready == self.members.len() {
-                // Somebody else's etcd may have been faster to take a port, and ours be about to notice.
+                // Another etcd may have taken the port first, and ours be about to notice.
                 return self.etcdctl(&["member", "list"]).contains(&self.name(0));
             }
             tokio::time::sleep(LOOK).await;
@@ -282,7 +282,7 @@ impl TestEtcd {
     }
 }
 
-/// Ports that nobody has now.
+/// Ports that are free now.
 fn free_ports(count: usize) -> Vec<u16> {
     let open = || TcpListener::bind(("127.0.0.1", 0)).expect("this machine has ports");
     let listeners: Vec<_> = (0..count).map(|_| open()).collect();

@@ -1,8 +1,9 @@
-//! A line to a store: it can be cut, be slow, be full at its end, and lie as etcd 3.4 is known to. For tests and the simulator;
-//! each of several servers has a line of its own to the one store, of whatever kind that is. Owns the switches and the chances;
-//! what each does to an answer is in `through`.
+//! Fault injection for a store: its connection can be cut, slow, refused for lack of space, or misbehave like etcd
+//! 3.4. For tests and the simulator;
+//! each of several servers has its own faulty view of one store, of whatever kind. Owns the switches and the probabilities;
+//! what each fault does to an answer is in `faulty_backend`.
 //!
-//! The same seed and the same calls bring the same trouble.
+//! The same seed and the same calls have the same faults.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +16,13 @@ use crate::error::StoreError;
 use crate::health::{Condition, Health};
 use crate::store::Store;
 
-/// How long a call waits on a line that is cut before it gives up, as a client of etcd does.
+/// How long a call waits while the connection is cut before it gives up, as a client of etcd does.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// A share of all.
+/// The denominator of probabilities.
 const ALL: u32 = 1_000_000;
 
-/// A line to a store. Clones are the same line.
+/// A store with fault injection. Clones share the faults.
 #[derive(Debug, Clone)]
 pub struct FaultyStore(Arc<FaultyShared>);
 
@@ -37,59 +38,59 @@ struct FaultyShared {
 struct FaultyState {
     seed: u64,
     trouble: FaultInjection,
-    /// How many of the next calls that can meet it do, before chance is asked.
+    /// How many of the next calls certainly meet a fault.
     next: BTreeMap<StoreFault, u32>,
     is_full: bool,
 }
 
-/// What may happen to one call, or to one batch of a watch.
+/// A fault of one call, or of one batch of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StoreFault {
     /// A commit is not made: [`StoreError::Unreachable`].
     Refused,
     /// A commit is made and not answered: [`StoreError::Unknown`].
     Unanswered,
-    /// A watch leaves the deletes of a commit out (etcd 3.4, around a snapshot).
+    /// A watch omits the deletes of a commit (etcd 3.4, around a snapshot).
     LostDeletes,
-    /// A watch does not tell of a commit.
+    /// A watch omits a commit.
     LostCommits,
-    /// A watch tells of an earlier commit once more (etcd 3.4, after a reconnect).
+    /// A watch delivers an earlier commit again (etcd 3.4, after a reconnect).
     Repeated,
-    /// A read shows an older state as the present one (etcd 3.4, after a pause).
+    /// A read returns an older state as the current one (etcd 3.4, after a pause).
     Stale,
-    /// Renewing a lease that has ended is said to go well (etcd 3.4).
+    /// Renewing an ended lease succeeds (etcd 3.4).
     RenewsWhatEnded,
-    /// A watch tells nothing from a commit on, until somebody lists (etcd 3.4, around a snapshot).
+    /// A watch delivers nothing from a commit on, until somebody lists (etcd 3.4, around a snapshot).
     SkipsUntilListed,
-    /// A watch finds the store at an earlier revision and ends (etcd put back from a backup).
+    /// A watch finds the store at an earlier revision and ends (etcd restored from a backup).
     WentBack,
-    /// A lease lasts three times as long as asked for (etcd loses its leader in the meantime).
+    /// A lease lasts three times as long as requested (etcd loses its leader in the meantime).
     OutlivingLease,
 }
 
-/// What a line does to what goes over it. Shares are in parts of a million; everything is off by default.
+/// Probabilities of faults, in parts per million; everything is off by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FaultInjection {
-    /// Longest that a call takes, in milliseconds.
+    /// Longest latency of a call, in milliseconds.
     pub slow_ms: u64,
     /// Commits that are not made.
     pub refused: u32,
     /// Commits that are made and not answered.
     pub unanswered: u32,
-    /// Deletes that no watch tells of.
+    /// Deletes that watches omit.
     pub lost_deletes: u32,
-    /// Commits that no watch tells of.
+    /// Commits that watches omit.
     pub lost_commits: u32,
-    /// Commits that a watch tells of once more.
+    /// Commits that watches deliver again.
     pub repeated: u32,
-    /// Reads that show an older state as the present one.
+    /// Reads that return an older state as the current one.
     pub stale: u32,
-    /// Renewals of leases that have ended and are said to go well.
+    /// Renewals of ended leases that succeed.
     pub renews_what_ended: bool,
 }
 
 impl FaultyStore {
-    /// A line in order.
+    /// No faults.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let state =
@@ -99,39 +100,39 @@ impl FaultyStore {
         Self(Arc::new(FaultyShared { cut, holds_lists, health, state: Mutex::new(state) }))
     }
 
-    /// Nothing gets through any more.
+    /// Cuts the connection.
     pub fn cut(&self) {
         self.0.cut.send_replace(true);
     }
 
-    /// Everything gets through again.
+    /// Restores the connection.
     pub fn heal(&self) {
         self.0.cut.send_replace(false);
     }
 
-    /// Whether reads of a past revision, of which long lists are made, are held up. All else gets through.
+    /// Sets whether reads of a past revision, which long lists consist of, are held. Nothing else is affected.
     pub fn hold_lists(&self, are_held: bool) {
         self.0.holds_lists.send_replace(are_held);
     }
 
-    /// Waits until no lists are held up.
+    /// Waits until lists are no longer held.
     pub(super) async fn lists(&self) {
         let mut holds = self.0.holds_lists.subscribe();
         // It does not end before the line that is asked.
         drop(holds.wait_for(|holds| !holds).await);
     }
 
-    /// Makes trouble from now on.
+    /// Sets the probabilities from now on.
     pub fn trouble(&self, trouble: FaultInjection) {
         self.state().trouble = trouble;
     }
 
-    /// The next `calls` that can meet `fault` do, whatever chance says.
+    /// Makes the next `calls` that can meet `fault` meet it.
     pub fn next(&self, fault: StoreFault, calls: u32) {
         self.state().next.insert(fault, calls);
     }
 
-    /// The store at its end is full, or no longer: puts and grants meet [`StoreError::DiskFull`], as its health says.
+    /// Sets whether the store is full: puts and grants fail with [`StoreError::DiskFull`], and its health says so.
     pub fn fill(&self, is_full: bool) {
         self.state().is_full = is_full;
         self.0.health.send_modify(|health| {
@@ -143,17 +144,17 @@ impl FaultyStore {
         });
     }
 
-    /// Whether nothing gets through: for waiting.
+    /// Follows whether the connection is cut.
     pub(super) fn is_cut(&self) -> watch::Receiver<bool> {
         self.0.cut.subscribe()
     }
 
-    /// How the store is, seen through this line.
+    /// The store's health as seen through these faults.
     pub(super) fn health(&self) -> watch::Receiver<Health> {
         self.0.health.subscribe()
     }
 
-    /// Refuses what takes room if there is none.
+    /// Refuses what needs space if there is none.
     pub(super) fn check_room(&self) -> Result<(), StoreError> {
         if self.state().is_full {
             return Err(StoreError::DiskFull { place: "the end of a line, for a test".to_owned() });
@@ -176,7 +177,7 @@ impl FaultyStore {
         share >= ALL || (share > 0 && state.draw() % u64::from(ALL) < u64::from(share))
     }
 
-    /// Waits until a call is through, or gives up.
+    /// Waits until a call gets through, or gives up.
     pub(super) async fn pass(&self) -> Result<(), StoreError> {
         let slow = {
             let mut state = self.state();
@@ -217,7 +218,7 @@ impl FaultInjection {
 }
 
 impl FaultyState {
-    /// The next number that looks random (`SplitMix64`).
+    /// The next pseudo-random number (`SplitMix64`).
     fn draw(&mut self) -> u64 {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.seed;
@@ -228,7 +229,7 @@ impl FaultyState {
 }
 
 impl Store {
-    /// The same store as it is seen through `line`. Closing it closes nothing of the other.
+    /// The same store as seen through these faults. Closing it closes nothing of the other.
     #[must_use]
     pub fn through(&self, line: &FaultyStore) -> Self {
         line.0.health.send_replace(self.health().borrow().clone());

@@ -1,4 +1,4 @@
-//! A back end that is another store seen through a line: what each trouble of the line does to an answer.
+//! A back end that is another store seen with faults: what each fault does to an answer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::store::Store;
 use crate::txn::{CommitOutcome, Op, Txn};
 use crate::watch::{Batch, Batches, Watch, WatchError};
 
-/// How long a watch on a line that is cut takes to notice.
+/// How long a watch takes to notice that the connection is cut.
 const NOTICED: Duration = Duration::from_secs(15);
 
-/// How many batches a watch may go back when it tells something again.
+/// How many batches a watch may go back when it delivers something again.
 const TOLD: usize = 8;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct FaultyBackend {
     inner: Store,
     line: FaultyStore,
     closed: watch::Sender<bool>,
-    /// How often somebody has listed.
+    /// How often the store was listed.
     lists: Arc<AtomicU64>,
 }
 
@@ -57,7 +57,7 @@ impl FaultyBackend {
         if at.is_some() || page.revision.0 < 8 || !self.line.meets(StoreFault::Stale) {
             return Ok(page);
         }
-        // A member that is behind: an older state, and its revision.
+        // A lagging member: an older state, and its revision.
         let behind = Revision(page.revision.0.saturating_sub(4));
         Ok(self.inner.list(range, Some(behind), limit).await.unwrap_or(page))
     }
@@ -74,7 +74,7 @@ impl FaultyBackend {
         if self.line.meets(StoreFault::Unanswered) {
             return Err(StoreError::Unknown { reason: "the answer was lost".to_owned() });
         }
-        // The answer goes over the line too.
+        // The answer uses the connection too.
         match self.line.pass().await {
             Ok(()) => outcome,
             Err(_) => Err(StoreError::Unknown { reason: "the line was cut before the answer".to_owned() }),
@@ -156,16 +156,16 @@ impl Backend for FaultyBackend {
     }
 }
 
-/// A watch over a line.
+/// A watch with faults.
 #[derive(Debug)]
 struct FaultyWatch {
     inner: Watch,
     line: FaultyStore,
     closed: watch::Receiver<bool>,
     lists: Arc<AtomicU64>,
-    /// How often somebody had listed when this watch went blind.
+    /// How often the store had been listed when this watch stopped delivering.
     blind_since: Option<u64>,
-    /// What was told last, to be told once more.
+    /// What was delivered last, to be delivered again.
     told: VecDeque<Batch>,
 }
 
@@ -176,10 +176,10 @@ impl FaultyWatch {
             return Ok(again);
         }
         loop {
-            // A store whose last holder let go is closed too.
+            // A store whose last clone was dropped is closed too.
             let is_closed = *self.closed.borrow() || self.closed.has_changed().is_err();
             let mut batch = if is_closed {
-                // What was there before is told all the same.
+                // What was there before is delivered all the same.
                 self.inner.next().now_or_never().unwrap_or(Err(WatchError::Closed))?
             } else {
                 let Some(batch) = self.through().await? else { continue };
@@ -207,10 +207,10 @@ impl FaultyWatch {
         }
     }
 
-    /// The next batch; none if the line was cut or the store closed meanwhile.
+    /// The next batch; none if the connection was cut or the store closed meanwhile.
     async fn through(&mut self) -> Result<Option<Batch>, WatchError> {
         let (mut cut, mut closed) = (self.line.is_cut(), self.closed.clone());
-        // Nothing is taken from the watch while the line is cut; all arms are cancel safe.
+        // Nothing is taken from the watch while the connection is cut; all arms are cancel-safe.
         let healed = tokio::select! {
             biased;
             _ = closed.wait_for(|closed| *closed) => return Ok(None),
@@ -228,7 +228,7 @@ impl FaultyWatch {
         }
     }
 
-    /// Whether this batch is passed over, as nobody has listed since the watch went blind.
+    /// Whether this batch is omitted, as nobody has listed since the watch stopped delivering.
     fn is_blind(&mut self) -> bool {
         let lists = self.lists.load(Ordering::SeqCst);
         if self.blind_since.is_some_and(|since| since != lists) {

@@ -8,7 +8,7 @@ use std::path::Path;
 use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
 
-use super::PartContext;
+use super::context::PartContext;
 use crate::config::recipe::{Command, ScriptDirectory};
 
 /// Runs every executable of the directory; each is named in its evidence.

@@ -3,7 +3,7 @@
 use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::{Evidence, MAX_TAIL_BYTES};
 
-use super::PartContext;
+use super::context::PartContext;
 use crate::apply::exec::CommandExit;
 use crate::config::recipe::Command;
 

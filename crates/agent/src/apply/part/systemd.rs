@@ -7,7 +7,7 @@ use std::time::Duration;
 use bellwether_core::local::memory::StepOutcome;
 use bellwether_core::records::evidence::Evidence;
 
-use super::PartContext;
+use super::context::PartContext;
 use crate::apply::exec::{self, CommandExit, CommandResult};
 use crate::config::recipe::{Command, SystemdUnit, UnitAction};
 

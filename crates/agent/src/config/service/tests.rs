@@ -1,6 +1,9 @@
 use std::path::Path;
 
+use bellwether_core::local::health::Hysteresis;
+
 use super::*;
+use crate::config::recipe::Probe;
 
 fn definition(text: &str) -> ServiceDefinition {
     toml::from_str(text).unwrap()
@@ -58,15 +61,12 @@ fn what_cannot_be_is_refused_with_its_field() {
         ("name = \"web\"\nport = 0", "port: it is not from 1 to 65535"),
         ("name = \"web\"\ntags = [\"a b\"]", "tags: use \"a b\" as tag"),
         ("name = \"web\"\naddress = \"10.0.0.1\"\ninterface = \"eth0\"", "interface: say an address or"),
-        ("name = \"web\"\n[[check]]\nname = \"a\"", "check.a: say what to ask"),
+        ("name = \"web\"\n[[check]]\nname = \"a\"", "check.a: name one of exec, http, tcp or ttl"),
         (
             "name = \"web\"\n[[check]]\nname = \"a\"\ntcp = \"x:1\"\nttl = \"3s\"",
-            "check.a.ttl: ask one thing",
+            "check.a.ttl: name only one of",
         ),
-        (
-            "name = \"web\"\n[[check]]\nname = \"a\"\nttl = \"0s\"",
-            "check.a.ttl: it must be longer than nothing",
-        ),
+        ("name = \"web\"\n[[check]]\nname = \"a\"\nttl = \"0s\"", "check.a.ttl: must be longer than zero"),
         ("name = \"web\"\n[[check]]\nname = \"a\"\ntcp = \"x\"", "check.a.tcp: \"x\" is not host:port"),
         ("name = \"web\"\n[[check]]\nname = \"a\"\nhttp = \"https://x\"", "check.a.http: an http check asks"),
         (

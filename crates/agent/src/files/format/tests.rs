@@ -1,4 +1,5 @@
-use bellwether_core::catalogue::instance::{Addresses, Instance as Known, InstanceState};
+use bellwether_core::catalogue::instance::{Instance as Known, InstanceState};
+use bellwether_core::words::addresses::Addresses;
 use bellwether_core::words::time::Timestamp;
 
 use super::*;

@@ -4,8 +4,8 @@ use bellwether_core::catalogue::need::Need;
 use bellwether_core::words::name::{InstanceName, ServiceName};
 use serde::{Deserialize, Serialize};
 
-use super::{SCHEMA, known, parse, text};
-use crate::ledger::MetNeeds;
+use super::envelope::{SCHEMA, known, parse, text};
+use crate::ledger::entry::MetNeeds;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,8 +3,8 @@
 use bellwether_api::v1::service::definition::ServiceDefinition;
 use serde::{Deserialize, Serialize};
 
-use super::{SCHEMA, known, parse, text};
-use crate::ledger::RegisteredService;
+use super::envelope::{SCHEMA, known, parse, text};
+use crate::ledger::entry::RegisteredService;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

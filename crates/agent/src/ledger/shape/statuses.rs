@@ -9,7 +9,7 @@ use bellwether_core::words::name::Category;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{SCHEMA, known, parse, text};
+use super::envelope::{SCHEMA, known, parse, text};
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bellwether_core::local::delay;
 use bellwether_core::records::target::AssignmentPurpose;
-use bellwether_core::rollout::simulation::behaviour::{AssignedVersion, SimulatedResponse, TargetBehaviour};
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::behaviour::{AssignedVersion, SimulatedResponse, TargetBehaviour};
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::Span;
 

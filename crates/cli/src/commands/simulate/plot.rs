@@ -1,76 +1,117 @@
-//! The plot: for each policy, the share of nodes on the new version over time. Owns where things are and what they look
-//! like; a picture without scripts or fonts of its own.
+//! The plot: for each policy, the share of nodes on the new version over time. Owns what it looks like.
 
 mod curve;
-mod scale;
-mod svg;
 
-use curve::Curve;
-use scale::Scale;
-use svg::{Anchor, Svg};
+use curve::{Curve, float};
+use plotters::chart::{ChartBuilder, ChartContext, SeriesLabelPosition};
+use plotters::coord::Shift;
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::types::RangedCoordf64;
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
+use plotters::element::{Circle, Cross, PathElement, Polygon, Text, TriangleMarker};
+use plotters::prelude::SVGBackend;
+use plotters::series::LineSeries;
+use plotters::style::{BLACK, Color, IntoFont, RGBColor, ShapeStyle, WHITE};
 
 use super::trial::Trials;
 use crate::args::Simulate;
-use crate::show::age::length;
 
-/// The width of the picture, and how high the part with the axes is.
-const WIDTH: f64 = 960.0;
-const PLOT_HEIGHT: f64 = 400.0;
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// The borders of the part with the axes.
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = WIDTH - 32.0;
-const TOP: f64 = 88.0;
-const BOTTOM: f64 = TOP + PLOT_HEIGHT;
+/// Why nothing was drawn. A picture in memory has no reason to fail.
+pub(super) type PlotError = DrawingAreaErrorKind<std::io::Error>;
 
-/// The height of a line of small text.
-const LINE: f64 = 16.0;
-
-/// The height of a line of the legend.
-const ROW: f64 = 24.0;
+/// The size of the picture, in pixels.
+const SIZE: (u32, u32) = (960, 600);
 
 /// Colours that people who see few colours tell apart (Okabe and Ito), darkened where they were too pale for a line.
-const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc4c91", "#b58900", "#3a9bd0"];
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 76, 145),
+    RGBColor(181, 137, 0),
+    RGBColor(58, 155, 208),
+];
 
-/// How lines are broken, so that colour is not the only thing that tells them apart.
-const DASHES: [&str; 3] = ["", "stroke-dasharray=\"9 4\"", "stroke-dasharray=\"2 3.5\""];
+const FAINT: RGBColor = RGBColor(89, 99, 110);
+const FONT: &str = "sans-serif";
 
-const INK: &str = "fill=\"#1f2328\"";
-const FAINT: &str = "fill=\"#59636e\"";
+/// Units of the axis of time, in milliseconds, with the longest time that they are good for.
+const UNITS: [(u64, u64, &str); 4] = [
+    (300_000, 1_000, "seconds"),
+    (18_000_000, 60_000, "minutes"),
+    (432_000_000, 3_600_000, "hours"),
+    (u64::MAX, 86_400_000, "days"),
+];
 
-/// Most letters of a policy's name in the legend.
-const MOST_LETTERS: usize = 60;
-
-/// Draws the trials.
-pub(super) fn draw(args: &Simulate, trials: &[Trials]) -> String {
+/// Draws the trials as SVG.
+pub(super) fn draw(args: &Simulate, trials: &[Trials]) -> Result<String, PlotError> {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
     let curves: Vec<Curve> = trials.iter().map(|trials| Curve::of(trials, args.nodes)).collect();
-    let rows = scale::float(u64::try_from(curves.len() + 1).unwrap_or(u64::MAX));
-    let height = BOTTOM + 72.0 + rows * ROW + 8.0;
-    let longest = curves.iter().map(Curve::longest).max().unwrap_or_default();
-    let highest = curves.iter().map(Curve::highest).fold(0.0, f64::max);
-    let scale = Scale::new((LEFT, TOP), (RIGHT, BOTTOM), longest, highest);
-    let title = format!("Share of {} nodes on the new version", args.nodes);
-    let mut svg = Svg::new((WIDTH, height), &title, &subtitle(args));
-    let frame =
-        format!("width=\"{WIDTH}\" height=\"{height}\" rx=\"10\" fill=\"#fdfdfc\" stroke=\"#d1d9e0\"");
-    svg.shape("rect", &frame);
-    svg.text((LEFT, 38.0), Anchor::Start, &format!("font-size=\"20\" font-weight=\"600\" {INK}"), &title);
-    svg.text((LEFT, 62.0), Anchor::Start, &format!("font-size=\"13\" {FAINT}"), &subtitle(args));
-    axes(&mut svg, &scale);
-    thresholds(&mut svg, &scale, &curves);
-    for (place, curve) in curves.iter().enumerate() {
-        curve.draw(&mut svg, &scale, (colour(place), dash(place)));
+    plot(&area, args, &curves)?;
+    area.present()?;
+    drop(area);
+    Ok(svg)
+}
+
+/// The axis of time.
+struct Times {
+    /// The longest time, in milliseconds; at least 1.
+    longest: u64,
+    /// What one on the axis is, in milliseconds, and what that is called.
+    unit: u64,
+    name: &'static str,
+}
+
+impl Times {
+    fn of(curves: &[Curve]) -> Self {
+        let longest = curves.iter().map(Curve::longest).max().unwrap_or_default().max(1);
+        let fits = UNITS.iter().find(|(most, ..)| longest <= *most);
+        let (unit, name) = fits.map_or((1, "milliseconds"), |(_, unit, name)| (*unit, *name));
+        Self { longest, unit, name }
     }
-    legend(&mut svg, &curves, args.runs);
-    svg.finish()
+
+    /// Where a point is, whose time is in milliseconds.
+    fn place(&self, (at, share): (u64, f64)) -> (f64, f64) {
+        (float(at) / float(self.unit), share)
+    }
 }
 
-fn colour(place: usize) -> &'static str {
-    COLOURS.iter().cycle().nth(place).copied().unwrap_or_default()
-}
-
-fn dash(place: usize) -> &'static str {
-    DASHES.iter().cycle().nth(place).copied().unwrap_or_default()
+fn plot(area: &Area<'_>, args: &Simulate, curves: &[Curve]) -> Result<(), PlotError> {
+    let times = Times::of(curves);
+    let (end, _) = times.place((times.longest, 0.0));
+    let highest = curves.iter().map(Curve::highest).fold(1.0, f64::max);
+    let title = format!("Share of {} nodes on the new version", args.nodes);
+    let area =
+        area.titled(&title, (FONT, 20))?.titled(&subtitle(args), (FONT, 13).into_font().color(&FAINT))?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(16)
+        .x_label_area_size(44)
+        .y_label_area_size(52)
+        .build_cartesian_2d(0.0..end, 0.0..(highest * 1.04).min(100.0))?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .light_line_style(WHITE)
+        .x_desc(format!("{} since the start", times.name))
+        .y_label_formatter(&|share| format!("{share}%"))
+        .draw()?;
+    needed(&mut chart, curves, (end, highest))?;
+    for (curve, colour) in curves.iter().zip(COLOURS.into_iter().cycle()) {
+        draw_curve(&mut chart, curve, colour, &times)?;
+    }
+    // The corner that fewer lines end in.
+    let high = curves.iter().filter(|curve| curve.last() > highest / 2.0).count();
+    let corner = if high * 2 > curves.len() {
+        SeriesLabelPosition::LowerRight
+    } else {
+        SeriesLabelPosition::UpperRight
+    };
+    legend(&mut chart, corner)
 }
 
 fn subtitle(args: &Simulate) -> String {
@@ -85,101 +126,71 @@ fn subtitle(args: &Simulate) -> String {
         parts.push(format!("{} silent", args.unreachable_rate));
     }
     if args.runs > 1 {
-        parts.push(format!("{} runs", args.runs));
+        parts.push(format!("{} runs: nine of ten as an area, the one of median length as a line", args.runs));
     }
     parts.push(format!("seed {}", args.seed));
     parts.join(" · ")
 }
 
-fn axes(svg: &mut Svg, scale: &Scale) {
-    svg.group(&format!("font-size=\"12\" {FAINT}"));
-    for (percent, word) in scale.percents() {
-        let y = scale.y(percent);
-        let style = if percent > 0.0 { "stroke=\"#e4e8ec\"" } else { "stroke=\"#59636e\"" };
-        svg.stroke((LEFT, y), (RIGHT, y), style);
-        svg.text((LEFT - 10.0, y + 4.0), Anchor::End, "", &word);
-    }
-    for (millis, word) in scale.times() {
-        let x = scale.x(millis);
-        svg.stroke((x, BOTTOM), (x, BOTTOM + 6.0), "stroke=\"#59636e\"");
-        svg.text((x, BOTTOM + 22.0), Anchor::Middle, "", &word);
-    }
-    let middle = f64::midpoint(LEFT, RIGHT);
-    svg.text((middle, BOTTOM + 44.0), Anchor::Middle, "font-size=\"13\"", "time since the start");
-    let height = svg::number(f64::midpoint(TOP, BOTTOM));
-    let turned = format!("font-size=\"13\" transform=\"rotate(-90 20 {height})\"");
-    svg.text(
-        (20.0, f64::midpoint(TOP, BOTTOM)),
-        Anchor::Middle,
-        &turned,
-        "share of nodes on the new version",
-    );
-    svg.end();
-}
-
 /// A line for each share that some policy needs for a version to be good.
-fn thresholds(svg: &mut Svg, scale: &Scale, curves: &[Curve]) {
-    let mut needed: Vec<f64> = curves.iter().map(|curve| curve.needed).collect();
-    needed.retain(|share| *share <= scale.shares.0);
-    needed.sort_by(|one, other| other.total_cmp(one));
-    needed.dedup_by(|one, other| (*one - *other).abs() < 0.05);
-    let style = format!(
-        "font-size=\"11\" {FAINT} paint-order=\"stroke\" stroke=\"#fdfdfc\" stroke-width=\"4\" stroke-linejoin=\"round\""
-    );
-    for near in needed.chunk_by(|above, below| scale.y(*below) - scale.y(*above) < LINE) {
-        for share in near {
-            let y = scale.y(*share);
-            let dashed = "stroke=\"#59636e\" stroke-dasharray=\"5 4\" stroke-opacity=\"0.8\"";
-            svg.stroke((LEFT, y), (RIGHT, y), dashed);
-        }
-        // Lines too close for a word each share one.
-        let shares: Vec<_> = near.iter().map(|share| format!("{}%", svg::number(*share))).collect();
-        let word = format!("{} needed to be good", shares.join(", "));
-        let top = near.first().map(|share| scale.y(*share)).unwrap_or_default();
-        svg.text((RIGHT - 6.0, top - 6.0), Anchor::End, &style, &word);
-    }
+fn needed(chart: &mut Chart<'_, '_>, curves: &[Curve], (end, highest): (f64, f64)) -> Result<(), PlotError> {
+    let mut shares: Vec<f64> = curves.iter().map(|curve| curve.needed).collect();
+    shares.retain(|share| *share <= highest);
+    shares.sort_by(f64::total_cmp);
+    shares.dedup();
+    let line = |share: &f64| PathElement::new(vec![(0.0, *share), (end, *share)], FAINT.mix(0.6));
+    chart.draw_series(shares.iter().map(line))?;
+    let text =
+        |share: &f64| Text::new(format!("{share:.0}% needed to be good"), (end * 0.01, *share), (FONT, 11));
+    chart.draw_series(shares.iter().map(text))?;
+    Ok(())
 }
 
-fn legend(svg: &mut Svg, curves: &[Curve], runs: u32) {
-    let mut y = BOTTOM + 76.0;
-    svg.group(&format!("font-size=\"13\" {INK}"));
-    for (place, curve) in curves.iter().enumerate() {
-        let (colour, dash) = (colour(place), dash(place));
-        let style = format!("stroke=\"{colour}\" stroke-width=\"2.5\" {dash}");
-        svg.stroke((LEFT, y - 4.0), (LEFT + 34.0, y - 4.0), &style);
-        let mut name: String = curve.name.chars().take(MOST_LETTERS).collect();
-        if name.len() < curve.name.len() {
-            name.push('…');
-        }
-        svg.text((LEFT + 46.0, y), Anchor::Start, "font-weight=\"600\"", &name);
-        let mut result = format!("{} after {}", curve.result, length(curve.took));
-        if let Some(touched) = curve.touched {
-            result.push_str(&format!(", {touched} had the bad version"));
-        }
-        svg.text((RIGHT, y), Anchor::End, FAINT, &result);
-        y += ROW;
-    }
-    svg.end();
-    svg.group(&format!("font-size=\"12\" {FAINT}"));
-    curve::cross(svg, (LEFT + 6.0, y - 4.0), "#59636e");
-    svg.text((LEFT + 17.0, y), Anchor::Start, "", "nodes failed");
-    curve::bad(svg, (LEFT + 116.0, y - 4.0), "#59636e");
-    svg.text((LEFT + 127.0, y), Anchor::Start, "", "found bad");
-    curve::good(svg, (LEFT + 213.0, y - 4.0), "#59636e");
-    svg.text((LEFT + 225.0, y), Anchor::Start, "", "called good");
-    if runs > 1 {
-        let band = format!(
-            "x=\"{}\" y=\"{}\" width=\"26\" height=\"10\" fill=\"#59636e\" fill-opacity=\"0.25\"",
-            LEFT + 318.0,
-            svg::number(y - 9.0)
-        );
-        svg.shape("rect", &band);
-        svg.text(
-            (LEFT + 352.0, y),
-            Anchor::Start,
-            "",
-            "nine of ten runs; the line is the run of median length",
-        );
-    }
-    svg.end();
+fn draw_curve(
+    chart: &mut Chart<'_, '_>,
+    curve: &Curve,
+    colour: RGBColor,
+    times: &Times,
+) -> Result<(), PlotError> {
+    let place = |point| times.place(point);
+    let thick = colour.stroke_width(2);
+    let band: Vec<_> = curve.band().into_iter().map(place).collect();
+    chart.draw_series((!band.is_empty()).then(|| Polygon::new(band, colour.mix(0.16))))?;
+    chart
+        .draw_series(LineSeries::new(curve.steps().into_iter().map(place), thick))?
+        .label(&curve.title)
+        .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], thick));
+    let failures = curve.failures(times.longest).into_iter();
+    chart.draw_series(failures.map(|point| failed(place(point), thick)))?;
+    chart.draw_series(curve.bad.map(|at| found_bad(place(curve.at(at)), colour)))?;
+    chart.draw_series(curve.good.map(|at| called_good(place(curve.at(at)), colour)))?;
+    Ok(())
+}
+
+fn failed<P>(at: P, style: ShapeStyle) -> Cross<P, i32> {
+    Cross::new(at, 4, style)
+}
+
+fn found_bad<P>(at: P, colour: RGBColor) -> TriangleMarker<P, i32> {
+    TriangleMarker::new(at, 7, colour.filled())
+}
+
+fn called_good<P>(at: P, colour: RGBColor) -> Circle<P, i32> {
+    Circle::new(at, 5, colour.filled())
+}
+
+/// What the lines are, and the marks on them.
+fn legend<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>, corner: SeriesLabelPosition) -> Result<(), PlotError> {
+    let none = || std::iter::empty::<Circle<(f64, f64), i32>>();
+    let thick = FAINT.stroke_width(2);
+    chart.draw_series(none())?.label("nodes failed").legend(move |(x, y)| failed((x + 10, y), thick));
+    chart.draw_series(none())?.label("found bad").legend(|(x, y)| found_bad((x + 10, y), FAINT));
+    chart.draw_series(none())?.label("called good").legend(|(x, y)| called_good((x + 10, y), FAINT));
+    chart
+        .configure_series_labels()
+        .position(corner)
+        .background_style(WHITE.mix(0.85))
+        .border_style(BLACK.mix(0.2))
+        .label_font((FONT, 13))
+        .draw()
 }

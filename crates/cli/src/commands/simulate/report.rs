@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::v1::policy::Policy as PolicyShape;
 use bellwether_core::records::rollout::RolloutState;
-use bellwether_core::rollout::simulation::timeline::{
-    SimulatedBatch, SimulationEnd, Timeline, TimelineSample,
-};
+use bellwether_core::trial::simulation::timeline::{SimulatedBatch, SimulationEnd, Timeline, TimelineSample};
 use serde::Serialize;
 
 use super::trial::{Trials, took};

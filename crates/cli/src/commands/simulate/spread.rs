@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use bellwether_core::rollout::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::random::RandomStream;
 use bellwether_core::words::time::Span;
 
 /// Longest that anything takes: a day. An exponential tail has no end of its own.

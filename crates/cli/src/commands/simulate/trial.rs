@@ -4,11 +4,11 @@
 use std::io::{IsTerminal, Write};
 
 use bellwether_core::records::node::PresenceState;
-use bellwether_core::rollout::simulation::behaviour::TargetBehaviour;
-use bellwether_core::rollout::simulation::fleet::SimulatedFleet;
-use bellwether_core::rollout::simulation::random::RandomStream;
-use bellwether_core::rollout::simulation::timeline::Timeline;
-use bellwether_core::rollout::simulation::{Simulation, SimulationSetup, TimelineDetail};
+use bellwether_core::trial::simulation::behaviour::TargetBehaviour;
+use bellwether_core::trial::simulation::fleet::SimulatedFleet;
+use bellwether_core::trial::simulation::random::RandomStream;
+use bellwether_core::trial::simulation::timeline::Timeline;
+use bellwether_core::trial::simulation::{Simulation, SimulationSetup, TimelineDetail};
 use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::{Span, Timestamp};

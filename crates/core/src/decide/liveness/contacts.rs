@@ -1,10 +1,8 @@
 //! Sessions as one server sees them: who is connected to it, and since when others are quiet. Memory only, never stored.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
 
-use super::{LivenessContext, PresenceFinding};
-use crate::records::node::PresenceState;
+use crate::decide::liveness::context::LivenessContext;
 use crate::words::name::{NodeName, ServerName};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
@@ -13,18 +11,18 @@ use crate::world::fleet::Fleet;
 #[derive(Debug, Clone)]
 pub struct Contacts {
     /// When this server began to listen; a node it has not heard since then may have called before.
-    started: Timestamp,
-    open: BTreeMap<NodeName, u32>,
+    pub(super) started: Timestamp,
+    pub(super) open: BTreeMap<NodeName, u32>,
     /// Nodes whose newest session is not told yet: whoever a node called last holds it.
-    untold: BTreeSet<NodeName>,
-    ended: BTreeMap<NodeName, Timestamp>,
+    pub(super) untold: BTreeSet<NodeName>,
+    pub(super) ended: BTreeMap<NodeName, Timestamp>,
     /// Nodes that some other server held when it went, and when this one, leading, found that.
-    orphans: BTreeMap<NodeName, Timestamp>,
+    pub(super) orphans: BTreeMap<NodeName, Timestamp>,
     /// To be looked at now.
-    unsettled: BTreeSet<NodeName>,
+    pub(super) unsettled: BTreeSet<NodeName>,
     /// To be looked at then, unless something happens before: the same nodes twice, by name and by time.
-    waiting: BTreeMap<NodeName, Timestamp>,
-    due: BTreeSet<(Timestamp, NodeName)>,
+    pub(super) waiting: BTreeMap<NodeName, Timestamp>,
+    pub(super) due: BTreeSet<(Timestamp, NodeName)>,
 }
 
 impl Contacts {
@@ -84,7 +82,7 @@ impl Contacts {
     }
 
     /// Something happened to a node: it is looked at now.
-    fn unsettle(&mut self, node: &NodeName) {
+    pub(super) fn unsettle(&mut self, node: &NodeName) {
         if let Some(due) = self.waiting.remove(node) {
             self.due.remove(&(due, node.clone()));
         }
@@ -92,7 +90,7 @@ impl Contacts {
     }
 
     /// Those whose time has come are looked at now.
-    fn wake(&mut self, now: Timestamp) {
+    pub(super) fn wake(&mut self, now: Timestamp) {
         while let Some((due, node)) = self.due.pop_first() {
             if due > now {
                 self.due.insert((due, node));
@@ -112,91 +110,6 @@ impl Contacts {
     /// Nodes whose stored presence may be out of step and who wait for nothing, in name order.
     pub fn unsettled(&self) -> impl Iterator<Item = &NodeName> {
         self.unsettled.iter()
-    }
-
-    /// Lets go of nodes whose stored presence says what their sessions say, and of those that another server holds. A node
-    /// that was heard from a short while ago is kept in view even if its session has ended: short sessions count too.
-    ///
-    /// A leader takes on the nodes of servers that are gone, counting from `now`; whoever does not lead leaves them to it.
-    pub fn settle(&mut self, fleet: &Fleet, watch: &LivenessContext<'_>, now: Timestamp) {
-        self.take_on_orphans(fleet, watch, now);
-        self.wake(now);
-        for node in core::mem::take(&mut self.unsettled) {
-            if !self.is_open(fleet, &node, watch, now) {
-                continue;
-            }
-            match super::look(fleet, self, (&node, watch), now) {
-                PresenceFinding::Waits(due) => {
-                    self.due.insert((due, node.clone()));
-                    self.waiting.insert(node, due);
-                }
-                PresenceFinding::Unchanged | PresenceFinding::Changes(..) => {
-                    self.unsettled.insert(node);
-                }
-            }
-        }
-    }
-
-    /// Whether a node is still to be looked at; forgets what was known of it, if not.
-    fn is_open(
-        &mut self,
-        fleet: &Fleet,
-        node: &NodeName,
-        watch: &LivenessContext<'_>,
-        now: Timestamp,
-    ) -> bool {
-        if fleet.active_node(node).is_none() {
-            return false;
-        }
-        let connected = self.open.contains_key(node);
-        let heard = self.ended.get(node).is_some_and(|end| now.since(*end) < watch.limits.suspect);
-        let kept = fleet.presences.get(node);
-        let mine = kept.is_some_and(|kept| kept.value.server.as_ref() == Some(watch.me));
-        if mine && kept.is_some_and(|kept| kept.value.contact == PresenceState::Up) {
-            self.untold.remove(node);
-        }
-        let orphan = self.orphans.contains_key(node);
-        let elsewhere = !mine && !orphan && !connected && !heard;
-        let open = !elsewhere
-            && match kept.map(|kept| kept.value.contact) {
-                Some(PresenceState::Up) => !connected || self.untold.contains(node) || orphan,
-                Some(PresenceState::Suspect) => true,
-                Some(PresenceState::Unreachable | PresenceState::Never) | None => connected || heard,
-            };
-        if !open && !connected && !heard {
-            self.ended.remove(node);
-        }
-        open
-    }
-
-    /// Keeps the list of nodes that nobody holds in step with the world. Costs the number of servers while none is gone.
-    fn take_on_orphans(&mut self, fleet: &Fleet, watch: &LivenessContext<'_>, now: Timestamp) {
-        let gone = |server: &Option<ServerName>| server.as_ref().is_none_or(|name| !watch.lives(name));
-        let is_orphan = |node: &NodeName| {
-            watch.leads
-                && fleet.presences.get(node).is_some_and(|kept| match kept.value.contact {
-                    PresenceState::Up | PresenceState::Suspect => gone(&kept.value.server),
-                    PresenceState::Unreachable | PresenceState::Never => false,
-                })
-        };
-        let found: Vec<NodeName> =
-            self.orphans.extract_if(.., |node, _| !is_orphan(node)).map(|(node, _)| node).collect();
-        for node in found {
-            self.unsettle(&node);
-        }
-        if !watch.leads {
-            return;
-        }
-        let held = fleet.held.iter().filter(|(server, _)| gone(server));
-        let fresh: Vec<NodeName> = held
-            .flat_map(|(_, nodes)| nodes.iter())
-            .filter(|node| !self.orphans.contains_key(*node))
-            .cloned()
-            .collect();
-        for node in fresh {
-            self.unsettle(&node);
-            self.orphans.insert(node, now);
-        }
     }
 
     /// When a node without a session was last heard from, if it was by this server.

@@ -1,13 +1,17 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::context::PresenceLimits;
 use super::*;
 use crate::records::key::Key;
 use crate::records::node::Node;
+use crate::records::server::Server;
 use crate::words::counter::Revision;
 use crate::words::label::Labels;
 use crate::words::name::Namespace;
+use crate::words::time::Span;
 use crate::world::World;
+use alloc::string::String;
 
 const LIMITS: PresenceLimits = PresenceLimits {
     suspect: Span::from_millis(5),

@@ -95,7 +95,8 @@ fn a_pause_by_selector_is_in_the_orders_of_those_that_join_later_and_a_nodes_own
     let paused = |world: &World, name: &str| order(world, name).and_then(|order| order.content.paused);
     let pause = |name: &str, selector: &str| {
         let mark = Marked { by: Actor::parse("ann").unwrap(), at: Timestamp::EPOCH, why: "".into() };
-        Record::Pause(NodePause { name: name.parse().unwrap(), nodes: selector.parse().unwrap(), mark })
+        let (name, nodes) = (name.parse().unwrap(), selector.parse().unwrap());
+        Record::Pause(NodePause { name, nodes, mark, labels: Labels::default() })
     };
     step(&mut world, Ok(node("web-1", false, false)), &mut at);
     step(&mut world, Ok(node("db-1", false, false)), &mut at);

@@ -5,9 +5,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::catalogue::Catalogue;
-use crate::catalogue::instance::{Addresses, InstanceState};
+use crate::catalogue::instance::InstanceState;
 use crate::records::node::{Marked, Node, Presence, PresenceState};
 use crate::records::registrations::CheckStatus;
+use crate::words::addresses::Addresses;
 use crate::words::counter::Revision;
 use crate::words::label::Labels;
 use crate::words::name::Namespace;

@@ -11,7 +11,7 @@ use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::{FLYING, PhaseSet, QUEUED, STARTED, TargetPhase};
 use crate::rollout::board::rank::{DomainRank, OrderKeyRef};
 use crate::rollout::board::tally::PhaseTally;
-use crate::rollout::board::tree::WalkFilter;
+use crate::rollout::board::tree::walk::WalkFilter;
 use crate::words::name::TargetName;
 
 /// Where the next turns are taken, and how many.

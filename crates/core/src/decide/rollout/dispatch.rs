@@ -4,15 +4,16 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::capacity::{self, NoCapacity};
-use super::dispatch_gate::{self, DispatchBlock, DispatchGate};
+use super::dispatch_gate::DispatchGate;
 use super::pass::Pass;
-use super::{hooked, stage};
+use super::{dispatch_gate, hooked, stage};
+use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::rollout::{MAX_BATCHES, RolloutBatch, RolloutState, RolloutWait};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
 use crate::rollout::board::frame::BoardMode;
 use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::phase::{PhaseSet, QUEUED, STARTED, TargetPhase};
-use crate::rollout::board::tree::WalkFilter;
+use crate::rollout::board::tree::walk::WalkFilter;
 use crate::words::name::TargetName;
 use crate::words::version::Version;
 

@@ -4,25 +4,12 @@
 use alloc::vec::Vec;
 
 use super::pass::Pass;
+use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::freeze::{Freeze, FreezeKind};
 use crate::records::rollout::RolloutWait;
 use crate::rollout::board::member::BoardMember;
 use crate::words::time::Timestamp;
 use crate::words::window::{Window, WindowState};
-
-/// Why nobody takes a turn, and when that changes by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DispatchBlock {
-    pub(super) wait: RolloutWait,
-    pub(super) until: Option<Timestamp>,
-}
-
-impl DispatchBlock {
-    /// A gate that time does not open.
-    pub(super) const fn of(wait: RolloutWait) -> Self {
-        Self { wait, until: None }
-    }
-}
 
 /// The gate that is shut for every target.
 pub(super) fn shut(pass: &Pass<'_>) -> Option<DispatchBlock> {

@@ -5,12 +5,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::capacity::{self, DispatchCapacity};
-use super::dispatch_gate::{DispatchBlock, DispatchGate};
+use super::dispatch_gate::DispatchGate;
 use super::pass::Pass;
+use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::hook_answers::{HookAnswers, HookPurpose};
 use crate::records::rollout::RolloutWait;
 use crate::rollout::board::phase::{PhaseSet, QUEUED, STARTED, TargetPhase};
-use crate::rollout::board::tree::WalkFilter;
+use crate::rollout::board::tree::walk::WalkFilter;
 use crate::rollout::hook_question::{HookQuestion, MAX_NAMES};
 use crate::words::name::TargetName;
 

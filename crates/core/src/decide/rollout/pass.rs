@@ -4,9 +4,9 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::dispatch_gate::DispatchBlock;
 use super::draft::RolloutDraft;
-use super::{RolloutVerdict, TargetChange};
+use crate::decide::rollout::dispatch_block::DispatchBlock;
+use crate::decide::rollout::verdict::{RolloutVerdict, TargetChange};
 use crate::records::event::EventDraft;
 use crate::records::evidence::Evidence;
 use crate::records::rollout::{MAX_FAILURES, Rollout, TargetFailure};

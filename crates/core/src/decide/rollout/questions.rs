@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use super::pass::Pass;
 use crate::records::rollout::{Direction, VersionJudgement};
-use crate::rollout::board::member::{is_well, stands_still};
+use crate::rollout::board::member::stands_still;
 use crate::rollout::board::phase::{PhaseSet, TargetPhase};
-use crate::rollout::board::tree::WalkFilter;
+use crate::rollout::board::tree::walk::WalkFilter;
 use crate::rollout::hook_question::{HookQuestion, MAX_NAMES};
+use crate::rollout::observation::is_well;
 
 /// Adds the questions about targets that have soaked and are to be judged, and about the rollout as a whole.
 pub(super) fn ask(pass: &mut Pass<'_>) {

@@ -2,8 +2,8 @@
 
 use alloc::format;
 
-use super::dispatch_gate::DispatchBlock;
 use super::pass::Pass;
+use crate::decide::rollout::dispatch_block::DispatchBlock;
 use crate::records::policy::ordering::PolicyStage;
 use crate::records::rollout::{Rollout, RolloutWait};
 use crate::rollout::board::Board;

@@ -3,11 +3,11 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::catalogue::instance::Addresses;
 use crate::records::node::Node;
 use crate::records::registrations::{CheckStatus, ServiceRegistration, ServiceRegistrations};
 use crate::records::report::{EntityReport, Report};
-use crate::rollout::observation::{TargetActivity, TargetHealth};
+use crate::records::report::{TargetActivity, TargetHealth};
+use crate::words::addresses::Addresses;
 use crate::words::counter::{AssignmentNumber, Generation};
 use crate::words::label::Labels;
 use crate::words::name::{Namespace, ServiceName};

@@ -4,9 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use super::ordering::PolicyStage;
-use super::{MAX_LISTED, MAX_RETRIES, MAX_SPAN, PolicyFields};
+use crate::records::policy::fields::{MAX_LISTED, MAX_RETRIES, MAX_SPAN, PolicyFields};
 use crate::words::percent::{Amount, Percent};
 use crate::words::time::{Span, Timestamp};
+use crate::words::window::Window;
 
 /// A field to change, and why.
 type Contradiction = Option<(&'static str, String)>;
@@ -104,7 +105,7 @@ fn in_windows(values: &PolicyFields) -> Contradiction {
     if general.is_empty() {
         return None;
     }
-    let never = |own: &&&super::Window| !general.iter().any(|general| own.ever_meets(general, COMPARED_FROM));
+    let never = |own: &&&Window| !general.iter().any(|general| own.ever_meets(general, COMPARED_FROM));
     let shut = own.iter().find(never)?;
     Some(("windows", format!("\"{shut}\" is never open together with one of those for every target")))
 }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::catalogue::need::counted;
+use crate::words::counted::counted;
 use crate::words::label::Label;
 use crate::words::name::EntityName;
 use crate::words::percent::Amount;

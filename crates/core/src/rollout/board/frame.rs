@@ -1,13 +1,12 @@
 //! The frame: what a target's place depends on beside the target itself. When it changes, every target is placed anew.
 
-use super::member::{is_broken, is_well};
 use super::phase::TargetPhase;
 use super::rank::TargetOrdering;
 use crate::records::entity::Entity;
 use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::rollout::{Rollout, VersionJudgement};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, TargetState};
-use crate::rollout::observation::{Observation, PresenceState};
+use crate::rollout::observation::{Observation, PresenceState, is_broken, is_well};
 use crate::words::counter::RolloutNumber;
 use crate::words::time::Span;
 use crate::words::version::Version;

@@ -8,11 +8,12 @@ use super::phase::TargetPhase;
 use super::rank::Rank;
 use super::tally::{NEVER, TargetPosition};
 use crate::records::evidence::Evidence;
+use crate::records::hook_answers::MonitorReport;
+use crate::records::report::{TargetActivity, TargetHealth};
 use crate::records::target::{AssignmentOutcome, AssignmentPurpose, DeadlineClock, TargetState};
-use crate::rollout::observation::{MonitorReport, Observation, PresenceState, TargetActivity, TargetHealth};
+use crate::rollout::observation::{Observation, is_broken, is_well};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
-use crate::words::version::Version;
 
 /// One target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,27 +243,4 @@ fn trouble(retries: u32, observation: &Observation, state: &TargetState) -> Opti
             TargetHealth::NoChecks | TargetHealth::Healthy | TargetHealth::Failing { .. },
         ) => None,
     }
-}
-
-/// Whether it does not serve: it is not heard from, runs nothing, failed or fails its checks.
-pub(crate) fn is_broken(observation: &Observation) -> bool {
-    let away = match observation.contact {
-        PresenceState::Unreachable | PresenceState::Never => true,
-        PresenceState::Up | PresenceState::Suspect => false,
-    };
-    away || observation.running.is_none()
-        || matches!(observation.health, TargetHealth::Failing { .. })
-        || matches!(observation.activity, TargetActivity::Failed { .. })
-}
-
-/// Whether it is heard from, runs the version, has nothing left to do and is healthy.
-pub(crate) fn is_well(observation: &Observation, version: &Version) -> bool {
-    let healthy = match observation.health {
-        TargetHealth::NoChecks | TargetHealth::Healthy => observation.healthy_since.is_some(),
-        TargetHealth::Failing { .. } => false,
-    };
-    healthy
-        && observation.contact == PresenceState::Up
-        && observation.activity == TargetActivity::Nothing
-        && observation.running.as_ref() == Some(version)
 }

@@ -81,3 +81,6 @@ fn shuffled(seed: u64, name: &TargetName) -> u64 {
     let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)
 }
+
+/// A place in line, as changes name it.
+pub(crate) type OwnedOrderKey = (Option<Arc<Rank>>, TargetName);

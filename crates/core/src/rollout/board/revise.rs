@@ -4,9 +4,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::tree::OwnedOrderKey;
 use super::{Board, BoardTarget};
 use crate::records::target::TargetState;
+use crate::rollout::board::rank::OwnedOrderKey;
 use crate::rollout::observation::Observation;
 use crate::words::name::TargetName;
 
@@ -53,8 +53,8 @@ mod tests {
     use super::*;
     use crate::records::node::PresenceState;
     use crate::records::policy::Policy;
-    use crate::rollout::simulation::fleet::SimulatedFleet;
-    use crate::rollout::simulation::random::RandomStream;
+    use crate::trial::simulation::fleet::SimulatedFleet;
+    use crate::trial::simulation::random::RandomStream;
     use crate::words::label::Labels;
     use crate::words::time::Timestamp;
 

@@ -5,7 +5,7 @@
 //! 1.9 s to build for a million targets, this tree with all lanes and clocks 0.16 s; a full pass may take one second.
 
 mod revise;
-mod walk;
+pub(crate) mod walk;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,8 +15,6 @@ use super::rank::{OrderKeyRef, Rank};
 use super::tally::{self, NEVER, PhaseTally};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
-pub(crate) use revise::OwnedOrderKey;
-pub(crate) use walk::WalkFilter;
 
 /// Most entries of a leaf and branches of a node. A change copies one leaf: fewer make it cheaper, more make the tree
 /// smaller. 32 was the best of 16 to 256 for a change at 100,000 targets.

@@ -14,12 +14,13 @@ use alloc::vec::Vec;
 
 use winnow::Parser;
 use winnow::ascii::multispace0;
-use winnow::stream::LocatingSlice;
-use winnow::stream::Location;
+use winnow::stream::{LocatingSlice, Location};
 use winnow::token::{literal, take_while};
 
-use super::{Expression, Field, MAX_SELECTOR_BYTES, MAX_SELECTOR_DEPTH, Predicate, SelectorError};
 use crate::words::label::{is_key, is_reserved, is_value_byte};
+use crate::words::selector::expression::{
+    Expression, Field, MAX_SELECTOR_BYTES, MAX_SELECTOR_DEPTH, Predicate, SelectorError,
+};
 
 type Text<'a> = LocatingSlice<&'a str>;
 

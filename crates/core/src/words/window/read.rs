@@ -2,13 +2,13 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::fmt;
 use core::str::FromStr;
 
 use jiff::tz::TimeZone;
 
-use super::{DAY_MINUTES, WEEKDAYS, Window, WindowError};
+use super::{Window, WindowError};
 use crate::words::selector::Selector;
+use crate::words::window::days::{DAY_MINUTES, WEEKDAYS};
 
 /// Longest part of a text that an error repeats, in characters.
 const SHOWN: usize = 120;
@@ -107,29 +107,4 @@ fn is_near(name: &str, text: &str) -> bool {
     let (wanted, found) = (city(text), city(name));
     let different = wanted.chars().zip(found.chars()).filter(|(a, b)| a != b).count();
     wanted.len() > 3 && wanted.len().abs_diff(found.len()) <= 1 && different <= 2
-}
-
-/// Writes days as single days and runs of them.
-pub(super) fn write_days(days: &[bool; 7], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if days.iter().all(|day| *day) {
-        return f.write_str("daily");
-    }
-    let mut rest = days.iter().zip(WEEKDAYS).peekable();
-    let mut comma = "";
-    while let Some((open, (first, _))) = rest.next() {
-        if !open {
-            continue;
-        }
-        let mut last = first;
-        while let Some((_, (next, _))) = rest.next_if(|(open, _)| **open) {
-            last = next;
-        }
-        if first == last {
-            write!(f, "{comma}{first}")?
-        } else {
-            write!(f, "{comma}{first}..{last}")?
-        }
-        comma = ",";
-    }
-    Ok(())
 }

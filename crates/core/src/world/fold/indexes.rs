@@ -3,16 +3,16 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::super::Versioned;
-use super::super::fleet::{Fleet, Set};
-use super::super::tally::NodeTally;
+use super::super::fleet::Fleet;
 use crate::records::entity::EntityKind;
 use crate::records::hook_answers::HookAnswers;
 use crate::records::node::{Node, Presence, PresenceState};
 use crate::records::order::{ApplyMethod, Assignment, OrderContent};
 use crate::records::pause::NodePause;
 use crate::records::target::TargetState;
+use crate::records::versioned::Versioned;
 use crate::words::counter::Revision;
+use crate::words::map::Set;
 use crate::words::name::{EntityName, NodeName, PauseName, ServerName, TargetName};
 
 impl Fleet {
@@ -199,7 +199,7 @@ impl Fleet {
             self.presence_changed(name, None);
             self.refresh_pause(name);
         }
-        self.tally = NodeTally::of(self);
+        self.tally = self.count_nodes();
         self.build_catalogue();
         self.build_waits();
         let remembered: Vec<EntityName> = self
@@ -258,7 +258,7 @@ impl Fleet {
         if self.loading {
             return;
         }
-        self.tally = NodeTally::of(self);
+        self.tally = self.count_nodes();
         let held = |node: &Node| before.iter().chain(&pause).any(|kept| kept.value.holds(node));
         let held = self.nodes.values().filter(|node| held(&node.value));
         let nodes: Vec<NodeName> = held.map(|node| node.value.name.clone()).collect();

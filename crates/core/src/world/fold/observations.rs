@@ -4,16 +4,19 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::super::fleet::Fleet;
-use super::super::{Map, Versioned};
-use crate::decide::external::due;
 use crate::records::entity::TargetSource;
 use crate::records::external::ExternalTarget;
+use crate::records::external::due;
+use crate::records::hook_answers::MonitorReport;
 use crate::records::node::{Presence, PresenceState};
+use crate::records::report::{TargetActivity, TargetHealth};
+use crate::records::versioned::Versioned;
 use crate::rollout::board::Board;
 use crate::rollout::external;
-use crate::rollout::observation::{MonitorReport, Observation, TargetActivity, TargetHealth};
+use crate::rollout::observation::Observation;
 use crate::words::counter::{AssignmentNumber, Revision};
 use crate::words::label::Labels;
+use crate::words::map::Map;
 use crate::words::name::{EntityName, NodeName, TargetName};
 use crate::words::time::Timestamp;
 

@@ -4,12 +4,13 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::super::Versioned;
 use super::super::fleet::Fleet;
-use crate::catalogue::instance::{Addresses, Instance, InstanceState};
+use crate::catalogue::instance::{Instance, InstanceState};
 use crate::catalogue::log::{CatalogueChange, CatalogueLog};
 use crate::records::node::PresenceState;
 use crate::records::registrations::{CheckStatus, ServiceRegistrations};
+use crate::records::versioned::Versioned;
+use crate::words::addresses::Addresses;
 use crate::words::counter::Revision;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
 

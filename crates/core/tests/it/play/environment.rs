@@ -6,7 +6,7 @@ use bellwether_core::records::freeze::{Freeze, FreezeKind, FreezeScope};
 use bellwether_core::records::hook_answers::HookPurpose;
 use bellwether_core::rollout::hook_answer::{HookAnswer, TargetJudgement};
 use bellwether_core::rollout::hook_question::HookQuestion;
-use bellwether_core::words::label::Label;
+use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::name::TargetName;
 use bellwether_core::words::selector::Selector;
 use bellwether_core::words::time::Span;
@@ -63,7 +63,16 @@ fn begin(world: &mut World, strength: &str, name: &str, scope: &[&str], why: &st
     let strength = if strength == "stop" { FreezeKind::Stop } else { FreezeKind::Freeze };
     let (name, by, why) = (name.parse().unwrap(), "alice".parse().unwrap(), why.into());
     let (at, until) = (world.now, until.map(|span| world.now.plus(span)));
-    world.environment.freezes.push(Arc::new(Freeze { name, scope, strength, by, why, at, until }));
+    world.environment.freezes.push(Arc::new(Freeze {
+        name,
+        scope,
+        strength,
+        by,
+        why,
+        at,
+        until,
+        labels: Labels::default(),
+    }));
     world.environment.freezes.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(())
 }

@@ -6,11 +6,7 @@ use core::iter::Peekable;
 
 use super::{TargetTree, TreeNode, branch_for, find};
 use crate::rollout::board::member::BoardMember;
-use crate::rollout::board::rank::{OrderKeyRef, Rank};
-use crate::words::name::TargetName;
-
-/// A place in line, as changes name it.
-pub(crate) type OwnedOrderKey = (Option<Arc<Rank>>, TargetName);
+use crate::rollout::board::rank::{OrderKeyRef, OwnedOrderKey};
 
 impl TargetTree {
     /// Changes the targets at these places, which come in line. A place with nobody is passed over.

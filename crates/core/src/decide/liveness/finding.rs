@@ -1,0 +1,81 @@
+//! What follows for one node from its stored presence and its sessions.
+
+use alloc::string::{String, ToString};
+
+use crate::decide::liveness::contacts::Contacts;
+use crate::decide::liveness::context::LivenessContext;
+use crate::records::node::PresenceState;
+use crate::words::name::{NodeName, ServerName};
+use crate::words::time::{Span, Timestamp};
+use crate::world::fleet::Fleet;
+
+/// What a look at one node comes to.
+pub(super) enum PresenceFinding<'a> {
+    /// Its presence says what its sessions say, or it is not this server's to judge.
+    Unchanged,
+    /// Nothing, before then.
+    Waits(Timestamp),
+    /// Its presence is to say this, and that this server holds or held it, because of that.
+    Changes(PresenceState, &'a ServerName, String),
+}
+
+pub(super) fn look<'a>(
+    fleet: &'a Fleet,
+    contacts: &Contacts,
+    (node, watch): (&NodeName, &LivenessContext<'a>),
+    now: Timestamp,
+) -> PresenceFinding<'a> {
+    let heard = contacts.heard_at(node).map(|heard| heard.plus(watch.limits.suspect));
+    let heard = heard.filter(|until| now < *until);
+    let connected = contacts.is_connected(node);
+    let kept = fleet.presences.get(node).map(|kept| &*kept.value);
+    let held_by = kept.and_then(|presence| presence.server.as_ref());
+    let mine = held_by == Some(watch.me);
+    let up = kept.is_some_and(|presence| presence.contact == PresenceState::Up);
+    let lost = held_by.is_none_or(|server| !watch.lives(server));
+    // The server called last takes a node over, once: two that each hear it do not take it from each other for ever.
+    let takes = connected && (!up || (!mine && (lost || contacts.is_untold(node))));
+    if takes || (heard.is_some() && !up) {
+        return PresenceFinding::Changes(PresenceState::Up, watch.me, "it holds a session".to_string());
+    }
+    let orphan = watch.leads && lost;
+    let present = kept.filter(|presence| match presence.contact {
+        PresenceState::Up | PresenceState::Suspect => true,
+        PresenceState::Never | PresenceState::Unreachable => false,
+    });
+    match (present, connected, mine || orphan) {
+        (Some(present), false, true) => quiet(
+            present.contact,
+            contacts.quiet_since(node, watch),
+            held_by.unwrap_or(watch.me),
+            (watch, now),
+        ),
+        // Held by another server: this one has heard of it, and lets go of it when that is long enough ago.
+        (_, false, _) => heard.map_or(PresenceFinding::Unchanged, PresenceFinding::Waits),
+        (_, true, _) => PresenceFinding::Unchanged,
+    }
+}
+
+fn quiet<'a>(
+    contact: PresenceState,
+    since: Timestamp,
+    server: &'a ServerName,
+    (watch, now): (&LivenessContext<'_>, Timestamp),
+) -> PresenceFinding<'a> {
+    let (limits, quiet) = (watch.limits, now.since(since));
+    if quiet >= limits.unreachable {
+        return PresenceFinding::Changes(PresenceState::Unreachable, server, silent(quiet));
+    }
+    if quiet >= limits.suspect && contact != PresenceState::Suspect {
+        return PresenceFinding::Changes(PresenceState::Suspect, server, silent(quiet));
+    }
+    PresenceFinding::Waits(since.plus(if quiet < limits.suspect {
+        limits.suspect
+    } else {
+        limits.unreachable
+    }))
+}
+
+fn silent(quiet: Span) -> String {
+    alloc::format!("nothing was heard from it for {}", Span::from_secs(quiet.as_millis() / 1_000))
+}

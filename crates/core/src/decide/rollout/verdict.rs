@@ -1,0 +1,70 @@
+//! The verdict of the rollout decider: what is written next.
+
+use alloc::vec::Vec;
+
+use crate::records::event::EventDraft;
+use crate::records::key::{Key, Record};
+use crate::records::progress::Progress;
+use crate::records::rollout::Rollout;
+use crate::records::target::TargetState;
+use crate::rollout::hook_question::HookQuestion;
+use crate::verdict::{Changeset, Verdict, Write};
+use crate::words::name::{EntityName, TargetName};
+use crate::words::time::Timestamp;
+
+/// What is to be written, in this order: rollouts, progress, targets. It may be cut anywhere and the rest lost: what was
+/// written is safe, and the next pass continues.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RolloutVerdict {
+    /// Rollouts that began or changed, oldest first.
+    pub rollouts: Vec<Rollout>,
+    /// The entity's progress, if it changed.
+    pub progress: Option<Progress>,
+    /// What rollouts and progress have to tell; belongs in the same write as they.
+    pub events: Vec<EventDraft>,
+    /// Targets that changed: those that free a place first, those that take one last.
+    pub targets: Vec<TargetChange>,
+    /// What the policy's controllers would be asked now, so that a later decision can go on. Nothing that is written.
+    pub questions: Vec<HookQuestion>,
+    /// When to decide again even if nothing changes.
+    pub wake: Option<Timestamp>,
+}
+
+impl RolloutVerdict {
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rollouts.is_empty() && self.progress.is_none() && self.targets.is_empty()
+    }
+
+    /// This verdict about `entity` as changesets: the rollout's own records and events first, then each target's.
+    #[must_use]
+    pub fn into_verdict(self, entity: &EntityName) -> Verdict {
+        let mut head = Changeset { writes: Vec::new(), events: self.events };
+        head.writes.extend(
+            self.rollouts.into_iter().map(|rollout| Write::put(Record::Rollout(entity.clone(), rollout))),
+        );
+        head.writes
+            .extend(self.progress.map(|progress| Write::put(Record::Progress(entity.clone(), progress))));
+        let targets = self.targets.into_iter().map(|change| {
+            let write = match change.state {
+                Some(state) => Write::put(Record::Target(entity.clone(), change.target, state)),
+                None => Write::Delete(Key::Target(entity.clone(), change.target)),
+            };
+            Changeset { writes: alloc::vec![write], events: change.events }
+        });
+        let head = (!head.writes.is_empty()).then_some(head);
+        Verdict { changesets: head.into_iter().chain(targets).collect(), wake: self.wake }
+    }
+}
+
+/// One target's change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetChange {
+    /// Which target.
+    pub target: TargetName,
+    /// What it is told and what came of it; `None` removes what is kept of it.
+    pub state: Option<TargetState>,
+    /// What the change has to tell; belongs in the same write.
+    pub events: Vec<EventDraft>,
+}

@@ -1,0 +1,349 @@
+//! The engine as a library: entities, their targets and their history in memory, decided after every call. Owns no clock:
+//! every call is told the time.
+//!
+//! # Blue and green
+//!
+//! The policy's controllers are asked by whoever holds the engine: it says what it would ask, and takes in what was
+//! answered. Here a controller brings up green machines beside the blue ones, and takes the blue ones away once the
+//! version has proven itself; were it bad, no blue one would have been touched.
+//!
+//! ```
+//! use bellwether_core::records::policy::hook::{Hook, Hooks};
+//! use bellwether_core::records::policy::{Draft, Policy};
+//! use bellwether_core::rollout::answer::Answer;
+//! use bellwether_core::rollout::engine::{Engine, Report};
+//! use bellwether_core::rollout::operate::Intent;
+//! use bellwether_core::rollout::question::Question;
+//! use bellwether_core::words::time::{Span, Timestamp};
+//!
+//! let (mut engine, namespace, entity) = (Engine::new(), "production".parse()?, "shop".parse()?);
+//! let minute = |n: u64| Timestamp::EPOCH.plus(Span::from_secs(60 * n));
+//! let report = |name: &str, version: &str| Report {
+//!     target: name.parse().unwrap(),
+//!     running: version.parse().ok(),
+//!     error: None,
+//! };
+//! let hook = |path: &str| Some(Hook::at(format!("https://controller.example/{path}")));
+//! let hooks = Hooks { selection: hook("next"), removal: hook("remove"), ..Hooks::NONE };
+//! let draft = Draft { success: "50%".parse().ok(), hooks: Some(hooks), ..Draft::default() };
+//! engine.set_policy(&namespace, &entity, Policy::new(draft)?, minute(0));
+//!
+//! // Two blue machines run v1, which is good after the soak.
+//! let intent = |n| Intent::of("alice".parse().unwrap(), minute(n));
+//! let blue = [report("blue-1", "v1"), report("blue-2", "v1")];
+//! engine.set_target_version(&namespace, &entity, "v1".parse()?, intent(0))?;
+//! engine.orchestrate(&namespace, &entity, &blue, minute(0));
+//! engine.orchestrate(&namespace, &entity, &blue, minute(1));
+//!
+//! // v2: of the two blue ones nobody is chosen; two green ones come up instead.
+//! engine.set_target_version(&namespace, &entity, "v2".parse()?, intent(2))?;
+//! let question = engine.questions(&namespace, &entity)[0].clone();
+//! assert!(matches!(&question, Question::Selection { candidates, .. } if candidates.len() == 2));
+//! engine.answer((&namespace, &entity), &question, Answer::Selected(vec![]), minute(2));
+//! let green = [report("green-1", "v2"), report("green-2", "v2")];
+//! engine.orchestrate(&namespace, &entity, &green, minute(3));
+//! engine.orchestrate(&namespace, &entity, &green, minute(4));
+//! assert_eq!(engine.progress(&namespace, &entity).unwrap().last_known_good, "v2".parse().ok());
+//!
+//! // The version has proven itself: now the blue ones may go.
+//! let question = engine.questions(&namespace, &entity)[0].clone();
+//! let Question::Removal { targets } = &question else { panic!("{question:?}") };
+//! engine.answer((&namespace, &entity), &question, Answer::Removed(targets.clone()), minute(5));
+//! let rollout = engine.history(&namespace, &entity).last().unwrap();
+//! assert_eq!(rollout.state.to_string(), "succeeded");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::decide::rollout::decide;
+use crate::decide::rollout::verdict::RolloutVerdict;
+use crate::records::entity::Entity;
+use crate::records::event::EventDraft;
+use crate::records::external::ExternalTarget;
+use crate::records::hook_answers::HookAnswers;
+use crate::records::policy::Policy;
+use crate::records::progress::Progress;
+use crate::records::rollout::Rollout;
+use crate::rollout::board::Board;
+use crate::rollout::environment::RolloutEnvironment;
+pub use crate::rollout::external::TargetReport;
+use crate::rollout::hook_answer::{HookAnswer, absorb};
+use crate::rollout::hook_question::HookQuestion;
+use crate::rollout::observation::Observation;
+use crate::rollout::operations::{Intent, OperationRefusal};
+use crate::rollout::{external, operations};
+use crate::words::counter::RolloutNumber;
+use crate::words::label::Labels;
+use crate::words::name::{Actor, EntityName, Namespace, TargetName};
+use crate::words::selector::Selector;
+use crate::words::time::Timestamp;
+use crate::words::version::Version;
+
+/// Entities by namespace and name, in memory.
+#[derive(Debug, Clone, Default)]
+pub struct Engine {
+    entities: BTreeMap<(Namespace, EntityName), World>,
+}
+
+#[derive(Debug, Clone)]
+struct World {
+    board: Board,
+    history: BTreeMap<RolloutNumber, Rollout>,
+    externals: BTreeMap<TargetName, ExternalTarget>,
+    events: Vec<EventDraft>,
+    environment: RolloutEnvironment,
+    questions: Vec<HookQuestion>,
+}
+
+impl Engine {
+    /// An engine without entities.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how carefully an entity changes; makes the entity if there is none.
+    pub fn set_policy(&mut self, namespace: &Namespace, entity: &EntityName, policy: Policy, now: Timestamp) {
+        let world = self.world(namespace, entity);
+        let entity = Entity { policy, ..world.board.entity().clone() };
+        world.board.fold_entity(Arc::new(entity));
+        world.decide(now);
+    }
+
+    /// Sets an entity's target version; makes the entity, with the default policy, if there is none.
+    ///
+    /// # Errors
+    /// As [`operations::start`].
+    pub fn set_target_version(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        version: Version,
+        intent: Intent,
+    ) -> Result<(), OperationRefusal> {
+        let (world, now) = (self.world(namespace, entity), intent.at);
+        let entity = operations::start(world.board.entity(), world.board.progress(), version, intent)?;
+        world.board.fold_entity(Arc::new(entity));
+        world.decide(now);
+        Ok(())
+    }
+
+    /// Changes an entity by an operation of [`operations`], such as a pause.
+    ///
+    /// # Errors
+    /// The operation's.
+    pub fn operate(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        now: Timestamp,
+        operation: impl FnOnce(&Entity, &Progress) -> Result<Entity, OperationRefusal>,
+    ) -> Result<(), OperationRefusal> {
+        let world = self.world(namespace, entity);
+        let entity = operation(world.board.entity(), world.board.progress())?;
+        world.board.fold_entity(Arc::new(entity));
+        world.decide(now);
+        Ok(())
+    }
+
+    /// Takes in reports of some targets or all, and gives back what each of them is to run; `None` leaves a target as it
+    /// is. A report answers what the target was given back the last time.
+    pub fn orchestrate(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        reports: &[TargetReport],
+        now: Timestamp,
+    ) -> Vec<(TargetName, Option<Version>)> {
+        let world = self.world(namespace, entity);
+        for report in reports {
+            world.report(report, now);
+        }
+        world.decide(now);
+        reports.iter().map(|report| (report.target.clone(), world.expect(&report.target))).collect()
+    }
+
+    /// What the entity's controllers are to be asked, so that its rollout can go on; see [`Engine::answer`].
+    #[must_use]
+    pub fn questions(&self, namespace: &Namespace, entity: &EntityName) -> &[HookQuestion] {
+        let world = self.entities.get(&(namespace.clone(), entity.clone()));
+        world.map(|world| &*world.questions).unwrap_or_default()
+    }
+
+    /// Takes in what a controller answered. Targets that it took away leave.
+    pub fn answer(
+        &mut self,
+        (namespace, entity): (&Namespace, &EntityName),
+        question: &HookQuestion,
+        answer: HookAnswer,
+        now: Timestamp,
+    ) {
+        let world = self.world(namespace, entity);
+        let gone = match &answer {
+            HookAnswer::Removed(gone) => gone.clone(),
+            HookAnswer::Selected(_)
+            | HookAnswer::Approved { .. }
+            | HookAnswer::Judged(_)
+            | HookAnswer::Watched { .. }
+            | HookAnswer::Silent { .. } => Vec::new(),
+        };
+        let answers = absorb(&world.board, &world.environment.answers, question, answer, now);
+        let removed = !answers.troubles.contains_key(&question.asked());
+        world.heard(answers);
+        for target in gone.iter().filter(|_| removed) {
+            world.externals.remove(target);
+            world.board.fold_sighting(target, None);
+        }
+        world.decide(now);
+    }
+
+    /// Changes what is around an entity, besides its own targets: freezes and the services it needs.
+    pub fn surround(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        now: Timestamp,
+        change: impl FnOnce(&mut RolloutEnvironment),
+    ) {
+        let world = self.world(namespace, entity);
+        change(&mut world.environment);
+        world.decide(now);
+    }
+
+    /// Sets what selectors, domains and orders see of a target besides its name; unknown targets have none.
+    pub fn set_labels(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        target: &TargetName,
+        labels: Labels,
+    ) {
+        let board = &mut self.world(namespace, entity).board;
+        if let Some(observation) = board.target(target).and_then(|target| target.observation) {
+            let observation = Observation { labels, ..observation.clone() };
+            board.fold_sighting(target, Some(observation));
+        }
+    }
+
+    /// Takes a target away.
+    pub fn remove(
+        &mut self,
+        namespace: &Namespace,
+        entity: &EntityName,
+        target: &TargetName,
+        now: Timestamp,
+    ) {
+        let world = self.world(namespace, entity);
+        world.externals.remove(target);
+        world.board.fold_sighting(target, None);
+        world.decide(now);
+    }
+
+    /// Lets time pass for every entity; gives back when to call again if nothing else happens.
+    pub fn tick(&mut self, now: Timestamp) -> Option<Timestamp> {
+        self.entities.values_mut().filter_map(|world| world.decide(now)).min()
+    }
+
+    /// Where an entity stands: last known good and bad, what is rolling.
+    #[must_use]
+    pub fn progress(&self, namespace: &Namespace, entity: &EntityName) -> Option<&Progress> {
+        self.board(namespace, entity).map(Board::progress)
+    }
+
+    /// An entity's board, for figures and reasons.
+    #[must_use]
+    pub fn board(&self, namespace: &Namespace, entity: &EntityName) -> Option<&Board> {
+        self.entities.get(&(namespace.clone(), entity.clone())).map(|world| &world.board)
+    }
+
+    /// An entity's rollouts, oldest first.
+    pub fn history(&self, namespace: &Namespace, entity: &EntityName) -> impl Iterator<Item = &Rollout> {
+        let world = self.entities.get(&(namespace.clone(), entity.clone()));
+        world.into_iter().flat_map(|world| world.history.values())
+    }
+
+    /// Takes out the events since the last call.
+    pub fn take_events(&mut self, namespace: &Namespace, entity: &EntityName) -> Vec<EventDraft> {
+        core::mem::take(&mut self.world(namespace, entity).events)
+    }
+
+    fn world(&mut self, namespace: &Namespace, entity: &EntityName) -> &mut World {
+        let key = (namespace.clone(), entity.clone());
+        self.entities.entry(key).or_insert_with(|| World::new(entity.clone()))
+    }
+}
+
+impl Intent {
+    /// An intent without a word of explanation.
+    #[must_use]
+    pub const fn of(by: Actor, at: Timestamp) -> Self {
+        Self { by, why: String::new(), at }
+    }
+}
+
+impl World {
+    fn new(name: EntityName) -> Self {
+        let entity = Entity::new(name, Selector::all(), Policy::default());
+        let board = Board::new(Arc::new(entity), Arc::default(), None);
+        Self {
+            board,
+            history: BTreeMap::new(),
+            externals: BTreeMap::new(),
+            events: Vec::new(),
+            environment: RolloutEnvironment::default(),
+            questions: Vec::new(),
+        }
+    }
+
+    fn report(&mut self, report: &TargetReport, now: Timestamp) {
+        let before = self.board.target(&report.target).and_then(|target| target.observation);
+        let labels = before.map(|before| before.labels.clone()).unwrap_or_default();
+        let word = before.and_then(|before| before.word.clone());
+        let external = external::absorb(self.externals.get(&report.target), report, None, now);
+        self.board.fold_sighting(&report.target, Some(external::observation(&external, labels, word)));
+        self.externals.insert(report.target.clone(), external);
+    }
+
+    /// Remembers answers, and what they say of single targets with those targets.
+    fn heard(&mut self, answers: HookAnswers) {
+        for (target, word) in &answers.words {
+            let observation = self.board.target(target).and_then(|target| target.observation);
+            if let Some(observation) =
+                observation.filter(|observation| observation.word.as_ref() != Some(word))
+            {
+                let observation = Observation { word: Some(word.clone()), ..observation.clone() };
+                self.board.fold_sighting(target, Some(observation));
+            }
+        }
+        self.environment.answers = Arc::new(answers);
+    }
+
+    fn expect(&mut self, target: &TargetName) -> Option<Version> {
+        let (version, assignment) = self.board.expected(target)?;
+        let version = version.clone();
+        if let Some(external) = self.externals.get_mut(target) {
+            external.told = assignment;
+        }
+        Some(version)
+    }
+
+    fn decide(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let verdict = decide(&self.board, &self.environment, now);
+        let RolloutVerdict { rollouts, progress, events, targets, questions, wake } = verdict;
+        self.questions = questions;
+        self.events.extend(events);
+        let progress = progress.unwrap_or_else(|| self.board.progress().clone());
+        self.history.extend(rollouts.into_iter().map(|rollout| (rollout.number, rollout)));
+        let active = progress.active().and_then(|number| self.history.get(&number)).cloned();
+        self.board.fold_progress(Arc::new(progress), active.map(Arc::new));
+        for change in targets {
+            self.events.extend(change.events);
+            self.board.fold_state(&change.target, change.state);
+        }
+        wake
+    }
+}

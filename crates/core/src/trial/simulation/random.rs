@@ -1,0 +1,73 @@
+//! Chance: numbers that look random and are the same for the same seed. Owns the only randomness of a rehearsal; knows no
+//! distribution beyond the uniform one.
+
+/// Odd, close to 2⁶⁴ divided by the golden ratio: the step of `SplitMix64`.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A stream of numbers that look random (`SplitMix64`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RandomStream {
+    state: u64,
+}
+
+impl RandomStream {
+    /// The stream of a seed.
+    #[must_use]
+    pub const fn of(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// The stream of a seed for one thing alone: what another thing draws does not change it.
+    #[must_use]
+    pub fn for_one(seed: u64, name: &str, count: u64) -> Self {
+        // FNV-1a: a short, well spread sum of a short text.
+        let fold = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let sum = name.bytes().fold(0xcbf2_9ce4_8422_2325, fold);
+        let mut seed = Self::of(seed);
+        let mut own = Self::of(seed.draw() ^ sum);
+        Self::of(own.draw() ^ count.wrapping_mul(STEP))
+    }
+
+    /// The next number, any of 2⁶⁴.
+    pub const fn draw(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(STEP);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `limit`, each alike; zero when there is none.
+    pub const fn below(&mut self, limit: u64) -> u64 {
+        // The high half of the product: without the bias of a remainder to speak of.
+        ((self.draw() as u128 * limit as u128) >> 64) as u64
+    }
+
+    /// Yes, in `parts` of a million cases.
+    pub const fn happens(&mut self, parts: u32) -> bool {
+        self.below(1_000_000) < parts as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::simulation::random::*;
+
+    #[test]
+    fn the_same_seed_draws_the_same_and_each_name_its_own() {
+        let draw = |seed, name, count| RandomStream::for_one(seed, name, count).draw();
+        assert_eq!(draw(1, "web-1", 1), draw(1, "web-1", 1));
+        let others = [draw(2, "web-1", 1), draw(1, "web-2", 1), draw(1, "web-1", 2)];
+        assert!(!others.contains(&draw(1, "web-1", 1)));
+    }
+
+    #[test]
+    fn a_share_of_many_is_about_that_share() {
+        let hits = (0..100_000).filter(|n| RandomStream::for_one(7, "web", *n).happens(50_000)).count();
+        assert!((4_700..5_300).contains(&hits), "{hits} of 100000 at 5 %");
+        let low = (0..100_000).filter(|n| RandomStream::for_one(7, "web", *n).below(10) < 3).count();
+        assert!((29_000..31_000).contains(&low), "{low} of 100000 at 30 %");
+        assert_eq!(RandomStream::of(1).below(0), 0);
+        assert!(!RandomStream::of(1).happens(0) && RandomStream::of(1).happens(1_000_000));
+    }
+}

@@ -1,0 +1,8 @@
+//! The text form of a counted name: `db`, `2 of db`.
+
+/// Reads `db`, or `2 of db`: how many, and the name; none when the count is no number.
+#[must_use]
+pub fn counted(text: &str) -> Option<(u32, &str)> {
+    let (count, name) = text.split_once(" of ").unwrap_or(("1", text));
+    Some((count.trim().parse().ok()?, name.trim()))
+}

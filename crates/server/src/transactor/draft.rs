@@ -1,0 +1,129 @@
+//! A draft: the changes of several operations on a copy of the world, collected to be committed together or not at all.
+//! Owns the copy; never reaches the store.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bellwether_core::records::event::EventDraft;
+use bellwether_core::records::key::{Key, Record};
+use bellwether_core::records::versioned::Versioned;
+use bellwether_core::verdict::{Changeset, Write};
+use bellwether_core::words::counter::Revision;
+use bellwether_core::words::name::Namespace;
+use bellwether_core::world::World;
+use bellwether_core::world::fleet::Fleet;
+
+/// Changes that are collected. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    base: Arc<World>,
+    state: Arc<Mutex<DraftState>>,
+}
+
+/// What a draft has come to: to be put back when the last operation turns out to change nothing.
+#[derive(Debug, Clone)]
+pub struct DraftState {
+    world: Arc<World>,
+    changeset: Changeset,
+}
+
+impl Draft {
+    /// A draft without changes.
+    pub(super) fn new(base: Arc<World>) -> Self {
+        let state = DraftState { world: Arc::clone(&base), changeset: Changeset::default() };
+        Self { base, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The world that the changes were decided on: what a commit of them is compared with.
+    #[must_use]
+    pub const fn base(&self) -> &Arc<World> {
+        &self.base
+    }
+
+    /// The world with the changes so far. Records alone are changed in it: boards, orders and other indexes are as they were.
+    #[must_use]
+    pub fn world(&self) -> Arc<World> {
+        Arc::clone(&self.state().world)
+    }
+
+    /// All changes so far; one write for each record, the last one.
+    #[must_use]
+    pub fn changeset(&self) -> Changeset {
+        self.state().changeset.clone()
+    }
+
+    /// What it has come to.
+    #[must_use]
+    pub fn save(&self) -> DraftState {
+        self.state().clone()
+    }
+
+    /// Forgets what was changed since `saved`.
+    pub fn restore(&self, saved: DraftState) {
+        *self.state() = saved;
+    }
+
+    /// Adds the changes of an operation.
+    pub fn collect(&self, namespace: &Namespace, changeset: Changeset) {
+        let mut state = self.state();
+        let mut world = World::clone(&state.world);
+        let mut fleet = world.fleets.get(namespace).cloned().unwrap_or_default();
+        for write in changeset.writes {
+            match &write {
+                Write::Put(record) => put(&mut world, &mut fleet, record),
+                Write::Delete(key) => delete(&mut world, &mut fleet, key),
+            }
+            let key = write.key();
+            state.changeset.writes.retain(|before| before.key() != key);
+            state.changeset.writes.push(write);
+        }
+        world.fleets.insert_mut(namespace.clone(), fleet);
+        state.world = Arc::new(world);
+        state.changeset.events.extend(changeset.events);
+    }
+
+    /// Adds an event to the changes.
+    pub fn note(&self, event: EventDraft) {
+        self.state().changeset.events.push(event);
+    }
+
+    fn state(&self) -> MutexGuard<'_, DraftState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A record in the copy. Its revision is never compared: a commit compares with the base.
+fn versioned<T: Clone>(value: &T) -> Versioned<T> {
+    Versioned { value: Arc::new(value.clone()), revision: Revision::ZERO }
+}
+
+fn put(world: &mut World, fleet: &mut Fleet, record: &Record) {
+    match record {
+        Record::Entity(entity) => fleet.entities.insert_mut(entity.name.clone(), versioned(entity)),
+        Record::Freeze(freeze) => fleet.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
+        Record::GlobalFreeze(freeze) => world.freezes.insert_mut(freeze.name.clone(), versioned(freeze)),
+        Record::Pause(pause) => fleet.pauses.insert_mut(pause.name.clone(), versioned(pause)),
+        Record::Slot(slot) => fleet.slots.insert_mut(slot.name.clone(), versioned(slot)),
+        Record::Profile(profile) => fleet.profiles.insert_mut(profile.name.clone(), versioned(profile)),
+        Record::ProfileRevision(revision) => {
+            let key = (revision.profile.clone(), revision.number);
+            fleet.profile_revisions.insert_mut(key, versioned(revision));
+        }
+        other => debug_assert!(false, "{:?} cannot be drafted", other.key()),
+    }
+}
+
+fn delete(world: &mut World, fleet: &mut Fleet, key: &Key) {
+    let _was_there = match key {
+        Key::Entity(name) => fleet.entities.remove_mut(name),
+        Key::Freeze(name) => fleet.freezes.remove_mut(name),
+        Key::GlobalFreeze(name) => world.freezes.remove_mut(name),
+        Key::Pause(name) => fleet.pauses.remove_mut(name),
+        Key::Slot(name) => fleet.slots.remove_mut(name),
+        Key::Profile(name) => fleet.profiles.remove_mut(name),
+        Key::ProfileRevision(name, number) => fleet.profile_revisions.remove_mut(&(name.clone(), *number)),
+        other => {
+            debug_assert!(false, "{other:?} cannot be drafted");
+            false
+        }
+    };
+}
