@@ -64,7 +64,7 @@ async fn serve() -> Result<()> {
     let tasks = Tasks::new();
     let told = watch::Sender::new(0_u64);
     let router = Router::new()
-        .route("/v1/namespaces/{ns}/nodes/{node}/sync", get(sync))
+        .route("/v1/namespaces/{ns}/nodes/{node}/order", get(sync))
         .route("/v1/namespaces/{ns}/nodes/{node}/report", put(async || "{}"))
         .with_state(told.clone());
     let address = server.serve_beside(router, &tasks)?;

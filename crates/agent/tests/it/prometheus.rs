@@ -137,7 +137,7 @@ async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
         assert_eq!(labels["__address__"], "127.0.0.1:9100");
         assert_eq!((label("service"), label("node"), label("instance")), ("web", "web-1", "web"));
         assert_eq!((label("tags"), label("tag_blue"), label("meta_metrics_path")), (",blue,", "true", "/m"));
-        label("level") == "passing"
+        label("status") == "passing"
     };
     monitoring.finds("every job finds it", fits).await;
 

@@ -15,19 +15,60 @@ use serde::{Deserialize, Serialize};
 
 use super::registrations::{addresses, shape_of};
 use crate::shape::{ShapeError, read};
-use crate::word::words;
 
-words! {
-    /// Whether a service instance is functional.
-    InstanceStatus {
-        /// Every check passes, or there is none.
-        Passing = "passing",
-        /// A check warns and none fails: the instance is functional, but needs attention.
-        Warning = "warning",
-        /// At least one check fails, or has no result yet.
-        Failing = "failing",
-        /// Its node is unreachable: the result of its checks is not known.
-        Unreachable = "unreachable",
+/// Whether a service instance is functional.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case", from = "String")]
+pub enum InstanceStatus {
+    /// Every check passes, or there is none.
+    Passing,
+    /// A check warns and none fails: the instance is functional, but needs attention.
+    Warning,
+    /// At least one check fails, or has no result yet.
+    Failing,
+    /// Its node is unreachable: the result of its checks is not known.
+    Unreachable,
+    /// A status that only newer servers know: whoever reads it cannot use the update.
+    #[serde(skip_serializing)]
+    #[schema(ignore)]
+    Unknown,
+}
+
+impl InstanceStatus {
+    /// The word as it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passing => "passing",
+            Self::Warning => "warning",
+            Self::Failing => "failing",
+            Self::Unreachable => "unreachable",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<String> for InstanceStatus {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "passing" => Self::Passing,
+            "warning" => Self::Warning,
+            "failing" => Self::Failing,
+            "unreachable" => Self::Unreachable,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl std::fmt::Display for InstanceStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl PartialEq<&str> for InstanceStatus {
+    fn eq(&self, word: &&str) -> bool {
+        self.as_str() == *word
     }
 }
 
@@ -198,6 +239,7 @@ impl TryFrom<Instance> for core::Instance {
             InstanceStatus::Warning => core::InstanceState::Warning { reason },
             InstanceStatus::Failing => core::InstanceState::Failing { reason },
             InstanceStatus::Unreachable => core::InstanceState::Unreachable,
+            InstanceStatus::Unknown => return Err(ShapeError::at("status", "this version does not know it")),
         };
         let tags = from.tags.iter().map(|tag| read::<Tag>("tags", tag));
         Ok(Self {

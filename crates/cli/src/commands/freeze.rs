@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_api::v1::freeze::{FreezeKind, FreezeSpec, FreezeView};
 
 use super::confirm;
 use crate::args::{FreezeScopeFlags, FreezeVerb, StopEverything};
@@ -20,9 +20,9 @@ pub(super) async fn run(context: &Context, verb: FreezeVerb) -> CommandResult {
     match verb {
         FreezeVerb::On { name, what, lasts, stop } => {
             let namespace = place(context, what.all_namespaces);
-            let strength = stop.then(|| "stop".to_owned());
+            let kind = stop.then_some(FreezeKind::Stop);
             let lasts = lasts.map(|lasts| lasts.to_string());
-            let spec = FreezeSpec { kind: strength, lasts, ..spec(what) };
+            let spec = FreezeSpec { kind, lasts, ..spec(what) };
             let set = context.client.set_freeze(namespace, &name, &spec).await?;
             let flag = if set.global { " --all-namespaces" } else { "" };
             say(&set);
@@ -78,7 +78,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
                 (false, None) => "-".to_owned(),
             };
             let freeze = &view.freeze;
-            let (strength, by) = (freeze.kind.clone(), freeze.by.clone());
+            let (strength, by) = (freeze.kind.to_string(), freeze.by.clone());
             vec![freeze.name.clone(), scope(view), strength, by, date(freeze.at_ms), ends, freeze.why.clone()]
         });
         table(&["name", "scope", "strength", "by", "since", "ends", "why"], rows)
@@ -98,7 +98,7 @@ pub(super) async fn stop_everything(context: &Context, stop: StopEverything) -> 
         tell("lifted; everything goes on where it stopped");
         return Ok(Exit::Yes);
     }
-    let spec = FreezeSpec { kind: Some("stop".to_owned()), ..spec(stop.what) };
+    let spec = FreezeSpec { kind: Some(FreezeKind::Stop), ..spec(stop.what) };
     narrows(context, namespace, &spec).await?;
     if !stop.yes && !std::io::stdin().is_terminal() {
         return Err(Failure::usage("ask whether to stop everything: nobody is at the terminal")

@@ -16,7 +16,7 @@ use crate::harness::{Installation, Node, policy, problem, set_entity, until, ver
 const PASSES: Duration = Duration::from_millis(500);
 
 fn stop(why: &str) -> FreezeSpec {
-    FreezeSpec { kind: Some("stop".to_owned()), why: why.to_owned(), ..FreezeSpec::default() }
+    FreezeSpec { kind: "stop".parse().ok(), why: why.to_owned(), ..FreezeSpec::default() }
 }
 
 fn act() -> RolloutOperation {

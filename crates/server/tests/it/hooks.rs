@@ -71,10 +71,10 @@ async fn a_selection_hook_chooses_the_order_and_is_asked_once_per_turn() {
         first.body,
         json!({
             "namespace": "default", "entity": "web", "rollout": 1, "version": "v1", "hook": "selection",
-            "turned": 0, "room": 1, "candidates": ["web-1", "web-2", "web-3"],
+            "dispatched": 0, "limit": 1, "candidates": ["web-1", "web-2", "web-3"],
         })
     );
-    let turns: Vec<Value> = controller.heard().iter().map(|heard| heard.body["turned"].clone()).collect();
+    let turns: Vec<Value> = controller.heard().iter().map(|heard| heard.body["dispatched"].clone()).collect();
     assert_eq!(turns, [json!(0), json!(1), json!(2)]);
     let metrics = admin.text("/metrics", Duration::from_secs(5)).await.unwrap();
     let counted = "bellwether_hook_calls_total{hook=\"selection\",result=\"answered\"} 3";

@@ -20,6 +20,7 @@ mod harness;
 mod hooked;
 mod hooks;
 mod monitors;
+mod openapi;
 mod pauses;
 mod plans;
 mod profiles;

@@ -65,7 +65,8 @@ async fn one_failing_answer_is_a_hiccup_and_two_in_a_row_take_the_version_back()
     let installation = Installation::new().await;
     let admin = installation.admin();
     let (one, _two) = settled(&installation, &admin).await;
-    let (well, bad) = (json!({ "well": true }), json!({ "well": false, "reason": "orders fell by half" }));
+    let (well, bad) =
+        (json!({ "healthy": true }), json!({ "healthy": false, "reason": "orders fell by half" }));
     let series = [bad.clone(), well.clone(), bad.clone(), well.clone()];
     let controller = Controller::saying(Say::Series(series.to_vec())).await;
     set_entity(&admin, monitored(at(controller.address))).await;

@@ -64,14 +64,14 @@ async fn a_catalogue_of_a_newer_server_is_not_taken_in_and_not_asked_for_over_an
     let contact = watch::Sender::new(ServerContact::default());
     let mut sync = sync(dir.path(), contact.clone());
     let answer = |text: &str| -> v1::order::OrderPoll { serde_json::from_str(text).unwrap() };
-    let known = r#"{"wants_report": false, "catalogue": {"index": 7, "whole": true, "changes":
+    let known = r#"{"report_requested": false, "catalogue": {"index": 7, "whole": true, "changes":
         [{"change": "service_known", "service": "db"}]}}"#;
     assert_eq!(sync.heed(answer(known)).await, None);
     // A change that there will be one day, and a level that there will be.
     let conflict = [
-        r#"{"wants_report": false, "catalogue": {"index": 9, "changes": [{"change": "renamed", "to": {"a": 1}}]}}"#,
-        r#"{"wants_report": false, "catalogue": {"index": 9, "changes": [{"change": "put", "service": "db", "instance":
-            {"node": "b", "name": "db", "addresses": {}, "level": "dreaming", "since_ms": 1}}]}}"#,
+        r#"{"report_requested": false, "catalogue": {"index": 9, "changes": [{"change": "renamed", "to": {"a": 1}}]}}"#,
+        r#"{"report_requested": false, "catalogue": {"index": 9, "changes": [{"change": "put", "service": "db", "instance":
+            {"node": "b", "name": "db", "addresses": {}, "status": "dreaming", "since_ms": 1}}]}}"#,
     ];
     for text in conflict {
         assert_eq!(sync.heed(answer(text)).await, None, "the line goes on");

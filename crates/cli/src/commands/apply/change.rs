@@ -6,7 +6,7 @@ use std::fmt;
 use bellwether_api::shape::{ShapeError, read, reason};
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::external::ExternalSettings;
-use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_api::v1::freeze::{FreezeKind, FreezeSpec, FreezeView};
 use bellwether_api::v1::pause::{PauseSpec, PauseView};
 use bellwether_api::v1::policy::Policy;
 use bellwether_core::records::entity::{EntityKind, TargetSource};
@@ -100,7 +100,7 @@ fn of_entity(source: &TargetSource, kind: &EntityKind, policy: &Policy) -> Field
 pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<Field>, ShapeError> {
     let (scope, _, lasts) = spec.read()?;
     let why = reason(&spec.why)?;
-    let strength = spec.kind.clone().unwrap_or_else(|| "freeze".to_owned());
+    let strength = spec.kind.unwrap_or(FreezeKind::Freeze).to_string();
     let (entity, targets) = match scope {
         FreezeScope::Everything => (None, None),
         FreezeScope::Entity(entity) => (Some(entity.to_string()), None),
@@ -121,7 +121,7 @@ pub(super) fn freeze(old: Option<&FreezeView>, spec: &FreezeSpec) -> Result<Vec<
         said([
             ("entity", old.entity.clone()),
             ("targets", old.targets.clone()),
-            ("strength", Some(old.kind.clone())),
+            ("strength", Some(old.kind.to_string())),
             ("why", Some(old.why.clone())),
             ("lasts", lasts),
             ("in force", Some(in_force.to_owned())),

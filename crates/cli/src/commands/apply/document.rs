@@ -7,7 +7,7 @@ use std::path::Path;
 use bellwether_api::shape::{ShapeError, read as read_word};
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::external::ExternalSettings;
-use bellwether_api::v1::freeze::FreezeSpec;
+use bellwether_api::v1::freeze::{FreezeKind, FreezeSpec};
 use bellwether_api::v1::pause::PauseSpec;
 use bellwether_api::v1::policy::Policy;
 use bellwether_core::words::name::{EntityName, FreezeName, Namespace, PauseName};
@@ -119,7 +119,7 @@ struct FreezeDocument {
     all_namespaces: bool,
     entity: Option<String>,
     targets: Option<String>,
-    strength: Option<String>,
+    strength: Option<FreezeKind>,
     #[serde(default)]
     why: String,
     lasts: Option<String>,
