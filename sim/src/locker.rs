@@ -56,7 +56,7 @@ pub(crate) async fn locks(caller: Caller, number: u64, seed: u64, holdings: Hold
             to,
         });
         let body = json!({"holder": holder, "fence": fence});
-        ask(&caller, &mut chance, paths::SLOT_GIVE_BACK, &body).await;
+        ask(&caller, &mut chance, paths::SLOT_RELEASE, &body).await;
     }
 }
 

@@ -47,7 +47,7 @@ impl ReportBoard {
                 health: (&account.health).into(),
                 healthy_for_ms: account.healthy_since.map(|since| now.since(since).as_millis()),
                 healthy_since_ms: None,
-                lacks: account.lacks.iter().map(ToString::to_string).collect(),
+                waits_for: account.lacks.iter().map(ToString::to_string).collect(),
             };
             (name.to_string(), shape)
         });
@@ -107,10 +107,9 @@ impl ReportBoard {
             }
         };
         Some(v1::status::Status {
-            state: worst.state.as_str().to_owned(),
             reason: cut(&reason),
             attempt: worst.failed.into(),
-            ..v1::status::Status::default()
+            ..v1::status::StatusState::from(worst.state).into()
         })
     }
 
@@ -126,23 +125,21 @@ impl ReportBoard {
 fn shape(standing: &StateReason, entity: Option<&EntityName>) -> v1::status::Status {
     let log = entity.zip(standing.run.clone());
     v1::status::Status {
-        state: standing.state.as_str().to_owned(),
         reason: cut(&standing.reason),
         attempt: standing.attempt.into(),
         log: log.map(|(entity, run)| v1::status::LogRef { entity: entity.to_string(), run }),
-        ..v1::status::Status::default()
+        ..v1::status::StatusState::from(standing.state).into()
     }
 }
 
 /// A status set by a program, with its age.
 fn own(update: &StatusUpdate, now: Timestamp) -> v1::status::Status {
     v1::status::Status {
-        state: update.state.as_str().to_owned(),
         reason: update.reason.clone(),
         lifetime_ms: update.lifetime.map(Span::as_millis),
         age_ms: Some(now.since(update.at).as_millis()),
         update: update.update,
-        ..v1::status::Status::default()
+        ..v1::status::StatusState::from(update.state).into()
     }
 }
 

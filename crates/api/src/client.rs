@@ -69,7 +69,7 @@ pub enum CallError {
         reason: String,
     },
     /// Nobody answered.
-    #[error("reach {server}: {reason}")]
+    #[error("reach the server at {server}: {reason}")]
     Unreachable {
         /// The server.
         server: String,
@@ -77,7 +77,7 @@ pub enum CallError {
         reason: String,
     },
     /// The deadline passed.
-    #[error("get an answer from {server} within {}", Span::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)).brief())]
+    #[error("get an answer from the server at {server} within {}", Span::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)).brief())]
     Timeout {
         /// The server.
         server: String,
@@ -88,7 +88,7 @@ pub enum CallError {
     #[error("{0}")]
     Problem(Problem),
     /// The server answered with something that is not the contract.
-    #[error("read the answer of {server}: {reason}")]
+    #[error("read the answer of the server at {server}: {reason}")]
     Garbled {
         /// The server.
         server: String,

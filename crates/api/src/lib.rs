@@ -9,3 +9,4 @@ pub mod paths;
 pub mod problem;
 pub mod shape;
 pub mod v1;
+pub mod word;

@@ -46,7 +46,7 @@ pub const NODE_RESUME: &str = "/v1/namespaces/{ns}/nodes/{node}/resume";
 /// A node that is expected to join.
 pub const NODE_EXPECTED: &str = "/v1/namespaces/{ns}/nodes/{node}/expected";
 /// Nodes that are expected, and joined ones that are silent.
-pub const UNACCOUNTED: &str = "/v1/namespaces/{ns}/unaccounted";
+pub const SILENT_NODES: &str = "/v1/namespaces/{ns}/silent-nodes";
 /// Tell a node nothing new.
 pub const NODE_CORDON: &str = "/v1/namespaces/{ns}/nodes/{node}/cordon";
 /// Tell a node nothing new, and let what it offers serve nobody else.
@@ -58,7 +58,7 @@ pub const NODE_DECOMMISSION: &str = "/v1/namespaces/{ns}/nodes/{node}/decommissi
 /// What a node says it saw.
 pub const NODE_REPORT: &str = "/v1/namespaces/{ns}/nodes/{node}/report";
 /// What a node offers.
-pub const NODE_OFFERS: &str = "/v1/namespaces/{ns}/nodes/{node}/offers";
+pub const NODE_REGISTRATIONS: &str = "/v1/namespaces/{ns}/nodes/{node}/registrations";
 /// All services; blocking with `?index=&wait=`.
 pub const SERVICES: &str = "/v1/namespaces/{ns}/services";
 /// One service with its instances; blocking with `?index=&wait=`.
@@ -74,9 +74,9 @@ pub const SLOT_ACQUIRE: &str = "/v1/namespaces/{ns}/slots/{slot}/acquire";
 /// Hold a slot longer, as that very holding.
 pub const SLOT_RENEW: &str = "/v1/namespaces/{ns}/slots/{slot}/renew";
 /// Give a slot back.
-pub const SLOT_GIVE_BACK: &str = "/v1/namespaces/{ns}/slots/{slot}/give-back";
-/// Take a slot from its holder.
 pub const SLOT_RELEASE: &str = "/v1/namespaces/{ns}/slots/{slot}/release";
+/// Take a slot from its holder.
+pub const SLOT_FORCE_RELEASE: &str = "/v1/namespaces/{ns}/slots/{slot}/force-release";
 /// The FleetLock protocol, over slot `reboot` of namespace `default`: take one's turn.
 pub const PRE_REBOOT: &str = "/v1/pre-reboot";
 /// The FleetLock protocol, over slot `reboot` of namespace `default`: it is done.
@@ -86,7 +86,7 @@ pub const SLOT_PRE_REBOOT: &str = "/v1/namespaces/{ns}/slots/{slot}/v1/pre-reboo
 /// The FleetLock protocol, over a slot: it is done.
 pub const SLOT_STEADY_STATE: &str = "/v1/namespaces/{ns}/slots/{slot}/v1/steady-state";
 /// A node's hanging request for its order.
-pub const NODE_SYNC: &str = "/v1/namespaces/{ns}/nodes/{node}/sync";
+pub const NODE_ORDER: &str = "/v1/namespaces/{ns}/nodes/{node}/order";
 /// Set one status of a node.
 pub const NODE_STATUS: &str = "/v1/namespaces/{ns}/nodes/{node}/statuses/{category}";
 /// What failed across a namespace, and what is silent.
@@ -148,7 +148,7 @@ pub const ROLLOUT_CURRENT: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout
 /// What a rollout of an entity would bring.
 pub const PLAN: &str = "/v1/namespaces/{ns}/entities/{entity}/plan";
 /// Something done to the current rollout: pause, resume, approve, abort, undo, retry.
-pub const ROLLOUT_VERB: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout/{verb}";
+pub const ROLLOUT_OPERATION: &str = "/v1/namespaces/{ns}/entities/{entity}/rollout/{operation}";
 /// All freezes of a namespace, and those that hold in every one.
 pub const FREEZES: &str = "/v1/namespaces/{ns}/freezes";
 /// One freeze of a namespace.
@@ -170,9 +170,9 @@ pub const PROFILES: &str = "/v1/namespaces/{ns}/profiles";
 /// One profile.
 pub const PROFILE: &str = "/v1/namespaces/{ns}/profiles/{profile}";
 /// A profile's revisions, newest first.
-pub const EDITIONS: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions";
+pub const PROFILE_REVISIONS: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions";
 /// One revision of a profile, with its params.
-pub const EDITION: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions/{number}";
+pub const PROFILE_REVISION: &str = "/v1/namespaces/{ns}/profiles/{profile}/revisions/{number}";
 /// Events; `?after=&wait=&limit=`.
 pub const EVENTS: &str = "/v1/namespaces/{ns}/events";
 /// Events as server-sent events, resumable with `?after=` or `Last-Event-ID`.

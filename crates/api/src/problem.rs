@@ -36,6 +36,8 @@ pub enum Code {
     Forbidden,
     /// There is no such thing.
     NotFound,
+    /// The path does not support the method; the header `Allow` lists those that it supports.
+    MethodNotAllowed,
     /// There is already such a thing.
     Exists,
     /// The request makes no sense in the present state.
@@ -65,6 +67,7 @@ impl Code {
             Self::Unauthenticated => "unauthenticated",
             Self::Forbidden => "forbidden",
             Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
             Self::Exists => "exists",
             Self::Refused => "refused",
             Self::Conflict => "conflict",
@@ -87,6 +90,7 @@ impl Code {
             Self::Unauthenticated => 401,
             Self::Forbidden | Self::JoinToken => 403,
             Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
             Self::Timeout => 408,
             Self::Exists | Self::Refused => 409,
             Self::Conflict => 412,

@@ -53,7 +53,7 @@ round_trip! {
     "wait_cycles": v1::wait_cycle::WaitCycles => bellwether_core::records::wait_cycle::WaitCycles;
     "registrations": v1::registrations::ServiceRegistrations => bellwether_core::records::registrations::ServiceRegistrations;
     "known_service": v1::registrations::KnownService => bellwether_core::records::registrations::KnownService;
-    "order_of_every_means": v1::order::Order => bellwether_core::records::order::Order;
+    "order_of_every_method": v1::order::Order => bellwether_core::records::order::Order;
     "profile": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "profile_deleted": v1::profile::Profile => bellwether_core::records::profile::Profile;
     "progress": v1::progress::Progress => bellwether_core::records::progress::Progress;
@@ -75,11 +75,11 @@ round_trip! {
 
 #[test]
 fn every_state_of_a_rollout_survives_its_domain_type() {
-    holds::<Vec<v1::rollout::RolloutState>>("rollout_states", |shapes| {
+    holds::<Vec<v1::rollout::RolloutStatus>>("rollout_states", |shapes| {
         let there = |shape| {
             bellwether_core::records::rollout::RolloutState::try_from(shape).expect("the sample is valid")
         };
-        shapes.into_iter().map(there).map(|state| v1::rollout::RolloutState::from(&state)).collect()
+        shapes.into_iter().map(there).map(|state| v1::rollout::RolloutStatus::from(&state)).collect()
     });
 }
 
@@ -97,12 +97,12 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<Problem>("problem", |shape| shape);
     holds::<v1::apply::ApplyRequest>("apply_request", |shape| shape);
     holds::<v1::apply::Applied>("applied", |shape| shape);
-    holds::<v1::node::SilentNode>("unaccounted", |shape| shape);
+    holds::<v1::node::SilentNode>("silent_node", |shape| shape);
     holds::<v1::log::NewLog>("new_log", |shape| shape);
     holds::<v1::local::NewStatus>("local_new_status", |shape| shape);
     holds::<v1::failure::Failures>("failures", |shape| shape);
-    holds::<v1::order::OrderPoll>("sync", |shape| shape);
-    holds::<v1::order::OrderPoll>("sync_with_servers", |shape| shape);
+    holds::<v1::order::OrderPoll>("order_poll", |shape| shape);
+    holds::<v1::order::OrderPoll>("order_poll_with_servers", |shape| shape);
     holds::<v1::access::Join>("join", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout", |shape| shape);
     holds::<v1::rollout::NewRollout>("new_rollout_of_the_newest", |shape| shape);
@@ -127,7 +127,7 @@ fn every_sent_shape_is_written_as_it_is_read() {
     holds::<v1::slot::SlotView>("slot_view", |shape| shape);
     holds::<v1::slot::AcquireSlot>("slot_acquire", |shape| shape);
     holds::<v1::slot::RenewSlot>("slot_renew", |shape| shape);
-    holds::<v1::slot::ReleaseSlot>("slot_give_back", |shape| shape);
+    holds::<v1::slot::ReleaseSlot>("slot_release", |shape| shape);
     holds::<v1::slot::SlotGrant>("slot_grant", |shape| shape);
     holds::<v1::pause::PauseSpec>("pause_spec", |shape| shape);
     holds::<v1::pause::PauseView>("pause_view", |shape| shape);
@@ -148,24 +148,24 @@ fn every_state_of_a_rollout_reads_back_as_itself() {
     use bellwether_core::records::rollout::RolloutState as Domain;
     let states = [
         r#"{"state":"in_progress"}"#,
-        r#"{"reason":"only_quiet","state":"waiting"}"#,
-        r#"{"by":"kim","reason":"lunch","state":"paused_by_person"}"#,
-        r#"{"failed":2,"state":"paused_too_many_failed","tolerated":1}"#,
-        r#"{"failed":2,"state":"paused_nothing_to_roll_back_to","tolerated":1}"#,
-        r#"{"state":"paused_too_many_unreachable","tolerated":1,"unreachable":2}"#,
+        r#"{"state":"waiting","waiting":{"reason":"only_suspect"}}"#,
+        r#"{"paused":{"by":"kim","message":"lunch","reason":"person"},"state":"paused"}"#,
+        r#"{"paused":{"failed":2,"reason":"too_many_failed","tolerated":1},"state":"paused"}"#,
+        r#"{"paused":{"failed":2,"reason":"no_known_good","tolerated":1},"state":"paused"}"#,
+        r#"{"paused":{"reason":"too_many_unreachable","tolerated":1,"unreachable":2},"state":"paused"}"#,
         r#"{"state":"rolling_back"}"#,
         r#"{"state":"succeeded"}"#,
         r#"{"failed":1,"state":"partially_succeeded"}"#,
         r#"{"state":"rolled_back"}"#,
         r#"{"failed":1,"state":"rollback_failed"}"#,
-        r#"{"by":"kim","reason":"","state":"aborted"}"#,
-        r#"{"rollout":7,"state":"superseded"}"#,
+        r#"{"aborted":{"by":"kim","message":""},"state":"aborted"}"#,
+        r#"{"state":"superseded","superseded_by":7}"#,
     ];
     for text in states {
-        let shape: v1::rollout::RolloutState = serde_json::from_str(text).expect("a known state");
+        let shape: v1::rollout::RolloutStatus = serde_json::from_str(text).expect("a known state");
         let domain = Domain::try_from(shape).expect("a valid state");
         let written =
-            serde_json::to_value(v1::rollout::RolloutState::from(&domain)).expect("a state is JSON");
+            serde_json::to_value(v1::rollout::RolloutStatus::from(&domain)).expect("a state is JSON");
         assert_eq!(written.to_string(), text);
     }
 }

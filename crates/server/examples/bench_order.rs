@@ -18,7 +18,7 @@ use axum::extract::{Query, State};
 use axum::routing::{get, put};
 use axum::{Json, Router};
 use bellwether_api::client::{Access, Client, Identity};
-use bellwether_api::v1::order::{Assignment, Order, OrderPoll};
+use bellwether_api::v1::order::{ApplyMethod, Assignment, Order, OrderPoll};
 use bellwether_api::v1::report::{EntityReport, Report, TargetHealth};
 use bellwether_core::local::delay;
 use bellwether_core::words::time::Span;
@@ -64,7 +64,7 @@ async fn serve() -> Result<()> {
     let tasks = Tasks::new();
     let told = watch::Sender::new(0_u64);
     let router = Router::new()
-        .route("/v1/namespaces/{ns}/nodes/{node}/sync", get(sync))
+        .route("/v1/namespaces/{ns}/nodes/{node}/order", get(sync))
         .route("/v1/namespaces/{ns}/nodes/{node}/report", put(async || "{}"))
         .with_state(told.clone());
     let address = server.serve_beside(router, &tasks)?;
@@ -90,13 +90,13 @@ async fn sync(
     let newer = told.wait_for(|generation| *generation > known);
     let newer = tokio::time::timeout(WAIT.to_duration(), newer).await;
     let order = newer.ok().and_then(std::result::Result::ok).map(|generation| order(*generation));
-    Json(OrderPoll { order, wants_report: false, catalogue: None, servers: None })
+    Json(OrderPoll { order, report_requested: false, catalogue: None, servers: None })
 }
 
 /// An order with one entity at a version, as in `bench fleet`.
 fn order(generation: u64) -> Order {
     let assignment =
-        Assignment { version: generation.to_string(), number: generation, means: "apply".to_owned() };
+        Assignment { version: generation.to_string(), number: generation, method: ApplyMethod::Apply };
     Order { generation, term: 1, entities: BTreeMap::from([("app".to_owned(), assignment)]), paused: None }
 }
 

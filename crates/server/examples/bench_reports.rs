@@ -17,7 +17,7 @@ use bellwether_api::client::secret::Secret;
 use bellwether_api::client::{Access, Client, Identity};
 use bellwether_api::v1::access::{Join, NewJoinToken};
 use bellwether_api::v1::report::Report;
-use bellwether_api::v1::status::Status;
+use bellwether_api::v1::status::{Status, StatusState};
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
 use bellwether_rt::tasks::Tasks;
@@ -142,8 +142,8 @@ async fn report(
 ) -> Result<u32> {
     let mut count = 0_u32;
     while clock.now() < end {
-        let state = if count.is_multiple_of(2) { "success" } else { "failed" };
-        let status = Status { state: state.to_owned(), reason: "measured".to_owned(), ..Status::default() };
+        let state = if count.is_multiple_of(2) { StatusState::Success } else { StatusState::Failed };
+        let status = Status { reason: "measured".to_owned(), ..state.into() };
         let report = Report {
             node: name.to_owned(),
             agent_version: "bench".to_owned(),

@@ -81,7 +81,7 @@ pub(super) async fn sync(
         } else {
             delay::spread(Span::from_secs(50), seed, round).to_duration()
         };
-        let path = fill(paths::NODE_SYNC, &["default", line.node.name.as_str()]);
+        let path = fill(paths::NODE_ORDER, &["default", line.node.name.as_str()]);
         let query = format!("{path}?generation={known}&wait={}ms", wait.as_millis());
         // A partition is noticed by pings, whatever was asked for.
         let deadline = if line.node.network.is_cut(line.node.name.as_str(), line.server()) {
@@ -117,7 +117,7 @@ fn take(
     orders: &watch::Sender<u64>,
     asked: &watch::Sender<u64>,
 ) {
-    if answer.wants_report {
+    if answer.report_requested {
         asked.send_modify(|asked| *asked += 1);
     }
     let Some(order) = answer.order.and_then(|order| Order::try_from(order).ok()) else { return };

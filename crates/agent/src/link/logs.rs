@@ -62,6 +62,7 @@ const fn is_final(code: Code) -> bool {
         | Code::Exists
         | Code::Refused
         | Code::TooLarge
+        | Code::MethodNotAllowed
         | Code::JoinToken => true,
         Code::Unauthenticated
         | Code::Conflict

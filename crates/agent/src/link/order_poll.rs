@@ -157,7 +157,7 @@ impl OrderPoll {
 
     /// Handles an answer. Returns how long to wait before the next poll, if at all.
     async fn handle(&mut self, answer: v1::order::OrderPoll) -> Option<Span> {
-        let wants_report = answer.wants_report;
+        let wants_report = answer.report_requested;
         if let Some(servers) = answer.servers {
             self.save_servers(servers).await;
         }

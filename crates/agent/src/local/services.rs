@@ -4,7 +4,10 @@ use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read};
-use bellwether_api::v1::service::definition::{LocalService, ServiceDefinition, TtlUpdate as Shape};
+use bellwether_api::v1::registrations::CheckStatus;
+use bellwether_api::v1::service::definition::{
+    LocalService, LocalServiceStatus, ServiceDefinition, TtlUpdate as Shape,
+};
 use bellwether_core::local::ttl::TtlUpdate;
 use bellwether_core::records::registrations::MAX_WORD_BYTES;
 use bellwether_core::words::name::{CheckName, InstanceName};
@@ -22,14 +25,14 @@ pub(super) async fn list(State(local): State<LocalApi>) -> Json<Vec<LocalService
     let known = local.registry.known.borrow().clone();
     let all = known.into_iter().map(|(key, KnownDefinition { definition, source })| {
         let shown = shown.get(&key);
-        let (level, reason) = match shown {
+        let (status, reason) = match shown {
             Some(shown) if !is_registered(shown, &board) => {
-                ("held", "the static part of its entity is not done yet".to_owned())
+                (LocalServiceStatus::Held, "the static part of its entity is not done yet".to_owned())
             }
-            Some(shown) => (shown.serving.as_str(), shown.serving.reason().to_owned()),
-            None => ("failing", "starting".to_owned()),
+            Some(shown) => (CheckStatus::from(&shown.serving).into(), shown.serving.reason().to_owned()),
+            None => (LocalServiceStatus::Failing, "starting".to_owned()),
         };
-        LocalService { definition, source: source.to_string(), level: level.to_owned(), reason }
+        LocalService { definition, source: source.to_string(), status, reason }
     });
     std::future::ready(Json(all.collect())).await
 }
@@ -81,10 +84,12 @@ async fn update_check(
     request: Request,
 ) -> Result<Json<Empty>, LocalFailure> {
     let id: InstanceName = read("id", id)?;
-    let Shape { level, note } = body(request).await?;
-    let state = TtlUpdate::parse(&level);
-    let state = state
-        .ok_or_else(|| ShapeError::at("level", format!("{level:?} is not passing, warning or failing")))?;
+    let Shape { status, note } = body(request).await?;
+    let state = match status {
+        CheckStatus::Passing => TtlUpdate::Passing,
+        CheckStatus::Warning => TtlUpdate::Warning,
+        CheckStatus::Failing => TtlUpdate::Failing,
+    };
     if note.len() > MAX_WORD_BYTES || note.chars().any(char::is_control) {
         let reason = format!("write one line of at most {MAX_WORD_BYTES} bytes");
         return Err(ShapeError::at("note", reason).into());

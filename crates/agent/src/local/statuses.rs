@@ -19,7 +19,7 @@ pub(super) async fn put(
     let category: Category = read("category", &category)?;
     let new: v1::local::NewStatus = body(request).await?;
     let v1::local::NewStatus { state, reason, lifetime_ms } = new;
-    let shape = v1::status::Status { state, reason, lifetime_ms, ..v1::status::Status::default() };
+    let shape = v1::status::Status { reason, lifetime_ms, ..state.into() };
     let Status { state, reason, lifetime, .. } = shape.try_into()?;
     let lifetime = lifetime.map(|lifetime| lifetime.lasts);
     let update = StatusUpdate { state, reason, lifetime, at: local.clock.now(), update: 0 };

@@ -50,8 +50,8 @@ fn registration(
         tags: service.tags.iter().map(ToString::to_string).collect(),
         meta: service.meta.clone(),
         entity: service.entity.as_ref().map(ToString::to_string),
-        lacks: lacks.iter().map(ToString::to_string).collect(),
-        level: serving.as_str().to_owned(),
+        waits_for: lacks.iter().map(ToString::to_string).collect(),
+        status: serving.into(),
         reason: serving.reason().to_owned(),
         since_ms: 0,
     }

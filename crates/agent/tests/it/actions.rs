@@ -131,7 +131,7 @@ async fn an_action_that_fails_is_not_run_again_and_pauses_the_rollout() {
     assert_eq!(evidence.summary, "action restart: exit code 75, not yet");
     assert_eq!((evidence.exit_code, evidence.tail.as_str()), (Some(75), "no such unit\n"));
     let view = bench.client.current_rollout(NS, "web", None, Default::default()).await.unwrap();
-    let paused = serde_json::to_string(&view.rollout.unwrap().state).unwrap();
+    let paused = serde_json::to_string(&view.rollout.unwrap().status).unwrap();
     assert!(paused.contains("paused"), "{paused}");
     let second = bench.run_action().await;
     bench.until("the second run", async || (bench.trace().len() == 2).then_some(())).await;

@@ -94,7 +94,7 @@ async fn a_paused_node_starts_nothing_and_continues_when_resumed() {
     bench.says("the pause", |status| status.paused.is_some()).await;
     bench.roll("v2").await;
     // Whether or not the control plane assigns it, nothing runs here; a change of labels shows that reports continue.
-    bench.sees("the node up", |node| node.presence.contact == "up").await;
+    bench.sees("the node up", |node| node.presence.state == "up").await;
     assert_eq!(bench.trace().len(), 3);
     bench.client.resume_node(super::bench::NS, super::bench::NODE).await.unwrap();
     bench.runs("v2").await;

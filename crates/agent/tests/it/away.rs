@@ -59,7 +59,7 @@ async fn an_agent_that_refuses_its_order_reports_why_and_stays_connected() {
     order["order"]["term"] = 1_000_000_000.into();
     std::fs::write(&file, order.to_string()).unwrap();
     let agent = bench.agent_again(&config);
-    bench.sees("it is back", |node| node.presence.contact == "up").await;
+    bench.sees("it is back", |node| node.presence.state == "up").await;
     bench.roll("v2").await;
     let status = bench.says("the refusal", |status| status.refused.is_some()).await;
     let refused = status.refused.unwrap();
@@ -86,7 +86,7 @@ async fn an_agent_that_an_overloaded_server_turns_away_retries_after_the_given_t
     let mut occupant = tokio::net::TcpStream::connect(bench.plain_address()).await.unwrap();
     occupant.write_all(b"POST /v1/join HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").await.unwrap();
     let agent = Agent::start(Config::load(&bench.configure("")).unwrap());
-    bench.sees("contact", |node| node.presence.contact == "up").await;
+    bench.sees("contact", |node| node.presence.state == "up").await;
     let refused = async || {
         let page = bench.client.text("/metrics", LONG).await.ok()?;
         let counted = "bellwether_requests_refused_total{class=\"machines\"} ";
@@ -108,7 +108,7 @@ async fn an_agent_finds_the_one_of_several_servers_that_answers() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     config.servers.insert(0, format!("https://{nobody}"));
     let agent = Agent::start(config);
-    bench.sees("contact", |node| node.presence.contact == "up").await;
+    bench.sees("contact", |node| node.presence.state == "up").await;
     bench.sees("a report", |node| node.agent_version.is_some()).await;
     agent.stop().await;
 }

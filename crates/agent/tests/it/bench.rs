@@ -16,7 +16,7 @@ use bellwether_api::v1::access::NewJoinToken;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::evidence::Evidence;
 use bellwether_api::v1::node::NodeView;
-use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::policy::{OnFailure, Policy};
 use bellwether_api::v1::rollout::NewRollout;
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::decide::liveness::context::PresenceLimits;
@@ -146,7 +146,7 @@ impl Bench {
         let policy = Policy {
             soak: Some("0".into()),
             deadline: Some("5m".into()),
-            on_failure: Some("pause".into()),
+            on_failure: Some(OnFailure::Pause),
             batch: Some("100%".into()),
             ..Policy::default()
         };

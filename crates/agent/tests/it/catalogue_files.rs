@@ -35,7 +35,7 @@ async fn registration(bench: &Bench, name: &str, level: &str) {
 }
 
 async fn say(bench: &Bench, name: &str, level: &str) {
-    let update_check = TtlUpdate { level: level.to_owned(), note: String::new() };
+    let update_check = TtlUpdate { status: level.parse().unwrap(), note: String::new() };
     let path = fill(paths::AGENT_TTL_UPDATE, &[name]);
     call::<_, serde_json::Value>(&bench.data_dir(), Method::PUT, &path, Some(&update_check)).await.unwrap();
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::policy::{OnFailure, Policy};
 use bellwether_api::v1::profile::{Params, ProfileSpec};
 use bellwether_api::v1::rollout::NewRollout;
 use serde_json::json;
@@ -25,7 +25,7 @@ impl Bench {
         let policy = Policy {
             soak: Some("0".into()),
             deadline: Some("5m".into()),
-            on_failure: Some("pause".into()),
+            on_failure: Some(OnFailure::Pause),
             batch: Some("100%".into()),
             ..Policy::default()
         };
@@ -141,7 +141,7 @@ async fn a_file_that_does_not_render_or_pass_its_check_replaces_nothing() {
         let target = bench
             .until(version, async || {
                 let target = bench.target().await.filter(|target| target.phase == "failed")?;
-                (target.told.as_deref() == Some(version)).then_some(target)
+                (target.assigned.as_deref() == Some(version)).then_some(target)
             })
             .await;
         let evidence = target.evidence.unwrap();

@@ -21,7 +21,7 @@ async fn a_machine_joins_once_and_reports() {
     let agent = bench.agent_again("");
     let node = bench.sees("a report", |node| node.agent_version.is_some()).await;
     assert_eq!(node.node.labels["role"], "web");
-    bench.sees("contact", |node| node.presence.contact == "up").await;
+    bench.sees("contact", |node| node.presence.state == "up").await;
     let status = bench.says("contact", |status| status.connected_since_ms.is_some()).await;
     assert!(status.alive && status.node == NODE && status.server.contains(&bench.address.to_string()));
     agent.stop().await;

@@ -125,7 +125,7 @@ async fn a_service_with_needs_is_addressable_and_fails_until_they_are_met() {
         until(text, async || {
             let view = bench.client.service(crate::bench::NS, service, None, std::time::Duration::ZERO).await;
             view.is_ok_and(|view| {
-                view.instances.iter().any(|one| format!("{} {}", one.level, one.reason) == text)
+                view.instances.iter().any(|one| format!("{} {}", one.status, one.reason) == text)
             })
         })
         .await;
@@ -161,7 +161,7 @@ async fn a_service_with_needs_is_addressable_and_fails_until_they_are_met() {
         let view = bench.client.service(crate::bench::NS, "web", None, std::time::Duration::ZERO).await;
         let instances = view.map_or_else(|_| Vec::new(), |view| view.instances);
         let again = instances.iter().find(|one| one.tags.iter().any(|tag| tag == "again"));
-        assert!(again.is_none_or(|one| one.level == "passing"), "{again:?}");
+        assert!(again.is_none_or(|one| one.status == "passing"), "{again:?}");
         again.is_some()
     })
     .await;

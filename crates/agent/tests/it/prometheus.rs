@@ -32,7 +32,8 @@ impl Monitoring {
     /// A Prometheus that asks this agent and the server, over HTTP.
     async fn over_http(bench: &Bench, agent: u16) -> Self {
         let (ca, token) = (bench.path("server").join("pki/ca.pem"), bench.path("prometheus-token"));
-        let new = NewToken { name: "prometheus".to_owned(), role: "viewer".to_owned(), expires_in: None };
+        let new =
+            NewToken { name: "prometheus".to_owned(), role: "viewer".parse().unwrap(), expires_in: None };
         std::fs::write(&token, bench.client.create_token(&new).await.unwrap().secret).unwrap();
         let config = format!(
             "scrape_configs:\n\
@@ -136,7 +137,7 @@ async fn prometheus_finds_its_targets_and_follows_one_that_goes_and_comes() {
         assert_eq!(labels["__address__"], "127.0.0.1:9100");
         assert_eq!((label("service"), label("node"), label("instance")), ("web", "web-1", "web"));
         assert_eq!((label("tags"), label("tag_blue"), label("meta_metrics_path")), (",blue,", "true", "/m"));
-        label("level") == "passing"
+        label("status") == "passing"
     };
     monitoring.finds("every job finds it", fits).await;
 

@@ -35,7 +35,7 @@ fn free_port() -> u16 {
 
 pub(crate) async fn level(bench: &Bench, service: &str) -> Option<String> {
     let view = bench.client.service(NS, service, None, Duration::ZERO).await.ok()?;
-    view.instances.first().map(|instance| instance.level.clone())
+    view.instances.first().map(|instance| instance.status.to_string())
 }
 
 pub(crate) async fn register(
@@ -51,7 +51,7 @@ pub(crate) async fn update_check(
     level: &str,
     note: &str,
 ) -> Result<serde_json::Value, LocalError> {
-    let update_check = TtlUpdate { level: level.to_owned(), note: note.to_owned() };
+    let update_check = TtlUpdate { status: level.parse().unwrap(), note: note.to_owned() };
     call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_TTL_UPDATE, &[id]), Some(&update_check)).await
 }
 
@@ -243,7 +243,7 @@ async fn a_service_of_an_entity_is_registered_after_its_static_part() {
     until("it waits", async || {
         let own: Result<Vec<LocalService>, _> =
             call::<(), _>(&bench.data_dir(), Method::GET, paths::AGENT_SERVICES, None).await;
-        own.is_ok_and(|own| own.first().is_some_and(|own| own.level == "held"))
+        own.is_ok_and(|own| own.first().is_some_and(|own| own.status == "held"))
     })
     .await;
     assert_eq!(level(&bench, "web").await, None);

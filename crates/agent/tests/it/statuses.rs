@@ -9,11 +9,12 @@ use bellwether_agent::local::client::{LocalError, set_status, status};
 use bellwether_agent::local::socket;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::local::NewStatus;
+use bellwether_api::v1::status::StatusState;
 
 use crate::bench::{Bench, NODE, NS};
 
 fn new(state: &str, reason: &str) -> NewStatus {
-    NewStatus { state: state.into(), reason: reason.into(), lifetime_ms: None }
+    NewStatus { state: state.parse().unwrap(), reason: reason.into(), lifetime_ms: None }
 }
 
 /// The changes of a category in the events, in order: before and after.
@@ -40,7 +41,7 @@ async fn a_program_sets_a_status_and_it_survives_a_restart_of_the_agent() {
     let local = status(&dir).await.unwrap();
     assert_eq!((local.node.as_str(), local.alive), (NODE, true));
     // Meanwhile a person sets it through the control plane; a repeated report of the agent does not set it back.
-    let by_hand = bellwether_api::v1::status::Status { state: "success".into(), ..Default::default() };
+    let by_hand = bellwether_api::v1::status::Status::from(StatusState::Success);
     bench.client.set_status(NS, NODE, "backup", &by_hand).await.unwrap();
     agent.stop().await;
     assert!(matches!(status(&dir).await, Err(LocalError::Away { .. })));
@@ -78,7 +79,7 @@ async fn an_invalid_status_is_refused_with_a_reason() {
         let LocalError::Problem(problem) = refusal else { panic!("{refusal}") };
         assert!(problem.code == code && problem.detail.contains(reason), "{category}: {problem:?}");
     }
-    let by_hand = bellwether_api::v1::status::Status { state: "success".into(), ..Default::default() };
+    let by_hand = bellwether_api::v1::status::Status::from(StatusState::Success);
     let refusal = bench.client.set_status(NS, NODE, "configure", &by_hand).await.unwrap_err().to_string();
     assert!(refusal.contains("the node's own agent says how it stands"), "{refusal}");
     agent.stop().await;
@@ -126,7 +127,7 @@ async fn a_status_that_is_not_refreshed_becomes_unknown_with_one_event() {
         .sees("success", |node| node.statuses.get("backup").is_some_and(|status| status.state == "success"))
         .await;
     let node = bench.sees("silence", |node| node.statuses["backup"].state == "unknown").await;
-    assert_eq!(node.statuses["backup"].said.as_deref(), Some("success"));
+    assert_eq!(node.statuses["backup"].last_state, Some(StatusState::Success));
     let failures = bench.client.failures(NS).await.unwrap();
     assert!(failures.failed.is_empty(), "silent is not failed");
     assert_eq!(failures.silent.len(), 1);

@@ -176,7 +176,8 @@ mod tests {
         let catalogue = catalogue();
         let name = "web".parse().unwrap();
         let groups = groups(&"default".parse().unwrap(), (&name, catalogue.service(&name).unwrap()), &[]);
-        let level = |group: &crate::v1::http_sd::TargetGroup| group.labels["__meta_bellwether_level"].clone();
+        let level =
+            |group: &crate::v1::http_sd::TargetGroup| group.labels["__meta_bellwether_status"].clone();
         let found: Vec<String> =
             groups.iter().map(|group| format!("{} {}", group.targets.join(","), level(group))).collect();
         assert_eq!(found, ["[fd00::1]:80 passing", "[fd00::3]:80 failing", "[fd00::4]:80 unreachable"]);

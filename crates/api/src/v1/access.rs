@@ -1,11 +1,23 @@
 //! Tokens and joining, as they travel and are kept.
 
-use bellwether_core::access::Role;
 use bellwether_core::records::token as core;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read, read_some};
+use crate::word::words;
+
+words! {
+    /// What a token permits; each role includes those before it.
+    Role = bellwether_core::access::Role {
+        /// Read everything but secrets.
+        Viewer = "viewer",
+        /// Also change entities, rollouts, labels, pauses, freezes and slots.
+        Operator = "operator",
+        /// Also manage tokens and join tokens, decommission nodes, and delete entities and profiles.
+        Admin = "admin",
+    }
+}
 
 /// Asks for a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -13,8 +25,8 @@ use crate::shape::{ShapeError, read, read_some};
 pub struct NewToken {
     /// Its name; what events call whoever shows it.
     pub name: String,
-    /// `viewer`, `operator` or `admin`.
-    pub role: String,
+    /// What the token permits.
+    pub role: Role,
     /// How long it works, like `30d`; for ever, if absent.
     #[serde(default)]
     pub expires_in: Option<String>,
@@ -25,8 +37,8 @@ pub struct NewToken {
 pub struct TokenInfo {
     /// Its name.
     pub name: String,
-    /// Its role.
-    pub role: String,
+    /// What the token permits.
+    pub role: Role,
     /// When it was made, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
     /// When it stops working.
@@ -46,8 +58,8 @@ pub struct Secret {
 pub struct StoredToken {
     /// Its name.
     pub name: String,
-    /// Its role.
-    pub role: String,
+    /// What the token permits.
+    pub role: Role,
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
     /// When it was made.
@@ -156,14 +168,14 @@ pub struct WhoAmI {
     pub actor: String,
     /// The role of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
+    pub role: Option<Role>,
 }
 
 impl From<&core::Token> for StoredToken {
     fn from(from: &core::Token) -> Self {
         Self {
             name: from.name.to_string(),
-            role: from.role.to_string(),
+            role: from.role.into(),
             secret_hash: from.secret_hash.clone(),
             created_at_ms: from.created_at.as_millis(),
             expires_at_ms: from.expires_at.map(Timestamp::as_millis),
@@ -176,7 +188,7 @@ impl TryFrom<StoredToken> for core::Token {
     fn try_from(from: StoredToken) -> Result<Self, ShapeError> {
         Ok(Self {
             name: read("name", &from.name)?,
-            role: role(&from.role)?,
+            role: from.role.into(),
             secret_hash: from.secret_hash,
             created_at: Timestamp::from_millis(from.created_at_ms),
             expires_at: from.expires_at_ms.map(Timestamp::from_millis),
@@ -188,20 +200,11 @@ impl From<&core::Token> for TokenInfo {
     fn from(from: &core::Token) -> Self {
         Self {
             name: from.name.to_string(),
-            role: from.role.to_string(),
+            role: from.role.into(),
             created_at_ms: from.created_at.as_millis(),
             expires_at_ms: from.expires_at.map(Timestamp::as_millis),
         }
     }
-}
-
-/// Reads a role's word.
-///
-/// # Errors
-/// [`ShapeError`] at `role`.
-pub fn role(text: &str) -> Result<Role, ShapeError> {
-    Role::parse(text)
-        .ok_or_else(|| ShapeError::at("role", format!("{text:?} is not viewer, operator or admin")))
 }
 
 impl From<&core::JoinToken> for StoredJoinToken {

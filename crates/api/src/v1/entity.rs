@@ -13,6 +13,31 @@ use super::external::ExternalSettings;
 use super::node::{labels_in, labels_out};
 use super::policy::Policy;
 use crate::shape::{ShapeError, read};
+use crate::word::words;
+
+words! {
+    /// What the versions of an entity are.
+    EntityKind {
+        /// Whatever is requested: a tag, a commit, a number.
+        Version = "version",
+        /// Revisions of a profile.
+        Profile = "profile",
+        /// Runs of an action.
+        Action = "action",
+    }
+}
+
+words! {
+    /// The kind of a request for a version.
+    RequestKind = core::RequestKind {
+        /// Roll out a version.
+        Start = "start",
+        /// Roll back to the last known good version.
+        Undo = "undo",
+        /// Roll out a known bad version again.
+        Retry = "retry",
+    }
+}
 
 /// Asks for an entity to be: which nodes, what changes, and how carefully.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -49,8 +74,8 @@ pub struct Entity {
     /// Present when controllers report its targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalSettings>,
-    /// What changes: `version`, `profile` or `action`.
-    pub kind: String,
+    /// What its versions are.
+    pub kind: EntityKind,
     /// With kind `profile`: which one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
@@ -61,7 +86,7 @@ pub struct Entity {
     pub policy: Policy,
     /// The last version asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wanted: Option<VersionRequest>,
+    pub requested: Option<VersionRequest>,
     /// A person's pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Annotation>,
@@ -86,8 +111,8 @@ pub struct VersionRequest {
     pub request: u64,
     /// The version.
     pub version: String,
-    /// `start`, `undo` or `retry`.
-    pub how: String,
+    /// The kind of request.
+    pub kind: RequestKind,
     /// Who asked.
     pub by: String,
     /// Why.
@@ -133,9 +158,9 @@ pub struct Approval {
 impl From<&core::Entity> for Entity {
     fn from(from: &core::Entity) -> Self {
         let (kind, profile, action) = match &from.kind {
-            core::EntityKind::Version => ("version", None, None),
-            core::EntityKind::Profile(profile) => ("profile", Some(profile.to_string()), None),
-            core::EntityKind::Action(action) => ("action", None, Some(action.to_string())),
+            core::EntityKind::Version => (EntityKind::Version, None, None),
+            core::EntityKind::Profile(profile) => (EntityKind::Profile, Some(profile.to_string()), None),
+            core::EntityKind::Action(action) => (EntityKind::Action, None, Some(action.to_string())),
         };
         let (selector, external) = match &from.source {
             core::TargetSource::Nodes(selector) => (selector.to_string(), None),
@@ -147,11 +172,11 @@ impl From<&core::Entity> for Entity {
             name: from.name.to_string(),
             selector,
             external,
-            kind: kind.to_owned(),
+            kind,
             profile,
             action,
             policy: (&from.policy).into(),
-            wanted: from.wanted.as_ref().map(VersionRequest::from),
+            requested: from.wanted.as_ref().map(VersionRequest::from),
             hold: from.hold.as_ref().map(Annotation::from),
             resumes: from.resumes,
             abort: from.abort.as_ref().map(|abort| Abort {
@@ -181,7 +206,7 @@ impl TryFrom<Entity> for core::Entity {
             source: source(&from.selector, from.external.as_ref())?,
             kind,
             policy: (&from.policy).try_into().map_err(|error: ShapeError| error.within("policy"))?,
-            wanted: from.wanted.map(TryInto::try_into).transpose()?,
+            wanted: from.requested.map(TryInto::try_into).transpose()?,
             hold: from.hold.map(TryInto::try_into).transpose()?,
             resumes: from.resumes,
             abort: from.abort.map(TryInto::try_into).transpose()?,
@@ -203,12 +228,15 @@ fn source(selector: &str, external: Option<&ExternalSettings>) -> Result<core::T
 }
 
 fn kind(from: &Entity) -> Result<core::EntityKind, ShapeError> {
-    match (from.kind.as_str(), &from.profile, &from.action) {
-        ("version", None, None) => Ok(core::EntityKind::Version),
-        ("profile", Some(profile), None) => Ok(core::EntityKind::Profile(read("profile", profile)?)),
-        ("action", None, Some(action)) => Ok(core::EntityKind::Action(read("action", action)?)),
-        (other, _, _) => {
-            let reason = format!("{other:?} is not version, profile with its name, or action with its name");
+    match (from.kind, &from.profile, &from.action) {
+        (EntityKind::Version, None, None) => Ok(core::EntityKind::Version),
+        (EntityKind::Profile, Some(profile), None) => {
+            Ok(core::EntityKind::Profile(read("profile", profile)?))
+        }
+        (EntityKind::Action, None, Some(action)) => Ok(core::EntityKind::Action(read("action", action)?)),
+        (EntityKind::Version | EntityKind::Profile | EntityKind::Action, _, _) => {
+            let reason =
+                "set `profile` with kind profile, `action` with kind action, and neither with kind version";
             Err(ShapeError::at("kind", reason))
         }
     }
@@ -241,22 +269,12 @@ impl EntitySpec {
     }
 }
 
-/// Reads in which way a version was asked for.
-///
-/// # Errors
-/// [`ShapeError`] at `how`.
-pub(super) fn how(text: &str) -> Result<core::RequestKind, ShapeError> {
-    let known = [core::RequestKind::Start, core::RequestKind::Undo, core::RequestKind::Retry];
-    let found = known.into_iter().find(|how| how.to_string() == text);
-    found.ok_or_else(|| ShapeError::at("how", format!("{text:?} is not start, undo or retry")))
-}
-
 impl From<&core::VersionRequest> for VersionRequest {
     fn from(from: &core::VersionRequest) -> Self {
         Self {
             request: from.request.get(),
             version: from.version.to_string(),
-            how: from.how.to_string(),
+            kind: from.how.into(),
             by: from.annotation.by.to_string(),
             reason: from.annotation.reason.clone(),
             at_ms: from.annotation.at.as_millis(),
@@ -271,7 +289,7 @@ impl TryFrom<VersionRequest> for core::VersionRequest {
         Ok(Self {
             request: RequestNumber::new(from.request),
             version: read("version", &from.version)?,
-            how: how(&from.how)?,
+            how: from.kind.into(),
             annotation: annotation(&from.by, from.reason, from.at_ms)?,
             policy: from.policy.as_ref().map(TryInto::try_into).transpose()?.map(Box::new),
         })

@@ -8,6 +8,7 @@ use bellwether_core::words::counter::AssignmentNumber;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::rollout::RolloutStatus;
 use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// Targets that controllers report, instead of nodes; for how long they may be silent.
@@ -17,11 +18,11 @@ pub struct ExternalSettings {
     /// Not reported for so long is unreachable; `5m` if absent, `1s` at least.
     #[schema(example = "5m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub silent_after: Option<String>,
+    pub unreachable_after: Option<String>,
     /// Not reported for so long is no target any more; `1h` if absent, longer than `silent_after`.
     #[schema(example = "1h")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub let_go_after: Option<String>,
+    pub remove_after: Option<String>,
 }
 
 /// What a controller says of its targets.
@@ -46,7 +47,7 @@ pub struct TargetReports {
     pub complete: bool,
     /// These are no targets any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gone: Vec<String>,
+    pub removed: Vec<String>,
 }
 
 /// What a controller saw of one target.
@@ -73,9 +74,9 @@ pub struct TargetReport {
 pub struct ExpectedVersions {
     /// Those that were reported, in that order.
     pub targets: Vec<ExpectedVersion>,
-    /// Where the entity's last rollout stands.
+    /// The status of the entity's last rollout; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
+    pub status: Option<RolloutStatus>,
     /// The version that is rolled out now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling: Option<String>,
@@ -114,15 +115,15 @@ pub struct ExternalTarget {
     pub answering: u64,
     /// The assignment that its controller was last answered.
     #[serde(default)]
-    pub told: u64,
+    pub assigned: u64,
     /// Since when it runs that version without an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub well_since_ms: Option<u64>,
+    pub healthy_since_ms: Option<u64>,
     /// When it was last reported.
     pub reported_at_ms: u64,
     /// Whether it is silent.
     #[serde(default)]
-    pub silent: bool,
+    pub unreachable: bool,
 }
 
 /// Who reports an entity's external targets, as it is kept.
@@ -144,8 +145,8 @@ pub struct Controller {
 impl From<core::StalenessLimits> for ExternalSettings {
     fn from(from: core::StalenessLimits) -> Self {
         Self {
-            silent_after: Some(from.silent_after.to_string()),
-            let_go_after: Some(from.let_go_after.to_string()),
+            unreachable_after: Some(from.silent_after.to_string()),
+            remove_after: Some(from.let_go_after.to_string()),
         }
     }
 }
@@ -154,8 +155,8 @@ impl TryFrom<&ExternalSettings> for core::StalenessLimits {
     type Error = ShapeError;
     fn try_from(from: &ExternalSettings) -> Result<Self, ShapeError> {
         let default = Self::default();
-        let silent_after = read_some("silent_after", from.silent_after.as_deref())?;
-        let let_go_after = read_some("let_go_after", from.let_go_after.as_deref())?;
+        let silent_after = read_some("unreachable_after", from.unreachable_after.as_deref())?;
+        let let_go_after = read_some("remove_after", from.remove_after.as_deref())?;
         let patience = Self {
             silent_after: silent_after.unwrap_or(default.silent_after),
             let_go_after: let_go_after.unwrap_or(default.let_go_after),
@@ -170,10 +171,10 @@ impl From<&core::ExternalTarget> for ExternalTarget {
             running: from.running.as_ref().map(ToString::to_string),
             error: from.error.as_ref().map(ToString::to_string),
             answering: from.answering.get(),
-            told: from.told.get(),
-            well_since_ms: from.well_since.map(Timestamp::as_millis),
+            assigned: from.told.get(),
+            healthy_since_ms: from.well_since.map(Timestamp::as_millis),
             reported_at_ms: from.reported_at.as_millis(),
-            silent: from.silent,
+            unreachable: from.silent,
         }
     }
 }
@@ -185,10 +186,10 @@ impl TryFrom<ExternalTarget> for core::ExternalTarget {
             running: read_some("running", from.running.as_deref())?,
             error: from.error.map(Arc::from),
             answering: AssignmentNumber::new(from.answering),
-            told: AssignmentNumber::new(from.told),
-            well_since: from.well_since_ms.map(Timestamp::from_millis),
+            told: AssignmentNumber::new(from.assigned),
+            well_since: from.healthy_since_ms.map(Timestamp::from_millis),
             reported_at: Timestamp::from_millis(from.reported_at_ms),
-            silent: from.silent,
+            silent: from.unreachable,
         })
     }
 }

@@ -9,6 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use super::node::{labels_in, labels_out};
 use crate::shape::{ShapeError, read, read_some};
+use crate::word::words;
+
+words! {
+    /// What a freeze holds back.
+    FreezeKind = core::FreezeKind {
+        /// No further target is updated; rollbacks continue, and targets in flight finish.
+        Freeze = "freeze",
+        /// No version is dispatched at all, rollbacks included, and deadlines do not run.
+        Stop = "stop",
+    }
+}
 
 /// Longest time that a freeze may last by itself.
 const LONGEST: Span = Span::from_secs(365 * 24 * 60 * 60);
@@ -25,10 +36,9 @@ pub struct FreezeSpec {
     #[schema(example = "zone=b")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<String>,
-    /// `freeze`: no target takes its turn; `stop`: nothing at all is handed out, rollbacks included. Default freeze.
-    #[schema(example = "stop")]
+    /// What the freeze holds back; `freeze` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strength: Option<String>,
+    pub kind: Option<FreezeKind>,
     /// Why, for whoever waits.
     #[schema(example = "the shop is on television")]
     #[serde(default)]
@@ -50,8 +60,8 @@ pub struct Freeze {
     /// A selector of the targets it covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<String>,
-    /// `freeze` or `stop`.
-    pub strength: String,
+    /// What the freeze holds back.
+    pub kind: FreezeKind,
     /// Whose it is.
     pub by: String,
     /// Why.
@@ -71,7 +81,6 @@ pub struct Freeze {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FreezeView {
     /// The freeze.
-    #[serde(flatten)]
     pub freeze: Freeze,
     /// Whether it holds in every namespace.
     pub global: bool,
@@ -97,7 +106,7 @@ impl FreezeSpec {
     /// [`ShapeError`] naming the field.
     pub fn read(&self) -> Result<(core::FreezeScope, core::FreezeKind, Option<Span>), ShapeError> {
         let scope = scope(self.entity.as_deref(), self.targets.as_deref())?;
-        let strength = self.strength.as_deref().map_or(Ok(core::FreezeKind::Freeze), strength)?;
+        let kind = self.kind.unwrap_or(FreezeKind::Freeze).into();
         let lasts: Option<Span> = read_some("lasts", self.lasts.as_deref())?;
         match lasts {
             Some(Span::ZERO) => Err(ShapeError::at("lasts", "a freeze lasts longer than nothing")),
@@ -105,7 +114,7 @@ impl FreezeSpec {
                 let reason = "a freeze lasts at most a year by itself; without it, until a person ends it";
                 Err(ShapeError::at("lasts", reason))
             }
-            Some(_) | None => Ok((scope, strength, lasts)),
+            Some(_) | None => Ok((scope, kind, lasts)),
         }
     }
 }
@@ -125,18 +134,6 @@ pub fn scope(entity: Option<&str>, targets: Option<&str>) -> Result<core::Freeze
     }
 }
 
-/// Reads how strict a freeze is.
-///
-/// # Errors
-/// [`ShapeError`] at `strength`.
-pub fn strength(text: &str) -> Result<core::FreezeKind, ShapeError> {
-    match text {
-        "freeze" => Ok(core::FreezeKind::Freeze),
-        "stop" => Ok(core::FreezeKind::Stop),
-        other => Err(ShapeError::at("strength", format!("{other:?} is not freeze or stop"))),
-    }
-}
-
 impl From<&core::Freeze> for Freeze {
     fn from(from: &core::Freeze) -> Self {
         let (entity, targets) = match &from.scope {
@@ -144,15 +141,11 @@ impl From<&core::Freeze> for Freeze {
             core::FreezeScope::Entity(entity) => (Some(entity.to_string()), None),
             core::FreezeScope::Targets(selector) => (None, Some(selector.to_string())),
         };
-        let strength = match from.strength {
-            core::FreezeKind::Freeze => "freeze",
-            core::FreezeKind::Stop => "stop",
-        };
         Self {
             name: from.name.to_string(),
             entity,
             targets,
-            strength: strength.to_owned(),
+            kind: from.strength.into(),
             by: from.annotation.by.to_string(),
             reason: from.annotation.reason.clone(),
             at_ms: from.annotation.at.as_millis(),
@@ -168,7 +161,7 @@ impl TryFrom<Freeze> for core::Freeze {
         Ok(Self {
             name: read("name", &from.name)?,
             scope: scope(from.entity.as_deref(), from.targets.as_deref())?,
-            strength: strength(&from.strength)?,
+            strength: from.kind.into(),
             annotation: Annotation {
                 by: read("by", &from.by)?,
                 reason: from.reason,

@@ -1,10 +1,28 @@
-//! What the controllers of a policy are asked, and what they answer: the bodies of the calls that the server makes.
+//! Calls of hooks: the request bodies that the server sends to the controllers of a policy, and the answers it reads.
 //!
-//! An answer may say more than what is read here; what is missing in it is trouble.
+//! Unknown fields of an answer are ignored; a missing field makes the call fail.
 
+use bellwether_core::records::hook_answers as core;
 use serde::{Deserialize, Serialize};
 
 use super::rollout::TargetCounts;
+use crate::word::words;
+
+words! {
+    /// What a hook of a policy is asked for.
+    HookPurpose = core::HookPurpose {
+        /// Which targets are updated next.
+        Selection = "selection",
+        /// Whether the selected targets may be updated.
+        Approval = "approval",
+        /// Whether single targets that soaked are healthy.
+        Monitoring = "monitoring",
+        /// Which targets may be removed once the version is good.
+        Removal = "removal",
+        /// Whether the rollout as a whole is healthy.
+        Monitor = "monitor",
+    }
+}
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $type:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })*) => {$(
@@ -19,46 +37,46 @@ macro_rules! questions {
             pub rollout: u64,
             /// The version it moves targets to.
             pub version: String,
-            /// What was last known good when it started.
+            /// The last known good version when the rollout started; absent if there was none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub from: Option<String>,
-            /// Which hook this is: `selection`, `approval`, `monitoring`, `removal`, `monitor`.
-            pub hook: String,
+            /// The purpose of this call.
+            pub hook: HookPurpose,
             $($(#[$field_doc])* pub $field: $kind,)*
         }
     )*};
 }
 
 questions! {
-    /// Who is next. Answered by [`HookSelected`].
+    /// Asks which targets are updated next. Answered by [`HookSelected`].
     Select {
-        /// How many targets had their turn; it is asked again when another has.
-        turned: u64,
-        /// How many may be chosen.
-        room: u64,
-        /// Among whom, in the policy's order, at most 1000.
+        /// How many targets were assigned the version so far; the hook is asked again after the next one.
+        dispatched: u64,
+        /// How many targets may be selected at most.
+        limit: u64,
+        /// Names of the targets to select from, in the order of the policy, at most 1,000.
         candidates: Vec<String>,
     }
-    /// Whether these may be told. Answered by [`HookApproved`].
+    /// Asks whether targets may be updated. Answered by [`HookApproved`].
     Approve {
-        /// As in [`Select`].
-        turned: u64,
-        /// Who would be told.
+        /// How many targets were assigned the version so far, as in [`Select`].
+        dispatched: u64,
+        /// Names of the targets that would be updated.
         targets: Vec<String>,
     }
-    /// How these do, which have soaked. Answered by [`HookJudged`].
+    /// Asks whether targets that soaked are healthy. Answered by [`HookJudged`].
     Judge {
-        /// Who, at most 1000.
+        /// The targets, at most 1,000.
         targets: Vec<SoakedTarget>,
     }
-    /// Which of these may go. Answered by [`HookRemoved`].
+    /// Asks to remove targets that do not run the version. Answered by [`HookRemoved`].
     Remove {
-        /// Who does not run the version, at most 1000.
+        /// Names of the targets that do not run the version, at most 1,000.
         targets: Vec<String>,
     }
-    /// How the rollout does as a whole. Answered by [`HookMonitored`].
+    /// Asks whether the rollout as a whole is healthy. Answered by [`HookMonitored`].
     Watch {
-        /// How its targets stand.
+        /// The number of targets in each state.
         counts: TargetCounts,
     }
 }
@@ -66,61 +84,61 @@ questions! {
 /// A target that has soaked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SoakedTarget {
-    /// Its name.
+    /// Target name.
     pub name: String,
-    /// The number of its assignment: another one is another turn.
+    /// The number of its assignment; a judgement counts for this assignment only.
     pub assignment: u64,
 }
 
-/// Who is next.
+/// The targets that are updated next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookSelected {
-    /// Candidates, at most as many as there is room for, in this order; nobody is an answer too.
+    /// Names of candidates, at most `limit`, in the order in which they are updated; may be empty.
     pub targets: Vec<String>,
 }
 
-/// Whether they may be told.
+/// Whether the targets may be updated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookApproved {
-    /// Whether they may.
+    /// Whether the targets may be updated.
     pub approved: bool,
-    /// Why, in one line.
+    /// The reason, one line.
     #[serde(default)]
     pub reason: String,
 }
 
-/// How targets do.
+/// Judgements of single targets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookJudged {
-    /// Those that can be judged; the others are asked about again.
+    /// The targets that can be judged; the hook is asked again about the others.
     pub targets: Vec<HookJudgedTarget>,
 }
 
-/// How a target does.
+/// The judgement of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookJudgedTarget {
-    /// Its name.
+    /// Target name.
     pub name: String,
-    /// Whether it does well.
-    pub well: bool,
-    /// Why, in one line.
+    /// Whether the target is healthy; `false` fails it.
+    pub healthy: bool,
+    /// The reason, one line.
     #[serde(default)]
     pub reason: String,
 }
 
-/// Who was taken away.
+/// The targets that were removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookRemoved {
-    /// Their names.
+    /// Target names.
     pub removed: Vec<String>,
 }
 
-/// How the rollout does as a whole.
+/// The judgement of the rollout as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookMonitored {
-    /// Whether it does well.
-    pub well: bool,
-    /// Why, in one line.
+    /// Whether the rollout is healthy; enough unhealthy answers in a row make the version bad.
+    pub healthy: bool,
+    /// The reason, one line.
     #[serde(default)]
     pub reason: String,
 }

@@ -9,6 +9,7 @@ use bellwether_core::words::name::TargetName;
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::hook::HookPurpose;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
 
 /// What the controllers of one entity answered about one rollout.
@@ -24,20 +25,20 @@ pub struct HookAnswers {
     pub approval: Option<HookApproval>,
     /// By target: how it does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub words: BTreeMap<String, TargetJudgement>,
+    pub judgements: BTreeMap<String, TargetJudgement>,
     /// How the rollout does as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<RolloutJudgement>,
     /// By hook: how it does not answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub troubles: BTreeMap<String, HookError>,
+    pub errors: BTreeMap<HookPurpose, HookError>,
 }
 
 /// Who is next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookSelection {
     /// How many had had their turn when it was asked.
-    pub turned: u64,
+    pub dispatched: u64,
     /// Those who were chosen.
     pub targets: Vec<String>,
     /// When.
@@ -48,7 +49,7 @@ pub struct HookSelection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HookApproval {
     /// How many had had their turn when it was asked.
-    pub turned: u64,
+    pub dispatched: u64,
     /// Those it was asked about.
     pub targets: Vec<String>,
     /// Whether they may.
@@ -66,7 +67,7 @@ pub struct TargetJudgement {
     /// Which assignment is judged.
     pub assignment: u64,
     /// Whether it does well.
-    pub well: bool,
+    pub healthy: bool,
     /// Why.
     #[serde(default)]
     pub reason: String,
@@ -100,22 +101,22 @@ impl From<&core::HookAnswers> for HookAnswers {
             let (since_ms, reason) = (trouble.since.as_millis(), trouble.reason.clone());
             HookError { since_ms, reason }
         };
-        let troubles = from.troubles.iter().map(|(asked, found)| (asked.to_string(), trouble(found)));
+        let errors = from.troubles.iter().map(|(asked, found)| (HookPurpose::from(*asked), trouble(found)));
         Self {
             rollout: from.rollout.get(),
             selection: from.selection.as_ref().map(|selection| HookSelection {
-                turned: selection.turned,
+                dispatched: selection.turned,
                 targets: texts(&selection.targets),
                 at_ms: selection.at.as_millis(),
             }),
             approval: from.approval.as_ref().map(|approval| HookApproval {
-                turned: approval.turned,
+                dispatched: approval.turned,
                 targets: texts(&approval.targets),
                 approved: approval.approved,
                 reason: approval.reason.clone(),
                 at_ms: approval.at.as_millis(),
             }),
-            words: map_from(
+            judgements: map_from(
                 from.words.iter().map(|(name, word)| (name.to_string(), TargetJudgement::from(word))),
             ),
             monitor: from.monitor.as_ref().map(|judgement| RolloutJudgement {
@@ -123,30 +124,28 @@ impl From<&core::HookAnswers> for HookAnswers {
                 reason: judgement.reason.clone(),
                 at_ms: judgement.at.as_millis(),
             }),
-            troubles: map_from(troubles),
+            errors: map_from(errors),
         }
     }
 }
 
 impl From<&SeenWord> for TargetJudgement {
     fn from(from: &SeenWord) -> Self {
-        Self { assignment: from.assignment.get(), well: from.well, reason: from.reason.to_string() }
+        Self { assignment: from.assignment.get(), healthy: from.well, reason: from.reason.to_string() }
     }
 }
 
 impl TryFrom<HookAnswers> for core::HookAnswers {
     type Error = ShapeError;
     fn try_from(from: HookAnswers) -> Result<Self, ShapeError> {
-        let words = from.words.into_iter().map(|(name, word)| {
+        let words = from.judgements.into_iter().map(|(name, word)| {
             let assignment = AssignmentNumber::new(word.assignment);
-            let word = SeenWord { assignment, well: word.well, reason: word.reason.into() };
-            Ok::<_, ShapeError>((read("words", &name)?, word))
+            let word = SeenWord { assignment, well: word.healthy, reason: word.reason.into() };
+            Ok::<_, ShapeError>((read("judgements", &name)?, word))
         });
-        let troubles = from.troubles.into_iter().map(|(asked, trouble)| {
-            let known = core::HookPurpose::ALL.into_iter().find(|known| known.as_str() == asked);
-            let asked = known.ok_or_else(|| ShapeError::at("troubles", format!("{asked:?} is no hook")))?;
-            let since = Timestamp::from_millis(trouble.since_ms);
-            Ok::<_, ShapeError>((asked, core::HookError { since, reason: trouble.reason }))
+        let errors = from.errors.into_iter().map(|(purpose, error)| {
+            let since = Timestamp::from_millis(error.since_ms);
+            (core::HookPurpose::from(purpose), core::HookError { since, reason: error.reason })
         });
         Ok(Self {
             rollout: RolloutNumber::new(from.rollout),
@@ -158,7 +157,7 @@ impl TryFrom<HookAnswers> for core::HookAnswers {
                 reason: judgement.reason,
                 at: Timestamp::from_millis(judgement.at_ms),
             }),
-            troubles: try_map_from(troubles)?,
+            troubles: map_from(errors),
         })
     }
 }
@@ -167,7 +166,7 @@ impl TryFrom<HookSelection> for core::HookSelection {
     type Error = ShapeError;
     fn try_from(from: HookSelection) -> Result<Self, ShapeError> {
         let targets = names("selection.targets", &from.targets)?;
-        Ok(Self { turned: from.turned, targets, at: Timestamp::from_millis(from.at_ms) })
+        Ok(Self { turned: from.dispatched, targets, at: Timestamp::from_millis(from.at_ms) })
     }
 }
 
@@ -175,8 +174,8 @@ impl TryFrom<HookApproval> for core::HookApproval {
     type Error = ShapeError;
     fn try_from(from: HookApproval) -> Result<Self, ShapeError> {
         let targets = names("approval.targets", &from.targets)?;
-        let HookApproval { turned, approved, reason, at_ms, .. } = from;
-        Ok(Self { turned, targets, approved, reason, at: Timestamp::from_millis(at_ms) })
+        let HookApproval { dispatched, approved, reason, at_ms, .. } = from;
+        Ok(Self { turned: dispatched, targets, approved, reason, at: Timestamp::from_millis(at_ms) })
     }
 }
 

@@ -50,7 +50,7 @@ fn group(namespace: &Namespace, service: &ServiceName, instance: &Instance) -> O
     set("service", service.as_str());
     set("node", instance.node.as_str());
     set("instance", instance.name.as_str());
-    set("level", instance.level.as_str());
+    set("status", instance.level.as_str());
     Some(TargetGroup { targets: vec![target.to_string()], labels })
 }
 

@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::status::StatusState;
+
 /// Says which state this machine is in, in a category of the user's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewStatus {
-    /// `success`, `failed`, `running` or `pending`.
-    pub state: String,
+    /// The state; `unknown` is refused.
+    pub state: StatusState,
     /// One line for a person, at most 512 bytes.
     #[serde(default)]
     pub reason: String,

@@ -11,6 +11,35 @@ use serde::{Deserialize, Serialize};
 use super::pause::Pause;
 use super::status::Status;
 use crate::shape::{ShapeError, map_from, read, read_some};
+use crate::word::words;
+
+words! {
+    /// Whether a node reports to the control plane.
+    PresenceState = core::PresenceState {
+        /// It joined and never reported.
+        Never = "never",
+        /// It reports.
+        Up = "up",
+        /// Its last report is older than usual.
+        Suspect = "suspect",
+        /// It has not reported for so long that it is declared unreachable. What runs on it may be healthy.
+        Unreachable = "unreachable",
+    }
+}
+
+words! {
+    /// Why a node counts as silent.
+    SilentState {
+        /// It is expected and has not joined.
+        Expected = "expected",
+        /// It joined and never reported.
+        Never = "never",
+        /// Its last report is older than usual.
+        Suspect = "suspect",
+        /// It is declared unreachable.
+        Unreachable = "unreachable",
+    }
+}
 
 /// A node as people and its join describe it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -68,8 +97,8 @@ pub struct LabelChange {
 /// What the control plane knows of a node's connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Presence {
-    /// `never`, `up`, `suspect` or `unreachable`.
-    pub contact: String,
+    /// Whether the node reports.
+    pub state: PresenceState,
     /// Since when, in milliseconds since the Unix epoch.
     pub since_ms: u64,
     /// The server that it holds its session with, or held the last one.
@@ -90,7 +119,7 @@ pub struct NodeView {
     /// What it runs, by entity: versions that validation passed on.
     pub running: BTreeMap<String, String>,
     /// What it was told to be at, by entity.
-    pub told: BTreeMap<String, String>,
+    pub assigned: BTreeMap<String, String>,
     /// Its statuses, by category.
     pub statuses: BTreeMap<String, Status>,
     /// The agent's version, once it has reported.
@@ -106,8 +135,8 @@ pub struct NodeView {
 pub struct SilentNode {
     /// Its name.
     pub node: String,
-    /// `expected` before it joins; then its contact: `never`, `suspect` or `unreachable`.
-    pub state: String,
+    /// Why it counts as silent.
+    pub state: SilentState,
     /// Since when, in milliseconds since the Unix epoch.
     pub since_ms: u64,
     /// Who expects it, of one that has not joined.
@@ -176,7 +205,7 @@ impl TryFrom<Cordon> for core::Cordon {
 impl From<&core::Presence> for Presence {
     fn from(from: &core::Presence) -> Self {
         Self {
-            contact: from.contact.as_str().to_owned(),
+            state: from.contact.into(),
             since_ms: from.since.as_millis(),
             server: from.server.as_ref().map(ToString::to_string),
         }
@@ -186,11 +215,7 @@ impl From<&core::Presence> for Presence {
 impl TryFrom<Presence> for core::Presence {
     type Error = ShapeError;
     fn try_from(from: Presence) -> Result<Self, ShapeError> {
-        use core::PresenceState::{Never, Suspect, Unreachable, Up};
-        let known = [Never, Up, Suspect, Unreachable].into_iter().find(|c| c.as_str() == from.contact);
-        let contact =
-            known.ok_or_else(|| ShapeError::at("contact", format!("{:?} is unknown", from.contact)))?;
         let server = read_some("server", from.server.as_deref())?;
-        Ok(Self { contact, since: Timestamp::from_millis(from.since_ms), server })
+        Ok(Self { contact: from.state.into(), since: Timestamp::from_millis(from.since_ms), server })
     }
 }

@@ -9,6 +9,21 @@ use serde::{Deserialize, Serialize};
 use super::server::LiveServers;
 use super::service::CatalogueUpdate;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
+use crate::word::words;
+
+words! {
+    /// How a node applies an assignment.
+    ApplyMethod = core::ApplyMethod {
+        /// With the node's own configuration of the entity.
+        Apply = "apply",
+        /// By rendering the entity's files from a profile revision.
+        Render = "render",
+        /// By running an action once.
+        Run = "run",
+        /// Without running anything: the action ran before this node joined, and is only reported as done.
+        Acknowledge = "acknowledge",
+    }
+}
 
 /// Everything one node is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -31,17 +46,18 @@ pub struct Assignment {
     pub version: String,
     /// Which telling this is.
     pub number: u64,
-    /// By which means: `apply`, `render`, `run` or `acknowledge`; `apply` if absent.
+    /// How the node applies it; `apply` if absent.
     #[serde(default = "apply", skip_serializing_if = "is_apply")]
-    pub means: String,
+    pub method: ApplyMethod,
 }
 
-fn apply() -> String {
-    "apply".to_owned()
+const fn apply() -> ApplyMethod {
+    ApplyMethod::Apply
 }
 
-fn is_apply(means: &String) -> bool {
-    means == "apply"
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_apply(method: &ApplyMethod) -> bool {
+    *method == ApplyMethod::Apply
 }
 
 /// The answer to a hanging sync request.
@@ -51,7 +67,7 @@ pub struct OrderPoll {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
     /// The server knows no report of this node: send it whole.
-    pub wants_report: bool,
+    pub report_requested: bool,
     /// What the node's copy of the catalogue lacks, if the request named how far it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue: Option<CatalogueUpdate>,
@@ -90,30 +106,14 @@ impl TryFrom<Order> for core::Order {
 
 impl From<&core::Assignment> for Assignment {
     fn from(from: &core::Assignment) -> Self {
-        let means = match from.means {
-            core::ApplyMethod::Apply => "apply",
-            core::ApplyMethod::Render => "render",
-            core::ApplyMethod::Run => "run",
-            core::ApplyMethod::Acknowledge => "acknowledge",
-        };
-        Self { version: from.version.to_string(), number: from.number.get(), means: means.to_owned() }
+        Self { version: from.version.to_string(), number: from.number.get(), method: from.means.into() }
     }
 }
 
 impl TryFrom<Assignment> for core::Assignment {
     type Error = ShapeError;
     fn try_from(from: Assignment) -> Result<Self, ShapeError> {
-        let means = match from.means.as_str() {
-            "apply" => core::ApplyMethod::Apply,
-            "render" => core::ApplyMethod::Render,
-            "run" => core::ApplyMethod::Run,
-            "acknowledge" => core::ApplyMethod::Acknowledge,
-            other => {
-                let reason = format!("{other:?} is not apply, render, run or acknowledge");
-                return Err(ShapeError::at("means", reason));
-            }
-        };
         let number = AssignmentNumber::new(from.number);
-        Ok(Self { version: read("version", &from.version)?, number, means })
+        Ok(Self { version: read("version", &from.version)?, number, means: from.method.into() })
     }
 }

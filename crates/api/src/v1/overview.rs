@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::node::PresenceState;
+
 /// One screen about a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Overview {
@@ -12,7 +14,7 @@ pub struct Overview {
     /// The server's version.
     pub server_version: String,
     /// Whether a server leads, and so whether anything moves.
-    pub leading: bool,
+    pub has_leader: bool,
     /// Which server that is, and since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<super::server::Leader>,
@@ -22,8 +24,8 @@ pub struct Overview {
     /// Servers that have their place now.
     #[serde(default)]
     pub servers: u64,
-    /// Nodes by contact: `up`, `suspect`, `unreachable`, `never`.
-    pub nodes: BTreeMap<String, u64>,
+    /// The number of nodes in each state of presence.
+    pub nodes: BTreeMap<PresenceState, u64>,
     /// Nodes a person paused.
     pub paused: u64,
     /// Nodes with a failed status.
@@ -44,9 +46,9 @@ pub struct EntityOverview {
     pub name: String,
     /// Its targets.
     pub targets: u64,
-    /// The version asked for.
+    /// The version that was requested last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
+    pub requested: Option<String>,
     /// Last known good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_good: Option<String>,
@@ -54,5 +56,5 @@ pub struct EntityOverview {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_known_bad: Option<String>,
     /// Where its rollout stands and why.
-    pub why: String,
+    pub message: String,
 }

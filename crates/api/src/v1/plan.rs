@@ -65,7 +65,7 @@ pub struct PlannedBatch {
     /// When.
     pub opened_ms: u64,
     /// How many targets are told in it.
-    pub told: u64,
+    pub assigned: u64,
     /// The first of them by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
@@ -92,7 +92,7 @@ impl Plan {
         let batches = plan.smooth.batches.iter().map(|batch| PlannedBatch {
             number: batch.number,
             opened_ms: batch.opened.as_millis(),
-            told: batch.told,
+            assigned: batch.told,
             first: batch.names.as_ref().map(|(first, _)| first.to_string()),
             last: batch.names.as_ref().map(|(_, last)| last.to_string()),
             domains: map_from(batch.domains.iter().map(|(domain, count)| (domain.to_string(), *count))),

@@ -5,13 +5,37 @@ mod hook;
 
 use bellwether_core::records::policy as core;
 use bellwether_core::records::policy::ordering::TargetOrder;
-use bellwether_core::records::policy::{OnFailure, Supersede};
 use bellwether_core::words::near::nearest;
 use serde::{Deserialize, Serialize};
 
 use self::fields::FieldNames;
 pub use self::hook::{Hook, Hooks, Monitor};
 use crate::shape::{ShapeError, read, read_some};
+use crate::word::words;
+
+words! {
+    /// What happens when more targets failed than the policy tolerates.
+    OnFailure = core::OnFailure {
+        /// Every target that was updated is rolled back to the last known good version.
+        Rollback = "rollback",
+        /// The rollout is paused until a person decides.
+        Pause = "pause",
+        /// The rollout continues to its end; the version does not become last known good.
+        Continue = "continue",
+    }
+}
+
+words! {
+    /// What a request for a new version does to a rollout that is in progress.
+    Supersede = core::Supersede {
+        /// The new version replaces it at once; the old one becomes neither good nor bad.
+        Replace = "replace",
+        /// The rollout in progress finishes first.
+        Finish = "finish",
+        /// The request is refused.
+        Refuse = "refuse",
+    }
+}
 
 /// How carefully an entity's targets change. What is absent takes its default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -83,29 +107,21 @@ pub struct Policy {
     /// Controllers that are asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
-    /// `rollback`, `pause` or `continue`. Default rollback.
-    #[schema(example = "pause")]
+    /// What happens when too many targets failed. Default `rollback`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_failure: Option<String>,
+    pub on_failure: Option<OnFailure>,
     /// Most targets in flight on the way back. Default 100%.
     #[schema(example = "50%")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback: Option<String>,
-    /// What a new version does to a rollout under way: `replace`, `finish` or `refuse`. Default replace.
-    #[schema(example = "finish")]
+    /// What a request for a new version does to a rollout that is in progress. Default `replace`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub supersede: Option<String>,
+    pub supersede: Option<Supersede>,
     /// How long after its success a target's failure is still told as the version's. Default 15m.
     #[schema(example = "15m")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<String>,
 }
-
-const ON_FAILURE: [(OnFailure, &str); 3] =
-    [(OnFailure::Rollback, "rollback"), (OnFailure::Pause, "pause"), (OnFailure::Continue, "continue")];
-
-const SUPERSEDE: [(Supersede, &str); 3] =
-    [(Supersede::Replace, "replace"), (Supersede::Finish, "finish"), (Supersede::Refuse, "refuse")];
 
 impl From<&core::Policy> for Policy {
     fn from(from: &core::Policy) -> Self {
@@ -128,9 +144,9 @@ impl From<&core::Policy> for Policy {
             needs: draft.needs.map(|needs| texts(&needs)),
             monitor: draft.monitor.as_ref().map(Monitor::from),
             hooks: draft.hooks.as_ref().map(Hooks::from),
-            on_failure: draft.on_failure.and_then(|value| word(&ON_FAILURE, value)),
+            on_failure: draft.on_failure.map(OnFailure::from),
             rollback: draft.rollback.map(|amount| amount.to_string()),
-            supersede: draft.supersede.and_then(|value| word(&SUPERSEDE, value)),
+            supersede: draft.supersede.map(Supersede::from),
             settle: draft
                 .settle
                 .filter(|span| *span != core::Policy::DEFAULT.settle)
@@ -160,9 +176,9 @@ impl TryFrom<&Policy> for core::Policy {
             needs: read_list("needs", from.needs.as_deref())?,
             monitor: from.monitor.as_ref().map(TryInto::try_into).transpose()?,
             hooks: from.hooks.as_ref().map(TryInto::try_into).transpose()?,
-            on_failure: choice("on_failure", &ON_FAILURE, from.on_failure.as_deref())?,
+            on_failure: from.on_failure.map(Into::into),
             rollback: read_some("rollback", from.rollback.as_deref())?,
-            supersede: choice("supersede", &SUPERSEDE, from.supersede.as_deref())?,
+            supersede: from.supersede.map(Into::into),
             settle: read_some("settle", from.settle.as_deref())?,
         })
         .map_err(|error| ShapeError::at(error.field, error.reason))
@@ -244,19 +260,6 @@ where
     let Some(list) = list else { return Ok(None) };
     let read = list.iter().enumerate().map(|(index, text)| read(&format!("{place}[{index}]"), text));
     read.collect::<Result<_, _>>().map(Some)
-}
-
-/// The word for a value.
-fn word<T: Copy + PartialEq>(words: &[(T, &str)], value: T) -> Option<String> {
-    words.iter().find(|(known, _)| *known == value).map(|(_, word)| (*word).to_owned())
-}
-
-/// Reads a word of a closed list.
-fn choice<T: Copy>(place: &str, words: &[(T, &str)], text: Option<&str>) -> Result<Option<T>, ShapeError> {
-    let Some(text) = text else { return Ok(None) };
-    let found = words.iter().find(|(_, word)| *word == text).map(|(value, _)| *value);
-    let known = words.iter().map(|(_, word)| *word).collect::<Vec<_>>().join(", ");
-    found.map(Some).ok_or_else(|| ShapeError::at(place, format!("{text:?} is not one of {known}")))
 }
 
 #[cfg(test)]

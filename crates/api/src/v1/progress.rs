@@ -10,9 +10,9 @@ use crate::shape::{ShapeError, read, read_some};
 /// Where an entity stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Progress {
-    /// The version asked for.
+    /// The version that was requested last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
+    pub requested: Option<String>,
     /// The version being handed out now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling: Option<String>,
@@ -27,10 +27,10 @@ pub struct Progress {
     pub activity: RolloutActivity,
     /// The newest rollout; zero before the first.
     #[serde(default)]
-    pub last: u64,
+    pub last_rollout: u64,
     /// The newest request that was acted on.
     #[serde(default)]
-    pub handled: u64,
+    pub handled_request: u64,
     /// How many resumes were acted on.
     #[serde(default)]
     pub resumes: u64,
@@ -44,7 +44,7 @@ pub struct Progress {
 
 /// What is going on with an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "activity", rename_all = "snake_case")]
+#[serde(tag = "state", rename_all = "snake_case")]
 pub enum RolloutActivity {
     /// No rollout; members belong on last known good.
     #[default]
@@ -79,7 +79,7 @@ pub struct BadVersion {
 impl From<&core::Progress> for Progress {
     fn from(from: &core::Progress) -> Self {
         Self {
-            target: from.target.as_ref().map(ToString::to_string),
+            requested: from.target.as_ref().map(ToString::to_string),
             rolling: from.rolling.as_ref().map(ToString::to_string),
             last_known_good: from.last_known_good.as_ref().map(ToString::to_string),
             bad: from.bad.iter().map(BadVersion::from).collect(),
@@ -93,8 +93,8 @@ impl From<&core::Progress> for Progress {
                     RolloutActivity::RollingBack { rollout: number.get() }
                 }
             },
-            last: from.last.get(),
-            handled: from.handled.get(),
+            last_rollout: from.last.get(),
+            handled_request: from.handled.get(),
             resumes: from.resumes,
             paused_ms: from.clock.stopped.as_millis(),
             paused_since_ms: from.clock.since.map(Timestamp::as_millis),
@@ -106,7 +106,7 @@ impl TryFrom<Progress> for core::Progress {
     type Error = ShapeError;
     fn try_from(from: Progress) -> Result<Self, ShapeError> {
         Ok(Self {
-            target: read_some("target", from.target.as_deref())?,
+            target: read_some("requested", from.requested.as_deref())?,
             rolling: read_some("rolling", from.rolling.as_deref())?,
             last_known_good: read_some("last_known_good", from.last_known_good.as_deref())?,
             bad: from.bad.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
@@ -120,8 +120,8 @@ impl TryFrom<Progress> for core::Progress {
                     core::RolloutActivity::RollingBack(RolloutNumber::new(rollout))
                 }
             },
-            last: RolloutNumber::new(from.last),
-            handled: RequestNumber::new(from.handled),
+            last: RolloutNumber::new(from.last_rollout),
+            handled: RequestNumber::new(from.handled_request),
             resumes: from.resumes,
             clock: core::PauseClock {
                 stopped: Span::from_millis(from.paused_ms),

@@ -12,6 +12,19 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
+use crate::word::words;
+
+words! {
+    /// The result of the checks of a service instance.
+    CheckStatus {
+        /// Every check passes, or there is none.
+        Passing = "passing",
+        /// A check warns and none fails: the instance is functional, but needs attention.
+        Warning = "warning",
+        /// At least one check fails, or has no result yet.
+        Failing = "failing",
+    }
+}
 
 /// Everything one node offers. Sent whole, when something changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -29,7 +42,7 @@ pub struct ServiceRegistrations {
 }
 
 /// One instance of a service, as its node offers it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceRegistration {
     /// The service, a DNS label.
@@ -54,9 +67,9 @@ pub struct ServiceRegistration {
     pub entity: Option<String>,
     /// Services that it waits for before it serves, at most 64.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub lacks: BTreeSet<String>,
-    /// `passing`, `warning` or `failing`.
-    pub level: String,
+    pub waits_for: BTreeSet<String>,
+    /// The result of its checks.
+    pub status: CheckStatus,
     /// Why it is not simply passing; one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -71,7 +84,7 @@ pub struct KnownService {
     /// Its name.
     pub name: String,
     /// When it was first offered.
-    pub first_at_ms: u64,
+    pub first_registered_at_ms: u64,
 }
 
 pub(super) fn shape_of(addresses: &Addresses) -> BTreeMap<String, Vec<IpAddr>> {
@@ -94,11 +107,11 @@ pub fn addresses(shape: &BTreeMap<String, Vec<IpAddr>>) -> Result<Addresses, Sha
 }
 
 /// Reads what something waits for.
-pub(super) fn lacks(names: &BTreeSet<String>) -> Result<BTreeSet<ServiceName>, ShapeError> {
+pub(super) fn waits_for(names: &BTreeSet<String>) -> Result<BTreeSet<ServiceName>, ShapeError> {
     if names.len() > MAX_LACKS {
-        return Err(ShapeError::at("lacks", format!("there are more than {MAX_LACKS}")));
+        return Err(ShapeError::at("waits_for", format!("there are more than {MAX_LACKS}")));
     }
-    names.iter().map(|service| read("lacks", service)).collect()
+    names.iter().map(|service| read("waits_for", service)).collect()
 }
 
 impl From<&core::ServiceRegistrations> for ServiceRegistrations {
@@ -111,8 +124,8 @@ impl From<&core::ServiceRegistrations> for ServiceRegistrations {
             tags: registration.tags.iter().map(ToString::to_string).collect(),
             meta: registration.meta.clone(),
             entity: registration.entity.as_ref().map(ToString::to_string),
-            lacks: registration.lacks.iter().map(ToString::to_string).collect(),
-            level: registration.serving.as_str().to_owned(),
+            waits_for: registration.lacks.iter().map(ToString::to_string).collect(),
+            status: (&registration.serving).into(),
             reason: registration.serving.reason().to_owned(),
             since_ms: registration.since.as_millis(),
         });
@@ -171,13 +184,10 @@ impl TryFrom<ServiceRegistration> for core::ServiceRegistration {
         }
         let tags = from.tags.iter().map(|tag| read::<Tag>("tags", tag)).collect::<Result<_, _>>()?;
         let reason: Arc<str> = from.reason.into();
-        let serving = match from.level.as_str() {
-            "passing" => core::CheckStatus::Passing,
-            "warning" => core::CheckStatus::Warning { reason },
-            "failing" => core::CheckStatus::Failing { reason },
-            other => {
-                return Err(ShapeError::at("level", format!("{other:?} is not passing, warning or failing")));
-            }
+        let serving = match from.status {
+            CheckStatus::Passing => core::CheckStatus::Passing,
+            CheckStatus::Warning => core::CheckStatus::Warning { reason },
+            CheckStatus::Failing => core::CheckStatus::Failing { reason },
         };
         Ok(Self {
             addresses: from.addresses.as_ref().map(addresses).transpose()?,
@@ -185,22 +195,35 @@ impl TryFrom<ServiceRegistration> for core::ServiceRegistration {
             tags,
             meta: from.meta,
             entity: read_some("entity", from.entity.as_deref())?,
-            lacks: lacks(&from.lacks)?,
+            lacks: waits_for(&from.waits_for)?,
             serving,
             since: Timestamp::from_millis(from.since_ms),
         })
     }
 }
 
+impl From<&core::CheckStatus> for CheckStatus {
+    fn from(from: &core::CheckStatus) -> Self {
+        match from {
+            core::CheckStatus::Passing => Self::Passing,
+            core::CheckStatus::Warning { .. } => Self::Warning,
+            core::CheckStatus::Failing { .. } => Self::Failing,
+        }
+    }
+}
+
 impl From<&core::KnownService> for KnownService {
     fn from(from: &core::KnownService) -> Self {
-        Self { name: from.name.to_string(), first_at_ms: from.first_at.as_millis() }
+        Self { name: from.name.to_string(), first_registered_at_ms: from.first_at.as_millis() }
     }
 }
 
 impl TryFrom<KnownService> for core::KnownService {
     type Error = ShapeError;
     fn try_from(from: KnownService) -> Result<Self, ShapeError> {
-        Ok(Self { name: read("name", &from.name)?, first_at: Timestamp::from_millis(from.first_at_ms) })
+        Ok(Self {
+            name: read("name", &from.name)?,
+            first_at: Timestamp::from_millis(from.first_registered_at_ms),
+        })
     }
 }

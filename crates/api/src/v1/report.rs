@@ -9,7 +9,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
-use super::registrations::lacks;
+use super::registrations::waits_for;
 use super::status::Status;
 use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
@@ -58,12 +58,12 @@ pub struct EntityReport {
     pub healthy_since_ms: Option<u64>,
     /// Services that it waits for before it goes on.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub lacks: BTreeSet<String>,
+    pub waits_for: BTreeSet<String>,
 }
 
 /// What a node is doing about an assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "activity", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "state", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TargetActivity {
     /// Nothing, or nothing more.
     #[default]
@@ -89,7 +89,7 @@ pub enum TargetActivity {
 
 /// What checks say.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "health", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "state", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TargetHealth {
     /// There are none.
     #[default]
@@ -155,7 +155,7 @@ impl From<&core::EntityReport> for EntityReport {
             health: (&from.health).into(),
             healthy_for_ms: None,
             healthy_since_ms: from.healthy_since.map(Timestamp::as_millis),
-            lacks: from.lacks.iter().map(ToString::to_string).collect(),
+            waits_for: from.lacks.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -164,7 +164,7 @@ impl TryFrom<EntityReport> for core::EntityReport {
     type Error = ShapeError;
     fn try_from(from: EntityReport) -> Result<Self, ShapeError> {
         Ok(Self {
-            lacks: lacks(&from.lacks)?,
+            lacks: waits_for(&from.waits_for)?,
             running: read_some("running", from.running.as_deref())?,
             answering: AssignmentNumber::new(from.answering),
             activity: from.activity.into(),

@@ -1,6 +1,7 @@
 //! Rollouts, as they travel and are kept.
 
-mod state;
+pub mod direction;
+pub mod status;
 
 use std::sync::Arc;
 
@@ -9,8 +10,9 @@ use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::state::{Direction, RolloutState, VersionJudgement};
-use super::entity::{Entity, how};
+pub use self::direction::{Direction, PersonAction, VersionJudgement};
+pub use self::status::{RolloutState, RolloutStatus};
+use super::entity::{Entity, RequestKind};
 use super::evidence::Evidence;
 use super::policy::Policy;
 use super::progress::Progress;
@@ -77,8 +79,8 @@ pub struct Rollout {
     /// What was last known good when it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// `start`, `undo` or `retry`.
-    pub how: String,
+    /// The kind of the request it answers.
+    pub kind: RequestKind,
     /// Who asked.
     pub by: String,
     /// Why.
@@ -91,11 +93,14 @@ pub struct Rollout {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// Where it stands.
-    pub state: RolloutState,
-    /// Which way it goes.
+    /// Its state, with what it waits for or why it is paused.
+    pub status: RolloutStatus,
+    /// Whether it moves targets to its version or rolls them back.
     pub direction: Direction,
-    /// What is held of its version.
+    /// Who undid it, if a person did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<PersonAction>,
+    /// The verdict on its version.
     pub judgement: VersionJudgement,
     /// Failures a person let pass.
     #[serde(default)]
@@ -126,7 +131,7 @@ pub struct Rollout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StageProgress {
     /// The stage it is in, from 0.
-    pub at: u32,
+    pub current: u32,
     /// Stages before this one need no approval any more.
     #[serde(default)]
     pub approved: u32,
@@ -136,7 +141,7 @@ pub struct StageProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PeakProgress {
     /// How many had succeeded.
-    pub best: u64,
+    pub succeeded: u64,
     /// Since when, on a clock that stands still while nothing counts.
     pub at_ms: u64,
 }
@@ -158,11 +163,11 @@ pub struct TargetCounts {
     /// Held by an operator.
     pub held: u64,
     /// Not told yet.
-    pub waiting: u64,
+    pub pending: u64,
     /// Back on last known good.
-    pub returned: u64,
+    pub rolled_back: u64,
     /// Failed on the way back.
-    pub failed_return: u64,
+    pub rollback_failed: u64,
 }
 
 /// One batch.
@@ -173,7 +178,7 @@ pub struct RolloutBatch {
     /// When its first target was told.
     pub opened_ms: u64,
     /// How many targets will have been told when it is full.
-    pub upto: u64,
+    pub assigned_total: u64,
     /// How the rollout stood when it opened.
     pub counts: TargetCounts,
 }
@@ -207,8 +212,8 @@ pub struct RolloutView {
     pub tolerated: u64,
     /// Most targets in flight at once.
     pub batch: u64,
-    /// One line: where it stands and why.
-    pub why: String,
+    /// The state of the rollout and the reason for it, one line for a person.
+    pub message: String,
     /// The server's clock, in milliseconds since the Unix epoch: ages are counted from it.
     pub now_ms: u64,
     /// Revision of the last change to this entity, its targets or their reports; pass as `index` to wait for the next.
@@ -222,20 +227,21 @@ impl From<&core::Rollout> for Rollout {
             request: from.request.get(),
             version: from.version.to_string(),
             from: from.from.as_ref().map(ToString::to_string),
-            how: from.how.to_string(),
+            kind: from.how.into(),
             by: from.by.to_string(),
             reason: from.reason.clone(),
             policy: (&from.policy).into(),
             started_ms: from.started.as_millis(),
             ended_ms: from.ended.map(Timestamp::as_millis),
-            state: (&from.state).into(),
+            status: (&from.state).into(),
             direction: (&from.direction).into(),
+            undone: direction::undone(&from.direction),
             judgement: (&from.judgement).into(),
             waived_failed: from.waived.failed,
             waived_unreachable: from.waived.unreachable,
             waived_monitor: from.waived.monitor,
-            stage: StageProgress { at: from.stage.at, approved: from.stage.approved },
-            peak: from.peak.map(|peak| PeakProgress { best: peak.best, at_ms: peak.at.as_millis() }),
+            stage: StageProgress { current: from.stage.at, approved: from.stage.approved },
+            peak: from.peak.map(|peak| PeakProgress { succeeded: peak.best, at_ms: peak.at.as_millis() }),
             counts: from.counts.into(),
             batches: from.batches.iter().map(RolloutBatch::from).collect(),
             failures: from.failures.iter().map(TargetFailure::from).collect(),
@@ -251,24 +257,25 @@ impl TryFrom<Rollout> for core::Rollout {
             request: RequestNumber::new(from.request),
             version: read("version", &from.version)?,
             from: read_some("from", from.from.as_deref())?,
-            how: how(&from.how)?,
+            how: from.kind.into(),
             by: read("by", &from.by)?,
             reason: from.reason,
             policy: (&from.policy).try_into().map_err(|error: ShapeError| error.within("policy"))?,
             started: Timestamp::from_millis(from.started_ms),
             ended: from.ended_ms.map(Timestamp::from_millis),
-            state: from.state.try_into()?,
-            direction: from.direction.try_into()?,
+            state: from.status.try_into()?,
+            direction: direction::read_direction(from.direction, from.undone)?,
             judgement: from.judgement.into(),
             waived: core::WaivedPauses {
                 failed: from.waived_failed,
                 unreachable: from.waived_unreachable,
                 monitor: from.waived_monitor,
             },
-            stage: core::StageProgress { at: from.stage.at, approved: from.stage.approved },
-            peak: from
-                .peak
-                .map(|peak| core::PeakProgress { best: peak.best, at: Timestamp::from_millis(peak.at_ms) }),
+            stage: core::StageProgress { at: from.stage.current, approved: from.stage.approved },
+            peak: from.peak.map(|peak| core::PeakProgress {
+                best: peak.succeeded,
+                at: Timestamp::from_millis(peak.at_ms),
+            }),
             counts: from.counts.into(),
             batches: from.batches.into_iter().map(Into::into).collect(),
             failures: from.failures.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
@@ -291,9 +298,9 @@ impl From<core::TargetCounts> for TargetCounts {
             failed: from.failed,
             unreachable: from.unreachable,
             held: from.held,
-            waiting: from.waiting,
-            returned: from.returned,
-            failed_return: from.failed_return,
+            pending: from.waiting,
+            rolled_back: from.returned,
+            rollback_failed: from.failed_return,
         }
     }
 }
@@ -307,9 +314,9 @@ impl From<TargetCounts> for core::TargetCounts {
             failed: from.failed,
             unreachable: from.unreachable,
             held: from.held,
-            waiting: from.waiting,
-            returned: from.returned,
-            failed_return: from.failed_return,
+            waiting: from.pending,
+            returned: from.rolled_back,
+            failed_return: from.rollback_failed,
         }
     }
 }
@@ -317,14 +324,14 @@ impl From<TargetCounts> for core::TargetCounts {
 impl From<&core::RolloutBatch> for RolloutBatch {
     fn from(from: &core::RolloutBatch) -> Self {
         let opened_ms = from.opened.as_millis();
-        Self { number: from.number, opened_ms, upto: from.upto, counts: from.counts.into() }
+        Self { number: from.number, opened_ms, assigned_total: from.upto, counts: from.counts.into() }
     }
 }
 
 impl From<RolloutBatch> for core::RolloutBatch {
     fn from(from: RolloutBatch) -> Self {
         let opened = Timestamp::from_millis(from.opened_ms);
-        Self { number: from.number, opened, upto: from.upto, counts: from.counts.into() }
+        Self { number: from.number, opened, upto: from.assigned_total, counts: from.counts.into() }
     }
 }
 

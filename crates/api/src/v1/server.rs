@@ -6,6 +6,31 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read};
+use crate::word::words;
+
+words! {
+    /// The kind of store that keeps all records.
+    StoreEngine {
+        /// Memory: nothing survives a restart.
+        Memory = "memory",
+        /// Files of the server itself.
+        Embedded = "embedded",
+        /// An etcd cluster.
+        Etcd = "etcd",
+    }
+}
+
+words! {
+    /// Whether the store can be read and written.
+    StoreCondition {
+        /// It answers reads and writes.
+        Writable = "writable",
+        /// It answers reads and keeps leases alive; changes are refused.
+        ReadOnly = "read_only",
+        /// It does not answer: reads may be stale, and changes are refused.
+        Unreachable = "unreachable",
+    }
+}
 
 /// A process of the control plane that has its place among the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -37,7 +62,7 @@ pub struct ServerAddress {
     /// Where it is called, like `https://10.0.0.1:7420`.
     pub address: String,
     /// For how long it has had its place, in milliseconds.
-    pub lasts_ms: u64,
+    pub up_for_ms: u64,
 }
 
 /// Who leads.
@@ -80,23 +105,22 @@ pub struct ServerTime {
 /// What keeps everything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StoreStatus {
-    /// `embedded` or `etcd`.
-    pub engine: String,
+    /// The kind of store.
+    pub engine: StoreEngine,
     /// The version of what keeps it, if that is another program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Where it is, if it is elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<String>,
-    /// `writable`; `read_only`: it answers reads and keeps servers in their places, and refuses changes; `unreachable`: what
-    /// is told may be old, and changes are refused.
-    pub condition: String,
+    /// Whether the store can be read and written.
+    pub condition: StoreCondition,
     /// Why it is not writable, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// For how long it has not been writable, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub for_ms: Option<u64>,
+    pub degraded_for_ms: Option<u64>,
     /// Bytes on disk, history included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
@@ -150,7 +174,7 @@ impl TryFrom<Leader> for core::Leader {
 impl TryFrom<ServerAddress> for local::LiveServer {
     type Error = ShapeError;
     fn try_from(from: ServerAddress) -> Result<Self, ShapeError> {
-        let lasts = Span::from_millis(from.lasts_ms);
+        let lasts = Span::from_millis(from.up_for_ms);
         Ok(Self { name: read("name", &from.name)?, address: from.address, lasts })
     }
 }

@@ -16,6 +16,62 @@ use serde::{Deserialize, Serialize};
 use super::registrations::{addresses, shape_of};
 use crate::shape::{ShapeError, read};
 
+/// Whether a service instance is functional.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case", from = "String")]
+pub enum InstanceStatus {
+    /// Every check passes, or there is none.
+    Passing,
+    /// A check warns and none fails: the instance is functional, but needs attention.
+    Warning,
+    /// At least one check fails, or has no result yet.
+    Failing,
+    /// Its node is unreachable: the result of its checks is not known.
+    Unreachable,
+    /// A status that only newer servers know: whoever reads it cannot use the update.
+    #[serde(skip_serializing)]
+    #[schema(ignore)]
+    Unknown,
+}
+
+impl InstanceStatus {
+    /// The word as it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passing => "passing",
+            Self::Warning => "warning",
+            Self::Failing => "failing",
+            Self::Unreachable => "unreachable",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<String> for InstanceStatus {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "passing" => Self::Passing,
+            "warning" => Self::Warning,
+            "failing" => Self::Failing,
+            "unreachable" => Self::Unreachable,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl std::fmt::Display for InstanceStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl PartialEq<&str> for InstanceStatus {
+    fn eq(&self, word: &&str) -> bool {
+        self.as_str() == *word
+    }
+}
+
 /// A service and how many offer it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ServiceSummary {
@@ -63,8 +119,8 @@ pub struct Instance {
     /// Whatever its users want to know besides.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub meta: BTreeMap<String, String>,
-    /// `passing`, `warning`, `failing` or `unreachable`.
-    pub level: String,
+    /// The result of its checks, or `unreachable`.
+    pub status: InstanceStatus,
     /// Why it is not simply passing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -142,6 +198,17 @@ impl ServiceSummary {
     }
 }
 
+impl From<&core::InstanceState> for InstanceStatus {
+    fn from(from: &core::InstanceState) -> Self {
+        match from {
+            core::InstanceState::Passing => Self::Passing,
+            core::InstanceState::Warning { .. } => Self::Warning,
+            core::InstanceState::Failing { .. } => Self::Failing,
+            core::InstanceState::Unreachable => Self::Unreachable,
+        }
+    }
+}
+
 impl From<&core::Instance> for Instance {
     fn from(from: &core::Instance) -> Self {
         Self {
@@ -151,7 +218,7 @@ impl From<&core::Instance> for Instance {
             port: from.port,
             tags: from.tags.iter().map(ToString::to_string).collect(),
             meta: from.meta.clone(),
-            level: from.level.as_str().to_owned(),
+            status: (&from.level).into(),
             reason: match &from.level {
                 core::InstanceState::Warning { reason } | core::InstanceState::Failing { reason } => {
                     reason.to_string()
@@ -167,12 +234,12 @@ impl TryFrom<Instance> for core::Instance {
     type Error = ShapeError;
     fn try_from(from: Instance) -> Result<Self, ShapeError> {
         let reason: Arc<str> = from.reason.into();
-        let level = match from.level.as_str() {
-            "passing" => core::InstanceState::Passing,
-            "warning" => core::InstanceState::Warning { reason },
-            "failing" => core::InstanceState::Failing { reason },
-            "unreachable" => core::InstanceState::Unreachable,
-            other => return Err(ShapeError::at("level", format!("{other:?} is no level"))),
+        let level = match from.status {
+            InstanceStatus::Passing => core::InstanceState::Passing,
+            InstanceStatus::Warning => core::InstanceState::Warning { reason },
+            InstanceStatus::Failing => core::InstanceState::Failing { reason },
+            InstanceStatus::Unreachable => core::InstanceState::Unreachable,
+            InstanceStatus::Unknown => return Err(ShapeError::at("status", "this version does not know it")),
         };
         let tags = from.tags.iter().map(|tag| read::<Tag>("tags", tag));
         Ok(Self {

@@ -5,13 +5,30 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::shape::{ShapeError, read};
+use crate::word::words;
+
+words! {
+    /// The state of a node in one category.
+    StatusState {
+        /// It finished and succeeded.
+        Success = "success",
+        /// It finished and failed.
+        Failed = "failed",
+        /// It is in progress.
+        Running = "running",
+        /// It waits for something outside of the machine.
+        Pending = "pending",
+        /// It was not refreshed within its lifetime. Only in answers.
+        Unknown = "unknown",
+    }
+}
 
 /// A node's one state in a category.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// `success`, `failed`, `running` or `pending`; in answers also `unknown`: it was not refreshed within its lifetime.
-    pub state: String,
+    /// The state; `unknown` only in answers.
+    pub state: StatusState,
     /// Since when, in milliseconds since the Unix epoch, by the server's clock. Ignored in requests.
     #[serde(default)]
     pub since_ms: u64,
@@ -20,7 +37,7 @@ pub struct Status {
     pub reason: String,
     /// What it was when it was last said, of one that is unknown now. Ignored in requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
+    pub last_state: Option<StatusState>,
     /// Which attempt it is about, from 1; zero where nothing is attempted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempt: u64,
@@ -68,13 +85,58 @@ pub fn lifetime(millis: u64) -> Result<Span, ShapeError> {
     Err(ShapeError::at("lifetime_ms", format!("{span} is not from a second to a year")))
 }
 
+impl From<StatusState> for Status {
+    /// A status with this state and nothing else.
+    fn from(state: StatusState) -> Self {
+        Self {
+            state,
+            since_ms: 0,
+            reason: String::new(),
+            last_state: None,
+            attempt: 0,
+            log: None,
+            lifetime_ms: None,
+            age_ms: None,
+            refreshed_ms: None,
+            update: 0,
+        }
+    }
+}
+
+impl From<core::StatusState> for StatusState {
+    fn from(from: core::StatusState) -> Self {
+        match from {
+            core::StatusState::Success => Self::Success,
+            core::StatusState::Failed => Self::Failed,
+            core::StatusState::Running => Self::Running,
+            core::StatusState::Pending => Self::Pending,
+        }
+    }
+}
+
+impl TryFrom<StatusState> for core::StatusState {
+    type Error = ShapeError;
+    fn try_from(from: StatusState) -> Result<Self, ShapeError> {
+        match from {
+            StatusState::Success => Ok(Self::Success),
+            StatusState::Failed => Ok(Self::Failed),
+            StatusState::Running => Ok(Self::Running),
+            StatusState::Pending => Ok(Self::Pending),
+            StatusState::Unknown => {
+                let reason = "\"unknown\" is only in answers; set success, failed, running or pending";
+                Err(ShapeError::at("state", reason))
+            }
+        }
+    }
+}
+
 impl From<&core::Status> for Status {
     fn from(from: &core::Status) -> Self {
         Self {
-            state: from.shown().to_owned(),
+            state: if from.silent { StatusState::Unknown } else { from.state.into() },
             since_ms: from.since.as_millis(),
             reason: from.reason.clone(),
-            said: from.silent.then(|| from.state.as_str().to_owned()),
+            last_state: from.silent.then(|| from.state.into()),
             attempt: from.attempt.into(),
             log: from.log.as_ref().map(|log| LogRef { entity: log.entity.to_string(), run: log.run.clone() }),
             lifetime_ms: from.lifetime.map(|lifetime| lifetime.lasts.as_millis()),
@@ -88,11 +150,8 @@ impl From<&core::Status> for Status {
 impl TryFrom<Status> for core::Status {
     type Error = ShapeError;
     fn try_from(from: Status) -> Result<Self, ShapeError> {
-        let silent = from.state == core::UNKNOWN && from.said.is_some();
-        let word = from.said.filter(|_| silent).unwrap_or(from.state);
-        let state = core::StatusState::parse(&word).ok_or_else(|| {
-            ShapeError::at("state", format!("{word:?} is not success, failed, running or pending"))
-        })?;
+        let silent = from.state == StatusState::Unknown && from.last_state.is_some();
+        let state = from.last_state.filter(|_| silent).unwrap_or(from.state).try_into()?;
         if from.reason.len() > core::MAX_REASON_BYTES {
             return Err(ShapeError::at("reason", "it is longer than 512 bytes"));
         }

@@ -8,7 +8,47 @@ use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
+use super::node::PresenceState;
 use crate::shape::{ShapeError, read};
+use crate::word::words;
+
+words! {
+    /// The reason for an assignment.
+    AssignmentPurpose = core::AssignmentPurpose {
+        /// A rollout updates the target.
+        Update = "update",
+        /// The target already ran the version of the rollout when the rollout reached it.
+        Adopted = "adopted",
+        /// The target is rolled back with its rollout.
+        Rollback = "rollback",
+        /// The target joined, or was unreachable before, and is brought to the last known good version.
+        KnownGood = "known_good",
+    }
+}
+
+words! {
+    /// The phase of a target's update.
+    TargetPhase {
+        /// No version is assigned, and nothing is being done.
+        Idle = "idle",
+        /// A version is assigned; the target has not started to apply it.
+        Assigned = "assigned",
+        /// The target applies the version.
+        Applying = "applying",
+        /// The target runs the version and is healthy; the soak time is running.
+        Soaking = "soaking",
+        /// The target runs the version and is not healthy yet.
+        Settling = "settling",
+        /// The target cannot start: it waits for a service, or for something on the machine.
+        Blocked = "blocked",
+        /// The target was healthy for the whole soak time.
+        Succeeded = "succeeded",
+        /// The update failed; `evidence` shows how.
+        Failed = "failed",
+        /// The deadline passed while the target was unreachable.
+        Unreachable = "unreachable",
+    }
+}
 
 /// What one target was told, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -17,8 +57,8 @@ pub struct TargetState {
     pub version: String,
     /// The rollout that told it.
     pub rollout: u64,
-    /// Why: `turn`, `adopted`, `rollback` or `known_good`.
-    pub purpose: String,
+    /// The reason for the assignment.
+    pub purpose: AssignmentPurpose,
     /// How often it was told something.
     pub assignment: u64,
     /// When it was told.
@@ -31,7 +71,7 @@ pub struct TargetState {
 
 /// Counts towards a deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "clock", rename_all = "snake_case")]
+#[serde(tag = "state", rename_all = "snake_case")]
 pub enum DeadlineClock {
     /// Counting.
     Running {
@@ -47,7 +87,7 @@ pub enum DeadlineClock {
 
 /// What came of an assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
+#[serde(tag = "state", rename_all = "snake_case")]
 pub enum AssignmentOutcome {
     /// No verdict yet.
     InFlight,
@@ -78,48 +118,38 @@ pub enum AssignmentOutcome {
 pub struct TargetView {
     /// Its name.
     pub name: String,
-    /// Where it is in its life: `idle`, `assigned`, `applying`, `soaking`, `settling`, `blocked`, `succeeded`, `failed`,
-    /// `unreachable`.
-    pub phase: String,
+    /// The phase of its update.
+    pub phase: TargetPhase,
     /// Since when, in milliseconds since the Unix epoch, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
     /// What it was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<String>,
+    pub assigned: Option<String>,
     /// When it was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_at_ms: Option<u64>,
+    pub assigned_at_ms: Option<u64>,
     /// What it runs, validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,
     /// The rollout that told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<u64>,
-    /// `up`, `suspect`, `unreachable` or `never`.
-    pub contact: String,
+    /// Whether it can be reached.
+    pub presence: PresenceState,
     /// One line: why it is where it is.
-    pub why: String,
+    pub message: String,
     /// What a failure looked like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
-const PURPOSES: [(core::AssignmentPurpose, &str); 4] = [
-    (core::AssignmentPurpose::Update, "turn"),
-    (core::AssignmentPurpose::Adopted, "adopted"),
-    (core::AssignmentPurpose::Rollback, "rollback"),
-    (core::AssignmentPurpose::KnownGood, "known_good"),
-];
-
 impl From<&core::TargetState> for TargetState {
     fn from(from: &core::TargetState) -> Self {
-        let purpose =
-            PURPOSES.iter().find(|(known, _)| *known == from.purpose).map_or("turn", |(_, word)| word);
         Self {
             version: from.version.to_string(),
             rollout: from.rollout.get(),
-            purpose: purpose.to_owned(),
+            purpose: from.purpose.into(),
             assignment: from.assignment.get(),
             assigned_at_ms: from.assigned_at.as_millis(),
             clock: match from.clock {
@@ -136,12 +166,10 @@ impl From<&core::TargetState> for TargetState {
 impl TryFrom<TargetState> for core::TargetState {
     type Error = ShapeError;
     fn try_from(from: TargetState) -> Result<Self, ShapeError> {
-        let purpose = PURPOSES.iter().find(|(_, word)| *word == from.purpose).map(|(known, _)| *known);
         Ok(Self {
             version: read("version", &from.version)?,
             rollout: RolloutNumber::new(from.rollout),
-            purpose: purpose
-                .ok_or_else(|| ShapeError::at("purpose", format!("{:?} is unknown", from.purpose)))?,
+            purpose: from.purpose.into(),
             assignment: AssignmentNumber::new(from.assignment),
             assigned_at: Timestamp::from_millis(from.assigned_at_ms),
             clock: match from.clock {

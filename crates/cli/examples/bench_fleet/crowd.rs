@@ -178,7 +178,7 @@ impl Agent {
             *known = Some(order);
         }
         // After a break it may be another server, or have forgotten.
-        if news || answer.wants_report || failed > 0 {
+        if news || answer.report_requested || failed > 0 {
             client.report(NAMESPACE, &self.report(known.as_ref())).await?;
         }
         Ok(())

@@ -125,7 +125,9 @@ impl Fleet {
         let person = self.person()?;
         let agents = u64::try_from(self.agents)?;
         until("all agents are up", BOUND, async || {
-            person.overview(NAMESPACE).await.is_ok_and(|seen| seen.nodes.get("up") == Some(&agents))
+            person.overview(NAMESPACE).await.is_ok_and(|seen| {
+                seen.nodes.get(&bellwether_api::v1::node::PresenceState::Up) == Some(&agents)
+            })
         })
         .await?;
         Ok(connected)
@@ -207,7 +209,7 @@ impl Fleet {
         let (before, begun) = (person.overview(NAMESPACE).await?.last_event, now());
         cable.cut();
         until("the silent node is found", BOUND, async || {
-            person.node(NAMESPACE, one).await.is_ok_and(|node| node.presence.contact == "unreachable")
+            person.node(NAMESPACE, one).await.is_ok_and(|node| node.presence.state == "unreachable")
         })
         .await?;
         let took = begun.elapsed();

@@ -40,10 +40,10 @@ pub(crate) struct SetEntity {
     pub(crate) external: bool,
     /// Time without a report after which an external target is unreachable [default: 5m]
     #[arg(long, value_name = "TIME")]
-    pub(crate) silent_after: Option<String>,
+    pub(crate) unreachable_after: Option<String>,
     /// Time without a report after which an external target is removed [default: 1h]
     #[arg(long, value_name = "TIME")]
-    pub(crate) let_go_after: Option<String>,
+    pub(crate) remove_after: Option<String>,
     /// Profile whose revisions are the versions; only for a new entity
     #[arg(long, conflicts_with = "action")]
     pub(crate) profile: Option<String>,

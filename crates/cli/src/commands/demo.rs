@@ -11,7 +11,7 @@ mod stage;
 
 use std::time::Duration;
 
-use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::policy::{OnFailure, Policy, Supersede};
 use bellwether_api::v1::rollout::{NewRollout, RolloutView};
 use bellwether_rt::clock::Clock;
 use bellwether_rt::signal::stop_requested;
@@ -101,9 +101,9 @@ fn policy(nodes: u16, batch: &str) -> Policy {
         deadline: text("8s"),
         fail_fast: Some(true),
         retries: Some(0),
-        on_failure: text("rollback"),
+        on_failure: Some(OnFailure::Rollback),
         rollback: text("100%"),
-        supersede: text("replace"),
+        supersede: Some(Supersede::Replace),
         ..Policy::default()
     }
 }
@@ -116,7 +116,8 @@ async fn roll(
     victim: Option<&str>,
 ) -> Result<RolloutView, Failure> {
     let context = fleet.context()?;
-    let before = context.client.current_rollout("default", ENTITY, None, Duration::ZERO).await?.progress.last;
+    let before =
+        context.client.current_rollout("default", ENTITY, None, Duration::ZERO).await?.progress.last_rollout;
     let why = format!("demo: {version}");
     let new = NewRollout { version: Some(version.to_owned()), reason: why, ..NewRollout::default() };
     context.client.start_rollout("default", ENTITY, &new).await?;

@@ -27,7 +27,7 @@ pub(super) async fn run(context: &Context, verb: EntityVerb) -> CommandResult {
             let names = || page.items.iter().map(|entity| entity.name.clone()).collect();
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|entity| {
-                    let wanted = entity.wanted.as_ref().map_or("-", |wanted| &wanted.version);
+                    let wanted = entity.requested.as_ref().map_or("-", |wanted| &wanted.version);
                     vec![entity.name.clone(), targets(entity), kind(entity), wanted.to_owned()]
                 });
                 table(&["name", "targets", "kind", "version"], rows)
@@ -84,9 +84,9 @@ fn comparable(entity: &Entity) -> Value {
 
 /// Settings for external targets, if any of their flags is given.
 fn external(set: &SetEntity) -> Option<ExternalSettings> {
-    let (silent_after, let_go_after) = (set.silent_after.clone(), set.let_go_after.clone());
-    let given = set.external || silent_after.is_some() || let_go_after.is_some();
-    given.then_some(ExternalSettings { silent_after, let_go_after })
+    let (unreachable_after, remove_after) = (set.unreachable_after.clone(), set.remove_after.clone());
+    let given = set.external || unreachable_after.is_some() || remove_after.is_some();
+    given.then_some(ExternalSettings { unreachable_after, remove_after })
 }
 
 /// An entity that exists, with the changes; what is not given stays as it is.
@@ -96,9 +96,9 @@ fn changed(old: Entity, set: SetEntity) -> Result<EntitySpec, Failure> {
     let (selector, external) = match (set.selector, given, old.external) {
         (Some(selector), _, _) => (selector, None),
         (None, Some(given), Some(old)) => {
-            let silent_after = given.silent_after.or(old.silent_after);
-            let let_go_after = given.let_go_after.or(old.let_go_after);
-            (String::new(), Some(ExternalSettings { silent_after, let_go_after }))
+            let unreachable_after = given.unreachable_after.or(old.unreachable_after);
+            let remove_after = given.remove_after.or(old.remove_after);
+            (String::new(), Some(ExternalSettings { unreachable_after, remove_after }))
         }
         (None, Some(given), None) => (String::new(), Some(given)),
         (None, None, old_external) => (old.selector, old_external),
@@ -146,21 +146,23 @@ fn sheet(entity: &Entity) -> String {
         format!("targets      {}", targets(entity)),
         format!("kind         {}", kind(entity)),
     ];
-    if let Some(ExternalSettings { silent_after, let_go_after }) = &entity.external {
+    if let Some(ExternalSettings { unreachable_after, remove_after }) = &entity.external {
         lines.push(format!(
             "unreachable  after {} without a report, removed after {}",
-            text(silent_after),
-            text(let_go_after)
+            text(unreachable_after),
+            text(remove_after)
         ));
     }
-    if let Some(wanted) = &entity.wanted {
+    if let Some(wanted) = &entity.requested {
         lines.push(format!(
             "version      {} ({} by {}) {}",
-            wanted.version, wanted.how, wanted.by, wanted.reason
+            wanted.version, wanted.kind, wanted.by, wanted.reason
         ));
     }
     let fail_fast = policy.fail_fast.map(|on| on.to_string());
     let retries = policy.retries.map(|count| count.to_string());
+    let on_failure = policy.on_failure.map(|word| word.to_string());
+    let supersede = policy.supersede.map(|word| word.to_string());
     let deadline = policy.deadline.clone().or_else(|| Some("2m + soak".to_owned()));
     let listed = |list: &Option<Vec<String>>| list.as_ref().map(|list| list.join(", "));
     let (stages, windows, needs) = (listed(&policy.stages), listed(&policy.windows), listed(&policy.needs));
@@ -175,9 +177,9 @@ fn sheet(entity: &Entity) -> String {
         ("deadline", &deadline),
         ("fail-fast", &fail_fast),
         ("retries", &retries),
-        ("on-failure", &policy.on_failure),
+        ("on-failure", &on_failure),
         ("rollback", &policy.rollback),
-        ("supersede", &policy.supersede),
+        ("supersede", &supersede),
     ];
     lines.extend(fields.map(|(name, value)| format!("{name:<12} {}", text(value))));
     let further = [

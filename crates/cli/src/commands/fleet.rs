@@ -7,7 +7,7 @@ use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::node::NodeView;
-use bellwether_api::v1::policy::Policy;
+use bellwether_api::v1::policy::{OnFailure, Policy};
 use bellwether_api::v1::rollout::NewRollout;
 
 use super::node::all;
@@ -46,7 +46,7 @@ fn at_once() -> Policy {
         batch: text("100%"),
         soak: text("0s"),
         deadline: text("1h"),
-        on_failure: text("continue"),
+        on_failure: Some(OnFailure::Continue),
         unreachable: text("100%"),
         ..Policy::default()
     }
@@ -71,7 +71,7 @@ async fn trigger_update(context: &Context, trigger: TriggerUpdate) -> CommandRes
 
 async fn desired(context: &Context, entity: &str) -> Result<Option<String>, Failure> {
     match context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await {
-        Ok(view) => Ok(view.entity.wanted.map(|wanted| wanted.version)),
+        Ok(view) => Ok(view.entity.requested.map(|wanted| wanted.version)),
         Err(CallError::Problem(problem)) if problem.code == Code::NotFound => Ok(None),
         Err(error) => Err(error.into()),
     }

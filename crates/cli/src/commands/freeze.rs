@@ -2,7 +2,7 @@
 
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
-use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_api::v1::freeze::{FreezeKind, FreezeSpec, FreezeView};
 
 use crate::args::{FreezeScopeFlags, FreezeVerb, StopEverything};
 use crate::confirm::confirm;
@@ -18,9 +18,9 @@ pub(super) async fn run(context: &Context, verb: FreezeVerb) -> CommandResult {
     match verb {
         FreezeVerb::On { name, what, lasts, stop } => {
             let namespace = place(context, what.all_namespaces);
-            let strength = stop.then(|| "stop".to_owned());
+            let kind = stop.then_some(FreezeKind::Stop);
             let lasts = lasts.map(|lasts| lasts.to_string());
-            let spec = FreezeSpec { strength, lasts, ..spec(what) };
+            let spec = FreezeSpec { kind, lasts, ..spec(what) };
             let set = context.client.set_freeze(namespace, &name, &spec).await?;
             let flag = if set.global { " --all-namespaces" } else { "" };
             report(context, &set);
@@ -81,7 +81,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
                 (false, None) => "-".to_owned(),
             };
             let freeze = &view.freeze;
-            let (strength, by) = (freeze.strength.clone(), freeze.by.clone());
+            let (strength, by) = (freeze.kind.to_string(), freeze.by.clone());
             vec![
                 freeze.name.clone(),
                 scope(view),
@@ -105,7 +105,7 @@ pub(super) async fn stop_everything(context: &Context, stop: StopEverything) -> 
         context.show.changed("stop-everything: lifted; everything continues where it stopped");
         return Ok(Exit::Yes);
     }
-    let spec = FreezeSpec { strength: Some("stop".to_owned()), ..spec(stop.what) };
+    let spec = FreezeSpec { kind: Some(FreezeKind::Stop), ..spec(stop.what) };
     narrows(context, namespace, &spec).await?;
     confirm(&question(context, all, &spec), stop.consent)?;
     let set = context.client.set_freeze(namespace, STOP, &spec).await?;

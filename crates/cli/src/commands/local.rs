@@ -7,6 +7,7 @@ use bellwether_agent::files::{format, put};
 use bellwether_agent::local::client::{self, LocalError, call};
 use bellwether_agent::status::AgentStatus;
 use bellwether_api::paths;
+use bellwether_api::v1::registrations::CheckStatus;
 use bellwether_api::v1::service::definition::LocalService;
 use bellwether_core::catalogue::need::RequiredState;
 use hyper::http::Method;
@@ -66,7 +67,7 @@ pub(super) async fn publish(global: &Global, publish: PublishService) -> Command
     service::run(global, ServiceVerb::Register(Box::new(register))).await?;
     if has_ttl {
         let flags = CheckFlags { id, check: None, reason: String::new(), agent };
-        service::update_check(&flags, "passing").await?;
+        service::update_check(&flags, CheckStatus::Passing).await?;
     }
     Ok(Exit::Yes)
 }
@@ -101,10 +102,11 @@ fn wrong(status: &AgentStatus, services: &[LocalService]) -> Vec<[String; 3]> {
         let failing = (entity.health == "failing").then(|| entity.line.clone());
         Some(["entity".to_owned(), name.clone(), failing.or_else(|| entity.trouble.clone())?])
     });
-    let services = services.iter().filter(|service| !matches!(service.level.as_str(), "passing" | "warning"));
+    let services =
+        services.iter().filter(|service| !matches!(service.status.as_str(), "passing" | "warning"));
     let services = services.map(|service| {
         let name = service.definition.id.as_ref().unwrap_or(&service.definition.name);
-        ["service".to_owned(), name.clone(), format!("{}: {}", service.level, service.reason)]
+        ["service".to_owned(), name.clone(), format!("{}: {}", service.status, service.reason)]
     });
     let files = status.files.iter().filter(|(_, file)| file.state != "success");
     let files = files.map(|(path, file)| ["file".to_owned(), path.clone(), file.reason.clone()]);

@@ -122,7 +122,7 @@ async fn unaccounted(context: &Context) -> CommandResult {
         let rows = nodes.iter().map(|each| {
             let mark = each.expected.as_ref();
             let why = mark.map_or(String::new(), |mark| format!("by {}: {}", mark.by, mark.reason));
-            vec![each.node.clone(), each.state.clone(), date(each.since_ms), why]
+            vec![each.node.clone(), each.state.to_string(), date(each.since_ms), why]
         });
         if nodes.is_empty() { String::new() } else { table(&["name", "state", "since", "expected"], rows) }
     })?;
@@ -132,13 +132,13 @@ async fn unaccounted(context: &Context) -> CommandResult {
 fn contact(view: &NodeView) -> String {
     match (&view.node.decommissioned, &view.node.pause) {
         (Some(_), _) => "decommissioned".to_owned(),
-        (None, Some(_)) => format!("{}, paused", view.presence.contact),
-        (None, None) if !view.pauses.is_empty() => format!("{}, paused", view.presence.contact),
+        (None, Some(_)) => format!("{}, paused", view.presence.state),
+        (None, None) if !view.pauses.is_empty() => format!("{}, paused", view.presence.state),
         (None, None) if view.node.cordon.as_ref().is_some_and(|cordon| cordon.drained) => {
-            format!("{}, drained", view.presence.contact)
+            format!("{}, drained", view.presence.state)
         }
-        (None, None) if view.node.cordon.is_some() => format!("{}, cordoned", view.presence.contact),
-        (None, None) => view.presence.contact.clone(),
+        (None, None) if view.node.cordon.is_some() => format!("{}, cordoned", view.presence.state),
+        (None, None) => view.presence.state.to_string(),
     }
 }
 
@@ -153,7 +153,7 @@ fn sheet(view: &NodeView) -> String {
         format!("labels    {}", pairs(&view.node.labels, "=")),
         format!("joined    {}", date(view.node.joined_at_ms)),
         format!("agent     {}", view.agent_version.as_deref().unwrap_or("not reported yet")),
-        format!("assigned  {}", pairs(&view.told, "@")),
+        format!("assigned  {}", pairs(&view.assigned, "@")),
         format!("runs      {}", pairs(&view.running, "@")),
     ];
     for (word, mark) in [("paused", &view.node.pause), ("ended", &view.node.decommissioned)] {

@@ -90,7 +90,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
     let mut listed = Vec::new();
     for entity in client.entities(namespace).await?.items {
         let view = client.current_rollout(namespace, &entity.name, None, Duration::ZERO).await?;
-        listed.push(Listed { entity: entity.name, rollout: view.rollout, why: view.why });
+        listed.push(Listed { entity: entity.name, rollout: view.rollout, why: view.message });
     }
     let names = || listed.iter().map(|each| each.entity.clone()).collect();
     context.show.data(&listed, names, |_| {
@@ -111,7 +111,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
                 each.entity.clone(),
                 rollout.number.to_string(),
                 rollout.version.clone(),
-                tree::state(&rollout.state).0.to_owned(),
+                tree::state(&rollout.status).0.to_owned(),
                 format!("{}/{}", rollout.counts.succeeded, rollout.counts.targets),
                 date(rollout.started_ms),
                 each.why.clone(),
@@ -144,7 +144,7 @@ async fn status(context: &Context, entity: &str, wait: bool, timeout: Option<Spa
     } else {
         context.client.current_rollout(&context.namespace, entity, None, Duration::ZERO).await?
     };
-    context.show.data(&view, || vec![view.entity.name.clone()], |_| view.why.clone())?;
+    context.show.data(&view, || vec![view.entity.name.clone()], |_| view.message.clone())?;
     Ok(outcome::exit(&view))
 }
 
@@ -161,9 +161,9 @@ async fn history(context: &Context, entity: &str) -> Result<(), Failure> {
                 rollout.number.to_string(),
                 rollout.from.clone().unwrap_or_else(|| "-".to_owned()),
                 rollout.version.clone(),
-                tree::state(&rollout.state).0.to_owned(),
+                tree::state(&rollout.status).0.to_owned(),
                 format!("{}/{}", rollout.counts.succeeded, rollout.counts.targets),
-                rollout.how.clone(),
+                rollout.kind.to_string(),
                 rollout.by.clone(),
                 date(rollout.started_ms),
                 took,

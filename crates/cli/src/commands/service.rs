@@ -5,6 +5,7 @@ use std::path::Path;
 use bellwether_agent::local::client::{LocalError, call};
 use bellwether_api::client::CallError;
 use bellwether_api::paths::{self, fill};
+use bellwether_api::v1::registrations::CheckStatus;
 use bellwether_api::v1::service::ServiceView;
 use bellwether_api::v1::service::definition::{CheckDefinition, LocalService, ServiceDefinition, TtlUpdate};
 use hyper::http::Method;
@@ -32,13 +33,13 @@ pub(super) async fn run(global: &Global, verb: ServiceVerb) -> CommandResult {
             show.changed(&format!("service {id}: deregistered"));
         }
         ServiceVerb::Check(result) => {
-            let (flags, level) = match result {
-                ServiceCheck::Pass(flags) => (flags, "passing"),
-                ServiceCheck::Warn(flags) => (flags, "warning"),
-                ServiceCheck::Fail(flags) => (flags, "failing"),
+            let (flags, status) = match result {
+                ServiceCheck::Pass(flags) => (flags, CheckStatus::Passing),
+                ServiceCheck::Warn(flags) => (flags, CheckStatus::Warning),
+                ServiceCheck::Fail(flags) => (flags, CheckStatus::Failing),
             };
-            update_check(&flags, level).await?;
-            show.changed(&format!("service {}: check set to {level}", flags.id));
+            update_check(&flags, status).await?;
+            show.changed(&format!("service {}: check set to {status}", flags.id));
         }
         ServiceVerb::Local { agent } => local(global, &agent.data_dir).await?,
     }
@@ -46,12 +47,12 @@ pub(super) async fn run(global: &Global, verb: ServiceVerb) -> CommandResult {
 }
 
 /// Sets a TTL check of an instance of this node.
-pub(super) async fn update_check(flags: &CheckFlags, level: &str) -> Result<(), Failure> {
+pub(super) async fn update_check(flags: &CheckFlags, status: CheckStatus) -> Result<(), Failure> {
     let path = match &flags.check {
         Some(check) => fill(paths::AGENT_CHECK_TTL_UPDATE, &[&flags.id, check]),
         None => fill(paths::AGENT_TTL_UPDATE, &[&flags.id]),
     };
-    let update = TtlUpdate { level: level.to_owned(), note: flags.reason.clone() };
+    let update = TtlUpdate { status, note: flags.reason.clone() };
     ask(&flags.agent.data_dir, Method::PUT, &path, Some(&update)).await
 }
 
@@ -88,7 +89,7 @@ fn sheet(view: &ServiceView) -> String {
         vec![
             instance.node.clone(),
             instance.name.clone(),
-            instance.level.clone(),
+            instance.status.to_string(),
             date(instance.since_ms),
             addresses.collect::<Vec<_>>().join(" "),
             instance.port.map_or_else(|| "-".to_owned(), |port| port.to_string()),
@@ -147,7 +148,7 @@ async fn local(global: &Global, data_dir: &Path) -> Result<(), Failure> {
             vec![
                 service.definition.name.clone(),
                 id(service),
-                service.level.clone(),
+                service.status.to_string(),
                 service.source.clone(),
                 service.reason.clone(),
             ]

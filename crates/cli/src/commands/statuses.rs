@@ -4,7 +4,7 @@ use bellwether_agent::local::client;
 use bellwether_api::v1::failure::Failures;
 use bellwether_api::v1::local::NewStatus;
 use bellwether_api::v1::log::NodeLog;
-use bellwether_api::v1::status::Status;
+use bellwether_api::v1::status::{Status, StatusState};
 use bellwether_core::words::time::Span;
 
 use crate::args::{Global, NodeLogs, UpdateStatus};
@@ -18,10 +18,12 @@ pub(super) async fn update(global: &Global, set: UpdateStatus) -> CommandResult 
     let lifetime_ms = set.ttl.as_deref().map(millis).transpose()?;
     let UpdateStatus { category, state, reason, .. } = set;
     let changed = format!("{}: status {category} {state}", set.node.as_deref().unwrap_or("this node"));
+    let state: StatusState =
+        state.parse().map_err(|error| Failure::usage(format!("cannot read the state: {error}")))?;
     match &set.node {
         Some(node) => {
             let context = Context::new(global)?;
-            let status = Status { state, reason, lifetime_ms, ..Status::default() };
+            let status = Status { reason, lifetime_ms, ..state.into() };
             context.client.set_status(&context.namespace, node, &category, &status).await?;
         }
         None => {
@@ -59,12 +61,18 @@ pub(super) async fn failures(context: &Context, hosts: bool) -> CommandResult {
 fn lines(failures: &Failures) -> String {
     let statuses = failures.failed.iter().chain(&failures.silent).map(|each| {
         let status = &each.status;
-        let reason = match (&status.said, status.reason.as_str()) {
+        let reason = match (&status.last_state, status.reason.as_str()) {
             (Some(said), "") => format!("not renewed in time; it was {said}"),
             (Some(said), reason) => format!("not renewed in time; it was {said}: {reason}"),
             (None, reason) => reason.to_owned(),
         };
-        vec![each.node.clone(), each.category.clone(), status.state.clone(), date(status.since_ms), reason]
+        vec![
+            each.node.clone(),
+            each.category.clone(),
+            status.state.to_string(),
+            date(status.since_ms),
+            reason,
+        ]
     });
     let nodes = failures.unreachable.iter().map(|each| {
         let reason = "the last report may be out of date".to_owned();

@@ -1,6 +1,6 @@
 //! `token` and `join-token`.
 
-use bellwether_api::v1::access::{NewJoinToken, NewToken};
+use bellwether_api::v1::access::{NewJoinToken, NewToken, Role};
 
 use crate::args::{Consent, JoinTokenVerb, TokenVerb};
 use crate::confirm::confirm;
@@ -12,6 +12,8 @@ use crate::show::time::date;
 pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
     match verb {
         TokenVerb::Create { name, role, expires_in } => {
+            let role =
+                role.parse().map_err(|error| Failure::usage(format!("cannot read the role: {error}")))?;
             let request = NewToken { name, role, expires_in: expires_in.map(|span| span.to_string()) };
             let made = context.client.create_token(&request).await?;
             context.show.data(&made, || vec![made.secret.clone()], |_| made.secret.clone())?;
@@ -23,7 +25,7 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
             context.show.data(&page.items, names, |_| {
                 let rows = page.items.iter().map(|token| {
                     let end = token.expires_at_ms.map_or_else(|| "never".to_owned(), date);
-                    vec![token.name.clone(), token.role.clone(), date(token.created_at_ms), end]
+                    vec![token.name.clone(), token.role.to_string(), date(token.created_at_ms), end]
                 });
                 table(&["name", "role", "created", "expires"], rows)
             })?;
@@ -31,7 +33,7 @@ pub(super) async fn run(context: &Context, verb: TokenVerb) -> CommandResult {
         TokenVerb::Delete { name, force, consent } => delete(context, &name, force, consent).await?,
         TokenVerb::Whoami => {
             let me = context.client.who_am_i().await?;
-            let role = me.role.clone().unwrap_or_default();
+            let role = me.role.map_or("", Role::as_str);
             context.show.data(&me, || vec![me.actor.clone()], |_| format!("{} {role}", me.actor))?;
         }
     }

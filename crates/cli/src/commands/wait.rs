@@ -34,9 +34,9 @@ pub(super) async fn run(context: &Context, wait: WaitFor) -> CommandResult {
                     return then(&wait);
                 }
                 let first =
-                    view.instances.iter().find(|one| one.level != "passing" && one.level != "warning");
+                    view.instances.iter().find(|one| one.status != "passing" && one.status != "warning");
                 let why =
-                    first.map(|one| format!("; {} on {}: {} {}", one.name, one.node, one.level, one.reason));
+                    first.map(|one| format!("; {} on {}: {} {}", one.name, one.node, one.status, one.reason));
                 let why = why.map(|why| why.trim_end().to_owned()).unwrap_or_default();
                 match view.addressable {
                     0 => format!("no instance of {} is registered now", wait.service),

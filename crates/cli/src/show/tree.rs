@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_api::v1::rollout::{Rollout, RolloutState, RolloutView};
-use bellwether_api::v1::target::TargetView;
+use bellwether_api::v1::node::PresenceState;
+use bellwether_api::v1::rollout::status::RolloutWait;
+use bellwether_api::v1::rollout::{Rollout, RolloutState, RolloutStatus, RolloutView};
+use bellwether_api::v1::target::{TargetPhase, TargetView};
 
 use super::paint::{Paint, Tone, phase};
 use super::time::{ago, clock, date};
@@ -15,8 +17,8 @@ const LEAVES: usize = 12;
 pub(crate) fn lines(view: &RolloutView, targets: &[TargetView], paint: Paint) -> Vec<String> {
     let mut lines = vec![head(view, paint)];
     lines.extend(thresholds(view, paint));
-    if !view.why.is_empty() {
-        lines.push(format!("│ {}", view.why));
+    if !view.message.is_empty() {
+        lines.push(format!("│ {}", view.message));
     }
     let Some(rollout) = &view.rollout else { return lines };
     lines.extend(stage(view, rollout).map(|text| format!("│ {text}")));
@@ -40,7 +42,7 @@ fn head(view: &RolloutView, paint: Paint) -> String {
     let name = paint.text(Tone::Strong, &view.entity.name);
     let Some(rollout) = &view.rollout else { return format!("{name}  no rollouts yet") };
     let from = rollout.from.as_deref().unwrap_or("nothing");
-    let (word, tone) = state(&rollout.state);
+    let (word, tone) = state(&rollout.status);
     let end = rollout.ended_ms.unwrap_or(view.now_ms);
     format!(
         "{name}  {from} → {}  {}  {}",
@@ -55,51 +57,57 @@ fn head(view: &RolloutView, paint: Paint) -> String {
 
 /// The stage with its cap, and when the reason to wait ends by itself.
 fn stage(view: &RolloutView, rollout: &Rollout) -> Option<String> {
-    let forward = rollout.ended_ms.is_none() && rollout.state != RolloutState::RollingBack;
+    let forward = rollout.ended_ms.is_none() && rollout.status.state != RolloutState::RollingBack;
     let stages = view.entity.policy.stages.as_deref().unwrap_or_default();
-    let at = usize::try_from(rollout.stage.at).unwrap_or(usize::MAX);
+    let at = usize::try_from(rollout.stage.current).unwrap_or(usize::MAX);
     let cap = stages.get(at).filter(|_| forward).map(|cap| cap.trim_end_matches(" approve"));
     let stage = cap.map(|cap| format!("stage {} of {}: up to {cap}", at + 1, stages.len()));
-    let opens = if let RolloutState::WaitingWindow { opens_ms } = &rollout.state {
-        Some(format!("the next window opens {}", date(*opens_ms)))
-    } else if let RolloutState::WaitingFrozen { until_ms: Some(until), .. } = &rollout.state {
-        Some(format!("the freeze ends {}", date(*until)))
-    } else if let RolloutState::WaitingShut { until_ms: Some(until), .. } = &rollout.state {
-        Some(format!("the first window opens {}", date(*until)))
-    } else {
-        None
-    };
+    let opens = rollout.status.waiting.as_ref().and_then(opens);
     let parts: Vec<String> = [stage, opens].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-/// The name and tone of a state. Partial success is never green.
-pub(crate) const fn state(state: &RolloutState) -> (&'static str, Tone) {
-    match state {
+/// When what a rollout waits for changes by itself, if that is known.
+fn opens(wait: &RolloutWait) -> Option<String> {
+    match wait {
+        RolloutWait::Window { opens_ms } => Some(format!("the next window opens {}", date(*opens_ms))),
+        RolloutWait::Frozen { until_ms: Some(until), .. } => {
+            Some(format!("the freeze ends {}", date(*until)))
+        }
+        RolloutWait::TargetsClosed { until_ms: Some(until) } => {
+            Some(format!("the first opens {}", date(*until)))
+        }
+        RolloutWait::Frozen { until_ms: None, .. }
+        | RolloutWait::TargetsClosed { until_ms: None }
+        | RolloutWait::NoTargets
+        | RolloutWait::BatchIsZero
+        | RolloutWait::OnlyHeld
+        | RolloutWait::OnlySuspect
+        | RolloutWait::OnlyUnreachable
+        | RolloutWait::NoDomain { .. }
+        | RolloutWait::Approval { .. }
+        | RolloutWait::Need { .. }
+        | RolloutWait::Unavailable { .. }
+        | RolloutWait::Hook { .. } => None,
+    }
+}
+
+/// A state's text and tone. Partial success is never shown green.
+pub(crate) const fn state(status: &RolloutStatus) -> (&'static str, Tone) {
+    match status.state {
         RolloutState::InProgress => ("in progress", Tone::Busy),
-        RolloutState::Waiting { .. }
-        | RolloutState::WaitingNoDomain { .. }
-        | RolloutState::WaitingFrozen { .. }
-        | RolloutState::WaitingWindow { .. }
-        | RolloutState::WaitingShut { .. }
-        | RolloutState::WaitingNeed { .. }
-        | RolloutState::WaitingUnavailable { .. }
-        | RolloutState::WaitingHook { .. } => ("waiting", Tone::Busy),
-        RolloutState::WaitingApproval { .. } => ("needs approval", Tone::Busy),
-        RolloutState::PausedByPerson { .. }
-        | RolloutState::PausedTooManyFailed { .. }
-        | RolloutState::PausedNothingToRollBackTo { .. }
-        | RolloutState::PausedTooManyUnreachable { .. }
-        | RolloutState::PausedStopped { .. }
-        | RolloutState::PausedMonitorSilent { .. }
-        | RolloutState::PausedBad { .. } => ("paused", Tone::Busy),
+        RolloutState::Waiting if matches!(status.waiting, Some(RolloutWait::Approval { .. })) => {
+            ("needs approval", Tone::Busy)
+        }
+        RolloutState::Waiting => ("waiting", Tone::Busy),
+        RolloutState::Paused => ("paused", Tone::Busy),
         RolloutState::RollingBack => ("rolling back", Tone::Bad),
         RolloutState::Succeeded => ("succeeded", Tone::Good),
-        RolloutState::PartiallySucceeded { .. } => ("succeeded in part", Tone::Busy),
+        RolloutState::PartiallySucceeded => ("partially succeeded", Tone::Busy),
         RolloutState::RolledBack => ("rolled back", Tone::Bad),
-        RolloutState::RollbackFailed { .. } => ("rollback failed", Tone::Bad),
-        RolloutState::Aborted { .. } => ("aborted", Tone::Bad),
-        RolloutState::Superseded { .. } => ("superseded", Tone::Dim),
+        RolloutState::RollbackFailed => ("rollback failed", Tone::Bad),
+        RolloutState::Aborted => ("aborted", Tone::Bad),
+        RolloutState::Superseded => ("superseded", Tone::Dim),
     }
 }
 
@@ -115,8 +123,8 @@ fn thresholds(view: &RolloutView, paint: Paint) -> [String; 2] {
     for (count, word) in [
         (counts.unreachable, "unreachable"),
         (counts.held, "held"),
-        (counts.returned, "rolled back"),
-        (counts.failed_return, "failed in rollback"),
+        (counts.rolled_back, "rolled back"),
+        (counts.rollback_failed, "failed in rollback"),
     ] {
         if count > 0 {
             text.push_str(&format!(" · {count} {word}"));
@@ -149,7 +157,7 @@ type Branches<'a> = BTreeMap<usize, Vec<&'a TargetView>>;
 fn sort<'a>(rollout: &Rollout, targets: &'a [TargetView]) -> (Branches<'a>, Vec<&'a TargetView>) {
     let (mut batches, mut rest) = (Branches::new(), Vec::new());
     for target in targets {
-        let told = target.told_at_ms.filter(|_| target.rollout == Some(rollout.number));
+        let told = target.assigned_at_ms.filter(|_| target.rollout == Some(rollout.number));
         let batch = told.and_then(|told| {
             let opened = rollout.batches.iter().rposition(|batch| batch.opened_ms <= told);
             opened.or((!rollout.batches.is_empty()).then_some(0))
@@ -173,7 +181,7 @@ fn branch(
     lines.push(format!("{fork} {title}  {}", summary(leaves, paint)));
     let mut leaves = leaves.to_vec();
     // Failed targets first, then those in flight, then the rest, by name within each.
-    leaves.sort_by_key(|leaf| (rank(&leaf.phase), leaf.name.clone()));
+    leaves.sort_by_key(|leaf| (rank(leaf.phase.as_str()), leaf.name.clone()));
     let hidden = leaves.len().saturating_sub(LEAVES);
     let shown = leaves.len() - hidden;
     for (index, leaf) in leaves.iter().take(shown).enumerate() {
@@ -187,13 +195,14 @@ fn branch(
 
 /// A target as this rollout counts it: the outcome of an earlier rollout is not a success of this one.
 fn unassigned(target: &TargetView) -> TargetView {
-    let settled = matches!(target.phase.as_str(), "succeeded" | "failed" | "unreachable" | "idle");
-    let phase = match target.contact.as_str() {
-        "unreachable" => "unreachable",
-        _ if settled => "idle",
-        _ => target.phase.as_str(),
+    let phase = match (target.presence, target.phase) {
+        (PresenceState::Unreachable, _) => TargetPhase::Unreachable,
+        (_, TargetPhase::Succeeded | TargetPhase::Failed | TargetPhase::Unreachable | TargetPhase::Idle) => {
+            TargetPhase::Idle
+        }
+        (_, phase) => phase,
     };
-    TargetView { phase: phase.to_owned(), since_ms: None, ..target.clone() }
+    TargetView { phase, since_ms: None, ..target.clone() }
 }
 
 fn rank(word: &str) -> u8 {
@@ -210,23 +219,23 @@ fn rank(word: &str) -> u8 {
 fn summary(leaves: &[&TargetView], paint: Paint) -> String {
     let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
     for leaf in leaves {
-        *counts.entry((rank(&leaf.phase), &leaf.phase)).or_default() += 1;
+        *counts.entry((rank(leaf.phase.as_str()), leaf.phase.as_str())).or_default() += 1;
     }
     let parts = counts.iter().map(|((_, word), count)| paint.text(phase(word).1, &format!("{count} {word}")));
     parts.collect::<Vec<_>>().join(", ")
 }
 
 fn leaf_line(leaf: &TargetView, now_ms: u64, paint: Paint) -> String {
-    let (glyph, tone) = phase(&leaf.phase);
+    let (glyph, tone) = phase(leaf.phase.as_str());
     let age = leaf.since_ms.map_or(String::new(), |since| ago(now_ms, since));
     let running = leaf.running.as_deref().unwrap_or("-");
-    let contact = match leaf.contact.as_str() {
+    let contact = match leaf.presence.as_str() {
         "up" => String::new(),
         other => format!(" ({other})"),
     };
-    let told = leaf.why.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
+    let told = leaf.message.strip_prefix(&leaf.name).and_then(|rest| rest.strip_prefix(": "));
     let quiet = matches!(leaf.phase.as_str(), "succeeded" | "idle") && contact.is_empty();
-    let why = if quiet { "" } else { told.unwrap_or(&leaf.why) };
+    let why = if quiet { "" } else { told.unwrap_or(&leaf.message) };
     let line = format!(
         "{} {:<12} {:<11} {:>7}  {:<10} {}{}",
         paint.text(tone, glyph),

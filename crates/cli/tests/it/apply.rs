@@ -24,7 +24,7 @@ async fn two_nodes() -> Place {
     }
     wait_for("both nodes are up", async || {
         let nodes = place.client().nodes("default", None, None, false).await.unwrap().items;
-        nodes.iter().filter(|node| node.presence.contact == "up").count() == 2
+        nodes.iter().filter(|node| node.presence.state == "up").count() == 2
     })
     .await;
     place

@@ -30,7 +30,7 @@ async fn a_restored_backup_is_served_as_it_was() {
     assert!(text(&twice.stderr).contains("holds installation"), "{}", text(&twice.stderr));
     place.start_server().await;
     let client = place.client();
-    wait_for("it leads again", async || client.overview("default").await.is_ok_and(|seen| seen.leading))
+    wait_for("it leads again", async || client.overview("default").await.is_ok_and(|seen| seen.has_leader))
         .await;
     assert_eq!(lists(&place), before);
 }

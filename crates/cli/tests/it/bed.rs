@@ -110,7 +110,9 @@ impl Bed {
     /// Nodes that are up.
     pub(crate) async fn up(&self) -> usize {
         let overview = self.ask(async |client| client.overview("default").await).await;
-        let up = overview.and_then(|overview| overview.nodes.get("up").copied()).unwrap_or_default();
+        let up = overview
+            .and_then(|overview| overview.nodes.get(&bellwether_api::v1::node::PresenceState::Up).copied())
+            .unwrap_or_default();
         usize::try_from(up).unwrap()
     }
 
@@ -131,7 +133,7 @@ impl Bed {
             let new = NewRollout { version: Some(version.to_owned()), ..NewRollout::default() };
             let asked = async |client: Client| client.start_rollout("default", "web", &new).await;
             let view = self.view().await;
-            let has = view.is_some_and(|view| view.progress.target.as_deref() == Some(version));
+            let has = view.is_some_and(|view| view.progress.requested.as_deref() == Some(version));
             has || self.ask(asked).await.is_some()
         })
         .await;
@@ -165,7 +167,7 @@ impl Bed {
             }
         };
         if tokio::time::timeout(SOON, asking).await.is_err() {
-            let stands = self.view().await.map(|view| view.why);
+            let stands = self.view().await.map(|view| view.message);
             panic!("never saw that {what}; the rollout: {stands:?}");
         }
     }

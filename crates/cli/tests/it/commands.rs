@@ -14,7 +14,7 @@ async fn one_node() -> Place {
     let mut place = Place::new().await;
     place.start_agent("web-1", "[entity.system]\nstatic = [\"/bin/true\"]\n");
     wait_for("the node is up", async || {
-        place.client().node("default", "web-1").await.is_ok_and(|node| node.presence.contact == "up")
+        place.client().node("default", "web-1").await.is_ok_and(|node| node.presence.state == "up")
     })
     .await;
     place
@@ -67,7 +67,7 @@ async fn statuses_and_failures() {
     assert_eq!(code(&run(&["get-failures"])), 0, "one state per category");
     let wrong = run(&["update-status", "backup", "splendid", "--node", "web-1"]);
     assert_eq!(code(&wrong), 64);
-    assert!(text(&wrong.stderr).contains("success, failed, running or pending"), "{}", text(&wrong.stderr));
+    assert!(text(&wrong.stderr).contains("success, failed, running, pending"), "{}", text(&wrong.stderr));
     assert_eq!(code(&run(&["update-status", "backup", "failed", "--node", "ghost"])), 1);
     // Through this machine's own agent, which needs neither server nor token.
     let mut offline =

@@ -24,7 +24,7 @@ async fn two_nodes() -> Place {
     }
     wait_for("both nodes are up", async || {
         let nodes = place.client().nodes("default", None, None, false).await.unwrap().items;
-        nodes.iter().filter(|node| node.presence.contact == "up").count() == 2
+        nodes.iter().filter(|node| node.presence.state == "up").count() == 2
     })
     .await;
     place
@@ -43,7 +43,7 @@ async fn freezes_come_and_go_on_the_command_line() {
     assert_eq!(done(&place, &["freeze", "list", "-o", "name"]), "audit\nsale\n");
     let json: Value = serde_json::from_str(&done(&place, &["freeze", "list", "-o", "json"])).unwrap();
     assert_eq!((&json[0]["global"], &json[1]["expired"]), (&Value::Bool(true), &Value::Bool(false)));
-    assert!(done(&place, &["freeze", "list", "-o", "yaml"]).contains("strength: stop"));
+    assert!(done(&place, &["freeze", "list", "-o", "yaml"]).contains("kind: stop"));
     let described = done(&place, &["describe", "freeze/sale"]);
     assert!(described.contains("freeze.on") && described.contains("television"), "{described}");
     done(&place, &["freeze", "off", "sale"]);

@@ -198,7 +198,7 @@ fn the_page_on_the_api_works_as_it_stands() {
 #[test]
 fn the_page_on_external_targets_works_as_it_stands() {
     let said = text(&follow_beside_dev(&blocks("docs/guide/external.md", None)).stdout);
-    let answer = "{\"targets\":[{\"name\":\"eu/shop-1\",\"version\":\"v1\",\"assignment\":1},{\"name\":\"eu/shop-2\"}],\"state\":\"in progress\",\"rolling\":\"v1\"}";
+    let answer = "{\"targets\":[{\"name\":\"eu/shop-1\",\"version\":\"v1\",\"assignment\":1},{\"name\":\"eu/shop-2\"}],\"status\":{\"state\":\"in_progress\"},\"rolling\":\"v1\"}";
     assert!(said.contains(answer), "{said}");
     assert!(said.contains("\"running\":\"v1\"") && !said.contains("problem"), "{said}");
 }

@@ -102,24 +102,23 @@ async fn machines_whose_clocks_are_an_hour_apart_join_roll_out_serve_and_have_sa
     }
     let client = place.client();
     for Machine { name, .. } in &machines {
-        let said = |node: &NodeView, category: &str| node.statuses.get(category).map(|one| one.state.clone());
+        let said =
+            |node: &NodeView, category: &str| node.statuses.get(category).map(|one| one.state.as_str());
         wait_for("the short one is silent", async || {
             let node = client.node("default", name).await.unwrap();
-            said(&node, "short").as_deref() == Some("unknown")
+            said(&node, "short") == Some("unknown")
         })
         .await;
         let node = client.node("default", name).await.unwrap();
-        assert_eq!(
-            (said(&node, "lasting").as_deref(), node.presence.contact.as_str()),
-            (Some("success"), "up")
-        );
+        assert_eq!((said(&node, "lasting"), node.presence.state.as_str()), (Some("success"), "up"));
         let known = began - 5_000..=now_ms() + 5_000;
         for (what, at) in times(&node) {
             assert!(known.contains(&at), "{what} of {name}: {at} in {known:?}");
         }
     }
     let view = client.service("default", "web", None, std::time::Duration::ZERO).await.unwrap();
-    let view: Vec<_> = view.instances.iter().map(|one| (one.level.as_str(), one.since_ms >= began)).collect();
+    let view: Vec<_> =
+        view.instances.iter().map(|one| (one.status.as_str(), one.since_ms >= began)).collect();
     assert_eq!(view, [("passing", true), ("passing", true)]);
     let targets = client.targets("default", "web", None, None).await.unwrap().items;
     assert!(targets.iter().all(|target| target.phase == "succeeded"), "{targets:?}");

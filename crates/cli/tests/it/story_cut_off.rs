@@ -79,7 +79,7 @@ async fn an_agent_killed_and_started_again_runs_nothing_twice_and_keeps_its_serv
     place.resume_agent("web-1");
     wait_for("the agent is up again", async || {
         let node = place.client().node("default", "web-1").await.unwrap();
-        node.presence.contact == "up" && node.running.get("web").is_some_and(|version| version == "v1")
+        node.presence.state == "up" && node.running.get("web").is_some_and(|version| version == "v1")
     })
     .await;
     let started = place.run(&["rollout", "start", "web", "v2", "-w", "--timeout", "90s"]);

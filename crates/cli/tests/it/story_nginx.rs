@@ -128,7 +128,7 @@ async fn nginx_is_changed_guarded_and_taken_back() {
     watcher.ended().await;
     let view = place.ended().await;
     let rollout = view.rollout.unwrap();
-    assert_eq!(rollout.state, RolloutState::RolledBack);
+    assert_eq!(rollout.status.state, RolloutState::RolledBack);
     let failure = rollout.failures.first().unwrap();
     assert_eq!(failure.evidence.exit_code, Some(1));
     assert!(failure.evidence.tail.contains("invalid number of arguments"), "{}", failure.evidence.tail);

@@ -112,7 +112,7 @@ async fn configuration_is_rolled_out_and_rolled_back_over_real_nginx() {
     let view = place.ended().await;
     assert_eq!(view.progress.last_known_good.as_deref(), Some("web@2"));
     let rollout = view.rollout.unwrap();
-    assert_eq!(rollout.state, RolloutState::RolledBack);
+    assert_eq!(rollout.status.state, RolloutState::RolledBack);
     assert_eq!(rollout.failures[0].evidence.failing_checks, ["page"]);
     serve(&ports, "good day").await;
     assert_eq!(files(&place), second);

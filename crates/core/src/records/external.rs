@@ -70,11 +70,12 @@ impl StalenessLimits {
     /// The field and what is wrong with it.
     pub fn check(self) -> Result<Self, (&'static str, String)> {
         if self.silent_after < Self::SHORTEST {
-            return Err(("silent_after", alloc::format!("it is shorter than {}", Self::SHORTEST)));
+            return Err(("unreachable_after", alloc::format!("it is shorter than {}", Self::SHORTEST)));
         }
         if self.let_go_after <= self.silent_after {
-            let reason = alloc::format!("it is not longer than silent_after, which is {}", self.silent_after);
-            return Err(("let_go_after", reason));
+            let reason =
+                alloc::format!("it is not longer than unreachable_after, which is {}", self.silent_after);
+            return Err(("remove_after", reason));
         }
         Ok(self)
     }

@@ -21,7 +21,7 @@ macro_rules! asked {
             rollout: $spec.rollout.get(),
             version: $spec.versions.version.to_string(),
             from: $spec.versions.from.as_ref().map(ToString::to_string),
-            hook: $spec.key.asked.to_string(),
+            hook: $spec.key.asked.into(),
             $($field: $value,)*
         })
     };
@@ -31,10 +31,10 @@ macro_rules! asked {
 pub(super) fn question(spec: &HookCallSpec) -> Result<String, String> {
     match &spec.question {
         HookQuestion::Selection { turned, room, candidates } => {
-            asked!(spec, Select { turned: *turned, room: *room, candidates: texts(candidates) })
+            asked!(spec, Select { dispatched: *turned, limit: *room, candidates: texts(candidates) })
         }
         HookQuestion::Approval { turned, targets } => {
-            asked!(spec, Approve { turned: *turned, targets: texts(targets) })
+            asked!(spec, Approve { dispatched: *turned, targets: texts(targets) })
         }
         HookQuestion::Monitoring { targets } => {
             let target = |(name, assignment): &(TargetName, _)| {
@@ -59,14 +59,14 @@ pub(super) fn answer(question: &HookQuestion, body: &[u8]) -> Result<HookAnswer,
         HookQuestion::Monitoring { .. } => {
             let judged = read::<HookJudged>(body)?.targets.into_iter().map(|judged| {
                 let target = name(&judged.name)?;
-                Ok(hook_answer::TargetJudgement { target, well: judged.well, reason: judged.reason })
+                Ok(hook_answer::TargetJudgement { target, well: judged.healthy, reason: judged.reason })
             });
             HookAnswer::Judged(judged.collect::<Result<_, String>>()?)
         }
         HookQuestion::Removal { .. } => HookAnswer::Removed(names(read::<HookRemoved>(body)?.removed)?),
         HookQuestion::Monitor { .. } => {
-            let HookMonitored { well, reason } = read(body)?;
-            HookAnswer::Watched { well, reason }
+            let HookMonitored { healthy, reason } = read(body)?;
+            HookAnswer::Watched { well: healthy, reason }
         }
     })
 }

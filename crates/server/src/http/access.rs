@@ -17,7 +17,7 @@ use crate::pki::IssuedCertificate;
 
 pub(crate) async fn who_am_i(caller: Authenticated) -> JsonAnswer<WhoAmI> {
     let role = match &caller.0 {
-        Identity::Token { role, .. } => Some(role.to_string()),
+        Identity::Token { role, .. } => Some((*role).into()),
         Identity::Node(_) | Identity::Anonymous => None,
     };
     JsonAnswer(WhoAmI { actor: caller.actor().to_string(), role })

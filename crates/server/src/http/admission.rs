@@ -122,7 +122,7 @@ impl RequestClass {
             request.uri().query().is_some_and(|query| query.split('&').any(|part| part.starts_with("wait=")))
         };
         match path {
-            paths::NODE_SYNC => Some(Self::Syncs),
+            paths::NODE_ORDER => Some(Self::Syncs),
             paths::JOIN => Some(Self::Machines),
             paths::METRICS => None,
             _ if need == RequiredAccess::Open => None,
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(class(paths::METRICS, RequiredAccess::Read, "/metrics", false), None);
         assert_eq!(class(paths::JOIN, RequiredAccess::Open, "/v1/join", false), Some(RequestClass::Machines));
         assert_eq!(
-            class(paths::NODE_SYNC, RequiredAccess::OwnNode, "/s?wait=1s", true),
+            class(paths::NODE_ORDER, RequiredAccess::OwnNode, "/s?wait=1s", true),
             Some(RequestClass::Syncs)
         );
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use bellwether_api::v1::annotation::Annotation;
-use bellwether_api::v1::node::{Reason, SilentNode};
+use bellwether_api::v1::node::{Reason, SilentNode, SilentState};
 use bellwether_api::v1::page::Page;
 use bellwether_core::records::node::{Presence, PresenceState};
 use bellwether_core::world::fleet::Fleet;
@@ -46,7 +46,7 @@ pub(crate) async fn unaccounted(
 fn silent(fleet: &Fleet) -> Vec<SilentNode> {
     let expected = fleet.expected.iter().map(|(name, kept)| SilentNode {
         node: name.to_string(),
-        state: "expected".to_owned(),
+        state: SilentState::Expected,
         since_ms: kept.value.at.as_millis(),
         expected: Some(Annotation::from(&*kept.value)),
     });
@@ -54,13 +54,15 @@ fn silent(fleet: &Fleet) -> Vec<SilentNode> {
     let quiet = joined.filter_map(|(name, kept)| {
         let never = Presence { contact: PresenceState::Never, since: kept.value.joined_at, server: None };
         let presence = fleet.presences.get(name).map_or(never, |kept| (*kept.value).clone());
-        let quiet = match presence.contact {
-            PresenceState::Up => false,
-            PresenceState::Never | PresenceState::Suspect | PresenceState::Unreachable => true,
+        let state = match presence.contact {
+            PresenceState::Up => return None,
+            PresenceState::Never => SilentState::Never,
+            PresenceState::Suspect => SilentState::Suspect,
+            PresenceState::Unreachable => SilentState::Unreachable,
         };
-        quiet.then(|| SilentNode {
+        Some(SilentNode {
             node: name.to_string(),
-            state: presence.contact.as_str().to_owned(),
+            state,
             since_ms: presence.since.as_millis(),
             expected: None,
         })

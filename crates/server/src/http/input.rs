@@ -90,7 +90,7 @@ params! {
     Pause(PauseName) = "pause";
     Turn(SlotName) = "slot";
     Number(u64) = "number";
-    Word(String) = "verb";
+    Word(String) = "operation";
     CategoryText(String) = "category";
     CategoryName(Category) = "category";
     TokenText(String) = "token";

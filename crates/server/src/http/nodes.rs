@@ -81,7 +81,7 @@ pub(crate) fn view(fleet: &Fleet, name: &NodeName) -> Option<NodeView> {
         presence: (&presence).into(),
         pauses: fleet.pauses_of(node).map(v1::pause::Pause::from).collect(),
         running: running.collect(),
-        told: told.map(|(name, told)| (name.to_string(), told.version.to_string())).collect(),
+        assigned: told.map(|(name, told)| (name.to_string(), told.version.to_string())).collect(),
         statuses: statuses.map(|(name, status)| (name.to_string(), status.into())).collect(),
         agent_version: report.map(|report| report.agent_version.clone()),
         reported_at_ms: report.map(|report| report.received_at.as_millis()),

@@ -24,11 +24,11 @@ pub(crate) async fn get(
     JsonAnswer(Overview {
         namespace: namespace.to_string(),
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
-        leading: world.leader.is_some(),
+        has_leader: world.leader.is_some(),
         leader: world.leader.as_ref().map(|kept| Leader::from(&*kept.value)),
         term: world.leader.as_ref().map(|kept| app.installation.term(kept.revision).get()),
         servers: world.servers.size() as u64,
-        nodes: tally.contacts().map(|(contact, count)| (contact.as_str().to_owned(), count)).collect(),
+        nodes: tally.contacts().map(|(contact, count)| (contact.into(), count)).collect(),
         paused: tally.paused,
         failing: tally.failing,
         entities: fleet.boards.iter().map(|(name, board)| line(name, board)).collect(),
@@ -41,9 +41,9 @@ fn line(name: &EntityName, board: &Board) -> EntityOverview {
     EntityOverview {
         name: name.to_string(),
         targets: board.counts().targets,
-        target: board.progress().target.as_ref().map(Version::to_string),
+        requested: board.progress().target.as_ref().map(Version::to_string),
         last_known_good: board.progress().last_known_good.as_ref().map(Version::to_string),
         last_known_bad: board.progress().last_known_bad().map(|bad| bad.version.to_string()),
-        why: why_rollout(board),
+        message: why_rollout(board),
     }
 }

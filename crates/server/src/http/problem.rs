@@ -162,9 +162,9 @@ pub(crate) async fn unknown_path(uri: http::Uri) -> Failure {
     Failure::new(Code::NotFound, format!("cannot find {}", uri.path())).hint(hint)
 }
 
-/// The error for an unknown method of a path.
+/// The path does not support the method. The router adds `Allow` with those that it supports.
 pub(crate) async fn unknown_method(method: http::Method, uri: http::Uri) -> Failure {
-    Failure::new(Code::NotFound, format!("cannot find {method} {}", uri.path()))
+    Failure::new(Code::MethodNotAllowed, format!("{} does not support the method {method}", uri.path()))
 }
 
 #[cfg(test)]

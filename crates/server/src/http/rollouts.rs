@@ -4,9 +4,10 @@ use axum::extract::State;
 use bellwether_api::problem::Code;
 use bellwether_api::shape::{ShapeError, read_some};
 use bellwether_api::v1;
+use bellwether_api::v1::node::PresenceState;
 use bellwether_api::v1::page::Page;
 use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
-use bellwether_api::v1::target::TargetView;
+use bellwether_api::v1::target::{TargetPhase, TargetView};
 use bellwether_core::records::target::AssignmentOutcome;
 use bellwether_core::rollout::board::{Board, BoardTarget};
 use bellwether_core::rollout::external::group as group_of;
@@ -163,7 +164,7 @@ pub(crate) fn view(
         needed: thresholds.needed,
         tolerated: thresholds.tolerated,
         batch: thresholds.batch,
-        why: why_rollout(board),
+        message: why_rollout(board),
         now_ms: now.as_millis(),
         revision: fleet.touched.get(name).map_or(0, |revision| revision.get()),
     })
@@ -207,28 +208,28 @@ fn target_view(board: &Board, target: BoardTarget<'_>, now: Timestamp) -> Target
     }
     TargetView {
         name: target.name.to_string(),
-        phase: word.to_owned(),
+        phase: word,
         since_ms: since.map(Timestamp::as_millis),
-        told: target.state.map(|state| state.version.to_string()),
-        told_at_ms: target.state.map(|state| state.assigned_at.as_millis()),
+        assigned: target.state.map(|state| state.version.to_string()),
+        assigned_at_ms: target.state.map(|state| state.assigned_at.as_millis()),
         running: target.observation.and_then(|observation| Some(observation.running.as_ref()?.to_string())),
         rollout: target.state.map(|state| state.rollout.get()),
-        contact: target.observation.map_or("never", |observation| observation.contact.as_str()).to_owned(),
-        why: why(board, target.name, now),
+        presence: target.observation.map_or(PresenceState::Never, |observation| observation.contact.into()),
+        message: why(board, target.name, now),
         evidence,
     }
 }
 
-const fn word(phase: &TargetStage) -> (&'static str, Option<Timestamp>) {
+const fn word(phase: &TargetStage) -> (TargetPhase, Option<Timestamp>) {
     match phase {
-        TargetStage::Idle => ("idle", None),
-        TargetStage::Assigned => ("assigned", None),
-        TargetStage::Applying { .. } => ("applying", None),
-        TargetStage::Soaking { since } => ("soaking", Some(*since)),
-        TargetStage::Settling => ("settling", None),
-        TargetStage::Blocked { .. } => ("blocked", None),
-        TargetStage::Succeeded => ("succeeded", None),
-        TargetStage::Failed => ("failed", None),
-        TargetStage::Unreachable => ("unreachable", None),
+        TargetStage::Idle => (TargetPhase::Idle, None),
+        TargetStage::Assigned => (TargetPhase::Assigned, None),
+        TargetStage::Applying { .. } => (TargetPhase::Applying, None),
+        TargetStage::Soaking { since } => (TargetPhase::Soaking, Some(*since)),
+        TargetStage::Settling => (TargetPhase::Settling, None),
+        TargetStage::Blocked { .. } => (TargetPhase::Blocked, None),
+        TargetStage::Succeeded => (TargetPhase::Succeeded, None),
+        TargetStage::Failed => (TargetPhase::Failed, None),
+        TargetStage::Unreachable => (TargetPhase::Unreachable, None),
     }
 }

@@ -1,4 +1,8 @@
-//! The route table: a route cannot be registered without its need, its words for the API description, and its shapes.
+//! Registration of routes: a route has its required access, its summary for the API description, and its shapes.
+
+mod describe;
+
+use std::collections::BTreeSet;
 
 use axum::Router;
 use axum::handler::Handler;
@@ -6,14 +10,16 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use bellwether_api::paths;
 use bellwether_core::access::RequiredAccess;
-use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem};
-use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::info::LicenseBuilder;
+use utoipa::openapi::path::{HttpMethod, PathItem};
+use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
-    ComponentsBuilder, ContentBuilder, InfoBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, PathsBuilder,
-    Ref, RefOr, Required, ResponseBuilder, Schema,
+    ComponentsBuilder, InfoBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, RefOr, Schema,
+    Server, Type,
 };
 use utoipa::{PartialSchema, ToSchema};
 
+use self::describe::OperationSpec;
 use super::auth::guard;
 use super::fleet_lock::error::as_fleet_lock_error;
 use super::state::AppState;
@@ -25,6 +31,7 @@ pub(crate) struct Routes {
     paths: PathsBuilder,
     schemas: Vec<(String, RefOr<Schema>)>,
     needs: Vec<(HttpMethod, &'static str, RequiredAccess)>,
+    tags: BTreeSet<String>,
 }
 
 /// A finished table.
@@ -34,12 +41,29 @@ pub(crate) struct FinishedRoutes {
     pub(crate) needs: Vec<(HttpMethod, &'static str, RequiredAccess)>,
 }
 
-/// What a route is: where, what it needs, and what it does in a few words.
+/// A route: method, path, required access, and what describes it.
 pub(crate) struct Route {
     pub(crate) method: HttpMethod,
     pub(crate) path: &'static str,
     pub(crate) need: RequiredAccess,
+    /// What it does: an imperative sentence with its object.
     pub(crate) summary: &'static str,
+    /// Query parameters that it reads, besides `consistency`.
+    pub(crate) query: &'static [&'static str],
+    /// Media type of an answer that is not JSON.
+    pub(crate) media: Option<&'static str>,
+}
+
+impl Route {
+    /// The same route, reading these query parameters.
+    pub(crate) const fn query(self, query: &'static [&'static str]) -> Self {
+        Self { query, ..self }
+    }
+
+    /// The same route, answering text of this media type.
+    pub(crate) const fn media(self, media: &'static str) -> Self {
+        Self { media: Some(media), ..self }
+    }
 }
 
 /// A route.
@@ -49,7 +73,7 @@ pub(crate) const fn route(
     need: RequiredAccess,
     summary: &'static str,
 ) -> Route {
-    Route { method, path, need, summary }
+    Route { method, path, need, summary, query: &[], media: None }
 }
 
 /// A method's name.
@@ -74,6 +98,8 @@ pub(crate) struct Empty {}
 struct Shapes {
     body: Option<RefOr<Schema>>,
     answer: Option<RefOr<Schema>>,
+    /// Path of the handler's function, which names the operation and its tag.
+    handler: &'static str,
 }
 
 const fn filter(method: &HttpMethod) -> MethodFilter {
@@ -94,6 +120,7 @@ impl Routes {
             paths: PathsBuilder::new(),
             schemas: Vec::new(),
             needs: Vec::new(),
+            tags: BTreeSet::new(),
         }
     }
 
@@ -105,7 +132,11 @@ impl Routes {
         H: Handler<T, AppState>,
         T: 'static,
     {
-        let shapes = Shapes { body: self.learn::<B>(), answer: self.learn::<A>() };
+        let shapes = Shapes {
+            body: self.learn::<B>(),
+            answer: self.learn::<A>(),
+            handler: std::any::type_name::<H>(),
+        };
         let handler = on(filter(&route.method), handler);
         self.add_described(route, handler, shapes)
     }
@@ -124,67 +155,90 @@ impl Routes {
     }
 
     fn describe(mut self, route: Route, shapes: Shapes) -> Self {
-        let mut operation = OperationBuilder::new()
-            .summary(Some(route.summary))
-            .description(Some(format!("Needs {}.", route.need.describe())));
-        for name in route.path.split('/').filter_map(|part| part.strip_prefix('{')) {
-            let name = name.trim_end_matches('}').trim_start_matches('*');
-            let text = RefOr::T(Schema::Object(
-                ObjectBuilder::new().schema_type(utoipa::openapi::Type::String).build(),
-            ));
-            let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path);
-            operation = operation.parameter(parameter.required(Required::True).schema(Some(text)));
+        let object = |kind| RefOr::T(Schema::Object(ObjectBuilder::new().schema_type(kind).build()));
+        let answer = match route.media {
+            Some(media) => (media, object(Type::String)),
+            None => ("application/json", shapes.answer.unwrap_or_else(|| object(Type::Object))),
+        };
+        let mut names = shapes.handler.rsplit("::");
+        let (function, module) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+        let is_read = route.method == HttpMethod::Get;
+        let mut query = route.query.to_vec();
+        if is_read && route.need != RequiredAccess::Open {
+            query.push(paths::CONSISTENCY);
         }
-        if let Some(schema) = shapes.body {
-            let content = ContentBuilder::new().schema(Some(schema)).build();
-            let body =
-                RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
-            operation = operation.request_body(Some(body.build()));
-        }
-        let mut answer = ResponseBuilder::new().description("What was asked for");
-        if let Some(schema) = shapes.answer {
-            answer = answer.content("application/json", ContentBuilder::new().schema(Some(schema)).build());
-        }
-        let problem = self.learn::<bellwether_api::problem::Problem>();
-        let problem = ContentBuilder::new().schema(problem).build();
-        let problem =
-            ResponseBuilder::new().description("Why not").content("application/problem+json", problem);
-        operation = operation.response("200", answer.build()).response("default", problem.build());
-        self.paths =
-            self.paths.path(route.path.replace("{*", "{"), PathItem::new(route.method, operation.build()));
+        let operation = OperationSpec {
+            id: format!("{module}_{function}"),
+            tag: module.to_owned(),
+            summary: route.summary,
+            need: route.need,
+            path: route.path,
+            query: &query,
+            is_read,
+            body: shapes.body,
+            answer,
+        };
+        self.tags.insert(module.to_owned());
+        let item = PathItem::new(route.method, operation.build());
+        self.paths = self.paths.path(route.path.replace("{*", "{"), item);
         self
     }
 
-    /// Remembers a shape and answers a reference to it; none for [`Empty`].
+    /// Remembers a schema and answers a reference to it; none for [`Empty`]. A list is described in place.
     fn learn<S: ToSchema + 'static>(&mut self) -> Option<RefOr<Schema>> {
         if std::any::TypeId::of::<S>() == std::any::TypeId::of::<Empty>() {
             return None;
         }
         S::schemas(&mut self.schemas);
-        let name = S::name().to_string();
-        let reference = RefOr::Ref(Ref::from_schema_name(&name));
-        self.schemas.push((name, <S as PartialSchema>::schema()));
-        Some(reference)
+        let schema = <S as PartialSchema>::schema();
+        if std::any::type_name::<S>().starts_with("alloc::vec::Vec<") {
+            return Some(schema);
+        }
+        let name = schema_name(std::any::type_name::<S>());
+        self.schemas.push((name.clone(), schema));
+        Some(RefOr::Ref(Ref::from_schema_name(&name)))
     }
 
     /// The router and the API's description of itself.
-    pub(crate) fn finish(self) -> FinishedRoutes {
+    pub(crate) fn finish(mut self) -> FinishedRoutes {
+        let license = env!("CARGO_PKG_LICENSE");
         let info = InfoBuilder::new()
             .title("Bellwether")
             .version(env!("CARGO_PKG_VERSION"))
+            .license(Some(LicenseBuilder::new().name(license).identifier(Some(license)).build()))
             .description(Some(
-                "Nodes, entities, rollouts and their reasons. Errors are RFC 9457 problem details.",
+                "Nodes, entities, rollouts and services of a fleet. Errors are problem details (RFC 9457).",
             ))
             .build();
         let mut components = ComponentsBuilder::new();
+        if let Some(problem) = self.learn::<bellwether_api::problem::Problem>() {
+            for (name, response) in describe::problems(&problem) {
+                components = components.response(name, response);
+            }
+        }
         for (name, schema) in self.schemas {
             components = components.schema(name, schema);
         }
+        for (name, scheme) in describe::schemes() {
+            components = components.security_scheme(name, scheme);
+        }
+        let tags = self.tags.into_iter().map(|name| TagBuilder::new().name(name).build());
         let api = OpenApiBuilder::new()
             .info(info)
+            .servers(Some([Server::new("/")]))
+            .tags(Some(tags))
             .paths(self.paths.build())
             .components(Some(components.build()))
             .build();
         FinishedRoutes { router: self.router, api, needs: self.needs }
+    }
+}
+
+/// The name of a schema: that of its type, and for a page `NodeViewPage`.
+fn schema_name(type_name: &str) -> String {
+    let last = |path: &str| path.rsplit("::").next().unwrap_or(path).to_owned();
+    match type_name.trim_end_matches('>').split_once('<') {
+        Some((outer, inner)) => format!("{}{}", last(inner), last(outer)),
+        None => last(type_name),
     }
 }

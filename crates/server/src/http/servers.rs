@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use bellwether_api::v1::server::{
-    ControlPlane, Leader, LiveServers, Server, ServerAddress, ServerTime, StoreStatus,
+    ControlPlane, Leader, LiveServers, Server, ServerAddress, ServerTime, StoreCondition, StoreEngine,
+    StoreStatus,
 };
 use bellwether_core::records::server as core;
 use bellwether_core::words::digest::Digest;
@@ -49,7 +50,7 @@ pub(super) fn news(world: &World, now: Timestamp, tag: &str) -> Option<LiveServe
     let callable = |server: &core::Server| ServerAddress {
         name: server.name.to_string(),
         address: server.address.clone(),
-        lasts_ms: now.since(server.since).as_millis(),
+        up_for_ms: now.since(server.since).as_millis(),
     };
     Some(LiveServers { tag: fresh, servers: servers().map(callable).collect() })
 }
@@ -69,18 +70,22 @@ fn sessions(world: &World) -> BTreeMap<String, u64> {
 /// The status of the store.
 pub(super) fn store(health: &Health) -> StoreStatus {
     let (condition, trouble) = match &health.condition {
-        Condition::Writable => ("writable", None),
-        Condition::ReadOnly { reason, since } => ("read_only", Some((reason, since))),
-        Condition::Unreachable { reason, since } => ("unreachable", Some((reason, since))),
+        Condition::Writable => (StoreCondition::Writable, None),
+        Condition::ReadOnly { reason, since } => (StoreCondition::ReadOnly, Some((reason, since))),
+        Condition::Unreachable { reason, since } => (StoreCondition::Unreachable, Some((reason, since))),
     };
     let for_ms = |since: &Instant| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     StoreStatus {
-        engine: health.engine.to_owned(),
+        engine: match health.engine {
+            "etcd" => StoreEngine::Etcd,
+            "embedded" => StoreEngine::Embedded,
+            _ => StoreEngine::Memory,
+        },
         version: health.version.clone(),
         endpoints: health.endpoints.clone(),
-        condition: condition.to_owned(),
+        condition,
         reason: trouble.map(|(reason, _)| reason.clone()),
-        for_ms: trouble.map(|(_, since)| for_ms(since)),
+        degraded_for_ms: trouble.map(|(_, since)| for_ms(since)),
         size_bytes: health.size_bytes,
         quota_bytes: health.quota_bytes,
         alarms: health.alarms.clone(),

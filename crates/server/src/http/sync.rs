@@ -84,7 +84,7 @@ pub(crate) async fn sync(
     let servers = told.and_then(|tag| servers::news(&world, app.clock.now(), &tag));
     Ok(JsonAnswer(OrderPoll {
         order,
-        wants_report: lacks_report(&world, &namespace, &name),
+        report_requested: lacks_report(&world, &namespace, &name),
         catalogue,
         servers,
     }))

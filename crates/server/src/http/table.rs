@@ -76,11 +76,11 @@ pub(super) fn all(app: AppState) -> Routes {
         Routes::new(app),
     )))))))))
     .add::<Empty, Empty, _, _>(
-        route(Get, paths::HEALTHZ, RequiredAccess::Open, "The process answers"),
+        route(Get, paths::HEALTHZ, RequiredAccess::Open, "The process answers").media("text/plain"),
         probes::healthz,
     )
     .add::<Empty, Empty, _, _>(
-        route(Get, paths::READYZ, RequiredAccess::Open, "The store answers"),
+        route(Get, paths::READYZ, RequiredAccess::Open, "The store answers").media("text/plain"),
         probes::readyz,
     )
     .add::<Empty, ServerTime, _, _>(
@@ -92,7 +92,7 @@ pub(super) fn all(app: AppState) -> Routes {
         servers::list,
     )
     .add::<Empty, Empty, _, _>(
-        route(Get, paths::METRICS, RequiredAccess::Read, "Prometheus metrics"),
+        route(Get, paths::METRICS, RequiredAccess::Read, "Prometheus metrics").media("text/plain"),
         probes::metrics_page,
     )
 }
@@ -110,7 +110,12 @@ fn nodes(routes: Routes) -> Routes {
             overview::get,
         )
         .add::<Empty, Page<NodeView>, _, _>(
-            route(Get, paths::NODES, RequiredAccess::Read, "List nodes"),
+            route(Get, paths::NODES, RequiredAccess::Read, "List nodes").query(&[
+                "filter",
+                "limit",
+                "after",
+                "decommissioned",
+            ]),
             nodes::list,
         )
         .add::<Empty, NodeView, _, _>(
@@ -160,7 +165,12 @@ fn nodes(routes: Routes) -> Routes {
             reports::put,
         )
         .add::<Empty, OrderPoll, _, _>(
-            route(Get, paths::NODE_SYNC, RequiredAccess::OwnNode, "Wait for a newer order"),
+            route(Get, paths::NODE_ORDER, RequiredAccess::OwnNode, "Wait for a newer order").query(&[
+                "generation",
+                "catalogue",
+                "servers",
+                "wait",
+            ]),
             sync::sync,
         )
         .add::<Renew, Joined, _, _>(
@@ -181,7 +191,7 @@ fn fleet(routes: Routes) -> Routes {
             expected::delete,
         )
         .add::<Empty, Page<SilentNode>, _, _>(
-            route(Get, paths::UNACCOUNTED, RequiredAccess::Read, "List nodes of whom nobody hears"),
+            route(Get, paths::SILENT_NODES, RequiredAccess::Read, "List nodes of whom nobody hears"),
             expected::unaccounted,
         )
         .add::<Status, Empty, _, _>(
@@ -215,19 +225,21 @@ fn fleet(routes: Routes) -> Routes {
 fn offered(routes: Routes) -> Routes {
     routes
         .add::<ServiceRegistrations, Empty, _, _>(
-            route(Put, paths::NODE_OFFERS, RequiredAccess::OwnNode, "Say what a node offers"),
+            route(Put, paths::NODE_REGISTRATIONS, RequiredAccess::OwnNode, "Say what a node offers"),
             services::registration,
         )
         .add::<Empty, Page<ServiceSummary>, _, _>(
-            route(Get, paths::SERVICES, RequiredAccess::NodeOrRead, "List services"),
+            route(Get, paths::SERVICES, RequiredAccess::NodeOrRead, "List services")
+                .query(&["index", "wait", "limit", "after"]),
             services::list,
         )
         .add::<Empty, ServiceView, _, _>(
-            route(Get, paths::SERVICE, RequiredAccess::NodeOrRead, "Get a service"),
+            route(Get, paths::SERVICE, RequiredAccess::NodeOrRead, "Get a service").query(&["index", "wait"]),
             services::get,
         )
         .add::<Empty, Vec<TargetGroup>, _, _>(
-            route(Get, paths::HTTP_SD, RequiredAccess::NodeOrRead, "A service's targets for Prometheus"),
+            route(Get, paths::HTTP_SD, RequiredAccess::NodeOrRead, "A service's targets for Prometheus")
+                .query(&["service", "tag"]),
             services::targets,
         )
 }
@@ -268,7 +280,8 @@ fn changes(routes: Routes) -> Routes {
             entities::delete,
         )
         .add::<Empty, Page<TargetView>, _, _>(
-            route(Get, paths::TARGETS, RequiredAccess::Read, "List targets"),
+            route(Get, paths::TARGETS, RequiredAccess::Read, "List targets")
+                .query(&["limit", "after", "group"]),
             rollouts::targets,
         )
         .add::<TargetReports, ExpectedVersions, _, _>(
@@ -289,7 +302,7 @@ fn changes(routes: Routes) -> Routes {
             rollouts::start,
         )
         .add::<Empty, Page<Rollout>, _, _>(
-            route(Get, paths::ROLLOUTS, RequiredAccess::Read, "List rollouts"),
+            route(Get, paths::ROLLOUTS, RequiredAccess::Read, "List rollouts").query(&["limit", "after"]),
             rollouts::list,
         )
         .add::<Empty, Rollout, _, _>(
@@ -297,24 +310,27 @@ fn changes(routes: Routes) -> Routes {
             rollouts::get,
         )
         .add::<Empty, RolloutView, _, _>(
-            route(Get, paths::ROLLOUT_CURRENT, RequiredAccess::Read, "The rollout that runs, or the last"),
+            route(Get, paths::ROLLOUT_CURRENT, RequiredAccess::Read, "The rollout that runs, or the last")
+                .query(&["index", "wait"]),
             rollouts::current,
         )
         .add::<RolloutOperation, Empty, _, _>(
             route(
                 Post,
-                paths::ROLLOUT_VERB,
+                paths::ROLLOUT_OPERATION,
                 RequiredAccess::Operate,
                 "Pause, resume, approve, abort, undo or retry",
             ),
             rollouts::act,
         )
         .add::<Empty, Page<Event>, _, _>(
-            route(Get, paths::EVENTS, RequiredAccess::Read, "List events"),
+            route(Get, paths::EVENTS, RequiredAccess::Read, "List events").query(&["after", "limit", "wait"]),
             events::list,
         )
         .add::<Empty, Empty, _, _>(
-            route(Get, paths::EVENTS_STREAM, RequiredAccess::Read, "Stream events"),
+            route(Get, paths::EVENTS_STREAM, RequiredAccess::Read, "Stream events")
+                .query(&["after"])
+                .media("text/event-stream"),
             events::stream,
         )
         .add::<Empty, Why, _, _>(
@@ -346,11 +362,11 @@ fn configuration(routes: Routes) -> Routes {
             profiles::delete,
         )
         .add::<Empty, Page<ProfileRevision>, _, _>(
-            route(Get, paths::EDITIONS, RequiredAccess::Read, "List a profile's revisions"),
+            route(Get, paths::PROFILE_REVISIONS, RequiredAccess::Read, "List a profile's revisions"),
             profiles::profile_revisions,
         )
         .add::<Empty, ProfileRevision, _, _>(
-            route(Get, paths::EDITION, RequiredAccess::NodeOrRead, "Get one revision of a profile"),
+            route(Get, paths::PROFILE_REVISION, RequiredAccess::NodeOrRead, "Get one revision of a profile"),
             profiles::profile_revision,
         )
 }

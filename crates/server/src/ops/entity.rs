@@ -5,6 +5,7 @@ use std::time::Duration;
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
 use bellwether_api::v1::entity::EntitySpec;
+use bellwether_api::v1::policy::OnFailure;
 use bellwether_core::records::entity::{Entity, EntityKind, TargetSource};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::policy::Policy;
@@ -120,13 +121,13 @@ pub fn policy(kind: &EntityKind, asked: &v1::policy::Policy) -> Result<Policy, S
     let mut asked = asked.clone();
     if let EntityKind::Action(action) = kind {
         let at = |field: &str, reason: String| Err(ShapeError::at(&format!("policy.{field}"), reason));
-        match asked.on_failure.as_deref() {
-            None => asked.on_failure = Some("pause".to_owned()),
-            Some("rollback") => {
+        match asked.on_failure {
+            None => asked.on_failure = Some(OnFailure::Pause),
+            Some(OnFailure::Rollback) => {
                 let reason = format!("action {action} cannot be rolled back; use pause or continue");
                 return at("on_failure", reason);
             }
-            Some(_) => {}
+            Some(OnFailure::Pause | OnFailure::Continue) => {}
         }
         if asked.retries.is_some_and(|retries| retries > 0) {
             let reason = format!("action {action} runs once; start another rollout to run it again");

@@ -82,7 +82,7 @@ pub async fn absorb(
 
 impl ParsedReports {
     fn read(actor: &Actor, reports: &TargetReports) -> Result<Self, ShapeError> {
-        let said = reports.targets.len().saturating_add(reports.gone.len());
+        let said = reports.targets.len().saturating_add(reports.removed.len());
         if said > MAX_REPORTED {
             let reason =
                 format!("there are {said}, and at most {MAX_REPORTED} are allowed; send several reports");
@@ -100,8 +100,8 @@ impl ParsedReports {
             let report_of = TargetReport { target, running, error: report.error.clone() };
             lines.push(ReportLine::Seen(report_of, report.assignment.map(AssignmentNumber::new)));
         }
-        for (at, name) in reports.gone.iter().enumerate() {
-            lines.push(ReportLine::Gone(whole(&format!("gone[{at}]"), group, name)?));
+        for (at, name) in reports.removed.iter().enumerate() {
+            lines.push(ReportLine::Gone(whole(&format!("removed[{at}]"), group, name)?));
         }
         let mut names = BTreeSet::new();
         if let Some(twice) = lines.iter().map(ReportLine::target).find(|name| !names.insert((*name).clone()))
@@ -275,7 +275,7 @@ pub async fn expected(
     });
     Ok(ExpectedVersions {
         targets: targets.collect(),
-        state: last.map(|rollout| rollout.state.to_string()),
+        status: last.map(|rollout| (&rollout.state).into()),
         rolling: text(last.filter(|rollout| !rollout.is_over()).map(|rollout| &rollout.version)),
         last_known_good: text(progress.last_known_good.as_ref()),
         last_known_bad: text(progress.bad.first().map(|bad| &bad.version)),

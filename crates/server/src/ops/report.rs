@@ -101,7 +101,7 @@ fn with_times(shape: v1::report::Report, now: Timestamp) -> Result<Report, Shape
 fn said(shape: v1::status::Status, now: Timestamp) -> v1::status::Status {
     let age = Span::from_millis(shape.age_ms.unwrap_or_default());
     let refreshed = shape.lifetime_ms.map(|_| now.minus(age).as_millis());
-    v1::status::Status { said: None, age_ms: None, refreshed_ms: refreshed, ..shape }
+    v1::status::Status { last_state: None, age_ms: None, refreshed_ms: refreshed, ..shape }
 }
 
 fn actor(node: &NodeName) -> Actor {

@@ -2,7 +2,7 @@
 
 use bellwether_api::client::secret::Secret;
 use bellwether_api::shape::{ShapeError, read, read_some};
-use bellwether_api::v1::access::{NewJoinToken, NewToken, role};
+use bellwether_api::v1::access::{NewJoinToken, NewToken};
 use bellwether_core::records::key::{Key, Record};
 use bellwether_core::records::token::{JoinToken, Token};
 use bellwether_core::records::versioned::Versioned;
@@ -27,7 +27,7 @@ pub async fn create(transactor: &Transactor, actor: &Actor, request: &NewToken) 
     if name.as_str() == "bellwether" || name.as_str().starts_with("node/") {
         return Err(ShapeError::at("name", "the name is reserved").into());
     }
-    let role = role(&request.role)?;
+    let role = request.role.into();
     let life: Option<Span> = read_some("expires_in", request.expires_in.as_deref())?;
     let secret = secret::new_token()?;
     let secret_hash = secret::hash(secret.expose().as_bytes());

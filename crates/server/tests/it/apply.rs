@@ -94,7 +94,7 @@ async fn documents_of_every_kind_are_applied_once_and_the_same_again_changes_not
     let rollouts: Vec<Option<&str>> =
         applied.objects.iter().map(|object| object.rollout.as_deref()).collect();
     assert_eq!(rollouts, [Some("greeting@1"), Some("v1"), None, None, None, None]);
-    let wanted = admin.entity("default", "web").await.unwrap().wanted.unwrap();
+    let wanted = admin.entity("default", "web").await.unwrap().requested.unwrap();
     assert_eq!((wanted.version.as_str(), wanted.request), ("v1", 1));
 
     let before = newest_event(&admin).await;
@@ -350,7 +350,7 @@ async fn two_that_apply_the_same_objects_at_once_both_succeed_and_one_of_them_wi
         second.unwrap();
         let mut versions = Vec::new();
         for name in ["a", "b", "c"] {
-            versions.push(admin.entity("default", name).await.unwrap().wanted.unwrap().version);
+            versions.push(admin.entity("default", name).await.unwrap().requested.unwrap().version);
         }
         versions.dedup();
         assert!(versions.len() == 1 && [one, other].contains(&versions[0]), "{versions:?}");

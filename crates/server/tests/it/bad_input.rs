@@ -32,7 +32,7 @@ async fn entities_and_policies_are_refused_with_the_field() {
         (json!({"selector": "all", "policy": {"failures": "3"}}), "success 100% leaves nothing to fail"),
         (json!({"selector": "all", "policy": {"success": "101%"}}), "over 100%"),
         (json!({"selector": "all", "policy": {"batch": "a few"}}), "cannot read policy.batch"),
-        (json!({"selector": "all", "policy": {"on_failure": "explode"}}), "rollback, pause, continue"),
+        (json!({"selector": "all", "policy": {"on_failure": "explode"}}), "`rollback`, `pause`, `continue`"),
         (json!({"selector": "role=", "policy": {}}), "at position 5: expected a value"),
         (json!({"selector": "", "policy": {}}), "say 'all' for every node"),
         (json!({"policy": {}}), "it is empty; say 'all' for every node"),
@@ -174,4 +174,34 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
     assert!(admin.slots("default", false).await.unwrap().items.is_empty());
     assert_eq!(admin.slots("default", true).await.unwrap().items.len(), 1);
     admin.delete_slot("default", "one").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_method_that_a_path_does_not_support_is_not_allowed() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let entity = "/v1/namespaces/default/entities/web";
+    for (method, path) in [(Method::PATCH, entity), (Method::PUT, "/v1/whoami"), (Method::DELETE, "/healthz")]
+    {
+        let (code, detail) = refusal(&admin, method.clone(), path, json!({})).await;
+        assert_eq!(code, Code::MethodNotAllowed, "{method} {path}: {detail}");
+        assert!(detail.contains(method.as_str()) && detail.contains(path), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_missing_or_is_not_json_is_refused_with_what_it_lacks() {
+    let installation = Installation::new().await;
+    let admin = installation.admin();
+    let cases = [
+        (Method::PATCH, "/v1/tokens", json!({}), Code::MethodNotAllowed, "PATCH"),
+        (Method::POST, "/v1/tokens", json!({}), Code::Invalid, "missing field `name`"),
+        (Method::POST, "/v1/tokens", json!({"name": "kim", "role": "king"}), Code::Invalid, "viewer"),
+        (Method::PUT, "/v1/namespaces/default/freezes/f", json!({"kind": "halt"}), Code::Invalid, "freeze"),
+        (Method::POST, "/v1/join", json!([]), Code::Invalid, "Join"),
+    ];
+    for (method, path, body, expected, part) in cases {
+        let (code, detail) = refusal(&admin, method, path, body).await;
+        assert!(code == expected && detail.contains(part), "{path}: {code:?} {detail}");
+    }
 }

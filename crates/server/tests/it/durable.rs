@@ -24,7 +24,7 @@ async fn a_rollout_continues_after_a_restart_of_the_server() {
     let nodes = nodes.map(|node| node.name);
     let view = admin.current_rollout("default", "web", None, Duration::ZERO).await.unwrap();
     assert_eq!((view.rollout.unwrap().number, view.counts.in_flight), (1, 1), "no second batch was opened");
-    let told = admin.node("default", &nodes[1]).await.unwrap().told;
+    let told = admin.node("default", &nodes[1]).await.unwrap().assigned;
     assert!(told.is_empty(), "the second node was told nothing yet");
     assert_eq!(number, 1);
 }
@@ -80,7 +80,7 @@ async fn an_installation_is_made_once_and_served_by_one_process() {
 
 async fn until_listening(installation: &Installation) {
     set_entity(&installation.admin(), policy("1", "0s")).await;
-    until(&installation.admin(), |view| view.progress.last == 0).await;
+    until(&installation.admin(), |view| view.progress.last_rollout == 0).await;
 }
 
 #[tokio::test]

@@ -19,7 +19,8 @@ fn text(text: &str) -> Option<String> {
 }
 
 fn external(silent_after: &str, let_go_after: &str, policy: Policy) -> EntitySpec {
-    let external = ExternalSettings { silent_after: text(silent_after), let_go_after: text(let_go_after) };
+    let external =
+        ExternalSettings { unreachable_after: text(silent_after), remove_after: text(let_go_after) };
     EntitySpec { external: Some(external), policy, ..EntitySpec::default() }
 }
 
@@ -102,7 +103,8 @@ async fn a_controller_moves_its_targets_batch_by_batch_and_back_from_a_bad_versi
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let good = |version: &'static str| {
         move |answer: &ExpectedVersions| {
-            answer.last_known_good.as_deref() == Some(version) && answer.state.as_deref() == Some("succeeded")
+            answer.last_known_good.as_deref() == Some(version)
+                && answer.status.as_ref().is_some_and(|status| status.state == "succeeded")
         }
     };
     fleet.until(good("v1")).await;
@@ -116,7 +118,9 @@ async fn a_controller_moves_its_targets_batch_by_batch_and_back_from_a_bad_versi
     fleet.client = installation.admin();
     let admin = installation.admin();
     admin.start_rollout("default", "web", &version("bad")).await.unwrap();
-    let back = fleet.until(|answer| answer.state.as_deref() == Some("rolled back")).await;
+    let back = fleet
+        .until(|answer| answer.status.as_ref().is_some_and(|status| status.state == "rolled_back"))
+        .await;
     fleet.round().await;
     assert_eq!((back.last_known_good.as_deref(), back.last_known_bad.as_deref()), (Some("v2"), Some("bad")));
     assert!(fleet.all_run("v2"), "{:?}", fleet.running);
@@ -144,7 +148,7 @@ async fn reports_may_come_without_a_question_and_the_answers_be_read_later() {
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     until(&admin, |view| view.counts.in_flight == 1).await;
     let page = admin.targets("default", "web", None, None).await.unwrap();
-    let told: Vec<&str> = page.items.iter().filter_map(|target| target.told.as_deref()).collect();
+    let told: Vec<&str> = page.items.iter().filter_map(|target| target.assigned.as_deref()).collect();
     assert_eq!(told.iter().filter(|told| **told == "v2").count(), 1, "one at a time: {told:?}");
 }
 
@@ -163,7 +167,7 @@ async fn a_part_is_a_part_until_it_is_called_complete() {
     assert_eq!(targets(&admin, None).await.len(), 5, "a part changes nothing for the others");
     orchestrate(&admin, &TargetReports { complete: true, ..group("blue", &["1", "4"]) }).await;
     assert_eq!(targets(&admin, None).await, ["blue/1", "blue/4", "green/1", "green/2"]);
-    let gone = TargetReports { gone: vec!["2".to_owned(), "9".to_owned()], ..group("green", &[]) };
+    let gone = TargetReports { removed: vec!["2".to_owned(), "9".to_owned()], ..group("green", &[]) };
     orchestrate(&admin, &gone).await;
     assert_eq!(targets(&admin, None).await, ["blue/1", "blue/4", "green/1"]);
     let none = TargetReports { complete: true, ..group("blue", &[]) };
@@ -219,7 +223,7 @@ async fn targets_that_vanish_become_silent_and_are_then_released() {
             // One of them continues.
             orchestrate(&admin, &partly(vec![runs("a", "v1")])).await;
             let page = admin.targets("default", "web", None, None).await.unwrap();
-            let now: Vec<_> = page.items.iter().map(|t| (t.name.clone(), t.contact.clone())).collect();
+            let now: Vec<_> = page.items.iter().map(|t| (t.name.clone(), t.presence.clone())).collect();
             if seen.last() != Some(&now) {
                 seen.push(now);
             }
@@ -230,7 +234,7 @@ async fn targets_that_vanish_become_silent_and_are_then_released() {
         }
     };
     tokio::time::timeout(SOON, vanishing).await.expect("b is let go");
-    let one = |name: &str, contact: &str| (name.to_owned(), contact.to_owned());
+    let one = |name: &str, presence: &str| (name.to_owned(), presence.parse().unwrap());
     assert_eq!(
         seen,
         [
@@ -270,7 +274,7 @@ async fn blue_goes_when_green_has_proven_itself() {
     );
     orchestrate(&admin, &partly(vec![runs("green-1", "v2"), runs("green-2", "v2")])).await;
     let view = until(&admin, |view| view.rollout.as_ref().is_some_and(|r| r.ended_ms.is_some())).await;
-    assert_eq!(view.rollout.unwrap().state, RolloutState::Succeeded);
+    assert_eq!(view.rollout.unwrap().status.state, RolloutState::Succeeded);
     assert_eq!(targets(&admin, None).await, ["green-1", "green-2"]);
     assert_eq!(removal.heard().first().unwrap().body["targets"], json!(["blue-1", "blue-2"]));
 }
@@ -305,7 +309,12 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
         ("machines", named("a"), Code::Refused, "its targets are nodes, which report themselves"),
         ("web", named("a b"), Code::Invalid, "targets[0].name"),
         ("web", partly(vec![runs("a", "v1"), runs("a", "v2")]), Code::Invalid, "a is listed twice"),
-        ("web", TargetReports { gone: vec!["a".into()], ..named("a") }, Code::Invalid, "a is listed twice"),
+        (
+            "web",
+            TargetReports { removed: vec!["a".into()], ..named("a") },
+            Code::Invalid,
+            "a is listed twice",
+        ),
         ("web", partly(vec![runs("a", "no such version")]), Code::Invalid, "targets[0].running"),
         ("web", TargetReports { group: text("a/b"), ..named("a") }, Code::Invalid, "group"),
         ("web", TargetReports { controller: text("a b"), ..named("a") }, Code::Invalid, "controller"),
@@ -320,8 +329,8 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
     for (spec, reason) in [
         (nodes, "they are what controllers report"),
         (EntitySpec { selector: "all".into(), ..external("1m", "1h", Policy::default()) }, "selector"),
-        (external("1h", "1h", Policy::default()), "external.let_go_after"),
-        (external("0s", "1h", Policy::default()), "external.silent_after"),
+        (external("1h", "1h", Policy::default()), "external.remove_after"),
+        (external("0s", "1h", Policy::default()), "external.unreachable_after"),
         (EntitySpec { action: text("backup"), ..external("1m", "1h", Policy::default()) }, "external"),
     ] {
         let (_, detail) = problem(admin.set_entity("default", "web", &spec).await);

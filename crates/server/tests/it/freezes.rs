@@ -7,6 +7,7 @@ use bellwether_api::v1::evidence::Evidence;
 use bellwether_api::v1::freeze::FreezeSpec;
 use bellwether_api::v1::policy::Policy;
 use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::rollout::status::{RolloutPause, RolloutWait};
 use bellwether_api::v1::rollout::{RolloutOperation, RolloutState};
 
 use crate::harness::{Installation, Node, policy, problem, set_entity, until, version};
@@ -15,7 +16,7 @@ use crate::harness::{Installation, Node, policy, problem, set_entity, until, ver
 const PASSES: Duration = Duration::from_millis(500);
 
 fn stop(why: &str) -> FreezeSpec {
-    FreezeSpec { strength: Some("stop".to_owned()), reason: why.to_owned(), ..FreezeSpec::default() }
+    FreezeSpec { kind: "stop".parse().ok(), reason: why.to_owned(), ..FreezeSpec::default() }
 }
 
 fn act() -> RolloutOperation {
@@ -45,7 +46,7 @@ async fn fleet(installation: &Installation, count: usize, policy: Policy) -> Vec
 /// How often each version is assigned.
 async fn told(installation: &Installation, version: &str) -> usize {
     let nodes = installation.admin().nodes("default", None, None, true).await.unwrap().items;
-    nodes.iter().filter(|node| node.told.get("web").is_some_and(|told| told == version)).count()
+    nodes.iter().filter(|node| node.assigned.get("web").is_some_and(|told| told == version)).count()
 }
 
 #[tokio::test]
@@ -63,7 +64,7 @@ async fn a_stop_starts_no_new_updates_and_ending_it_continues() {
     let set = admin.set_freeze(Some("default"), "stop-everything", &stop("smoke")).await.unwrap();
     assert!(!set.global && !set.expired && set.hint.is_none());
     until(&admin, |view| {
-        matches!(&view.rollout.as_ref().unwrap().state, RolloutState::PausedStopped { freeze, .. } if freeze == "stop-everything")
+        matches!(&view.rollout.as_ref().unwrap().status.paused, Some(RolloutPause::Stopped { freeze, .. }) if freeze == "stop-everything")
     })
     .await;
     let before = told(&installation, "v2").await;
@@ -103,12 +104,14 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
     let evidence = Evidence { summary: "check http failing: status 500".to_owned(), ..Evidence::default() };
     let first = nodes.first().unwrap();
     first.runs("v2", *numbers.first().unwrap(), TargetHealth::Failing { evidence }).await;
-    until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, RolloutState::RollingBack)).await;
+    until(&admin, |view| view.rollout.as_ref().unwrap().status.state == RolloutState::RollingBack).await;
     // A stop in all namespaces.
     let set = admin.set_freeze(None, "halt", &stop("")).await.unwrap();
     assert!(set.global && set.hint.unwrap().contains("why"));
-    until(&admin, |view| matches!(view.rollout.as_ref().unwrap().state, RolloutState::PausedStopped { .. }))
-        .await;
+    until(&admin, |view| {
+        matches!(view.rollout.as_ref().unwrap().status.paused, Some(RolloutPause::Stopped { .. }))
+    })
+    .await;
     let before = told(&installation, "v1").await;
     assert!(before < 6, "the way back was over before the stop");
     tokio::time::sleep(PASSES).await;
@@ -121,7 +124,7 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
     while !left.is_empty() {
         let mut waiting = Vec::new();
         for node in left {
-            if admin.node("default", &node.name).await.unwrap().told.get("web").unwrap() == "v1" {
+            if admin.node("default", &node.name).await.unwrap().assigned.get("web").unwrap() == "v1" {
                 let number = node.told("v1").await;
                 node.runs("v1", number, TargetHealth::Healthy).await;
             } else {
@@ -177,7 +180,6 @@ async fn a_freeze_that_makes_no_sense_is_refused_with_its_place() {
     let cases = [
         (FreezeSpec { lasts: text("0s"), ..FreezeSpec::default() }, "lasts"),
         (FreezeSpec { lasts: text("366d"), ..FreezeSpec::default() }, "a year"),
-        (FreezeSpec { strength: text("hard"), ..FreezeSpec::default() }, "freeze or stop"),
         (FreezeSpec { entity: text("web"), targets: text("all"), ..FreezeSpec::default() }, "not both"),
         (FreezeSpec { targets: text("zone="), ..FreezeSpec::default() }, "targets"),
     ];
@@ -216,10 +218,10 @@ async fn a_stage_waits_for_approval_of_just_that_stage() {
     let number = first.told("v2").await;
     first.runs("v2", number, TargetHealth::Healthy).await;
     let view = until(&admin, |view| {
-        matches!(view.rollout.as_ref().unwrap().state, RolloutState::WaitingApproval { .. })
+        matches!(view.rollout.as_ref().unwrap().status.waiting, Some(RolloutWait::Approval { .. }))
     })
     .await;
-    let RolloutState::WaitingApproval { stage: waits } = view.rollout.unwrap().state else {
+    let Some(RolloutWait::Approval { stage: waits }) = view.rollout.unwrap().status.waiting else {
         panic!("it waits")
     };
     let (code, detail) = problem(admin.act_on_rollout("default", "web", "pause", &stage(waits)).await);

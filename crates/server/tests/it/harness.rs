@@ -103,7 +103,7 @@ impl Installation {
     }
 
     pub(crate) async fn token(&self, role: &str) -> Client {
-        let request = NewToken { name: format!("a-{role}"), role: role.to_owned(), expires_in: None };
+        let request = NewToken { name: format!("a-{role}"), role: role.parse().unwrap(), expires_in: None };
         let made = self.admin().create_token(&request).await.unwrap();
         self.client(Identity::Token(Secret::new(made.secret)))
     }

@@ -147,7 +147,7 @@ async fn answer(
         Say::Json(value) => axum::Json(value).into_response(),
         Say::Text(status, text) => (StatusCode::from_u16(status).unwrap(), text).into_response(),
         Say::Backwards => {
-            let room = usize::try_from(body["room"].as_u64().unwrap()).unwrap();
+            let room = usize::try_from(body["limit"].as_u64().unwrap()).unwrap();
             let candidates = body["candidates"].as_array().unwrap();
             let targets: Vec<&Value> = candidates.iter().rev().take(room).collect();
             axum::Json(serde_json::json!({ "targets": targets })).into_response()

@@ -3,6 +3,7 @@
 use bellwether_api::v1::entity::EntitySpec;
 use bellwether_api::v1::policy::{Hook, Hooks, Policy};
 use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::rollout::status::RolloutWait;
 use bellwether_api::v1::rollout::{RolloutState, RolloutView};
 use bellwether_core::words::name::Actor;
 use serde_json::{Value, json};
@@ -36,10 +37,10 @@ async fn nodes(installation: &Installation, count: usize) -> Vec<Node> {
 
 /// Whether the rollout waits for this hook for this reason, with no update started.
 fn waits(view: &RolloutView, hook: &str, reason: &str) -> bool {
-    let state = view.rollout.as_ref().map(|rollout| &rollout.state);
+    let waiting = view.rollout.as_ref().and_then(|rollout| rollout.status.waiting.as_ref());
     view.counts.in_flight == 0
-        && matches!(state, Some(RolloutState::WaitingHook { hook: asked, reason: said })
-            if asked == hook && said.starts_with(reason))
+        && matches!(waiting, Some(RolloutWait::Hook { hook: asked, message: said })
+            if *asked == hook && said.starts_with(reason))
 }
 
 /// The questions about one entity.
@@ -70,10 +71,10 @@ async fn a_selection_hook_chooses_the_order_and_is_called_once_per_round() {
         first.body,
         json!({
             "namespace": "default", "entity": "web", "rollout": 1, "version": "v1", "hook": "selection",
-            "turned": 0, "room": 1, "candidates": ["web-1", "web-2", "web-3"],
+            "dispatched": 0, "limit": 1, "candidates": ["web-1", "web-2", "web-3"],
         })
     );
-    let turns: Vec<Value> = controller.heard().iter().map(|heard| heard.body["turned"].clone()).collect();
+    let turns: Vec<Value> = controller.heard().iter().map(|heard| heard.body["dispatched"].clone()).collect();
     assert_eq!(turns, [json!(0), json!(1), json!(2)]);
     let metrics = admin.text("/metrics", Duration::from_secs(5)).await.unwrap();
     let counted = "bellwether_hook_calls_total{hook=\"selection\",result=\"answered\"} 3";
@@ -258,7 +259,7 @@ async fn a_target_that_the_monitoring_hook_judges_unhealthy_fails_and_is_rolled_
         view.rollout.as_ref().is_some_and(|rollout| rollout.version == "v2" && rollout.ended_ms.is_some())
     };
     let rollout = until(&admin, ended).await.rollout.unwrap();
-    assert_eq!(rollout.state, RolloutState::RolledBack);
+    assert_eq!(rollout.status.state, RolloutState::RolledBack);
     let evidence = &rollout.failures.first().unwrap().evidence.summary;
     assert!(evidence.contains("p99 above 2s"), "{evidence}");
 }

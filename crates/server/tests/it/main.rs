@@ -21,6 +21,7 @@ mod harness;
 mod hooked;
 mod hooks;
 mod monitors;
+mod openapi;
 mod pauses;
 mod plans;
 mod policies;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use bellwether_api::client::Client;
 use bellwether_api::v1::policy::{Monitor, Policy};
 use bellwether_api::v1::report::TargetHealth;
+use bellwether_api::v1::rollout::status::RolloutPause;
 use bellwether_api::v1::rollout::{RolloutState, RolloutView};
 use serde_json::json;
 
@@ -40,8 +41,12 @@ fn ended(view: &RolloutView, version: &str) -> bool {
     view.rollout.as_ref().is_some_and(|rollout| rollout.version == version && rollout.ended_ms.is_some())
 }
 
-fn state(view: &RolloutView) -> Option<&RolloutState> {
-    view.rollout.as_ref().map(|rollout| &rollout.state)
+fn paused(view: &RolloutView) -> Option<&RolloutPause> {
+    view.rollout.as_ref()?.status.paused.as_ref()
+}
+
+fn state(view: &RolloutView) -> Option<RolloutState> {
+    view.rollout.as_ref().map(|rollout| rollout.status.state)
 }
 
 fn at(address: SocketAddr) -> Monitor {
@@ -60,7 +65,8 @@ async fn one_failing_answer_is_a_hiccup_and_two_in_a_row_take_the_version_back()
     let installation = Installation::new().await;
     let admin = installation.admin();
     let (one, _two) = settled(&installation, &admin).await;
-    let (well, bad) = (json!({ "well": true }), json!({ "well": false, "reason": "orders fell by half" }));
+    let (well, bad) =
+        (json!({ "healthy": true }), json!({ "healthy": false, "reason": "orders fell by half" }));
     let series = [bad.clone(), well.clone(), bad.clone(), well.clone()];
     let controller = Controller::saying(Say::Series(series.to_vec())).await;
     set_entity(&admin, monitored(at(controller.address))).await;
@@ -73,7 +79,7 @@ async fn one_failing_answer_is_a_hiccup_and_two_in_a_row_take_the_version_back()
     controller.say(Say::Json(bad));
     runs(&one, "v1").await;
     let view = until(&admin, |view| ended(view, "v2")).await;
-    assert_eq!(state(&view), Some(&RolloutState::RolledBack));
+    assert_eq!(state(&view), Some(RolloutState::RolledBack));
     assert!(view.progress.bad.first().unwrap().reason.contains("orders fell by half"));
 }
 
@@ -96,7 +102,7 @@ async fn a_prometheus_query_takes_the_version_back_when_it_finds_something() {
     exporter.say(metric(7));
     runs(&one, "v2").await;
     let view = until(&admin, |view| ended(view, "v3")).await;
-    assert_eq!(state(&view), Some(&RolloutState::RolledBack));
+    assert_eq!(state(&view), Some(RolloutState::RolledBack));
     let reason = &view.progress.bad.first().unwrap().reason;
     assert!(reason.contains("web_errors{") && reason.contains("is 7"), "{reason}");
 }
@@ -113,7 +119,7 @@ async fn a_monitor_that_is_gone_pauses_the_rollout_until_it_is_back() {
     prometheus.stop();
     admin.start_rollout("default", "web", &version("v2")).await.unwrap();
     let reason = format!("cannot connect to {}: ", prometheus.address);
-    let silent = |view: &RolloutView| matches!(state(view), Some(RolloutState::PausedMonitorSilent { reason: said }) if said.starts_with(&reason));
+    let silent = |view: &RolloutView| matches!(paused(view), Some(RolloutPause::MonitorUnavailable { message: said }) if said.starts_with(&reason));
     until(&admin, silent).await;
     prometheus.again().await;
     for node in [&one, &two] {
@@ -134,7 +140,7 @@ async fn a_query_that_does_not_judge_is_trouble_and_neither_good_nor_bad() {
         set_entity(&admin, monitored(prometheus.monitor(query))).await;
         let name = format!("v{}", number + 2);
         admin.start_rollout("default", "web", &version(&name)).await.unwrap();
-        let silent = |view: &RolloutView| matches!(state(view), Some(RolloutState::PausedMonitorSilent { reason: said }) if said.starts_with(reason));
+        let silent = |view: &RolloutView| matches!(paused(view), Some(RolloutPause::MonitorUnavailable { message: said }) if said.starts_with(reason));
         let view = until(&admin, silent).await;
         assert!(view.progress.bad.is_empty());
     }

@@ -275,7 +275,7 @@ async fn an_action_gets_a_number_and_is_neither_rolled_back_nor_retried() {
     for (field, policy) in [
         (
             "policy.on_failure",
-            bellwether_api::v1::policy::Policy { on_failure: Some("rollback".into()), ..policy("1", "0s") },
+            bellwether_api::v1::policy::Policy { on_failure: "rollback".parse().ok(), ..policy("1", "0s") },
         ),
         ("policy.retries", bellwether_api::v1::policy::Policy { retries: Some(1), ..policy("1", "0s") }),
     ] {
@@ -284,7 +284,7 @@ async fn an_action_gets_a_number_and_is_neither_rolled_back_nor_retried() {
         assert!(code == Code::Invalid && detail.contains(field), "{detail}");
     }
     admin.set_entity("default", "web", &spec).await.unwrap();
-    assert_eq!(admin.entity("default", "web").await.unwrap().policy.on_failure.as_deref(), Some("pause"));
+    assert_eq!(admin.entity("default", "web").await.unwrap().policy.on_failure.unwrap().as_str(), "pause");
     let own = problem(admin.start_rollout("default", "web", &version("restart@7")).await);
     assert!(own.1.contains("each run gets a number of its own"), "{own:?}");
     let mut last = 0;

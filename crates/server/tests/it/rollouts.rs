@@ -31,10 +31,10 @@ async fn a_good_version_becomes_known_good_and_a_bad_one_is_rolled_back() {
     let view =
         until(&admin, |view| view.rollout.as_ref().is_some_and(|rollout| rollout.ended_ms.is_some())).await;
     let rollout = view.rollout.unwrap();
-    assert_eq!(rollout.state, RolloutState::RolledBack);
+    assert_eq!(rollout.status.state, RolloutState::RolledBack);
     assert_eq!(view.progress.bad.last().unwrap().version, "v2");
     assert_eq!(rollout.failures.first().unwrap().evidence.summary, "check http failing: status 500");
-    let told = admin.node("default", "web-2").await.unwrap().told;
+    let told = admin.node("default", "web-2").await.unwrap().assigned;
     assert_eq!(told.get("web").map(String::as_str), Some("v1"), "the second node was never told v2");
 
     let events = admin.events("default", None, 1_000, Duration::ZERO).await.unwrap().items;
@@ -101,6 +101,6 @@ async fn removing_an_entity_leaves_no_records_and_no_orders() {
     admin.delete_entity("default", "web").await.unwrap();
     assert!(admin.current_rollout("default", "web", None, Duration::ZERO).await.is_err());
     set_entity(&admin, policy("1", "0s")).await;
-    let view = until(&admin, |view| view.progress.last == 0).await;
+    let view = until(&admin, |view| view.progress.last_rollout == 0).await;
     assert!(view.progress.last_known_good.is_none(), "the old entity's memory is gone");
 }

@@ -49,7 +49,7 @@ async fn every_route_refuses_every_identity_that_it_does_not_need() {
             .replace("{ns}", "default")
             .replace("{node}", "web-1")
             .replace("{*subject}", "node/web-1");
-        let path = path.replace("{entity}", "web").replace("{number}", "1").replace("{verb}", "nothing");
+        let path = path.replace("{entity}", "web").replace("{number}", "1").replace("{operation}", "nothing");
         let path = path
             .replace("{profile}", "web")
             .replace("{freeze}", "holidays")
@@ -67,7 +67,7 @@ async fn every_route_refuses_every_identity_that_it_does_not_need() {
                 RequiredAccess::NodeOrRead => *who != "nobody",
                 RequiredAccess::OwnNodeOrOperate => matches!(*who, "own node" | "operator"),
             };
-            if allowed && (path.ends_with("/stream") || path.ends_with("/sync")) {
+            if allowed && (path.ends_with("/stream") || path.ends_with("/order")) {
                 continue;
             }
             let expected = match (allowed, *who) {

@@ -1,6 +1,6 @@
 //! Services: registrations of nodes, and the catalogue for people and for agents' copies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bellwether_api::client::Client;
@@ -17,9 +17,14 @@ fn registrations(node: &Node, instances: &[(&str, &str)]) -> ServiceRegistration
         service: (*service).to_owned(),
         name: "one".to_owned(),
         port: Some(80),
-        level: (*level).to_owned(),
+        status: level.parse().unwrap(),
         reason: if *level == "passing" { String::new() } else { "check web: refused".to_owned() },
-        ..ServiceRegistration::default()
+        addresses: None,
+        tags: BTreeSet::new(),
+        meta: BTreeMap::new(),
+        entity: None,
+        waits_for: BTreeSet::new(),
+        since_ms: 0,
     };
     let address = "10.0.0.7".parse().unwrap();
     ServiceRegistrations {
@@ -71,7 +76,7 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
     until(&admin, "db", 1, 0).await;
     let view = admin.service("default", "db", None, Duration::ZERO).await.unwrap();
     let instance = view.instances.first().unwrap();
-    assert_eq!((instance.level.as_str(), instance.reason.as_str()), ("failing", "check web: refused"));
+    assert_eq!((instance.status.as_str(), instance.reason.as_str()), ("failing", "check web: refused"));
     assert_eq!(instance.addresses["eth0"], ["10.0.0.7".parse::<std::net::IpAddr>().unwrap()]);
     let names: Vec<String> =
         admin.services("default", None).await.unwrap().items.into_iter().map(|s| s.name).collect();
@@ -112,7 +117,7 @@ async fn the_instances_of_a_silent_node_are_unhealthy_until_it_reports() {
     until(&admin, "web", 1, 1).await;
     until(&admin, "web", 1, 0).await;
     let view = admin.service("default", "web", None, Duration::ZERO).await.unwrap();
-    assert_eq!(view.instances.first().unwrap().level, "unreachable");
+    assert_eq!(view.instances.first().unwrap().status, "unreachable");
     drop(sync(&node, 0, Duration::from_millis(1)).await);
     until(&admin, "web", 1, 1).await;
 }
@@ -184,7 +189,6 @@ async fn an_offer_that_makes_no_sense_is_refused_with_its_place() {
     };
     for (bad, place) in [
         (first(|registration| registration.service = "Web".to_owned()), "instances[0].service"),
-        (first(|registration| registration.level = "critical".to_owned()), "instances[0].level"),
         (
             first(|registration| drop(registration.meta.insert("a".to_owned(), "x".repeat(513)))),
             "instances[0].meta",
@@ -226,7 +230,7 @@ async fn a_cordoned_node_gets_no_new_version_and_a_drained_ones_instances_are_un
     set_entity(&admin, policy("1", "0s")).await;
     admin.start_rollout("default", "web", &version("v1")).await.unwrap();
     let held = |view: &bellwether_api::v1::rollout::RolloutView| {
-        view.why.contains("cordoned by admin: a noisy disk") || view.why.contains("held")
+        view.message.contains("cordoned by admin: a noisy disk") || view.message.contains("held")
     };
     crate::harness::until(&admin, held).await;
     let why = admin.why("default", "node/web-1").await.unwrap().lines.join("\n");

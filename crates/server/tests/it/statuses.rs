@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bellwether_api::problem::Code;
 use bellwether_api::v1::log::NewLog;
-use bellwether_api::v1::status::Status;
+use bellwether_api::v1::status::{Status, StatusState};
 
 use crate::harness::{Installation, Node, problem};
 
 fn status(state: &str, update: u64) -> Status {
-    Status { state: state.into(), update, ..Status::default() }
+    Status { update, ..state.parse::<StatusState>().unwrap().into() }
 }
 
 async fn says(node: &Node, category: &str, status: Status) {
@@ -43,7 +43,7 @@ async fn failed_and_silent_statuses_are_distinguished_in_one_call() {
     let old = Status { lifetime_ms: Some(600_000), age_ms: Some(3_600_000), ..status("failed", 7) };
     says(&db, "backup", old.clone()).await;
     let silent = shows(&installation, "db-1", "backup", "unknown").await;
-    assert_eq!(silent.said.as_deref(), Some("failed"));
+    assert_eq!(silent.last_state, Some(StatusState::Failed));
     // It is recorded once, however often the node repeats it or the server restarts.
     installation.restart().await;
     let db = installation.node_again(db);

@@ -13,7 +13,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
     let assignment = v1::order::Assignment {
         version: format!("v{generation}"),
         number: generation,
-        means: "apply".into(),
+        method: v1::order::ApplyMethod::Apply,
     };
     let entities = BTreeMap::from([("web".to_owned(), assignment)]);
     v1::order::Order { generation, term, entities, paused: None }
@@ -67,14 +67,14 @@ async fn a_catalogue_update_of_a_newer_server_is_refused_and_not_requested_again
     let contact = watch::Sender::new(ServerContact::default());
     let mut poll = poll(dir.path(), contact.clone());
     let answer = |text: &str| -> v1::order::OrderPoll { serde_json::from_str(text).unwrap() };
-    let known = r#"{"wants_report": false, "catalogue": {"index": 7, "whole": true, "changes":
+    let known = r#"{"report_requested": false, "catalogue": {"index": 7, "whole": true, "changes":
         [{"change": "service_known", "service": "db"}]}}"#;
     assert_eq!(poll.handle(answer(known)).await, None);
     // A change and a level that this version does not know.
     let conflict = [
-        r#"{"wants_report": false, "catalogue": {"index": 9, "changes": [{"change": "renamed", "to": {"a": 1}}]}}"#,
-        r#"{"wants_report": false, "catalogue": {"index": 9, "changes": [{"change": "put", "service": "db", "instance":
-            {"node": "b", "name": "db", "addresses": {}, "level": "dreaming", "since_ms": 1}}]}}"#,
+        r#"{"report_requested": false, "catalogue": {"index": 9, "changes": [{"change": "renamed", "to": {"a": 1}}]}}"#,
+        r#"{"report_requested": false, "catalogue": {"index": 9, "changes": [{"change": "put", "service": "db", "instance":
+            {"node": "b", "name": "db", "addresses": {}, "status": "dreaming", "since_ms": 1}}]}}"#,
     ];
     for text in conflict {
         assert_eq!(poll.handle(answer(text)).await, None, "polling goes on");
@@ -121,7 +121,7 @@ async fn a_refused_order_does_not_stop_polling() {
     let mut poll = poll(dir.path(), contact.clone());
     let answer = |order, catalogue| v1::order::OrderPoll {
         order: Some(order),
-        wants_report: false,
+        report_requested: false,
         catalogue,
         servers: None,
     };
@@ -140,9 +140,9 @@ async fn a_refused_order_does_not_stop_polling() {
     let known = |poll: &OrderPoll| poll.refused.known(Generation::new(5), poll.clock.now());
     assert_eq!(known(&poll), Generation::new(9), "it is not requested again at once");
     let mut conflict = order(10, 3);
-    conflict.entities.get_mut("web").unwrap().means = "dream".into();
+    conflict.entities.get_mut("web").unwrap().method = v1::order::ApplyMethod::Unknown;
     assert_eq!(poll.handle(answer(conflict, None)).await, None);
-    assert!(refused().is_some_and(|reason| reason.contains("entities.web.means")), "{:?}", refused());
+    assert!(refused().is_some_and(|reason| reason.contains("entities.web.method")), "{:?}", refused());
     assert_eq!(poll.orders.borrow().as_ref().unwrap().generation, Generation::new(5));
 
     assert_eq!(poll.handle(answer(order(11, 3), None)).await, None);

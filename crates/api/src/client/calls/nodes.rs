@@ -154,7 +154,7 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub async fn unaccounted(&self, namespace: &str) -> Result<Page<SilentNode>, CallError> {
-        self.get(&fill(paths::UNACCOUNTED, &[namespace]), DEFAULT_DEADLINE).await
+        self.get(&fill(paths::SILENT_NODES, &[namespace]), DEFAULT_DEADLINE).await
     }
 
     async fn because(&self, path: &str, reason: &str) -> Result<(), CallError> {
@@ -186,7 +186,7 @@ impl Client {
         namespace: &str,
         registrations: &ServiceRegistrations,
     ) -> Result<(), CallError> {
-        let path = fill(paths::NODE_OFFERS, &[namespace, &registrations.node]);
+        let path = fill(paths::NODE_REGISTRATIONS, &[namespace, &registrations.node]);
         self.send::<_, Nothing>(Method::PUT, &path, registrations, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
@@ -256,7 +256,7 @@ impl Client {
         wait: Duration,
     ) -> Result<OrderPoll, CallError> {
         let known = known.into();
-        let path = fill(paths::NODE_SYNC, &[namespace, name]);
+        let path = fill(paths::NODE_ORDER, &[namespace, name]);
         let mut path = format!("{path}?generation={}&wait={}ms", known.generation, wait.as_millis());
         if let Some(index) = known.catalogue {
             path.push_str(&format!("&catalogue={index}"));

@@ -34,7 +34,7 @@ impl Client {
         namespace: &str,
         profile: &str,
     ) -> Result<Page<ProfileRevision>, CallError> {
-        self.get(&fill(paths::EDITIONS, &[namespace, profile]), DEFAULT_DEADLINE).await
+        self.get(&fill(paths::PROFILE_REVISIONS, &[namespace, profile]), DEFAULT_DEADLINE).await
     }
 
     /// One revision of a profile. A node may ask for those of profiles it was told to be at.
@@ -47,7 +47,7 @@ impl Client {
         profile: &str,
         number: u64,
     ) -> Result<ProfileRevision, CallError> {
-        let path = fill(paths::EDITION, &[namespace, profile, &number.to_string()]);
+        let path = fill(paths::PROFILE_REVISION, &[namespace, profile, &number.to_string()]);
         self.get(&path, DEFAULT_DEADLINE).await
     }
 

@@ -55,7 +55,7 @@ impl Client {
         verb: &str,
         act: &RolloutOperation,
     ) -> Result<(), CallError> {
-        let path = fill(paths::ROLLOUT_VERB, &[namespace, entity, verb]);
+        let path = fill(paths::ROLLOUT_OPERATION, &[namespace, entity, verb]);
         self.send::<_, Nothing>(Method::POST, &path, act, DEFAULT_DEADLINE).await.map(|_| ())
     }
 

@@ -81,7 +81,7 @@ impl Client {
         name: &str,
         back: &ReleaseSlot,
     ) -> Result<(), CallError> {
-        let path = fill(paths::SLOT_GIVE_BACK, &[namespace, name]);
+        let path = fill(paths::SLOT_RELEASE, &[namespace, name]);
         self.send::<_, Nothing>(Method::POST, &path, back, DEFAULT_DEADLINE).await.map(|_| ())
     }
 
@@ -112,7 +112,7 @@ impl Client {
         name: &str,
         force: &ForceRelease,
     ) -> Result<(), CallError> {
-        let path = fill(paths::SLOT_RELEASE, &[namespace, name]);
+        let path = fill(paths::SLOT_FORCE_RELEASE, &[namespace, name]);
         self.send::<_, Nothing>(Method::POST, &path, force, DEFAULT_DEADLINE).await.map(|_| ())
     }
 }

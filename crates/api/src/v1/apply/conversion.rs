@@ -55,8 +55,8 @@ impl FreezeDocument {
     #[must_use]
     pub fn of(freeze: &FreezeRecord, all_namespaces: bool) -> Self {
         let lasts = freeze.until.map(|until| until.since(freeze.annotation.at).to_string());
-        let Freeze { name, entity, targets, strength, reason, labels, .. } = freeze.into();
-        let strength = Some(strength);
+        let Freeze { name, entity, targets, kind, reason, labels, .. } = freeze.into();
+        let strength = Some(kind);
         Self { name, all_namespaces, labels, entity, targets, strength, reason, lasts, ..Self::default() }
     }
 
@@ -66,7 +66,7 @@ impl FreezeDocument {
         FreezeSpec {
             entity: self.entity.clone(),
             targets: self.targets.clone(),
-            strength: self.strength.clone(),
+            kind: self.strength,
             reason: self.reason.clone(),
             lasts: self.lasts.clone(),
         }

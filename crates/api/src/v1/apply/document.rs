@@ -6,6 +6,7 @@ use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 use crate::v1::external::ExternalSettings;
+use crate::v1::freeze::FreezeKind;
 use crate::v1::policy::Policy;
 use crate::v1::profile::Params;
 
@@ -122,7 +123,7 @@ pub struct FreezeDocument {
     /// `freeze`: no target starts updating; `stop`: nothing at all is dispatched, rollbacks included. Default freeze.
     #[schema(example = "stop")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strength: Option<String>,
+    pub strength: Option<FreezeKind>,
     /// Why, for whoever waits; at most 512 bytes.
     #[schema(example = "the shop is on television")]
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -5,6 +5,23 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::v1::registrations::CheckStatus;
+use crate::word::words;
+
+words! {
+    /// The status of a service of this machine, as its agent knows it.
+    LocalServiceStatus {
+        /// Every check passes, or there is none.
+        Passing = "passing",
+        /// A check warns and none fails: the service is functional, but needs attention.
+        Warning = "warning",
+        /// At least one check fails, or has no result yet.
+        Failing = "failing",
+        /// Not registered yet: the static part of its entity has not succeeded here.
+        Held = "held",
+    }
+}
+
 /// A service that is offered on this machine, and how one tells that it serves.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -83,8 +100,8 @@ pub struct CheckDefinition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TtlUpdate {
-    /// `passing`, `warning` or `failing`.
-    pub level: String,
+    /// The result to record for the check.
+    pub status: CheckStatus,
     /// One line of its own.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
@@ -97,9 +114,19 @@ pub struct LocalService {
     pub definition: ServiceDefinition,
     /// Where that was said: a file, or `registered`.
     pub source: String,
-    /// `passing`, `warning`, `failing`, or `held` while its entity is not that far.
-    pub level: String,
+    /// The result of its checks, or `held`.
+    pub status: LocalServiceStatus,
     /// Why it is not simply passing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+}
+
+impl From<CheckStatus> for LocalServiceStatus {
+    fn from(from: CheckStatus) -> Self {
+        match from {
+            CheckStatus::Passing => Self::Passing,
+            CheckStatus::Warning => Self::Warning,
+            CheckStatus::Failing => Self::Failing,
+        }
+    }
 }

@@ -18,7 +18,9 @@ impl Expectations {
     /// The version became last known good.
     pub(super) fn good(&mut self, view: &RolloutView, version: &str) {
         let good = view.progress.last_known_good.as_deref();
-        self.check(format!("{version} became last known good"), good == Some(version), || view.why.clone());
+        self.check(format!("{version} became last known good"), good == Some(version), || {
+            view.message.clone()
+        });
     }
 
     /// The lost node is unreachable, does not count as failed, and the rollout ended without it.
@@ -29,7 +31,7 @@ impl Expectations {
         lost: &str,
     ) -> Result<(), Failure> {
         let node = fleet.context()?.client.node("default", lost).await?;
-        let contact = node.presence.contact;
+        let contact = node.presence.state;
         self.check(format!("{lost} is unreachable"), contact == "unreachable", || format!("it is {contact}"));
         let failed = view.counts.failed;
         self.check(format!("{lost} does not count as failed"), failed == 0, || format!("{failed} failed"));
@@ -39,15 +41,15 @@ impl Expectations {
     /// The version was found bad after its first batch and rolled back.
     pub(super) fn rolled_back(&mut self, view: &RolloutView, bad: &str, good: &str, batch: u64) {
         let known = view.progress.bad.last().map(|bad| bad.version.as_str());
-        self.check(format!("{bad} became last known bad"), known == Some(bad), || view.why.clone());
+        self.check(format!("{bad} became last known bad"), known == Some(bad), || view.message.clone());
         let still = view.progress.last_known_good.as_deref();
-        self.check(format!("{good} is still last known good"), still == Some(good), || view.why.clone());
-        let state = view.rollout.as_ref().map(|rollout| &rollout.state);
+        self.check(format!("{good} is still last known good"), still == Some(good), || view.message.clone());
+        let state = view.rollout.as_ref().map(|rollout| rollout.status.state);
         let back = matches!(state, Some(RolloutState::RolledBack));
-        self.check(format!("{bad} was rolled back"), back, || view.why.clone());
+        self.check(format!("{bad} was rolled back"), back, || view.message.clone());
         let touched = view.rollout.as_ref().map_or(0, |rollout| rollout.batches.len());
-        let only_first = touched == 1 && view.counts.returned <= batch;
-        let found = || format!("{touched} batches, {} taken back", view.counts.returned);
+        let only_first = touched == 1 && view.counts.rolled_back <= batch;
+        let found = || format!("{touched} batches, {} taken back", view.counts.rolled_back);
         self.check(format!("only the first batch ever saw {bad}"), only_first, found);
     }
 

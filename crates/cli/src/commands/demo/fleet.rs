@@ -101,7 +101,9 @@ impl Fleet {
         let all = u64::from(u16::try_from(self.ports.len()).unwrap_or(u16::MAX));
         wait_until("every agent is up", async || {
             let overview = context.client.overview("default").await;
-            overview.is_ok_and(|overview| overview.nodes.get("up") == Some(&all))
+            overview.is_ok_and(|overview| {
+                overview.nodes.get(&bellwether_api::v1::node::PresenceState::Up) == Some(&all)
+            })
         })
         .await
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bellwether_api::v1::progress::RolloutActivity;
-use bellwether_api::v1::rollout::{RolloutState, RolloutView};
+use bellwether_api::v1::rollout::RolloutView;
+use bellwether_api::v1::rollout::status::RolloutWait;
 use bellwether_api::v1::target::TargetView;
 use bellwether_core::words::time::Span;
 use bellwether_rt::clock::Clock;
@@ -59,8 +60,8 @@ pub(super) fn not_in_time(entity: &str, timeout: Option<Span>) -> Failure {
 
 /// Prints the command that approves the stage that waits, if one does.
 fn note_approval(context: &Context, view: &RolloutView) {
-    if let Some(RolloutState::WaitingApproval { stage }) = view.rollout.as_ref().map(|rollout| &rollout.state)
-    {
+    let waiting = view.rollout.as_ref().and_then(|rollout| rollout.status.waiting.as_ref());
+    if let Some(RolloutWait::Approval { stage }) = waiting {
         let entity = &view.entity.name;
         context.show.note(&format!("approve it with: bellwether rollout approve {entity} --stage {stage}"));
     }
@@ -96,8 +97,8 @@ async fn next(context: &Context, entity: &str, index: Option<u64>) -> Result<Rol
 /// Whether nothing more happens without a person or a new request. Not every request starts a rollout: a request for the last
 /// known good version turns the rollout under way into a rollback.
 fn rests(view: &RolloutView, after: u64) -> bool {
-    let asked = view.entity.wanted.as_ref().map_or(0, |wanted| wanted.request);
-    let heeded = view.progress.handled >= asked.max(after);
+    let asked = view.entity.requested.as_ref().map_or(0, |wanted| wanted.request);
+    let heeded = view.progress.handled_request >= asked.max(after);
     let under_way = matches!(
         view.progress.activity,
         RolloutActivity::RollingForward { .. } | RolloutActivity::RollingBack { .. }
@@ -123,6 +124,6 @@ fn line(view: &RolloutView) -> String {
     let counts = &view.counts;
     format!(
         "{}: {} ({}/{} succeeded, {} failed, {} in flight)",
-        view.entity.name, view.why, counts.succeeded, counts.targets, counts.failed, counts.in_flight
+        view.entity.name, view.message, counts.succeeded, counts.targets, counts.failed, counts.in_flight
     )
 }

@@ -58,7 +58,7 @@ fn batches(plan: &Plan) -> String {
         vec![
             batch.number.to_string(),
             format!("+{}", Span::from_millis(batch.opened_ms.saturating_sub(plan.began_ms)).brief()),
-            batch.told.to_string(),
+            batch.assigned.to_string(),
             name(&batch.first),
             name(&batch.last),
             domains.collect::<Vec<_>>().join(" "),

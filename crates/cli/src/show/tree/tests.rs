@@ -1,3 +1,4 @@
+use bellwether_api::v1::entity::RequestKind;
 use bellwether_api::v1::progress::Progress;
 use bellwether_api::v1::rollout::{Direction, RolloutBatch, StageProgress, TargetCounts, VersionJudgement};
 use serde_json::json;
@@ -7,14 +8,14 @@ use super::*;
 fn target(name: &str, phase: &str, rollout: u64, told_at_ms: u64) -> TargetView {
     TargetView {
         name: name.to_owned(),
-        phase: phase.to_owned(),
+        phase: phase.parse().unwrap(),
         since_ms: Some(told_at_ms),
-        told: Some("v2".to_owned()),
-        told_at_ms: Some(told_at_ms),
+        assigned: Some("v2".to_owned()),
+        assigned_at_ms: Some(told_at_ms),
         running: Some("v1".to_owned()),
         rollout: Some(rollout),
-        contact: "up".to_owned(),
-        why: format!("{name}: told v2, no answer yet"),
+        presence: PresenceState::Up,
+        message: format!("{name}: told v2, no answer yet"),
         evidence: None,
     }
 }
@@ -23,7 +24,7 @@ fn view() -> RolloutView {
     let batch = |number: u64, opened_ms| RolloutBatch {
         number,
         opened_ms,
-        upto: number,
+        assigned_total: number,
         counts: TargetCounts::default(),
     };
     let rollout = Rollout {
@@ -31,14 +32,15 @@ fn view() -> RolloutView {
         request: 2,
         version: "v2".to_owned(),
         from: Some("v1".to_owned()),
-        how: "start".to_owned(),
+        kind: RequestKind::Start,
         by: "kim".to_owned(),
         reason: String::new(),
         policy: serde_json::from_value(json!({})).unwrap(),
         started_ms: 1_000,
         ended_ms: None,
-        state: RolloutState::InProgress,
+        status: RolloutState::InProgress.into(),
         direction: Direction::Forward,
+        undone: None,
         judgement: VersionJudgement::Open,
         waived_failed: 0,
         waived_unreachable: 0,
@@ -60,7 +62,7 @@ fn view() -> RolloutView {
         needed: 4,
         tolerated: 0,
         batch: 1,
-        why: "rollout 2 to v2 is running".to_owned(),
+        message: "rollout 2 to v2 is in progress".to_owned(),
         now_ms: 9_000,
         revision: 1,
     }
@@ -78,10 +80,10 @@ fn a_rollout_reads_as_a_tree_with_failed_targets_first() {
     // Times of day depend on the zone of the machine.
     let drawn = drawn.replace(&clock(1_000), "TIME-1").replace(&clock(5_000), "TIME-2");
     insta::assert_snapshot!(drawn, @r"
-    web  v1 → v2  running  rollout 2 by kim, 8s
+    web  v1 → v2  in progress  rollout 2 by kim, 8s
     │ ██████████▒▒▒▒▒░░░░░ 1/4 succeeded, 4 needed · 1 failed, 0 tolerated
     │ 1 in flight, 1 at once
-    │ rollout 2 to v2 is running
+    │ rollout 2 to v2 is in progress
     ├─ batch 1  TIME-1  1 failed, 1 succeeded
     │  ├ ✗ web-2        failed           8s  v1         told v2, no answer yet
     │  └ ✓ web-1        succeeded        8s  v1
@@ -97,20 +99,21 @@ fn a_stage_shows_its_cap_and_a_closed_window_when_it_opens() {
     let mut view = view();
     view.entity.policy.stages = Some(["1", "25% approve", "100%"].map(str::to_owned).to_vec());
     let rollout = view.rollout.as_mut().unwrap();
-    rollout.stage.at = 1;
-    rollout.state = RolloutState::WaitingWindow { opens_ms: 60_000 };
+    rollout.stage.current = 1;
+    let waiting = Some(RolloutWait::Window { opens_ms: 60_000 });
+    rollout.status = RolloutStatus { waiting, ..RolloutState::Waiting.into() };
     let drawn = lines(&view, &[], Paint::new(false)).join("\n");
     let line = format!("│ stage 2 of 3: up to 25% · the next window opens {}", date(60_000));
     assert!(drawn.contains(&line), "{drawn}");
-    view.rollout.as_mut().unwrap().state = RolloutState::RollingBack;
+    view.rollout.as_mut().unwrap().status = RolloutState::RollingBack.into();
     let drawn = lines(&view, &[], Paint::new(false)).join("\n");
     assert!(!drawn.contains("stage"), "a rollback has no stages: {drawn}");
 }
 
 #[test]
 fn partial_success_is_never_shown_green() {
-    assert_ne!(state(&RolloutState::PartiallySucceeded { failed: 1 }).1, Tone::Good);
-    assert_eq!(state(&RolloutState::Succeeded).1, Tone::Good);
+    assert_ne!(state(&RolloutState::PartiallySucceeded.into()).1, Tone::Good);
+    assert_eq!(state(&RolloutState::Succeeded.into()).1, Tone::Good);
 }
 
 #[test]

@@ -85,7 +85,7 @@ pub(super) fn paused(routes: Routes) -> Routes {
 pub(super) fn turns(routes: Routes) -> Routes {
     routes
         .add::<Empty, Page<Slot>, _, _>(
-            route(Get, paths::SLOTS, RequiredAccess::Read, "List slots"),
+            route(Get, paths::SLOTS, RequiredAccess::Read, "List slots").query(&["all"]),
             slots::list,
         )
         .add::<SlotSpec, Slot, _, _>(
@@ -97,7 +97,10 @@ pub(super) fn turns(routes: Routes) -> Routes {
             ),
             slots::put,
         )
-        .add::<Empty, SlotView, _, _>(route(Get, paths::SLOT, RequiredAccess::Read, "Get a slot"), slots::get)
+        .add::<Empty, SlotView, _, _>(
+            route(Get, paths::SLOT, RequiredAccess::Read, "Get a slot").query(&["index", "wait"]),
+            slots::get,
+        )
         .add::<Empty, Empty, _, _>(
             route(Delete, paths::SLOT, RequiredAccess::Operate, "Forget a slot that nobody holds"),
             slots::delete,
@@ -116,11 +119,11 @@ pub(super) fn turns(routes: Routes) -> Routes {
             slots::renew,
         )
         .add::<ReleaseSlot, Empty, _, _>(
-            route(Post, paths::SLOT_GIVE_BACK, RequiredAccess::Operate, "Give a slot back"),
+            route(Post, paths::SLOT_RELEASE, RequiredAccess::Operate, "Give a slot back"),
             slots::give_back,
         )
         .add::<ForceRelease, Empty, _, _>(
-            route(Post, paths::SLOT_RELEASE, RequiredAccess::Operate, "Take a slot from its holder"),
+            route(Post, paths::SLOT_FORCE_RELEASE, RequiredAccess::Operate, "Take a slot from its holder"),
             slots::release,
         )
         .add::<FleetLock, Empty, _, _>(

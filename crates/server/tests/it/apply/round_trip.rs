@@ -57,8 +57,8 @@ fn policies() -> impl Strategy<Value = Policy> {
             stages,
             windows,
             needs,
-            on_failure,
-            supersede,
+            on_failure: on_failure.and_then(|word| word.parse().ok()),
+            supersede: supersede.and_then(|word| word.parse().ok()),
             settle,
             ..Policy::default()
         }
@@ -108,7 +108,7 @@ fn objects() -> impl Strategy<Value = Document> {
                 Document::Freeze(FreezeDocument {
                     labels,
                     reason,
-                    strength,
+                    strength: strength.and_then(|word| word.parse().ok()),
                     lasts,
                     entity,
                     targets,

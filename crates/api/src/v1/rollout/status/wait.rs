@@ -1,0 +1,238 @@
+//! What a rollout waits for, and why it is paused, as it travels and is kept.
+
+use bellwether_core::records::rollout as core;
+use bellwether_core::words::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{ShapeError, read};
+use crate::v1::hook::HookPurpose;
+
+/// What a rollout waits for. It continues by itself once that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum RolloutWait {
+    /// No target matches.
+    NoTargets,
+    /// The policy's batch is 0.
+    BatchIsZero,
+    /// Every remaining target is paused by a person.
+    OnlyHeld,
+    /// Every remaining target has just stopped reporting, and is not unreachable yet.
+    OnlySuspect,
+    /// Every remaining target is unreachable.
+    OnlyUnreachable,
+    /// No target has the label of the policy's domain.
+    NoDomain {
+        /// The label's key.
+        key: String,
+    },
+    /// A freeze is in force.
+    Frozen {
+        /// Name of the freeze.
+        freeze: String,
+        /// Who set it.
+        by: String,
+        /// The reason that was given; may be empty.
+        message: String,
+        /// When it ends by itself, in milliseconds since the Unix epoch; absent if a person has to end it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
+    },
+    /// No window of the policy is open.
+    Window {
+        /// When the next window opens, in milliseconds since the Unix epoch.
+        opens_ms: u64,
+    },
+    /// Every remaining target is frozen or outside of its own window.
+    TargetsClosed {
+        /// When the first of them can be updated, in milliseconds since the Unix epoch; absent if that is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
+    },
+    /// A stage needs a person's approval.
+    Approval {
+        /// The stage, from 1.
+        stage: u32,
+    },
+    /// A service is not functional.
+    Need {
+        /// The need as the policy has it, like `2 of db`.
+        need: String,
+    },
+    /// As many targets are unavailable as the policy permits.
+    Unavailable {
+        /// The domain whose limit is reached; absent when it is the limit of all targets together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        domain: Option<String>,
+    },
+    /// A hook has not answered, or has not agreed.
+    Hook {
+        /// The hook.
+        hook: HookPurpose,
+        /// Its answer, or the error of the call; empty before the first answer.
+        message: String,
+    },
+}
+
+/// Why a rollout is paused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum RolloutPause {
+    /// A person paused it.
+    Person {
+        /// Who.
+        by: String,
+        /// The reason that was given; may be empty.
+        message: String,
+    },
+    /// A stop is in force.
+    Stopped {
+        /// Name of the freeze.
+        freeze: String,
+        /// Who set it.
+        by: String,
+        /// The reason that was given; may be empty.
+        message: String,
+    },
+    /// The monitor does not answer.
+    MonitorUnavailable {
+        /// The error of the last call.
+        message: String,
+    },
+    /// The version is bad for another reason than failed targets.
+    BadVersion {
+        /// The reason, one line.
+        message: String,
+    },
+    /// More targets failed than the policy tolerates, and it says to pause.
+    TooManyFailed {
+        /// The number of targets that failed.
+        failed: u64,
+        /// The number of failures that the policy tolerates.
+        tolerated: u64,
+    },
+    /// More targets failed than the policy tolerates, and there is no last known good version.
+    NoKnownGood {
+        /// The number of targets that failed.
+        failed: u64,
+        /// The number of failures that the policy tolerates.
+        tolerated: u64,
+    },
+    /// More targets are unreachable than the policy tolerates.
+    TooManyUnreachable {
+        /// The number of unreachable targets.
+        unreachable: u64,
+        /// The number of unreachable targets that the policy tolerates.
+        tolerated: u64,
+    },
+}
+
+impl From<&core::RolloutWait> for RolloutWait {
+    fn from(from: &core::RolloutWait) -> Self {
+        match from {
+            core::RolloutWait::NoTargets => Self::NoTargets,
+            core::RolloutWait::BatchIsZero => Self::BatchIsZero,
+            core::RolloutWait::OnlyHeld => Self::OnlyHeld,
+            core::RolloutWait::OnlyQuiet => Self::OnlySuspect,
+            core::RolloutWait::OnlyUnreachable => Self::OnlyUnreachable,
+            core::RolloutWait::NoDomain { key } => Self::NoDomain { key: key.to_string() },
+            core::RolloutWait::Frozen { freeze, by, reason, until } => Self::Frozen {
+                freeze: freeze.to_string(),
+                by: by.to_string(),
+                message: reason.clone(),
+                until_ms: until.map(Timestamp::as_millis),
+            },
+            core::RolloutWait::Window { opens } => Self::Window { opens_ms: opens.as_millis() },
+            core::RolloutWait::Shut { until } => {
+                Self::TargetsClosed { until_ms: until.map(Timestamp::as_millis) }
+            }
+            core::RolloutWait::Approval { stage } => Self::Approval { stage: *stage },
+            core::RolloutWait::Need { need } => Self::Need { need: need.to_string() },
+            core::RolloutWait::Unavailable { domain } => {
+                Self::Unavailable { domain: domain.as_ref().map(ToString::to_string) }
+            }
+            core::RolloutWait::Hook { asked, reason } => {
+                Self::Hook { hook: (*asked).into(), message: reason.clone() }
+            }
+        }
+    }
+}
+
+impl TryFrom<RolloutWait> for core::RolloutWait {
+    type Error = ShapeError;
+    fn try_from(from: RolloutWait) -> Result<Self, ShapeError> {
+        Ok(match from {
+            RolloutWait::NoTargets => Self::NoTargets,
+            RolloutWait::BatchIsZero => Self::BatchIsZero,
+            RolloutWait::OnlyHeld => Self::OnlyHeld,
+            RolloutWait::OnlySuspect => Self::OnlyQuiet,
+            RolloutWait::OnlyUnreachable => Self::OnlyUnreachable,
+            RolloutWait::NoDomain { key } => Self::NoDomain { key: key.into() },
+            RolloutWait::Frozen { freeze, by, message, until_ms } => Self::Frozen {
+                freeze: read("status.waiting.freeze", &freeze)?,
+                by: read("status.waiting.by", &by)?,
+                reason: message,
+                until: until_ms.map(Timestamp::from_millis),
+            },
+            RolloutWait::Window { opens_ms } => Self::Window { opens: Timestamp::from_millis(opens_ms) },
+            RolloutWait::TargetsClosed { until_ms } => {
+                Self::Shut { until: until_ms.map(Timestamp::from_millis) }
+            }
+            RolloutWait::Approval { stage } => Self::Approval { stage },
+            RolloutWait::Need { need } => Self::Need { need: read("status.waiting.need", &need)? },
+            RolloutWait::Unavailable { domain } => Self::Unavailable { domain: domain.map(Into::into) },
+            RolloutWait::Hook { hook, message } => Self::Hook { asked: hook.into(), reason: message },
+        })
+    }
+}
+
+impl From<&core::RolloutPause> for RolloutPause {
+    fn from(from: &core::RolloutPause) -> Self {
+        match from {
+            core::RolloutPause::Person { by, reason } => {
+                Self::Person { by: by.to_string(), message: reason.clone() }
+            }
+            core::RolloutPause::Stopped { freeze, by, reason } => {
+                Self::Stopped { freeze: freeze.to_string(), by: by.to_string(), message: reason.clone() }
+            }
+            core::RolloutPause::MonitorSilent { reason } => {
+                Self::MonitorUnavailable { message: reason.clone() }
+            }
+            core::RolloutPause::Bad { reason } => Self::BadVersion { message: reason.clone() },
+            core::RolloutPause::TooManyFailed { failed, tolerated } => {
+                Self::TooManyFailed { failed: *failed, tolerated: *tolerated }
+            }
+            core::RolloutPause::NothingToRollBackTo { failed, tolerated } => {
+                Self::NoKnownGood { failed: *failed, tolerated: *tolerated }
+            }
+            core::RolloutPause::TooManyUnreachable { unreachable, tolerated } => {
+                Self::TooManyUnreachable { unreachable: *unreachable, tolerated: *tolerated }
+            }
+        }
+    }
+}
+
+impl TryFrom<RolloutPause> for core::RolloutPause {
+    type Error = ShapeError;
+    fn try_from(from: RolloutPause) -> Result<Self, ShapeError> {
+        Ok(match from {
+            RolloutPause::Person { by, message } => {
+                Self::Person { by: read("status.paused.by", &by)?, reason: message }
+            }
+            RolloutPause::Stopped { freeze, by, message } => Self::Stopped {
+                freeze: read("status.paused.freeze", &freeze)?,
+                by: read("status.paused.by", &by)?,
+                reason: message,
+            },
+            RolloutPause::MonitorUnavailable { message } => Self::MonitorSilent { reason: message },
+            RolloutPause::BadVersion { message } => Self::Bad { reason: message },
+            RolloutPause::TooManyFailed { failed, tolerated } => Self::TooManyFailed { failed, tolerated },
+            RolloutPause::NoKnownGood { failed, tolerated } => {
+                Self::NothingToRollBackTo { failed, tolerated }
+            }
+            RolloutPause::TooManyUnreachable { unreachable, tolerated } => {
+                Self::TooManyUnreachable { unreachable, tolerated }
+            }
+        })
+    }
+}

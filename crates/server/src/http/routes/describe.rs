@@ -1,0 +1,190 @@
+//! Operations in the form in which OpenAPI describes them: parameters, answers, problems and who may call.
+
+use bellwether_core::access::RequiredAccess;
+use utoipa::openapi::path::{Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{
+    ContentBuilder, ObjectBuilder, Ref, RefOr, Required, Response, ResponseBuilder, Schema, Type,
+};
+
+/// Names of the security schemes.
+const BEARER: &str = "bearer";
+const MUTUAL_TLS: &str = "mutual_tls";
+
+/// The verbs of the operation on a rollout.
+const OPERATIONS: [&str; 6] = ["pause", "resume", "approve", "abort", "undo", "retry"];
+
+/// Problems by status: the name of the response, and when it is sent.
+const PROBLEMS: [(&str, &str, &str); 9] = [
+    ("400", "Invalid", "The request cannot be read, or a value in it is not allowed."),
+    ("401", "Unauthenticated", "No valid token or certificate was sent."),
+    ("403", "Forbidden", "The caller is known and not permitted to do this."),
+    ("404", "NotFound", "There is nothing with this name."),
+    ("409", "Refused", "The request is refused in the current state, or the name is taken."),
+    ("412", "Conflict", "The record was changed concurrently."),
+    ("413", "TooLarge", "The body is too large."),
+    ("429", "Busy", "Too many requests of this kind are in progress; retry after `Retry-After`."),
+    ("503", "Unavailable", "The store cannot be read or written; retry after `Retry-After`."),
+];
+
+/// What is known of an operation.
+pub(super) struct OperationSpec<'a> {
+    pub(super) id: String,
+    pub(super) tag: String,
+    pub(super) summary: &'a str,
+    pub(super) need: RequiredAccess,
+    pub(super) path: &'a str,
+    pub(super) query: &'a [&'a str],
+    pub(super) is_read: bool,
+    pub(super) body: Option<RefOr<Schema>>,
+    pub(super) answer: (&'a str, RefOr<Schema>),
+}
+
+impl OperationSpec<'_> {
+    /// The operation.
+    pub(super) fn build(self) -> Operation {
+        let mut operation = OperationBuilder::new()
+            .operation_id(Some(self.id))
+            .tag(self.tag)
+            .summary(Some(self.summary))
+            .description(Some(format!("{}. Requires {}.", self.summary, self.need.describe())))
+            .securities(Some(securities(self.need)));
+        let in_path: Vec<&str> = self
+            .path
+            .split('/')
+            .filter_map(|part| part.strip_prefix('{'))
+            .map(|name| name.trim_end_matches('}').trim_start_matches('*'))
+            .collect();
+        for name in &in_path {
+            operation = operation.parameter(path_parameter(name));
+        }
+        for name in self.query {
+            operation = operation.parameter(query_parameter(name));
+        }
+        let has_body = self.body.is_some();
+        if let Some(schema) = self.body {
+            let content = ContentBuilder::new().schema(Some(schema)).build();
+            let body =
+                RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
+            operation = operation.request_body(Some(body.build()));
+        }
+        let (media, schema) = self.answer;
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let answer = ResponseBuilder::new().description("Success.").content(media, content);
+        operation = operation.response("200", answer.build());
+        for (status, name, _) in PROBLEMS {
+            let sent = match status {
+                "400" => has_body || !in_path.is_empty() || !self.query.is_empty(),
+                "401" | "403" => self.need != RequiredAccess::Open,
+                "404" => !in_path.is_empty(),
+                "409" | "412" => !self.is_read,
+                "413" => has_body,
+                _ => true,
+            };
+            if sent {
+                operation = operation.response(status, RefOr::Ref(Ref::from_response_name(name)));
+            }
+        }
+        operation.build()
+    }
+}
+
+/// The answers that every operation shares.
+pub(super) fn problems(schema: &RefOr<Schema>) -> Vec<(&'static str, Response)> {
+    let response = |description: &str| {
+        let content = ContentBuilder::new().schema(Some(schema.clone())).build();
+        ResponseBuilder::new().description(description).content("application/problem+json", content).build()
+    };
+    PROBLEMS.into_iter().map(|(_, name, description)| (name, response(description))).collect()
+}
+
+/// How callers identify themselves.
+pub(super) fn schemes() -> [(&'static str, SecurityScheme); 2] {
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("The secret of a token. What it permits depends on the role of the token."));
+    let certificate = SecurityScheme::MutualTls {
+        description: Some("The certificate that a node received when it joined.".to_owned()),
+        deprecated: None,
+        extensions: None,
+    };
+    [(BEARER, SecurityScheme::Http(bearer.build())), (MUTUAL_TLS, certificate)]
+}
+
+/// Which of the schemes are accepted; none for an open operation.
+fn securities(need: RequiredAccess) -> Vec<SecurityRequirement> {
+    let accepted: &[&str] = match need {
+        RequiredAccess::Open => &[],
+        RequiredAccess::Read | RequiredAccess::Operate | RequiredAccess::Administer => &[BEARER],
+        RequiredAccess::OwnNode => &[MUTUAL_TLS],
+        RequiredAccess::OwnNodeOrRead | RequiredAccess::OwnNodeOrOperate | RequiredAccess::NodeOrRead => {
+            &[BEARER, MUTUAL_TLS]
+        }
+    };
+    accepted.iter().map(|name| SecurityRequirement::new(*name, Vec::<String>::new())).collect()
+}
+
+fn path_parameter(name: &str) -> Parameter {
+    let description = match name {
+        "ns" => "Namespace.",
+        "node" => "Node name.",
+        "entity" => "Entity name.",
+        "service" => "Service name.",
+        "profile" => "Profile name.",
+        "freeze" => "Freeze name.",
+        "pause" => "Pause name.",
+        "slot" => "Slot name.",
+        "category" => "Category of the status or log.",
+        "token" => "Name of the token, or id of the join token.",
+        "number" => "Number of the rollout or profile revision, from 1.",
+        "operation" => "What to do to the current rollout.",
+        "subject" => "`node/NAME`, `entity/NAME`, `service/NAME`, `slot/NAME` or `target/ENTITY/NAME`.",
+        _ => "Name.",
+    };
+    let schema = match name {
+        "number" => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)),
+        "operation" => ObjectBuilder::new().schema_type(Type::String).enum_values(Some(OPERATIONS)),
+        _ => ObjectBuilder::new().schema_type(Type::String),
+    };
+    let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path);
+    let parameter = parameter.required(Required::True).description(Some(description));
+    parameter.schema(Some(RefOr::T(Schema::Object(schema.build())))).build()
+}
+
+fn query_parameter(name: &str) -> Parameter {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let number = || ObjectBuilder::new().schema_type(Type::Integer);
+    let (description, schema) = match name {
+        "after" => ("Return what comes after this item: the `next` of the previous page.", text()),
+        "limit" => (
+            "Largest number of items in the page.",
+            number().minimum(Some(1)).maximum(Some(1_000)).default(Some(1_000.into())),
+        ),
+        "index" => {
+            ("The `revision` that is already known; with `wait`, answer once there is a newer one.", number())
+        }
+        "wait" => ("How long to wait for news, like `30s`; at most a minute.", text()),
+        "filter" => ("Label selector, like `role=web`.", text()),
+        "decommissioned" => {
+            ("Whether to include decommissioned nodes.", ObjectBuilder::new().schema_type(Type::Boolean))
+        }
+        "group" => ("Group of external targets.", text()),
+        "service" => ("Service name.", text()),
+        "tag" => ("Tag that an instance must have; may be repeated.", text()),
+        "all" => {
+            ("Whether to include slots that nobody holds.", ObjectBuilder::new().schema_type(Type::Boolean))
+        }
+        "generation" => ("Generation of the order that the node has.", number()),
+        "catalogue" => ("Index up to which the node knows the catalogue.", number()),
+        "servers" => ("Tag of the list of servers that the node knows.", text()),
+        "consistency" => (
+            "`local`: what this server knows. `linearizable`: everything that was committed before the request.",
+            text().enum_values(Some(["local", "linearizable"])).default(Some("local".into())),
+        ),
+        _ => ("", text()),
+    };
+    let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query);
+    let parameter = parameter.required(Required::False).description(Some(description));
+    parameter.schema(Some(RefOr::T(Schema::Object(schema.build())))).build()
+}
