@@ -96,7 +96,7 @@ async fn sync(
 /// One entity at a version: what `bench fleet` tells.
 fn order(generation: u64) -> Order {
     let assignment =
-        Assignment { version: generation.to_string(), number: generation, method: "apply".to_owned() };
+        Assignment { version: generation.to_string(), number: generation, method: "apply".to_owned().into() };
     Order { generation, term: 1, entities: BTreeMap::from([("app".to_owned(), assignment)]), paused: None }
 }
 

@@ -104,7 +104,7 @@ async fn a_controller_moves_its_targets_batch_by_batch_and_back_from_a_bad_versi
     let good = |version: &'static str| {
         move |answer: &ExpectedVersions| {
             answer.last_known_good.as_deref() == Some(version)
-                && answer.status.as_deref() == Some("succeeded")
+                && answer.status.as_ref().is_some_and(|status| status.state == "succeeded")
         }
     };
     fleet.until(good("v1")).await;
@@ -118,7 +118,9 @@ async fn a_controller_moves_its_targets_batch_by_batch_and_back_from_a_bad_versi
     fleet.client = installation.admin();
     let admin = installation.admin();
     admin.start_rollout("default", "web", &version("bad")).await.unwrap();
-    let back = fleet.until(|answer| answer.status.as_deref() == Some("rolled back")).await;
+    let back = fleet
+        .until(|answer| answer.status.as_ref().is_some_and(|status| status.state == "rolled_back"))
+        .await;
     fleet.round().await;
     assert_eq!((back.last_known_good.as_deref(), back.last_known_bad.as_deref()), (Some("v2"), Some("bad")));
     assert!(fleet.all_run("v2"), "{:?}", fleet.running);
@@ -232,7 +234,7 @@ async fn targets_that_vanish_are_silent_and_then_let_go() {
         }
     };
     tokio::time::timeout(SOON, vanishing).await.expect("b is let go");
-    let one = |name: &str, contact: &str| (name.to_owned(), contact.to_owned());
+    let one = |name: &str, presence: &str| (name.to_owned(), presence.parse().unwrap());
     assert_eq!(
         seen,
         [

@@ -180,7 +180,6 @@ async fn a_freeze_that_makes_no_sense_is_refused_with_its_place() {
     let cases = [
         (FreezeSpec { lasts: text("0s"), ..FreezeSpec::default() }, "lasts"),
         (FreezeSpec { lasts: text("366d"), ..FreezeSpec::default() }, "a year"),
-        (FreezeSpec { kind: text("hard"), ..FreezeSpec::default() }, "freeze or stop"),
         (FreezeSpec { entity: text("web"), targets: text("all"), ..FreezeSpec::default() }, "not both"),
         (FreezeSpec { targets: text("zone="), ..FreezeSpec::default() }, "targets"),
     ];

@@ -189,7 +189,6 @@ async fn an_offer_that_makes_no_sense_is_refused_with_its_place() {
     };
     for (bad, place) in [
         (first(|registration| registration.service = "Web".to_owned()), "instances[0].service"),
-        (first(|registration| registration.status = "critical".to_owned()), "instances[0].level"),
         (
             first(|registration| drop(registration.meta.insert("a".to_owned(), "x".repeat(513)))),
             "instances[0].meta",

@@ -43,7 +43,7 @@ async fn failed_and_silent_are_told_apart_in_one_call() {
     let old = Status { lifetime_ms: Some(600_000), age_ms: Some(3_600_000), ..status("failed", 7) };
     says(&db, "backup", old.clone()).await;
     let silent = shows(&installation, "db-1", "backup", "unknown").await;
-    assert_eq!(silent.last_state.as_deref(), Some("failed"));
+    assert_eq!(silent.last_state, Some(StatusState::Failed));
     // Nothing is said of it twice, however often the node repeats itself or the server begins anew.
     installation.restart().await;
     let db = installation.node_again(db);

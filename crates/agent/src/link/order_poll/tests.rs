@@ -12,7 +12,7 @@ fn order(generation: u64, term: u64) -> v1::order::Order {
     let assignment = v1::order::Assignment {
         version: format!("v{generation}"),
         number: generation,
-        method: "apply".into(),
+        method: v1::order::ApplyMethod::Apply,
     };
     let entities = BTreeMap::from([("web".to_owned(), assignment)]);
     v1::order::Order { generation, term, entities, paused: None }
@@ -134,9 +134,9 @@ async fn an_order_that_is_refused_does_not_hold_up_the_line() {
     let known = |sync: &OrderPoll| sync.refused.known(Generation::new(5), sync.clock.now());
     assert_eq!(known(&sync), Generation::new(9), "it is not asked for again at once");
     let mut conflict = order(10, 3);
-    conflict.entities.get_mut("web").unwrap().method = "dream".into();
+    conflict.entities.get_mut("web").unwrap().method = v1::order::ApplyMethod::Unknown;
     assert_eq!(sync.heed(answer(conflict, None)).await, None);
-    assert!(refused().is_some_and(|reason| reason.contains("entities.web.means")), "{:?}", refused());
+    assert!(refused().is_some_and(|reason| reason.contains("entities.web.method")), "{:?}", refused());
     assert_eq!(sync.orders.borrow().as_ref().unwrap().generation, Generation::new(5));
 
     assert_eq!(sync.heed(answer(order(11, 3), None)).await, None);
