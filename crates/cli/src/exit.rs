@@ -107,7 +107,7 @@ impl From<CallError> for Failure {
 
 const fn of_problem(code: Code) -> Exit {
     match code {
-        Code::Invalid | Code::TooLarge => Exit::Usage,
+        Code::Invalid | Code::TooLarge | Code::MethodNotAllowed => Exit::Usage,
         Code::NotFound | Code::Exists => Exit::No,
         Code::Unauthenticated | Code::Forbidden | Code::Refused | Code::JoinToken => Exit::Refused,
         Code::Conflict => Exit::LostRace,

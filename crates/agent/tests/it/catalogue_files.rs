@@ -36,7 +36,7 @@ async fn registration(bench: &Bench, name: &str, level: &str) {
 }
 
 async fn say(bench: &Bench, name: &str, level: &str) {
-    let pulse = TtlUpdate { status: level.to_owned(), note: String::new() };
+    let pulse = TtlUpdate { status: level.parse().unwrap(), note: String::new() };
     let path = fill(paths::AGENT_TTL_UPDATE, &[name]);
     call::<_, serde_json::Value>(&bench.data_dir(), Method::PUT, &path, Some(&pulse)).await.unwrap();
 }

@@ -35,7 +35,7 @@ fn free_port() -> u16 {
 
 pub(crate) async fn level(bench: &Bench, service: &str) -> Option<String> {
     let view = bench.client.service(NS, service, None, Duration::ZERO).await.ok()?;
-    view.instances.first().map(|instance| instance.status.clone())
+    view.instances.first().map(|instance| instance.status.to_string())
 }
 
 pub(crate) async fn register(
@@ -51,7 +51,7 @@ pub(crate) async fn pulse(
     level: &str,
     note: &str,
 ) -> Result<serde_json::Value, LocalError> {
-    let pulse = TtlUpdate { status: level.to_owned(), note: note.to_owned() };
+    let pulse = TtlUpdate { status: level.parse().unwrap(), note: note.to_owned() };
     call(&bench.data_dir(), Method::PUT, &fill(paths::AGENT_TTL_UPDATE, &[id]), Some(&pulse)).await
 }
 

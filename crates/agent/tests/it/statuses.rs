@@ -127,7 +127,7 @@ async fn a_status_that_is_not_refreshed_is_unknown_and_told_so_once() {
         .sees("success", |node| node.statuses.get("backup").is_some_and(|status| status.state == "success"))
         .await;
     let node = bench.sees("silence", |node| node.statuses["backup"].state == "unknown").await;
-    assert_eq!(node.statuses["backup"].last_state.as_deref(), Some("success"));
+    assert_eq!(node.statuses["backup"].last_state.unwrap().as_str(), "success");
     let failures = bench.client.failures(NS).await.unwrap();
     assert!(failures.failed.is_empty(), "silent is not failed");
     assert_eq!(failures.silent.len(), 1);

@@ -84,7 +84,7 @@ fn sheet(view: &ServiceView) -> String {
         vec![
             instance.node.clone(),
             instance.name.clone(),
-            instance.status.clone(),
+            instance.status.to_string(),
             date(instance.since_ms),
             addresses.collect::<Vec<_>>().join(" "),
             instance.port.map_or_else(|| "-".to_owned(), |port| port.to_string()),
@@ -143,7 +143,7 @@ async fn local(global: &Global, data_dir: &Path) -> Result<(), Failure> {
             vec![
                 service.definition.name.clone(),
                 id(service),
-                service.status.clone(),
+                service.status.to_string(),
                 service.source.clone(),
                 service.reason.clone(),
             ]
