@@ -59,6 +59,7 @@ const fn is_final(code: Code) -> bool {
         Code::Invalid
         | Code::Forbidden
         | Code::NotFound
+        | Code::MethodNotAllowed
         | Code::Exists
         | Code::Refused
         | Code::TooLarge

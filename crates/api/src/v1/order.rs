@@ -9,19 +9,58 @@ use serde::{Deserialize, Serialize};
 use super::server::LiveServers;
 use super::service::CatalogueUpdate;
 use crate::shape::{ShapeError, map_from, read, try_map_from};
-use crate::word::words;
 
-words! {
-    /// How a node applies an assignment.
-    ApplyMethod = core::ApplyMethod {
-        /// With the node's own configuration of the entity.
-        Apply = "apply",
-        /// By rendering the entity's files from a profile revision.
-        Render = "render",
-        /// By running an action once.
-        Run = "run",
-        /// Without running anything: the action ran before this node joined, and is only reported as done.
-        Acknowledge = "acknowledge",
+/// How a node applies an assignment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case", from = "String")]
+pub enum ApplyMethod {
+    /// With the node's own configuration of the entity.
+    Apply,
+    /// By rendering the entity's files from a profile revision.
+    Render,
+    /// By running an action once.
+    Run,
+    /// Without running anything: the action ran before this node joined, and is only reported as done.
+    Acknowledge,
+    /// A method that only newer servers know: an agent refuses the order and stays at the one it has.
+    #[serde(skip_serializing)]
+    #[schema(ignore)]
+    Unknown,
+}
+
+impl From<String> for ApplyMethod {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "apply" => Self::Apply,
+            "render" => Self::Render,
+            "run" => Self::Run,
+            "acknowledge" => Self::Acknowledge,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl From<core::ApplyMethod> for ApplyMethod {
+    fn from(from: core::ApplyMethod) -> Self {
+        match from {
+            core::ApplyMethod::Apply => Self::Apply,
+            core::ApplyMethod::Render => Self::Render,
+            core::ApplyMethod::Run => Self::Run,
+            core::ApplyMethod::Acknowledge => Self::Acknowledge,
+        }
+    }
+}
+
+impl TryFrom<ApplyMethod> for core::ApplyMethod {
+    type Error = ShapeError;
+    fn try_from(from: ApplyMethod) -> Result<Self, ShapeError> {
+        match from {
+            ApplyMethod::Apply => Ok(Self::Apply),
+            ApplyMethod::Render => Ok(Self::Render),
+            ApplyMethod::Run => Ok(Self::Run),
+            ApplyMethod::Acknowledge => Ok(Self::Acknowledge),
+            ApplyMethod::Unknown => Err(ShapeError::at("method", "this version does not know it")),
+        }
     }
 }
 
@@ -114,6 +153,6 @@ impl TryFrom<Assignment> for core::Assignment {
     type Error = ShapeError;
     fn try_from(from: Assignment) -> Result<Self, ShapeError> {
         let number = AssignmentNumber::new(from.number);
-        Ok(Self { version: read("version", &from.version)?, number, means: from.method.into() })
+        Ok(Self { version: read("version", &from.version)?, number, means: from.method.try_into()? })
     }
 }
