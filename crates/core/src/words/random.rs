@@ -65,7 +65,7 @@ pub const fn mixed(z: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::words::random::*;
+    use super::*;
 
     #[test]
     fn the_same_seed_draws_the_same_and_each_name_its_own() {

@@ -1,3 +1,4 @@
+use super::*;
 use crate::records::annotation::Annotation;
 use crate::records::key::Record;
 use crate::records::policy::Policy;
@@ -9,7 +10,6 @@ use crate::words::name::{Actor, Namespace};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 use crate::world::World;
-use crate::world::version_resolution::*;
 
 fn name<T: core::str::FromStr<Err: core::fmt::Debug>>(text: &str) -> T {
     text.parse().unwrap()
