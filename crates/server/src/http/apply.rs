@@ -4,10 +4,10 @@ use axum::extract::State;
 use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
 use bellwether_api::v1::page::Page;
 
-use super::AppState;
 use super::auth::Authenticated;
 use super::input::{JsonAnswer, JsonBody, NamespacePath, QueryParams};
 use super::problem::Failure;
+use super::state::AppState;
 use crate::ops;
 
 pub(crate) async fn apply(
