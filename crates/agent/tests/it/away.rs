@@ -89,7 +89,7 @@ async fn an_agent_that_an_overloaded_server_turns_away_retries_after_the_given_t
     bench.sees("contact", |node| node.presence.contact == "up").await;
     let refused = async || {
         let page = bench.client.text("/metrics", LONG).await.ok()?;
-        let counted = "bellwether_requests_refused_total{lane=\"machines\"} ";
+        let counted = "bellwether_requests_refused_total{class=\"machines\"} ";
         page.lines().find_map(|line| line.strip_prefix(counted))?.parse::<u64>().ok()
     };
     // Its report and its registrations are two requests; more were repeated.

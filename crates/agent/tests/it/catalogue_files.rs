@@ -189,7 +189,8 @@ async fn a_failed_reload_is_reported_and_retried_also_by_the_next_agent() {
     let reload = script(&bench, "reload", "echo tried >> @/tries; test -e @/go || { echo no pid; exit 1; }");
     let config = format!("{HEAD}{}", file(&bench, "db.conf", &format!("{SERVERS}{reload}")));
     let agent = bench.agent(&config).await;
-    let file = stands(&bench, "db.conf", "failed", "reload: exit code 1: no pid; it is in place").await;
+    let file =
+        stands(&bench, "db.conf", "failed", "reload: exit code 1: no pid; the file was replaced").await;
     assert!(file.failed >= 1);
     bench.until("a second try", async || (lines(&bench.path("tries")).len() >= 2).then_some(())).await;
     agent.stop().await;
