@@ -98,7 +98,7 @@ async fn files_follow_the_catalogue_in_every_form_and_changes_at_once_are_one_re
     let notice = "# Written by bellwether from the catalogue of services; manual changes are lost.\n";
     says(&bench, "services.yaml", &format!("{notice}{body}")).await;
     assert_eq!(fs::metadata(bench.path("services.yaml")).unwrap().permissions().mode() & 0o777, 0o600);
-    stands(&bench, "services.json", "pending", "waits for 1 functional of db: ").await;
+    stands(&bench, "services.json", "pending", "waiting for 1 functional of db: ").await;
 
     say(&bench, "db", "passing").await;
     says(&bench, "db.conf", "web-1 10.0.0.7:3306\n").await;
