@@ -240,7 +240,7 @@ async fn the_dynamic_part_waits_for_the_file_it_reads() {
     bench.roll("v1").await;
     let waits = |node: &bellwether_api::v1::node::NodeView| {
         node.statuses.get("configure").is_some_and(|status| {
-            status.state == "pending" && status.reason.contains("db.conf: waits for 1 functional of db")
+            status.state == "pending" && status.reason.contains("db.conf: waiting for 1 functional of db")
         })
     };
     bench.sees("it waits", waits).await;
