@@ -98,7 +98,7 @@ async fn files_follow_the_catalogue_in_every_form_and_changes_at_once_are_one_re
     let notice = "# Written by bellwether from the catalogue of services; manual changes are lost.\n";
     says(&bench, "services.yaml", &format!("{notice}{body}")).await;
     assert_eq!(fs::metadata(bench.path("services.yaml")).unwrap().permissions().mode() & 0o777, 0o600);
-    stands(&bench, "services.json", "pending", "waits for 1 functional of db: ").await;
+    stands(&bench, "services.json", "pending", "waiting for 1 functional of db: ").await;
 
     say(&bench, "db", "passing").await;
     says(&bench, "db.conf", "web-1 10.0.0.7:3306\n").await;
@@ -189,7 +189,8 @@ async fn a_failed_reload_is_reported_and_retried_also_by_the_next_agent() {
     let reload = script(&bench, "reload", "echo tried >> @/tries; test -e @/go || { echo no pid; exit 1; }");
     let config = format!("{HEAD}{}", file(&bench, "db.conf", &format!("{SERVERS}{reload}")));
     let agent = bench.agent(&config).await;
-    let file = stands(&bench, "db.conf", "failed", "reload: exit code 1: no pid; it is in place").await;
+    let file =
+        stands(&bench, "db.conf", "failed", "reload: exit code 1: no pid; the file was replaced").await;
     assert!(file.failed >= 1);
     bench.until("a second try", async || (lines(&bench.path("tries")).len() >= 2).then_some(())).await;
     agent.stop().await;
@@ -239,7 +240,7 @@ async fn the_dynamic_part_waits_for_the_file_it_reads() {
     bench.roll("v1").await;
     let waits = |node: &bellwether_api::v1::node::NodeView| {
         node.statuses.get("configure").is_some_and(|status| {
-            status.state == "pending" && status.reason.contains("db.conf: waits for 1 functional of db")
+            status.state == "pending" && status.reason.contains("db.conf: waiting for 1 functional of db")
         })
     };
     bench.sees("it waits", waits).await;

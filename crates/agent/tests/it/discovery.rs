@@ -164,7 +164,7 @@ async fn unsupported_requests_are_refused_with_a_reason() {
     listening(http, "web").await;
     for (path, status, said) in [
         ("/v1/health/service/web?dc=elsewhere", 500, "No path to datacenter"),
-        ("/v1/health/service/web?filter=a", 400, "\"filter\" is not served"),
+        ("/v1/health/service/web?filter=a", 400, "\"filter\" is not supported"),
         ("/v1/health/service/web?passing=maybe", 400, "passing"),
         ("/v1/health/service/web?index=x", 400, "index"),
         ("/v1/kv/a", 404, "/v1/kv/a"),
