@@ -75,7 +75,7 @@ fn read(namespace: &Namespace, request: &ApplyRequest) -> Result<Vec<Object>, Op
         let at = |field: &str, reason: String| Err(ShapeError::at(&format!("{object}: {field}"), reason));
         match document.namespace() {
             Some(_) if document.is_global() => {
-                let reason = "a freeze of every namespace is of none; leave out namespace or all_namespaces";
+                let reason = "a freeze has a namespace or all_namespaces; leave one of them out";
                 at("namespace", reason.to_owned())?;
             }
             Some(other) if other != namespace.as_str() => {
