@@ -139,8 +139,11 @@ async fn a_program_registers_itself_says_how_it_does_and_goes() {
     agent.stop().await;
     let agent = bench.agent_again("");
     until("it is there again", async || level(&bench, "queue").await.as_deref() == Some("failing")).await;
+    let path = fill(paths::AGENT_TTL_UPDATE, &["queue"]);
+    let word = serde_json::json!({ "status": "excellent" });
+    let excellent = call::<_, serde_json::Value>(&bench.data_dir(), Method::PUT, &path, Some(&word)).await;
     for (bad, reason) in [
-        (pulse(&bench, "queue", "excellent", "").await, "is not passing, warning or failing"),
+        (excellent, "`passing`, `warning`, `failing`"),
         (pulse(&bench, "other", "passing", "").await, "this machine offers nothing of that id"),
         (
             register(&bench, &ServiceDefinition { name: "Q".to_owned(), ..ServiceDefinition::default() })

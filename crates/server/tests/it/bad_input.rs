@@ -154,7 +154,7 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
         ("acquire", json!({"holder": "a", "capacity": 0}), "it is not from 1 to 1000"),
         ("acquire", json!({"holder": "a", "why": "two\nlines"}), "could not read why"),
         ("renew", json!({"holder": "a"}), "missing field `fence`"),
-        ("give-back", json!({"holder": "a", "fence": -1}), "could not read fence"),
+        ("release", json!({"holder": "a", "fence": -1}), "could not read fence"),
     ] {
         let (code, detail) = refusal(&admin, Method::POST, &path(verb), body.clone()).await;
         assert_eq!(code, Code::Invalid, "{verb} {body}: {detail}");
@@ -167,7 +167,7 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
         (code, detail.as_str()),
         (Code::Refused, "could not let a hold slot one longer: number 1 is over")
     );
-    admin.send::<Value, Value>(Method::POST, &path("give-back"), &nothing, SOON).await.unwrap();
+    admin.send::<Value, Value>(Method::POST, &path("release"), &nothing, SOON).await.unwrap();
     assert_eq!(problem(admin.delete_slot("default", "one").await).0, Code::NotFound);
     let acquire = bellwether_api::v1::slot::AcquireSlot { holder: "a".into(), ..Default::default() };
     assert_eq!(admin.acquire_slot("default", "one", &acquire).await.unwrap().fence, 1);
