@@ -237,6 +237,7 @@ fn offered(routes: Routes) -> Routes {
             route(Get, paths::SERVICE, RequiredAccess::NodeOrRead, "Get a service").query(&["index", "wait"]),
             services::get,
         )
+        .item::<TargetGroup>()
         .add::<Empty, Vec<TargetGroup>, _, _>(
             route(Get, paths::HTTP_SD, RequiredAccess::NodeOrRead, "A service's targets for Prometheus")
                 .query(&["service", "tag"]),
