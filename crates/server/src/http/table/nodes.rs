@@ -77,13 +77,9 @@ pub(super) fn nodes(routes: Routes) -> Routes {
             route(Post, paths::NODE_UNCORDON, RequiredAccess::Operate, "Uncordon a node"),
             nodes::uncordon,
         )
-        .add::<Reason, Empty, _, _>(
-            route(Post, paths::NODE_DECOMMISSION, RequiredAccess::Administer, "Decommission a node"),
-            nodes::decommission,
-        )
 }
 
-/// Nodes that are expected, and what failed on them.
+/// Nodes that come and go, and what failed on them.
 pub(super) fn expected(routes: Routes) -> Routes {
     routes
         .add::<Reason, Empty, _, _>(
@@ -102,6 +98,10 @@ pub(super) fn expected(routes: Routes) -> Routes {
                 "List nodes that are expected, silent or unreachable",
             ),
             expected::unaccounted,
+        )
+        .add::<Reason, Empty, _, _>(
+            route(Post, paths::NODE_DECOMMISSION, RequiredAccess::Administer, "Decommission a node"),
+            nodes::decommission,
         )
         .add::<Status, Empty, _, _>(
             route(Put, paths::NODE_STATUS, RequiredAccess::OwnNodeOrOperate, "Set a status of a node"),
