@@ -1,13 +1,12 @@
 //! The table of routes: every path with its need, its words and its shapes.
 
 mod held;
+mod people;
 
 use axum::Router;
 use axum::routing::get;
 use bellwether_api::paths;
-use bellwether_api::v1::access::{
-    Join, JoinTokenInfo, Joined, NewJoinToken, NewToken, Renew, Secret, TokenInfo, WhoAmI,
-};
+use bellwether_api::v1::access::{Joined, Renew};
 use bellwether_api::v1::entity::{Entity, EntitySpec};
 use bellwether_api::v1::event::Event;
 use bellwether_api::v1::external::{ExpectedVersions, TargetReports};
@@ -74,29 +73,30 @@ const fn route(method: HttpMethod, path: &'static str, need: RequiredAccess, sum
 }
 
 pub(super) fn all(app: AppState) -> Routes {
-    people(configuration(held::turns(held::paused(held::frozen(changes(offered(fleet(nodes(
-        Routes::new(app),
-    )))))))))
-    .add::<Empty, Empty, _, _>(
-        route(Get, paths::HEALTHZ, RequiredAccess::Open, "The process answers").media("text/plain"),
-        probes::healthz,
-    )
-    .add::<Empty, Empty, _, _>(
-        route(Get, paths::READYZ, RequiredAccess::Open, "The store answers").media("text/plain"),
-        probes::readyz,
-    )
-    .add::<Empty, ServerTime, _, _>(
-        route(Get, paths::TIME, RequiredAccess::Open, "What time it is for the control plane"),
-        servers::time,
-    )
-    .add::<Empty, ControlPlane, _, _>(
-        route(Get, paths::SERVERS, RequiredAccess::Read, "The control plane: its servers and who leads"),
-        servers::list,
-    )
-    .add::<Empty, Empty, _, _>(
-        route(Get, paths::METRICS, RequiredAccess::Read, "Prometheus metrics").media("text/plain"),
-        probes::metrics_page,
-    )
+    let routes = agents(nodes(Routes::new(app)));
+    let routes = rolling(changes(offered(fleet(routes))));
+    let routes = held::fleet_lock(held::turns(held::paused(held::frozen(routes))));
+    people::people(configuration(routes))
+        .add::<Empty, Empty, _, _>(
+            route(Get, paths::HEALTHZ, RequiredAccess::Open, "The process answers").media("text/plain"),
+            probes::healthz,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Get, paths::READYZ, RequiredAccess::Open, "The store answers").media("text/plain"),
+            probes::readyz,
+        )
+        .add::<Empty, ServerTime, _, _>(
+            route(Get, paths::TIME, RequiredAccess::Open, "What time it is for the control plane"),
+            servers::time,
+        )
+        .add::<Empty, ControlPlane, _, _>(
+            route(Get, paths::SERVERS, RequiredAccess::Read, "The control plane: its servers and who leads"),
+            servers::list,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Get, paths::METRICS, RequiredAccess::Read, "Prometheus metrics").media("text/plain"),
+            probes::metrics_page,
+        )
 }
 
 /// The API's description as a route: it tells nothing of the fleet.
@@ -162,6 +162,11 @@ fn nodes(routes: Routes) -> Routes {
             route(Post, paths::NODE_DECOMMISSION, RequiredAccess::Administer, "Take a node out for good"),
             nodes::decommission,
         )
+}
+
+/// What agents call.
+fn agents(routes: Routes) -> Routes {
+    routes
         .add::<Report, Empty, _, _>(
             route(Put, paths::NODE_REPORT, RequiredAccess::OwnNode, "Report what was seen"),
             reports::put,
@@ -287,6 +292,11 @@ fn changes(routes: Routes) -> Routes {
             route(Post, paths::REPORTS, RequiredAccess::Operate, "Report external targets"),
             external::report,
         )
+}
+
+/// Rollouts and their events.
+fn rolling(routes: Routes) -> Routes {
+    routes
         .add::<NewRollout, StartedRollout, _, _>(
             route(Post, paths::ROLLOUTS, RequiredAccess::Operate, "Start a rollout"),
             rollouts::start,
@@ -358,41 +368,5 @@ fn configuration(routes: Routes) -> Routes {
         .add::<Empty, ProfileRevision, _, _>(
             route(Get, paths::PROFILE_REVISION, RequiredAccess::NodeOrRead, "Get one revision of a profile"),
             profiles::profile_revision,
-        )
-}
-
-fn people(routes: Routes) -> Routes {
-    routes
-        .add::<Join, Joined, _, _>(
-            route(Post, paths::JOIN, RequiredAccess::Open, "Join with a join token"),
-            access::join,
-        )
-        .add::<Empty, WhoAmI, _, _>(
-            route(Get, paths::WHOAMI, RequiredAccess::Read, "Who am I"),
-            access::who_am_i,
-        )
-        .add::<Empty, Page<TokenInfo>, _, _>(
-            route(Get, paths::TOKENS, RequiredAccess::Administer, "List tokens"),
-            access::tokens,
-        )
-        .add::<NewToken, Secret, _, _>(
-            route(Post, paths::TOKENS, RequiredAccess::Administer, "Make a token"),
-            access::create_token,
-        )
-        .add::<Empty, Empty, _, _>(
-            route(Delete, paths::TOKEN, RequiredAccess::Administer, "Delete a token"),
-            access::delete_token,
-        )
-        .add::<Empty, Page<JoinTokenInfo>, _, _>(
-            route(Get, paths::JOIN_TOKENS, RequiredAccess::Administer, "List join tokens"),
-            access::join_tokens,
-        )
-        .add::<NewJoinToken, Secret, _, _>(
-            route(Post, paths::JOIN_TOKENS, RequiredAccess::Administer, "Make a join token"),
-            access::create_join_token,
-        )
-        .add::<Empty, Empty, _, _>(
-            route(Delete, paths::JOIN_TOKEN, RequiredAccess::Administer, "Revoke a join token"),
-            access::delete_join_token,
         )
 }

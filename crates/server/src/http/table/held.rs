@@ -127,6 +127,11 @@ pub(super) fn turns(routes: Routes) -> Routes {
             route(Post, paths::SLOT_FORCE_RELEASE, RequiredAccess::Operate, "Take a slot from its holder"),
             slots::release,
         )
+}
+
+/// The FleetLock protocol.
+pub(super) fn fleet_lock(routes: Routes) -> Routes {
+    routes
         .add::<FleetLock, Empty, _, _>(
             route(Post, paths::PRE_REBOOT, RequiredAccess::Operate, "FleetLock: take one's turn to reboot"),
             fleet_lock::pre_reboot,
