@@ -9,7 +9,7 @@ use super::rollout::TargetCounts;
 use crate::word::words;
 
 words! {
-    /// What a hook of a policy is asked for.
+    /// The purpose of a hook.
     HookPurpose = core::HookPurpose {
         /// Which targets are updated next.
         Selection = "selection",

@@ -1,4 +1,4 @@
-//! Records as documents, and what a document sets of a record.
+//! Conversion of records to documents, and of documents to the specifications that they set.
 
 use bellwether_core::records::entity::{Entity, EntityKind};
 use bellwether_core::records::freeze::Freeze as FreezeRecord;
@@ -18,11 +18,11 @@ use crate::v1::profile::{ProfileSpec, params};
 use crate::v1::slot::SlotSpec;
 
 impl EntityDocument {
-    /// The document of an entity that is to be at `version`.
+    /// The document of an entity with `version` as its desired version.
     #[must_use]
     pub fn of(entity: &Entity, version: Option<&Version>) -> Self {
         let v1::entity::Entity { name, selector, external, profile, action, policy, .. } = entity.into();
-        // A run of an action has a number of its own, which no document can say.
+        // The version of an action's run is a number of its own, which a document cannot contain.
         let version = version.filter(|_| !matches!(entity.kind, EntityKind::Action(_)));
         Self {
             name,
@@ -37,7 +37,7 @@ impl EntityDocument {
         }
     }
 
-    /// What is to be set of it.
+    /// The entity specification that the document sets.
     #[must_use]
     pub fn spec(&self) -> EntitySpec {
         EntitySpec {
@@ -60,7 +60,7 @@ impl FreezeDocument {
         Self { name, all_namespaces, labels, entity, targets, strength, reason, lasts, ..Self::default() }
     }
 
-    /// What is to be set of it.
+    /// The freeze specification that the document sets.
     #[must_use]
     pub fn spec(&self) -> FreezeSpec {
         FreezeSpec {
@@ -83,7 +83,7 @@ impl PauseDocument {
         Self { name, labels, nodes, reason, ..Self::default() }
     }
 
-    /// What is to be set of it.
+    /// The pause specification that the document sets.
     #[must_use]
     pub fn spec(&self) -> PauseSpec {
         PauseSpec { nodes: self.nodes.clone(), reason: self.reason.clone() }
@@ -94,13 +94,13 @@ impl ProfileDocument {
     /// The document of a profile at its newest revision.
     ///
     /// # Errors
-    /// [`ShapeError`] when the params are no JSON object.
+    /// [`ShapeError`] when the params are not a JSON object.
     pub fn of(profile: &Profile, newest: &ProfileRevision) -> Result<Self, ShapeError> {
         let (name, labels) = (profile.name.to_string(), labels_out(&profile.labels));
         Ok(Self { name, labels, params: params(&newest.params)?, ..Self::default() })
     }
 
-    /// What is to be set of it.
+    /// The profile specification that the document sets.
     #[must_use]
     pub fn spec(&self) -> ProfileSpec {
         ProfileSpec { params: self.params.clone(), reference: None, reason: self.reason.clone() }
@@ -121,7 +121,8 @@ impl SlotDocument {
         }
     }
 
-    /// What is to be set of it: what it leaves out is the default, not what the slot has.
+    /// The slot specification that the document sets; absent fields take their defaults, not the slot's
+    /// present values.
     #[must_use]
     pub fn spec(&self) -> SlotSpec {
         let lease = self.lease.clone().unwrap_or_else(|| LEASE.to_string());
