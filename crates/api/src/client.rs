@@ -1,4 +1,5 @@
-//! The client that speaks the contract. Owns connections, deadlines and the reading of problems; decides nothing.
+//! The HTTP client of the API. It owns connections, deadlines and the parsing of problems, and makes no
+//! decisions.
 
 mod calls;
 pub mod secret;
@@ -24,31 +25,31 @@ use crate::problem::{Code, Problem};
 pub use calls::NodeKnowledge;
 use secret::Secret;
 
-/// Longest answer read, in bytes: a list page of a thousand large nodes fits many times over.
+/// Largest answer that is read, in bytes; a page of a thousand large nodes is much smaller.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
-/// How long a call may take when nothing else is said.
+/// Default deadline of a call.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How to reach a server, and as whom.
+/// Address of a server and identity of the client.
 #[derive(Debug, Clone)]
 pub struct Access {
     /// `https://host:port`, or `http://` on loopback.
     pub server: String,
-    /// The CA that the server's certificate must come from, as PEM; needed for `https`.
+    /// The CA certificate that the server's certificate must be issued by, as PEM; required for `https`.
     pub ca: Option<String>,
-    /// Who to be.
+    /// Identity of the client.
     pub identity: Identity,
 }
 
-/// Who the client is.
+/// Identity of a client.
 #[derive(Debug, Clone)]
 pub enum Identity {
-    /// Nobody.
+    /// Anonymous.
     Nobody,
-    /// The bearer of a token.
+    /// A bearer token.
     Token(Secret),
-    /// A node, by certificate and key (PEM).
+    /// A node, with its client certificate and key (PEM).
     Node {
         /// The certificate.
         certificate: String,
@@ -57,52 +58,52 @@ pub enum Identity {
     },
 }
 
-/// Why a call got no answer that can be used.
+/// Why a call has no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// What was given cannot be used to make a client.
+    /// The client cannot be created from the given values.
     #[error("use {what}: {reason}")]
     Setup {
-        /// Which part: server address, CA, certificate.
+        /// The value that cannot be used: server address, CA or certificate.
         what: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// Nobody answered.
+    /// The server cannot be reached.
     #[error("reach the server at {server}: {reason}")]
     Unreachable {
-        /// The server.
+        /// Address of the server.
         server: String,
-        /// What happened.
+        /// The reason.
         reason: String,
     },
     /// The deadline passed.
     #[error("get an answer from the server at {server} within {}", Span::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)).brief())]
     Timeout {
-        /// The server.
+        /// Address of the server.
         server: String,
-        /// How long was waited.
+        /// The deadline.
         after: Duration,
     },
     /// The server answered with a problem.
     #[error("{0}")]
     Problem(Problem),
-    /// The server answered with something that is not the contract.
+    /// The answer of the server does not have the expected form.
     #[error("read the answer of the server at {server}: {reason}")]
     Garbled {
-        /// The server.
+        /// Address of the server.
         server: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }
 
-/// How often a connection is pinged, and how long the answer may take: a cut cable is noticed within the sum. A server takes
-/// a machine for gone that it has not heard for 14 s.
+/// Interval of pings on a connection, and time for the answer to one: a broken connection is noticed within
+/// their sum. A server declares a node unreachable if it has not received anything from it for 14 s.
 const PING_EVERY: Duration = Duration::from_secs(6);
 const PING_DEADLINE: Duration = Duration::from_secs(5);
 
-/// A client of one server. Cheap to clone; clones share connections.
+/// A client of one server. Clones are cheap and share connections.
 #[derive(Debug, Clone)]
 pub struct Client {
     base: String,
@@ -113,10 +114,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client with this access.
+    /// Creates a client.
     ///
     /// # Errors
-    /// [`CallError::Setup`] naming the part that cannot be used.
+    /// [`CallError::Setup`] naming the value that cannot be used.
     pub fn new(access: &Access) -> Result<Self, CallError> {
         let base = access.server.trim_end_matches('/').to_owned();
         let setup = |what: &str, reason: String| CallError::Setup { what: what.to_owned(), reason };
@@ -160,14 +161,14 @@ impl Client {
             .pool_idle_timeout(Duration::from_secs(90))
             .http2_keep_alive_interval(PING_EVERY)
             .http2_keep_alive_timeout(PING_DEADLINE)
-            // The server does not ping a machine: it hears it.
+            // The server does not ping agents; their requests show that they are alive.
             .http2_keep_alive_while_idle(is_machine)
             .build(connector);
         Self { base, http, bearer, tls, is_consistent: false }
     }
 
-    /// A client of another server, which is to be called with TLS, with the same access. It shares what is known of TLS: a server
-    /// that is come back to needs no second introduction, as long as it has run since.
+    /// A client of another server, by TLS, with the same identity. It shares the TLS sessions of this one, so
+    /// that a connection to a server that was used before resumes its session.
     ///
     /// # Errors
     /// [`CallError::Setup`] when the address cannot be used.
@@ -182,27 +183,27 @@ impl Client {
         Ok(Self { is_consistent: self.is_consistent, ..client })
     }
 
-    /// A client of the same server, with the same access, that shares no connection with this one.
+    /// A client of the same server, with the same identity and connections of its own.
     #[must_use]
     pub fn fresh(&self) -> Self {
         let fresh = Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone());
         Self { is_consistent: self.is_consistent, ..fresh }
     }
 
-    /// The same client, whose reads are answered with everything that was committed before they were asked, or not at all:
-    /// then with [`Code::Store`].
+    /// The same client with linearizable reads: each answer includes everything that was committed before the
+    /// request, or is a problem with [`Code::Store`].
     #[must_use]
     pub fn consistent(self) -> Self {
         Self { is_consistent: true, ..self }
     }
 
-    /// The server's address.
+    /// Address of the server.
     #[must_use]
     pub fn server(&self) -> &str {
         &self.base
     }
 
-    /// Reads `path`.
+    /// Sends GET to `path`.
     ///
     /// # Errors
     /// [`CallError`].
@@ -228,7 +229,7 @@ impl Client {
         self.call(method, path, body.into(), deadline).await
     }
 
-    /// Reads `path` as text.
+    /// Sends GET to `path` and returns the answer as text.
     ///
     /// # Errors
     /// [`CallError`].
@@ -249,7 +250,7 @@ impl Client {
         serde_json::from_slice(bytes).map_err(|error| self.garbled(error))
     }
 
-    /// Boxed, so that everything below is compiled here, once, and not in each crate that awaits a call.
+    /// Boxed, so that all of it is compiled here once, and not in each crate that awaits a call.
     fn raw<'a>(
         &'a self,
         method: Method,
@@ -284,8 +285,8 @@ impl Client {
         }
     }
 
-    /// When to ask again what a server had no room for: reads of whoever shows a token. A machine has other servers to ask,
-    /// and its link knows when; what changes something is for whoever wanted it to ask again.
+    /// After how long to retry a read that the server was too busy to answer, if the client has a token.
+    /// Agents retry with another server; the caller retries changes.
     fn ask_again_in(&self, method: &Method, answer: &Result<Bytes, CallError>) -> Option<Duration> {
         match answer {
             Err(CallError::Problem(problem))
@@ -336,7 +337,7 @@ impl Client {
     }
 }
 
-/// Whether an address can only be this machine.
+/// Whether an address is a loopback address.
 fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())

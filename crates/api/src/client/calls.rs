@@ -1,4 +1,4 @@
-//! The calls, typed: one function per route.
+//! The calls: one typed function per route.
 
 mod access;
 mod apply;
@@ -25,11 +25,11 @@ use crate::v1::page::Page;
 use crate::v1::server::{ControlPlane, ServerTime};
 use crate::v1::why::Why;
 
-/// Time for the network and the server on top of a wait that was asked for.
+/// Time for the network and the server, in addition to the requested wait.
 const BEYOND_WAIT: Duration = Duration::from_secs(10);
 
 impl Client {
-    /// What time it is for the server, asked without showing who asks.
+    /// Reads the server's clock, without authentication.
     ///
     /// # Errors
     /// [`CallError`].
@@ -37,7 +37,7 @@ impl Client {
         self.get(paths::TIME, deadline).await
     }
 
-    /// The control plane: its servers and who leads.
+    /// Reads the state of the control plane: its servers and the leader.
     ///
     /// # Errors
     /// [`CallError`].
@@ -45,7 +45,7 @@ impl Client {
         self.get(paths::SERVERS, DEFAULT_DEADLINE).await
     }
 
-    /// One screen about a namespace.
+    /// Reads the summary of a namespace.
     ///
     /// # Errors
     /// [`CallError`].
@@ -53,7 +53,8 @@ impl Client {
         self.get(&fill(paths::STATUS, &[namespace]), DEFAULT_DEADLINE).await
     }
 
-    /// Why something is as it is; `subject` as `node/NAME`, `entity/NAME`, `service/NAME`, `target/ENTITY/NAME` or a bare name.
+    /// Explains the state of an object; `subject` is `node/NAME`, `entity/NAME`, `service/NAME`,
+    /// `target/ENTITY/NAME` or a name.
     ///
     /// # Errors
     /// [`CallError`].
@@ -61,7 +62,8 @@ impl Client {
         self.get(&fill(paths::WHY, &[namespace, subject]), DEFAULT_DEADLINE).await
     }
 
-    /// Events after `after`, oldest first, waiting up to `wait` for the first; the newest `limit` when `after` is absent.
+    /// Reads the events after `after`, oldest first, waiting up to `wait` for the first; without `after`, the
+    /// newest `limit`.
     ///
     /// # Errors
     /// [`CallError`].
@@ -78,7 +80,7 @@ impl Client {
         self.get(&path, wait + BEYOND_WAIT).await
     }
 
-    /// Whether the server can do its work.
+    /// Checks that the server is ready.
     ///
     /// # Errors
     /// [`CallError`].
@@ -87,5 +89,5 @@ impl Client {
     }
 }
 
-/// An answer without anything in it.
+/// An empty answer.
 type Nothing = Value;

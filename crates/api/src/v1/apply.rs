@@ -22,8 +22,7 @@ pub struct ApplyRequest {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
     /// Labels of the objects to prune: objects of the namespace that carry all of these labels and are not
-    /// among the
-    /// documents are deleted. Every document must carry these labels too.
+    /// among the documents are deleted. Every document must carry these labels too.
     #[schema(example = json!({"app": "shop"}))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prune: Option<BTreeMap<String, String>>,

@@ -52,8 +52,7 @@ pub struct EntitySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalSettings>,
     /// Name of the profile whose revisions are the entity's versions. If both `profile` and `action` are
-    /// absent, the versions
-    /// of a new entity are any text, and an existing entity keeps its kind.
+    /// absent, the versions of a new entity are any text, and an existing entity keeps its kind.
     #[schema(example = "greeting")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,

@@ -1,4 +1,5 @@
-//! Calls of hooks: the request bodies that the server sends to the controllers of a policy, and the answers it reads.
+//! Calls of hooks: the request bodies that the server sends to the controllers of a policy, and the answers
+//! it reads.
 //!
 //! Unknown fields of an answer are ignored; a missing field makes the call fail.
 

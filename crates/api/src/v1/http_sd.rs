@@ -22,8 +22,8 @@ pub struct TargetGroup {
 }
 
 /// The instances of a service that have all of `tags`, whether or not they are functional, so that Prometheus
-/// can scrape
-/// instances that fail. An instance without a port or an address cannot be scraped and is left out.
+/// can scrape instances that fail. An instance without a port or an address cannot be scraped and is left
+/// out.
 #[must_use]
 pub fn groups(
     namespace: &Namespace,

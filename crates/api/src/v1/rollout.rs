@@ -23,8 +23,7 @@ use crate::shape::{ShapeError, read, read_some};
 #[serde(deny_unknown_fields)]
 pub struct NewRollout {
     /// The version to roll out. For an entity with a profile, `profile@revision`; the newest revision if
-    /// absent. For an entity
-    /// with an action, absent.
+    /// absent. For an entity with an action, absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Reason for the rollout, recorded in the history.

@@ -89,8 +89,7 @@ pub struct AcquireSlot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
     /// Capacity that the holder expects, 1 to 1,000: it is set if the slot was never set or acquired, and the
-    /// request is refused
-    /// if the slot has another one. Not checked if absent.
+    /// request is refused if the slot has another one. Not checked if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u32>,
 }

@@ -27,8 +27,7 @@ pub enum Document {
 }
 
 /// A field that a document may contain and that is ignored: its `kind`, once the kind is known, and its
-/// `status`, which is
-/// printed with a document.
+/// `status`, which is printed with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ignored;
 
@@ -74,8 +73,7 @@ pub struct EntityDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
     /// Desired version; if it differs from the present one, a rollout is requested. With a profile, the
-    /// profile's name stands for
-    /// its newest revision. If absent, the version is left to `rollout start`.
+    /// profile's name stands for its newest revision. If absent, the version is left to `rollout start`.
     #[schema(example = "v2")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
