@@ -128,7 +128,7 @@ pub const CONSUL_HEALTH_SERVICE: &str = "/v1/health/service/{service}";
 pub const CONSUL_HEALTH_NODE: &str = "/v1/health/node/{node}";
 /// In Consul's form: name and datacentre of this agent.
 pub const CONSUL_SELF: &str = "/v1/agent/self";
-/// In Consul's form: address of the leader.
+/// In Consul's form: address of the server that this agent is connected to; empty without a connection.
 pub const CONSUL_LEADER: &str = "/v1/status/leader";
 /// All entities.
 pub const ENTITIES: &str = "/v1/namespaces/{ns}/entities";
