@@ -44,8 +44,8 @@ pub struct TargetReports {
     /// Some or all of the targets, at most 1,000.
     #[serde(default)]
     pub targets: Vec<TargetReport>,
-    /// Whether these are all targets of the group, or without `group` of the groups of the names; other
-    /// targets of it are removed.
+    /// Whether these are all targets of `group`; others of it are removed. Without `group`, this applies to the
+    /// targets outside any group and to those of each group that occurs in the names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
     /// Names of targets to remove.

@@ -102,8 +102,8 @@ pub struct Policy {
     #[schema(example = "label:rack")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
-    /// Time windows in which targets are updated: `Mon..Fri 22:00-04:00 Europe/Berlin`; followed by `for
-    /// SELECTOR`, for some targets only. Always if absent.
+    /// Time windows in which targets are updated: `Mon..Fri 22:00-04:00 Europe/Berlin`; followed by
+    /// `for SELECTOR`, for some targets only. Always if absent.
     #[schema(example = json!(["Mon..Fri 22:00-04:00 Europe/Berlin"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Vec<String>>,
