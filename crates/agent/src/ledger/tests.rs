@@ -61,7 +61,7 @@ fn the_stored_forms_read_back() {
     assert_eq!(shape::entity(first), Ok((name(), EntityEntry { followed: None, ..entry() })));
     let followed = first.replace("\"run\":\"web-1\"", "\"run\":\"web-1\",\"followed\":7");
     assert_eq!(shape::entity(&followed), Ok((name(), entry())));
-    let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"means":"run"},
+    let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"method":"run"},
         "running":null,"touched":"restart@7","progress":"begun","failed_attempts":0,"retry_at_ms":null,"failure_reason":null,
         "process":null,"run":"web-1","ran":{"version":"restart@7","outcome":"begun"}}"#;
     let (_, entry) = shape::entity(of_an_action).unwrap();

@@ -2,10 +2,12 @@
 
 use alloc::vec::Vec;
 
-/// The known word that a mistyped one is nearest to, if any is near.
+/// The known word nearest to a mistyped one, if one is near: a word of three letters may have two mistakes, each three further
+/// letters one more, up to three.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let (far, found) = known.map(|known| (distance(word, known), known)).min()?;
-    (far <= 3 && far < found.len()).then_some(found)
+    let most = (1 + word.chars().count() / 3).min(3);
+    (far <= most && far < found.len()).then_some(found)
 }
 
 /// How many letters have to change, come or go to make one word the other.
@@ -38,6 +40,7 @@ mod tests {
         assert_eq!(nearest("rabitmq", known()), Some("rabbitmq"));
         assert_eq!(nearest("wbe", known()), Some("web"));
         assert_eq!(nearest("dns", known()), None);
+        assert_eq!(nearest("ghost", ["list"].into_iter()), None);
         assert_eq!(nearest("web", core::iter::empty()), None);
     }
 }

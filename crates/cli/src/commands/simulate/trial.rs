@@ -122,8 +122,8 @@ impl<'a> TrialSetup<'a> {
         };
         let mut rehearsal = Simulation::begin(scene, &self.luck);
         while rehearsal.step(&self.luck) {
-            let told = rehearsal.sample().told * 100 / u64::from(self.args.nodes);
-            self.line.draw(|| format!("{}: run {run} of {runs}, {told}% told", named.name), (run, told));
+            let assigned = rehearsal.sample().assigned * 100 / u64::from(self.args.nodes);
+            self.line.draw(|| format!("{}: run {run} of {runs}, {assigned}% told", named.name), (run, assigned));
         }
         rehearsal.timeline()
     }
