@@ -61,7 +61,7 @@ impl WaitCycle {
 }
 
 impl Waiter {
-    /// Subject of events about it: the first member, as `entity/app` or `service/db`.
+    /// The name that events use for it: `entity/app`, `service/db`.
     #[must_use]
     pub fn subject(&self) -> String {
         match self {
