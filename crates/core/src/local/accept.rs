@@ -3,7 +3,7 @@
 use crate::records::order::Order;
 use crate::words::counter::{Generation, Term};
 
-/// Why an order is refused. Fits after "could not ".
+/// Why an order is refused. The text follows "cannot ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StaleOrder {
     /// Its leadership term is older than that of the present order.

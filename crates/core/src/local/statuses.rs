@@ -29,7 +29,7 @@ pub struct StatusUpdate {
     pub update: u64,
 }
 
-/// Why a saying is refused. Fits after "could not ".
+/// Why an update is refused. The text follows "cannot ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StatusRefusal {
     /// The agent sets this category itself.

@@ -1,14 +1,14 @@
-//! Words that are nearly right: the nearest one that is, for whoever mistyped.
+//! Suggestions for mistyped words: the nearest known one.
 
 use alloc::vec::Vec;
 
-/// The known word that a mistyped one is nearest to, if any is near.
+/// The known word that is nearest to a mistyped one; `None` if none is near.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let (far, found) = known.map(|known| (distance(word, known), known)).min()?;
     (far <= 3 && far < found.len()).then_some(found)
 }
 
-/// How many letters have to change, come or go to make one word the other.
+/// Number of letters to change, add or remove to turn one word into the other.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (place, letter) in one.chars().enumerate() {

@@ -19,7 +19,7 @@ pub const EDITIONS_KEPT: usize = 64;
 /// Most revisions of a profile, including those in use: removing all of them fits in one transaction.
 pub const MAX_EDITIONS: usize = 100;
 
-/// Why what a person asked for is no version of their entity. Fits after "could not ".
+/// Why a request names no valid version of its entity. The text follows "cannot ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnresolvedVersion {
     /// No version was named.
@@ -88,8 +88,8 @@ impl UnresolvedVersion {
     }
 }
 
-/// The version that a request for `asked` means for `entity`; without one, the default version if there is
-/// one.
+/// The version that a request for `asked` means for `entity`. Without `asked` it is the newest revision of its
+/// profile, or the next run of its action.
 ///
 /// # Errors
 /// [`UnresolvedVersion`] with the valid alternatives.

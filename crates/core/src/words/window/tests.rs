@@ -1,4 +1,4 @@
-//! Windows around the nights in which clocks are changed, and texts that are none.
+//! Tests of windows in nights with a clock change, and of texts that are not valid.
 
 use alloc::string::ToString;
 
