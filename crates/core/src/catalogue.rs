@@ -118,8 +118,8 @@ impl Catalogue {
         }
     }
 
-    /// A digest that changes when the functional instances of these services, or their addresses, change. The
-    /// same on every machine.
+    /// A digest that changes when the functional instances of these services, or their addresses, ports, tags
+    /// or metadata, change. The same on every machine.
     #[must_use]
     pub fn digest<'a>(&self, services: impl Iterator<Item = &'a ServiceName>) -> u64 {
         let mut digest = Digest::default();

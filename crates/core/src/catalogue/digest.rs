@@ -6,7 +6,7 @@ use super::instance::Instance;
 use crate::words::digest::Digest;
 
 impl Digest {
-    /// Adds the instance's identity and addresses, but not its state.
+    /// Adds the instance's names, port, addresses, tags and metadata, but not its state.
     pub(super) fn instance(&mut self, instance: &Instance) {
         self.add(instance.node.as_str().as_bytes());
         self.add(instance.name.as_str().as_bytes());

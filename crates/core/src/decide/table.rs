@@ -1,4 +1,4 @@
-//! The table of the deciders that the leader runs in each namespace, in this order. A new decider is one line here.
+//! The table of the deciders that the leader runs in each namespace, in this order. A new decider adds one line.
 
 use alloc::boxed::Box;
 use core::iter::once;

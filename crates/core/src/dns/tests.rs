@@ -79,7 +79,7 @@ fn said(zone: &Zone, said: AnswerName<'_>) -> String {
     name.to_string()
 }
 
-/// The records in order of their text, or the name of the negative answer.
+/// The records in order of their text, or what is said instead.
 fn ask(zone: &Zone, name: &str, kind: RecordType) -> String {
     match answer(zone, &name.parse().unwrap(), kind) {
         DnsAnswer::NxDomain => "no such name".into(),

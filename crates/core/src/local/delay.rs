@@ -15,8 +15,8 @@ pub const FIRST_CALL: Span = Span::from_millis(250);
 /// Longest delay between calls: every node calls a restarted server well before it would become unreachable.
 pub const LONGEST_CALL: Span = Span::from_secs(8);
 
-/// The delay before the attempt that follows `failed` failed ones: doubling from [`FIRST`] up to [`LONGEST`], spread by
-/// up to a quarter either way by `seed`, so that machines that failed together do not retry together.
+/// The delay before the attempt that follows `failed` failed ones: doubling from [`FIRST`] up to [`LONGEST`],
+/// spread by up to a quarter either way by `seed`, so that machines that failed together do not retry together.
 #[must_use]
 pub fn after(failed: u32, seed: u64) -> Span {
     doubling(FIRST, LONGEST, failed, seed)

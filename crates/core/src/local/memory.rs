@@ -108,7 +108,7 @@ impl EntityMemory {
             return false;
         }
         if let Some(ran) = self.ran.as_ref().filter(|ran| ran.version == wanted.version) {
-            // An assignment repeated does not restart a run that started, and a failed run stays failed.
+            // Assigning the same version again does not restart its run, and a failed run stays failed.
             if ran.outcome == RunOutcome::Failed && self.failure_reason.is_none() {
                 let summary = "it ran here before and did not go well; not run again".to_string();
                 let evidence = Evidence { summary, ..Evidence::default() };

@@ -52,7 +52,7 @@ pub struct PolicyDraft {
     /// Most targets that may be in flight, unhealthy or silent together before another one starts, a count or
     /// a share rounded up; with `domain`, also within each domain. Default: no limit.
     pub max_unavailable: Option<Amount>,
-    /// Share of targets that must succeed for the version to become last known good. 1 to 100 %, default 100 %.
+    /// Share of targets that must succeed for the version to become last known good. 1 to 100 %, default 100.
     pub success: Option<Percent>,
     /// Failures tolerated, a count or a share rounded down. Default: the rest of the targets above `success`.
     pub failures: Option<Amount>,

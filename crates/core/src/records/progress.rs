@@ -21,7 +21,7 @@ pub struct Progress {
     pub rolling: Option<Version>,
     /// The version that last met the success threshold.
     pub last_known_good: Option<Version>,
-    /// The versions that met the failure threshold and were not retried since, oldest first, at most [`MAX_BAD`].
+    /// The versions judged bad and not retried since, oldest first, at most [`MAX_BAD`].
     pub bad: Vec<BadVersion>,
     /// Activity of the entity's rollout.
     pub activity: RolloutActivity,
@@ -50,7 +50,7 @@ pub enum RolloutActivity {
     RollingBack(RolloutNumber),
 }
 
-/// A version that met the failure threshold.
+/// A version that was judged bad.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadVersion {
     /// The bad version.

@@ -88,7 +88,7 @@ pub enum TargetActivity {
 pub enum TargetHealth {
     /// It has no checks: it is healthy while it runs its version and reports no error.
     NoChecks,
-    /// No check fails. Checks without a result yet count too, with [`Observation::healthy_since`] still
+    /// No check fails. Checks without a result yet count too, with [`EntityReport::healthy_since`] still
     /// `None`.
     Healthy,
     /// At least one fails.

@@ -107,16 +107,16 @@ pub enum GroupConflict {
         /// Time since the last report of that controller.
         ago: Span,
     },
-    /// The entity has [`MAX_GROUPS`](crate::records::external::MAX_GROUPS) groups already.
+    /// The entity has [`MAX_GROUPS`] groups already.
     #[error("take reports of one more group: the entity has {MAX_GROUPS} already")]
     TooMany,
 }
 
-/// The controllers after `who` reported `group`; a controller that was silent for long enough is replaced by
-/// any other. `None` when nothing must be written.
+/// The controllers after `who` reported `group`. A silent controller is replaced by any other, and with `take_over`
+/// one that is not silent too. `None` when nothing must be written.
 ///
 /// # Errors
-/// [`GroupConflict`] when another controller owns the group and is not silent.
+/// [`GroupConflict`] when another controller owns the group and is not replaced, or there are too many groups.
 pub fn claim(
     known: &Controllers,
     (group, who): (&str, &Actor),

@@ -66,7 +66,7 @@ impl Percent {
 }
 
 impl Amount {
-    /// The number of `total` that this is, rounded up; at least 1 unless it is zero or `total` is.
+    /// A count as it is, a share of `total` rounded up: at least 1 unless the share or `total` is zero.
     #[must_use]
     pub fn of_at_least_one(self, total: u64) -> u64 {
         match self {
@@ -75,7 +75,7 @@ impl Amount {
         }
     }
 
-    /// The number of `total` that is tolerated, rounded down.
+    /// A count as it is, a share of `total` rounded down.
     #[must_use]
     pub fn of_at_most(self, total: u64) -> u64 {
         match self {

@@ -102,7 +102,7 @@ pub struct Fleet {
     pub contents: Map<NodeName, OrderContent>,
     /// Nodes whose stored order differs from the desired content.
     pub stale_orders: Set<NodeName>,
-    /// Nodes that are not unreachable, by the server that holds their session or held the last one.
+    /// Active nodes that are up or suspect, by the server that holds their session or held the last one.
     pub held: Map<Option<ServerName>, Set<NodeName>>,
     /// Removed entities of which records are left, to be removed too.
     pub orphans: Set<EntityName>,

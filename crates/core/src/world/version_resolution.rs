@@ -88,8 +88,8 @@ impl UnresolvedVersion {
     }
 }
 
-/// The version that a request for `asked` means for `entity`. Without `asked` it is the newest revision of its
-/// profile, or the next run of its action.
+/// The version that a request for `asked` means for `entity`. Without `asked` it is the newest revision of the
+/// profile, or the next run of the action.
 ///
 /// # Errors
 /// [`UnresolvedVersion`] with the valid alternatives.

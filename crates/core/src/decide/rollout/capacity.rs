@@ -21,7 +21,7 @@ pub(super) struct DispatchCapacity {
     pub(super) domain: Option<DomainRank>,
     /// Number of targets that may start.
     pub(super) turns: u64,
-    /// How many of them may be functional at present.
+    /// How many of them may be available at present; starting an unavailable one costs nothing more.
     pub(super) spare: u64,
     /// Whether the domain, not the whole entity, has reached the limit of unavailable targets.
     pub(super) domain_is_short: bool,

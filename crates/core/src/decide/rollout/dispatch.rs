@@ -1,4 +1,5 @@
-//! Dispatch: which targets are assigned a version next. Never more at once than the batch, never while paused or frozen.
+//! Dispatch: which targets are assigned a version next. Never more at once than the batch, never while paused or
+//! frozen.
 
 use alloc::format;
 use alloc::vec::Vec;

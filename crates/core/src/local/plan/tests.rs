@@ -21,7 +21,7 @@ fn told(memory: &mut EntityMemory, text: &str, number: u64) {
     });
 }
 
-/// Runs the planned steps, with `fails` deciding outcomes, until none is left; counts the static runs.
+/// Does what the plan says, with `fails` deciding outcomes, until it rests; counts the static runs.
 fn settle(
     memory: &mut EntityMemory,
     now: &mut Timestamp,
@@ -145,12 +145,12 @@ fn what_runs_is_validated_again_when_it_is_time_and_also_while_the_node_is_pause
     let paused = LocalObservation { paused: true, unhealthy: true, ..due };
     assert_eq!(next(&memory, paused, now), ApplyStep::Rest(IdleReason::Paused, Some(at)));
     assert_eq!(next(&memory, paused, at), ApplyStep::Revalidate(version("v1")));
-    // An unhealthy version is configured again rather than validated again.
+    // What is found unwell is configured again rather than looked at once more.
     assert_eq!(
         next(&memory, LocalObservation { unhealthy: true, ..due }, at),
         ApplyStep::Static(version("v1"))
     );
-    // While paused, the running version is validated, not the assigned one.
+    // While paused, what runs is validated, not what is to come.
     told(&mut memory, "v2", 2);
     assert_eq!(next(&memory, paused, at), ApplyStep::Revalidate(version("v1")));
     assert_eq!(next(&memory, due, at), ApplyStep::Static(version("v2")));

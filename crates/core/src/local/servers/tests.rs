@@ -14,21 +14,21 @@ fn address(name: &str) -> String {
     format!("https://{name}.example:7420")
 }
 
-/// Servers that have been live for a while.
+/// Servers that have had their place for a while.
 fn in_place(names: &[&str], lasts: Span) -> Vec<LiveServer> {
     let server =
         |name: &&str| LiveServer { name: ServerName::parse(name).unwrap(), address: address(name), lasts };
     names.iter().map(server).collect()
 }
 
-/// A machine that was configured with `a` alone and received three in an advertisement.
+/// A machine that was configured with `a` alone and told of three.
 fn told(me: &str) -> KnownServers {
     let mut servers = KnownServers::new(me, 7, (vec![address("a")], vec![]), at(0));
     servers.tell(in_place(&["a", "b", "c"], Span::ZERO), at(0));
     servers
 }
 
-/// Switches to the most preferred server, as time permits.
+/// Goes to the best one, as time permits.
 fn settled(mut servers: KnownServers) -> KnownServers {
     while let Some((better, _)) = servers.better(at(0)) {
         servers.move_to(&better);
@@ -36,7 +36,7 @@ fn settled(mut servers: KnownServers) -> KnownServers {
     servers
 }
 
-/// Number of machines, of a thousand, that call each server.
+/// How many of a thousand machines call each.
 fn spread(machines: &[KnownServers]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     machines.iter().for_each(|servers| *counts.entry(servers.current().to_owned()).or_insert(0) += 1);
@@ -56,7 +56,7 @@ fn machines_that_were_told_of_one_spread_over_all_and_each_goes_back_to_its_own(
     assert_eq!(level.len(), 3);
     assert!(level.values().all(|count| (280..=390).contains(count)), "{level:?}");
 
-    // One goes away: its machines call the others, each of which gets its share, and no other machine moves.
+    // One goes: its machines call the others, which both get their share, and nobody else moves.
     let mut away = machines.clone();
     for servers in away.iter_mut().filter(|servers| servers.current() == address("b")) {
         servers.failed(at(MINUTE));

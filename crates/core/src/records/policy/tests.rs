@@ -1,4 +1,4 @@
-//! Tests of a policy's defaults, and of the fields that errors name.
+//! What a policy's defaults are, and what is refused with its field.
 
 use alloc::string::String;
 use alloc::string::ToString;

@@ -77,7 +77,7 @@ mod tests {
                 let (chosen, lost) = (chance.below(every) == 0, chance.below(2) == 0);
                 changes.extend(chosen.then(|| (target.name.clone(), lost)));
             }
-            // Names that are not on the board, before, between and after the others.
+            // Names that are not there, before, between and after the others.
             changes.extend(["a", "node-000001x", "z"].map(|name| (name.parse().unwrap(), true)));
             changes.sort();
             let change = |lost: bool, target: BoardTarget<'_>| {

@@ -16,8 +16,8 @@ const SHOWN: usize = 120;
 impl FromStr for Window {
     type Err = WindowError;
 
-    /// Reads `DAYS HH:MM-HH:MM ZONE [for SELECTOR]`. Days are `daily`, `Mon..Fri`, `Sat,Sun`; `24:00` ends a day; an end
-    /// at or before the start is on the next day.
+    /// Reads `DAYS HH:MM-HH:MM ZONE [for SELECTOR]`. Days are `daily`, `Mon..Fri`, `Sat,Sun`; `24:00` ends a day;
+    /// an end at or before the start is on the next day.
     fn from_str(text: &str) -> Result<Self, WindowError> {
         let refuse = |reason: String| WindowError { text: text.chars().take(SHOWN).collect(), reason };
         let (when, only) = match text.split_once(" for ") {

@@ -1,4 +1,4 @@
-//! Tests of windows in nights with a clock change, and of texts that are not valid.
+//! Windows around the nights in which clocks are changed, and texts that are none.
 
 use alloc::string::ToString;
 

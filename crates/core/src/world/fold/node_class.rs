@@ -61,7 +61,7 @@ mod tests {
         Annotation { by: Actor::parse("kim").unwrap(), at: Timestamp::EPOCH, reason: "disk".into() }
     }
 
-    /// A change of one kind; `how` selects one of its variants.
+    /// A change of one kind; `how` says which of its forms.
     fn change(kind: usize, which: usize, how: usize) -> (Key, Option<Record>) {
         let name = name(which);
         let is = |bit: usize| how & bit != 0;
