@@ -20,7 +20,7 @@ fn entry() -> EntityEntry {
         wanted: Some(Assignment {
             version: version.clone(),
             number: AssignmentNumber::new(7),
-            means: ApplyMethod::Apply,
+            method: ApplyMethod::Apply,
         }),
         running: Some(Version::parse("v1").unwrap()),
         touched: Some(version),
@@ -67,7 +67,7 @@ fn the_stored_forms_read_back() {
     let (_, entry) = shape::entity(of_an_action).unwrap();
     let version = Version::parse("restart@7").unwrap();
     assert_eq!(entry.memory.ran, Some(ActionRun { version, outcome: RunOutcome::Begun }));
-    assert_eq!(entry.memory.wanted.unwrap().means, ApplyMethod::Run);
+    assert_eq!(entry.memory.wanted.unwrap().method, ApplyMethod::Run);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Words that are nearly right: the nearest one that is, for whoever mistyped.
+//! Suggestions for mistyped words: the nearest known one.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     (far <= most && far < found.len()).then_some(found)
 }
 
-/// How many letters have to change, come or go to make one word the other.
+/// Number of letters to change, add or remove to turn one word into the other.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (place, letter) in one.chars().enumerate() {
