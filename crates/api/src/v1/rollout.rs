@@ -1,5 +1,6 @@
 //! Rollouts, as they travel and are kept.
 
+pub mod counts;
 pub mod direction;
 pub mod status;
 
@@ -10,6 +11,7 @@ use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::counts::TargetCounts;
 pub use self::direction::{Direction, PersonAction, VersionJudgement};
 pub use self::status::{RolloutState, RolloutStatus};
 use super::entity::{Entity, RequestKind};
@@ -146,30 +148,6 @@ pub struct PeakProgress {
     pub at_ms: u64,
 }
 
-/// How a rollout's targets stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(default)]
-pub struct TargetCounts {
-    /// All targets: N.
-    pub targets: u64,
-    /// Assigned, without a verdict yet.
-    pub in_flight: u64,
-    /// Succeeded on the version.
-    pub succeeded: u64,
-    /// Failed on it.
-    pub failed: u64,
-    /// Silent.
-    pub unreachable: u64,
-    /// Held by an operator.
-    pub held: u64,
-    /// Not told yet.
-    pub pending: u64,
-    /// Back on last known good.
-    pub rolled_back: u64,
-    /// Failed on the way back.
-    pub rollback_failed: u64,
-}
-
 /// One batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RolloutBatch {
@@ -287,38 +265,6 @@ impl TryFrom<Rollout> for core::Rollout {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form in which serde asks")]
 fn is_first(stage: &StageProgress) -> bool {
     *stage == StageProgress::default()
-}
-
-impl From<core::TargetCounts> for TargetCounts {
-    fn from(from: core::TargetCounts) -> Self {
-        Self {
-            targets: from.targets,
-            in_flight: from.in_flight,
-            succeeded: from.succeeded,
-            failed: from.failed,
-            unreachable: from.unreachable,
-            held: from.held,
-            pending: from.waiting,
-            rolled_back: from.returned,
-            rollback_failed: from.failed_return,
-        }
-    }
-}
-
-impl From<TargetCounts> for core::TargetCounts {
-    fn from(from: TargetCounts) -> Self {
-        Self {
-            targets: from.targets,
-            in_flight: from.in_flight,
-            succeeded: from.succeeded,
-            failed: from.failed,
-            unreachable: from.unreachable,
-            held: from.held,
-            waiting: from.pending,
-            returned: from.rolled_back,
-            failed_return: from.rollback_failed,
-        }
-    }
 }
 
 impl From<&core::RolloutBatch> for RolloutBatch {
