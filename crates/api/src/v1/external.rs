@@ -1,5 +1,7 @@
 //! External targets: reports of controllers, their answers, and the stored records.
 
+pub mod settings;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,22 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::rollout::RolloutStatus;
 use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
-
-/// Settings of external targets, which controllers report: after how long without a report a target is
-/// unreachable or removed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ExternalSettings {
-    /// Time without a report after which a target is unreachable, at least `1s`; `5m` if absent.
-    #[schema(example = "5m")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unreachable_after: Option<String>,
-    /// Time without a report after which a target is removed, longer than `unreachable_after`; `1h` if
-    /// absent.
-    #[schema(example = "1h")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remove_after: Option<String>,
-}
 
 /// Report of a controller about its targets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -44,8 +30,8 @@ pub struct TargetReports {
     /// Some or all of the targets, at most 1,000.
     #[serde(default)]
     pub targets: Vec<TargetReport>,
-    /// Whether these are all targets of `group`; others of it are removed. Without `group`, this applies to the
-    /// targets outside any group and to those of each group that occurs in the names.
+    /// Whether these are all targets of `group`; others of it are removed. Without `group`, this applies to
+    /// the targets outside any group and to those of each group that occurs in the names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
     /// Names of targets to remove.
@@ -144,29 +130,6 @@ pub struct Controller {
     pub name: String,
     /// Time of its last report, in milliseconds since the Unix epoch.
     pub reported_at_ms: u64,
-}
-
-impl From<core::StalenessLimits> for ExternalSettings {
-    fn from(from: core::StalenessLimits) -> Self {
-        Self {
-            unreachable_after: Some(from.silent_after.to_string()),
-            remove_after: Some(from.let_go_after.to_string()),
-        }
-    }
-}
-
-impl TryFrom<&ExternalSettings> for core::StalenessLimits {
-    type Error = ShapeError;
-    fn try_from(from: &ExternalSettings) -> Result<Self, ShapeError> {
-        let default = Self::default();
-        let silent_after = read_some("unreachable_after", from.unreachable_after.as_deref())?;
-        let let_go_after = read_some("remove_after", from.remove_after.as_deref())?;
-        let patience = Self {
-            silent_after: silent_after.unwrap_or(default.silent_after),
-            let_go_after: let_go_after.unwrap_or(default.let_go_after),
-        };
-        patience.check().map_err(|(field, reason)| ShapeError::at(field, reason))
-    }
 }
 
 impl From<&core::ExternalTarget> for ExternalTarget {

@@ -6,7 +6,7 @@
 use bellwether_core::records::hook_answers as core;
 use serde::{Deserialize, Serialize};
 
-use super::rollout::TargetCounts;
+use super::rollout::counts::TargetCounts;
 use crate::word::words;
 
 words! {

@@ -1,5 +1,6 @@
 //! Rollouts: requests, answers and stored records.
 
+pub mod counts;
 pub mod direction;
 pub mod status;
 
@@ -10,6 +11,7 @@ use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::counts::TargetCounts;
 pub use self::direction::{Direction, PersonAction, VersionJudgement};
 pub use self::status::{RolloutState, RolloutStatus};
 use super::entity::{Entity, RequestKind};
@@ -147,30 +149,6 @@ pub struct PeakProgress {
     pub at_ms: u64,
 }
 
-/// Number of targets of a rollout in each state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(default)]
-pub struct TargetCounts {
-    /// All targets.
-    pub targets: u64,
-    /// Targets that were assigned the version and have neither succeeded nor failed yet.
-    pub in_flight: u64,
-    /// Targets that succeeded.
-    pub succeeded: u64,
-    /// Targets that failed.
-    pub failed: u64,
-    /// Targets that are unreachable.
-    pub unreachable: u64,
-    /// Targets that a person paused or cordoned.
-    pub held: u64,
-    /// Targets that were not assigned the version yet.
-    pub pending: u64,
-    /// Targets that were rolled back to the last known good version.
-    pub rolled_back: u64,
-    /// Targets that failed during their rollback.
-    pub rollback_failed: u64,
-}
-
 /// A batch of a rollout: targets that are assigned the version together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RolloutBatch {
@@ -290,38 +268,6 @@ impl TryFrom<Rollout> for core::Rollout {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form in which serde asks")]
 fn is_first(stage: &StageProgress) -> bool {
     *stage == StageProgress::default()
-}
-
-impl From<core::TargetCounts> for TargetCounts {
-    fn from(from: core::TargetCounts) -> Self {
-        Self {
-            targets: from.targets,
-            in_flight: from.in_flight,
-            succeeded: from.succeeded,
-            failed: from.failed,
-            unreachable: from.unreachable,
-            held: from.held,
-            pending: from.waiting,
-            rolled_back: from.returned,
-            rollback_failed: from.failed_return,
-        }
-    }
-}
-
-impl From<TargetCounts> for core::TargetCounts {
-    fn from(from: TargetCounts) -> Self {
-        Self {
-            targets: from.targets,
-            in_flight: from.in_flight,
-            succeeded: from.succeeded,
-            failed: from.failed,
-            unreachable: from.unreachable,
-            held: from.held,
-            waiting: from.pending,
-            returned: from.rolled_back,
-            failed_return: from.rollback_failed,
-        }
-    }
 }
 
 impl From<&core::RolloutBatch> for RolloutBatch {

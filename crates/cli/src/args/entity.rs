@@ -33,7 +33,7 @@ pub(crate) struct SetEntity {
     #[arg(value_name = "ENTITY")]
     pub(crate) name: String,
     /// Selector of the nodes that are targets, like role=web; `all` selects every node
-    #[arg(short = 'l', long, conflicts_with_all = ["external", "silent_after", "let_go_after"])]
+    #[arg(short = 'l', long, conflicts_with_all = ["external", "unreachable_after", "remove_after"])]
     pub(crate) selector: Option<String>,
     /// Take the targets from controllers that report them over the API, instead of from nodes
     #[arg(long, conflicts_with_all = ["profile", "action"])]

@@ -1,4 +1,4 @@
-//! External targets that no controller reports any more: first they become silent, later they are removed.
+//! External targets that no controller reports any more: they become silent first, and are removed later.
 
 use alloc::{format, vec};
 
@@ -11,11 +11,12 @@ use crate::words::name::{EntityName, TargetName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
 
-/// Most targets of one entity in one verdict: the rest follows in the next pass.
+/// Most targets of one entity in one verdict; the rest follows in the next pass.
 const AT_ONCE: usize = 512;
 
-/// Turns targets silent, and lets them go, once it is time. Costs the entities with external targets, and what is due.
-/// Before `listening` nobody could report: for as long afterwards as a target may be silent, none is taken to be.
+/// Marks targets silent, and removes them, once their limits are exceeded. Costs time in proportion to the
+/// entities with external targets and the due targets. Before `listening` no controller could report: no
+/// target becomes silent until its limit has passed since then.
 ///
 /// Woken by: reports of external targets, entities, its own wake.
 #[must_use]
@@ -23,7 +24,7 @@ pub fn decide(fleet: &Fleet, listening: Timestamp, now: Timestamp) -> Verdict {
     let mut verdict = Verdict::default();
     for (entity, dues) in &fleet.overdue {
         let Some(staleness) = fleet.staleness(entity) else { continue };
-        let from = listening.plus(staleness.silent_after);
+        let from = listening.plus(staleness.unreachable_after);
         let due = dues.iter().take_while(|(at, _)| from <= now && *at <= now).take(AT_ONCE);
         for (_, target) in due {
             if let Some(known) = fleet.externals.get(&(entity.clone(), target.clone())) {
@@ -51,19 +52,19 @@ fn turn(
         after: None,
         cause,
     };
-    if quiet >= staleness.let_go_after {
+    if quiet >= staleness.remove_after {
         let key = Key::ExternalTarget(entity.clone(), target.clone());
         let cause = format!("not reported for {quiet_for}; it is no target any more");
         return Changeset { writes: vec![Write::Delete(key)], events: vec![told("target.let_go", cause)] };
     }
     let silent = ExternalTarget { silent: true, well_since: None, ..known.clone() };
     let write = Write::put(Record::ExternalTarget(entity.clone(), target.clone(), silent));
-    let cause = format!("not reported for {quiet_for}; let go after {}", staleness.let_go_after);
+    let cause = format!("not reported for {quiet_for}; let go after {}", staleness.remove_after);
     Changeset { writes: vec![write], events: vec![told("target.silent", cause)] }
 }
 
 impl Fleet {
-    /// How long an entity's external targets may go unreported; none for an entity of nodes.
+    /// How old reports of an entity's external targets may be; `None` for an entity of nodes.
     #[must_use]
     pub fn staleness(&self, entity: &EntityName) -> Option<StalenessLimits> {
         match self.entities.get(entity)?.value.source {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use bellwether_api::client::Client;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::external::{ExpectedVersions, ExternalSettings, TargetReport, TargetReports};
+use bellwether_api::v1::external::settings::ExternalSettings;
+use bellwether_api::v1::external::{ExpectedVersions, TargetReport, TargetReports};
 use bellwether_api::v1::policy::{Hooks, Policy};
 use bellwether_api::v1::rollout::RolloutState;
 use serde_json::json;
@@ -18,9 +19,9 @@ fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn external(silent_after: &str, let_go_after: &str, policy: Policy) -> EntitySpec {
+fn external(unreachable_after: &str, remove_after: &str, policy: Policy) -> EntitySpec {
     let external =
-        ExternalSettings { unreachable_after: text(silent_after), remove_after: text(let_go_after) };
+        ExternalSettings { unreachable_after: text(unreachable_after), remove_after: text(remove_after) };
     EntitySpec { external: Some(external), policy, ..EntitySpec::default() }
 }
 

@@ -12,7 +12,7 @@ use crate::shape::ShapeError;
 use crate::v1;
 use crate::v1::entity::EntitySpec;
 use crate::v1::freeze::{Freeze, FreezeSpec};
-use crate::v1::node::labels_out;
+use crate::v1::labels::labels_out;
 use crate::v1::pause::PauseSpec;
 use crate::v1::profile::{ProfileSpec, params};
 use crate::v1::slot::SlotSpec;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-use crate::v1::external::ExternalSettings;
+use crate::v1::external::settings::ExternalSettings;
 use crate::v1::freeze::FreezeKind;
 use crate::v1::policy::Policy;
 use crate::v1::profile::Params;

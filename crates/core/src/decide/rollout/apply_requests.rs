@@ -1,4 +1,4 @@
-//! Heeding: what people asked for, each thing once, in the order abort, version, resume, pause.
+//! Applies requests of people, each once, in the order abort, version, resume, pause.
 
 use alloc::format;
 
@@ -14,18 +14,18 @@ use crate::rollout::board::phase::TargetPhase;
 pub(super) fn apply_requests(pass: &mut Pass<'_>) -> bool {
     let mut draft = pass.draft();
     let entity = pass.board.entity();
-    heed_abort(&mut draft, entity);
-    heed_request(&mut draft, entity);
-    heed_approval(&mut draft, entity);
+    apply_abort(&mut draft, entity);
+    apply_request(&mut draft, entity);
+    apply_approval(&mut draft, entity);
     let tally = pass.board.tree().tally();
-    heed_resume(&mut draft, entity, tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent));
-    heed_pause(&mut draft, entity, pass.environment.stop(&entity.name, pass.now));
+    apply_resume(&mut draft, entity, tally.of(TargetPhase::Lost) + tally.of(TargetPhase::Silent));
+    apply_pause(&mut draft, entity, pass.environment.stop(&entity.name, pass.now));
     let stop_ends = pass.environment.stop(&entity.name, pass.now).and_then(|stop| stop.until);
     pass.look_again(stop_ends);
     pass.take(draft)
 }
 
-fn heed_abort(draft: &mut RolloutDraft, entity: &Entity) {
+fn apply_abort(draft: &mut RolloutDraft, entity: &Entity) {
     let Some(abort) = &entity.abort else { return };
     if draft.rollout.as_ref().is_some_and(|rollout| rollout.request <= abort.request) {
         let state = RolloutState::Aborted {
@@ -42,7 +42,7 @@ fn heed_abort(draft: &mut RolloutDraft, entity: &Entity) {
     }
 }
 
-fn heed_request(draft: &mut RolloutDraft, entity: &Entity) {
+fn apply_request(draft: &mut RolloutDraft, entity: &Entity) {
     let Some(wanted) = &entity.wanted else { return };
     if wanted.request <= draft.progress.handled {
         return;
@@ -73,15 +73,15 @@ fn heed_request(draft: &mut RolloutDraft, entity: &Entity) {
     }
 }
 
-/// What a request means to a rollout under way.
+/// Effect of a request on the rollout in progress.
 enum RequestOutcome {
-    /// It does that already.
+    /// The rollout does that already.
     AlreadyDone,
-    /// It ends first.
+    /// The rollout ends first.
     Deferred,
-    /// It goes back.
+    /// The rollout rolls back.
     RollBack,
-    /// A new one takes its place.
+    /// A new rollout replaces it.
     Replace,
 }
 
@@ -104,7 +104,7 @@ fn ask(draft: &RolloutDraft, wanted: &VersionRequest, entity: &Entity, rollout: 
     }
 }
 
-/// A request for a version that became bad after it was made does not disturb what is under way.
+/// A request for a version that became bad after the request does not disturb the rollout in progress.
 fn replace_or_refuse(draft: &RolloutDraft, wanted: &VersionRequest) -> RequestOutcome {
     if is_refused(draft, wanted) { RequestOutcome::Deferred } else { RequestOutcome::Replace }
 }
@@ -127,8 +127,8 @@ fn done(draft: &mut RolloutDraft, wanted: &VersionRequest) {
     draft.change_progress(|progress| progress.handled = wanted.request);
 }
 
-/// A resume releases a pause that the engine made, and lets pass what made it pause.
-fn heed_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
+/// A resume ends a pause that the engine made, and accepts what caused it.
+fn apply_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
     if entity.resumes == draft.progress.resumes {
         return;
     }
@@ -161,8 +161,8 @@ fn heed_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
     draft.turn_to(moving(&rollout), format!("a person let it pass: {pause}"));
 }
 
-/// A person's approval of a stage.
-fn heed_approval(draft: &mut RolloutDraft, entity: &Entity) {
+/// Applies a person's approval of a stage.
+fn apply_approval(draft: &mut RolloutDraft, entity: &Entity) {
     let Some(approval) = &entity.approval else { return };
     let lacks = draft
         .rollout
@@ -175,8 +175,8 @@ fn heed_approval(draft: &mut RolloutDraft, entity: &Entity) {
     }
 }
 
-/// A stop stands above a person's pause; both end with what made them.
-fn heed_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>) {
+/// A stop takes precedence over a person's pause; both end with their cause.
+fn apply_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>) {
     let Some(rollout) = draft.rollout.clone() else { return };
     if let Some(Freeze { name, annotation, .. }) = stop {
         let pause = RolloutPause::Stopped {
@@ -214,7 +214,7 @@ fn heed_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>) 
     }
 }
 
-/// The state of a rollout that nothing holds.
+/// The state of a rollout that is neither paused nor waiting.
 const fn moving(rollout: &Rollout) -> RolloutState {
     match rollout.direction {
         Direction::Forward => RolloutState::InProgress,
