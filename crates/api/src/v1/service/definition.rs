@@ -51,8 +51,8 @@ pub struct ServiceDefinition {
     /// on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<String>,
-    /// Services that must be available before this one is functional, at most 64: `db`, `2 of db` or `1
-    /// addressable of db`.
+    /// Services that must be available before this one is functional, at most 64: `db`, `2 of db` or
+    /// `1 addressable of db`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
     /// Checks; without any the service is always passing.
