@@ -266,7 +266,7 @@ async fn what_commands_print_as_yaml_can_be_applied_and_changes_nothing() {
         &place,
         &["entity", "set", "web", "--selector", "role=web", "--stages", "1,100% approve", "--batch", "3"],
     );
-    done(&place, &["entity", "set", "lambda", "--external", "--silent-after", "2m"]);
+    done(&place, &["entity", "set", "lambda", "--external", "--unreachable-after", "2m"]);
     done(&place, &["rollout", "start", "web", "1.10"]);
     done(&place, &["rollout", "start", "motd", "greeting@1"]);
     done(

@@ -19,7 +19,7 @@ async fn a_restored_backup_is_served_as_it_was() {
     let taken = place.run(&["server", "backup", "--config", &config, &file]);
     assert!(taken.status.success(), "{}", text(&taken.stderr));
     let again = place.run(&["server", "backup", "--config", &config, &file]);
-    assert!(text(&again.stderr).contains("it is there already"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("the file exists"), "{}", text(&again.stderr));
     let looked = place.run(&["server", "inspect", &file]);
     assert!(text(&looked.stdout).contains("default entity"), "{}", text(&looked.stdout));
 

@@ -92,7 +92,7 @@ async fn every_command_that_shows_something_prints_json_yaml_and_names() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_prints_one_line_and_quiet_silences_it() {
     let place = furnished().await;
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: batch 10% → 20%\n"),
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: unchanged\n"),
         (&["entity", "set", "shop", "--domain", "zone"], "entity shop: domain - → zone\n"),
@@ -121,7 +121,7 @@ async fn each_change_prints_one_line_and_quiet_silences_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mistyped_name_is_answered_with_the_nearest_one() {
     let place = furnished().await;
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["node", "get", "web1"], "did you mean web-1?"),
         (&["entity", "get", "shp"], "did you mean shop?"),
         (&["entity", "set", "shp", "--batch", "1"], "did you mean shop?"),
@@ -129,7 +129,6 @@ async fn a_mistyped_name_is_answered_with_the_nearest_one() {
         (&["service", "get", "tilll"], "did you mean till?"),
         (&["profile", "get", "colors"], "did you mean colours?"),
         (&["freeze", "off", "sael"], "did you mean sale?"),
-        (&["describe", "slot/rebot"], "did you mean reboot?"),
         (&["describe", "entity/shp"], "did you mean shop?"),
         (&["context", "use", "hom"], "did you mean home?"),
         (&["explain", "policy.batsh"], "did you mean policy.batch?"),

@@ -50,7 +50,7 @@ async fn a_profile_is_written_read_compared_and_deleted() {
         (vec!["profile", "set", "web", "nonsense"], 64, "KEY=VALUE"),
         (vec!["profile", "set", "web", "a b=1"], 64, "is no key"),
         (vec!["profile", "remove", "web", "ghost"], 1, "cannot find param"),
-        (vec!["profile", "get", "web", "--key", "ghost"], 1, "bellwether profile get web"),
+        (vec!["profile", "get", "web", "--key", "ghost"], 1, "cannot find parameter ghost in web@3"),
         (vec!["profile", "get", "web", "--revision", "9"], 1, "bellwether profile history web"),
         (vec!["profile", "get", "ghost"], 1, "bellwether profile set ghost"),
         (vec!["profile", "delete", "web"], 64, "--yes"),
@@ -78,7 +78,7 @@ async fn an_entity_is_of_a_profile_or_an_action_for_ever_and_rolls_out_with_one_
     for (args, exit, says) in [
         (vec!["entity", "set", "web", "--action", "restart"], 7, "stays that"),
         (vec!["entity", "set", "web", "--profile", "web", "--action", "restart"], 64, "cannot be used with"),
-        (vec!["entity", "set", "restart", "--on-failure", "rollback"], 64, "cannot be taken back"),
+        (vec!["entity", "set", "restart", "--on-failure", "rollback"], 64, "cannot be rolled back"),
         (vec!["profile", "delete", "web", "--yes"], 7, "entity web uses it"),
         (vec!["rollout", "start", "web", "web@7"], 7, "bellwether profile history web"),
         (vec!["rollout", "start", "web", "v1"], 7, "bellwether rollout start web web"),

@@ -27,16 +27,16 @@ fn refused(args: &[&str]) -> (i32, String) {
 fn policies_are_compared_row_by_row() {
     let args = ["--nodes", "100", "--policy", "careful:batch=1", "--policy", "quick:batch=50% soak=10s"];
     insta::assert_snapshot!(said(&args), @r"
-    POLICY   RESULT     TOOK   BATCHES  TOLD  FAILED  IN FLIGHT  BLAST  STOPPED AFTER
-    careful  succeeded  2h30m  100      100   0       1          -      -
-    quick    succeeded  1m20s  2        100   0       50         -      -
+    POLICY   RESULT     TOOK    BATCHES  ASSIGNED  FAILED  IN FLIGHT  BLAST  STOPPED AFTER
+    careful  succeeded  2h 30m  100      100       0       1          -      -
+    quick    succeeded  1m 20s  2        100       0       50         -      -
     ");
     let bad = [&args[..], &["--bad", "--failure-mode", "check", "--apply-time", "10s..30s", "--runs", "20"]]
         .concat();
     insta::assert_snapshot!(said(&bad), @r"
-    POLICY   RESULT       TOOK              BATCHES  TOLD  FAILED      IN FLIGHT  BLAST  STOPPED AFTER
-    careful  rolled back  39s (28s to 51s)  1        1     1           1          1      20s (11s to 28s)
-    quick    rolled back  41s (41s to 42s)  1        50    2 (1 to 6)  50         50     11s (11s to 12s)
+    POLICY   RESULT       TOOK              BATCHES  ASSIGNED  FAILED      IN FLIGHT  BLAST  STOPPED AFTER
+    careful  rolled back  39s (28s to 51s)  1        1         1           1          1      20s (11s to 28s)
+    quick    rolled back  41s (41s to 42s)  1        50        2 (1 to 6)  50         50     11s (11s to 12s)
     ");
 }
 
@@ -44,8 +44,8 @@ fn policies_are_compared_row_by_row() {
 fn a_soak_that_is_too_short_lets_failures_through_and_says_so() {
     let args = ["--nodes", "100", "--bad", "10%", "--failure-mode", "soak", "--late", "1h"];
     insta::assert_snapshot!(said(&args), @r"
-    POLICY   RESULT     TOOK  BATCHES  TOLD  FAILED  FAILED LATE  IN FLIGHT  BLAST  STOPPED AFTER
-    default  succeeded  30m   20       100   0       10           5          -      -
+    POLICY   RESULT     TOOK  BATCHES  ASSIGNED  FAILED  FAILED LATE  IN FLIGHT  BLAST  STOPPED AFTER
+    default  succeeded  30m   20       100       0       10           5          -      -
     ");
 }
 
@@ -71,7 +71,7 @@ fn the_same_seed_gives_the_same_data_and_another_one_other() {
         (&data["nodes"], &policy["name"], &policy["ends"]["succeeded"]),
         (&60.into(), &"default".into(), &1.into())
     );
-    assert_eq!(policy["opened"][0]["told"], 3);
+    assert_eq!(policy["opened"][0]["assigned"], 3);
     assert_eq!(policy["opened"][0]["zones"], serde_json::json!({"z1": 1, "z2": 1, "z3": 1}));
     assert_eq!(policy["series"].as_array().unwrap().last().unwrap()["on_new"], 60);
     assert_eq!(said(&["--nodes", "9", "-o", "name"]), "default\n");

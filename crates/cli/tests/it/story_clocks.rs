@@ -69,7 +69,7 @@ impl Machine {
     /// Sets a status there, which holds for so long.
     fn says(&self, place: &Place, category: &str, lifetime: &str) {
         let here = place.path(&format!("{}/data", self.name));
-        let words = ["update-status", category, "success", "--lifetime", lifetime];
+        let words = ["update-status", category, "success", "--ttl", lifetime];
         let set = place.command(&words).env("BELLWETHER_AGENT_DIR", here).output().unwrap();
         assert!(set.status.success(), "{}", text(&set.stderr));
     }
