@@ -76,7 +76,7 @@ async fn an_entity_is_of_a_profile_or_an_action_for_ever_and_rolls_out_with_one_
     let listed = text(&run(&["entity", "list"]).stdout);
     assert!(listed.contains("profile web") && listed.contains("action restart"), "{listed}");
     for (args, exit, says) in [
-        (vec!["entity", "set", "web", "--action", "restart"], 7, "stays that"),
+        (vec!["entity", "set", "web", "--action", "restart"], 7, "it is one of profile web"),
         (vec!["entity", "set", "web", "--profile", "web", "--action", "restart"], 64, "cannot be used with"),
         (vec!["entity", "set", "restart", "--on-failure", "rollback"], 64, "cannot be rolled back"),
         (vec!["profile", "delete", "web", "--yes"], 7, "entity web uses it"),

@@ -179,7 +179,7 @@ async fn programs_publish_services_and_write_down_what_the_fleet_offers() {
         std::fs::read_to_string(&file).unwrap().contains("services::mysql::eth0: [10.7.0.4, 10.7.0.5]\n")
     })
     .await;
-    assert!(text(&here(&["cache-services", "--file", &file]).stderr).contains("was so already"));
+    assert!(text(&here(&["cache-services", "--file", &file]).stderr).contains(": unchanged"));
     let variables = here(&["cache-services", "--format", "env"]);
     assert!(text(&variables.stdout).contains("SERVICE_MYSQL_ENDPOINTS=\"10.7.0.5:3306\""));
     assert_eq!(here(&["cache-services", "--format", "xml"]).status.code(), Some(64));

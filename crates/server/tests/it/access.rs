@@ -18,7 +18,7 @@ async fn a_join_token_lets_one_machine_in_once() {
     let (_, second) = join_request(&token, "web-2");
     let (code, detail) = problem(nobody.join(&second).await);
     assert_eq!(code, Code::JoinToken);
-    assert!(detail.contains("has been used"), "{detail}");
+    assert!(detail.contains("was used already"), "{detail}");
     assert!(installation.admin().node("default", "web-2").await.is_err());
 }
 

@@ -102,7 +102,7 @@ async fn a_report_for_another_node_or_with_nonsense_changes_nothing() {
     let answer = node.client.send::<_, Value>(Method::PUT, path, &report, SOON).await;
     let (code, detail) = problem(answer);
     assert_eq!(code, Code::Invalid);
-    assert!(detail.contains("reports for itself alone"), "{detail}");
+    assert!(detail.contains("a node reports about itself only"), "{detail}");
     assert_eq!(problem(node.client.report("default", &report).await).0, Code::Forbidden);
     let mut nonsense = serde_json::to_value(node.empty_report()).unwrap();
     nonsense["statuses"] = json!({"configure": {"state": "fine"}});

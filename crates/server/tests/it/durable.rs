@@ -153,5 +153,5 @@ async fn another_authoritys_store_and_a_newer_one_are_refused_and_left_alone() {
     kept.commit(Txn { compares: vec![], ops: vec![newer] }).await.unwrap();
     kept.close().await;
     let error = Server::start(&one.config, Clock::system()).await.unwrap_err().to_string();
-    assert!(error.contains("has format 2") && error.contains("newer release"), "{error}");
+    assert!(error.contains("its format is 2") && error.contains("newer release"), "{error}");
 }

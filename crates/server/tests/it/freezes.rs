@@ -107,7 +107,7 @@ async fn a_stop_holds_a_rollback_too_and_a_freeze_does_not() {
     until(&admin, |view| view.rollout.as_ref().unwrap().status.state == RolloutState::RollingBack).await;
     // A stop in all namespaces.
     let set = admin.set_freeze(None, "halt", &stop("")).await.unwrap();
-    assert!(set.global && set.hint.unwrap().contains("why"));
+    assert!(set.global && set.hint.unwrap().contains("--reason"));
     until(&admin, |view| {
         matches!(view.rollout.as_ref().unwrap().status.paused, Some(RolloutPause::Stopped { .. }))
     })
@@ -190,7 +190,7 @@ async fn a_freeze_that_makes_no_sense_is_refused_with_its_place() {
     }
     let ghost = FreezeSpec { entity: text("ghost"), ..FreezeSpec::default() };
     let set = admin.set_freeze(Some("default"), "x", &ghost).await.unwrap();
-    assert!(set.hint.unwrap().contains("no entity ghost"));
+    assert!(set.hint.unwrap().contains("entity ghost does not exist"));
 }
 
 #[tokio::test]

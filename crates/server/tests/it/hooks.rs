@@ -92,7 +92,7 @@ async fn an_invalid_answer_starts_no_update_and_is_reported() {
     let nonsense = [
         (Say::Text(200, "hello".to_owned()), "the answer is not JSON"),
         (Say::Json(json!({ "target": [] })), "the answer lacks \"targets\""),
-        (Say::Json(json!({ "targets": 7 })), "answer does not fit"),
+        (Say::Json(json!({ "targets": 7 })), "the answer is not valid"),
         (Say::Json(json!({ "targets": ["nobody"] })), "it named nobody, which was not asked about"),
         (Say::Json(json!({ "targets": ["web-1", "web-2"] })), "it chose 2 where there is room for 1"),
         (Say::Text(500, "boom\nmore".to_owned()), "status 500: boom"),

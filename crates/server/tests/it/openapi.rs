@@ -107,7 +107,7 @@ async fn the_query_parameters_that_are_described_are_those_that_are_read() {
         let Err(CallError::Problem(problem)) = admin.get::<Value>(&asked, SOON).await else {
             panic!("{path} took an unknown parameter")
         };
-        let (_, list) = problem.detail.split_once("there are: ").unwrap();
+        let (_, list) = problem.detail.split_once("known: ").unwrap();
         let read: BTreeSet<&str> = list.split(", ").filter(|name| !name.is_empty()).collect();
         assert_eq!(described, read, "{path}");
     }

@@ -299,7 +299,7 @@ async fn an_action_gets_a_number_and_is_neither_rolled_back_nor_retried() {
     }
     for verb in ["undo", "retry"] {
         let (code, detail) = problem(admin.act_on_rollout("default", "web", verb, &Default::default()).await);
-        assert!(code == Code::Refused && detail.contains("what ran once"), "{detail}");
+        assert!(code == Code::Refused && detail.contains("neither undone nor retried"), "{detail}");
     }
 }
 

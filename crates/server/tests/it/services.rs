@@ -96,7 +96,7 @@ async fn what_a_node_offers_is_listed_and_goes_with_it() {
     assert_eq!(view.addressable, 0, "a name that was heard of is known after a restart");
     let (code, detail) = problem(admin.service("default", "wbe", None, Duration::ZERO).await);
     assert_eq!(code, Code::NotFound);
-    assert!(detail.contains("nobody ever offered it"), "{detail}");
+    assert!(detail.contains("it was never registered"), "{detail}");
     let events = admin.events("default", None, 100, Duration::ZERO).await.unwrap().items;
     let told: Vec<&str> = events
         .iter()

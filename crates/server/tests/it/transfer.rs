@@ -60,7 +60,7 @@ async fn an_installation_moves_to_etcd_and_back_and_its_terms_go_on() {
     assert_eq!((moved.records, moved.before), (kept.len() as u64, 0));
     assert_eq!(dump(&to).await, kept);
     let again = migrate((&from, &to), "etcd", |_| {}).await.unwrap_err();
-    assert!(again.to_string().contains("holds installation"), "{again}");
+    assert!(again.to_string().contains("it has installation"), "{again}");
     from.close().await;
     to.close().await;
 
@@ -133,10 +133,10 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
 
     let to = Store::memory(&tasks);
     let cases: [(&[u8], &str); 4] = [
-        (&bytes[..bytes.len() / 2], "cut off"),
+        (&bytes[..bytes.len() / 2], "its last line is incomplete"),
         (b"", "it is empty"),
-        (b"{\"backup\":9}\n", "format 9"),
-        (b"something else\n", "not one of a backup"),
+        (b"{\"backup\":9}\n", "its format is 9"),
+        (b"something else\n", "a line is not valid"),
     ];
     for (bad, reason) in cases {
         std::fs::write(&damaged, bad).unwrap();
@@ -153,5 +153,5 @@ async fn a_backup_restored_gives_the_same_records_and_a_damaged_one_none() {
     backup::restore(&to, &file).await.unwrap();
     assert_eq!(dump(&to).await, dump(&store).await);
     let again = backup::restore(&to, &file).await.unwrap_err();
-    assert!(again.to_string().contains("holds installation"), "{again}");
+    assert!(again.to_string().contains("it has installation"), "{again}");
 }
