@@ -92,7 +92,7 @@ async fn every_command_that_shows_something_prints_json_yaml_and_names() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_prints_one_line_and_quiet_silences_it() {
     let place = furnished().await;
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 12] = [
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: batch 10% → 20%\n"),
         (&["entity", "set", "shop", "--batch", "20%"], "entity shop: unchanged\n"),
         (&["entity", "set", "shop", "--domain", "zone"], "entity shop: domain - → zone\n"),
