@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::external::ExternalSettings;
 use super::node::{labels_in, labels_out};
 use super::policy::Policy;
-use crate::shape::{ShapeError, read};
+use crate::shape::{ShapeError, one_line, read};
 use crate::word::words;
 
 words! {
@@ -62,6 +62,10 @@ pub struct EntitySpec {
     /// How carefully they change.
     #[serde(default)]
     pub policy: Policy,
+    /// Who is responsible for the entity: one line of at most 256 bytes. Empty or absent: it has no owner.
+    #[schema(example = "shop team")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
 }
 
 /// An entity as people made it, and what was asked of it.
@@ -102,6 +106,9 @@ pub struct Entity {
     /// Labels given to it by `apply`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Who is responsible for it; absent if nobody is named.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
 }
 
 /// A person's request for a version.
@@ -168,6 +175,7 @@ impl From<&core::Entity> for Entity {
                 (String::new(), Some(ExternalSettings::from(*patience)))
             }
         };
+        let core::EntityInfo { owner } = from.info.clone();
         Self {
             name: from.name.to_string(),
             selector,
@@ -193,6 +201,7 @@ impl From<&core::Entity> for Entity {
                 at_ms: approval.annotation.at.as_millis(),
             }),
             labels: labels_out(&from.labels),
+            owner,
         }
     }
 }
@@ -212,8 +221,14 @@ impl TryFrom<Entity> for core::Entity {
             abort: from.abort.map(TryInto::try_into).transpose()?,
             approval: from.approval.map(TryInto::try_into).transpose()?,
             labels: labels_in(&from.labels)?,
+            info: info(&from.owner)?,
         })
     }
+}
+
+/// What people write about an entity.
+fn info(owner: &str) -> Result<core::EntityInfo, ShapeError> {
+    Ok(core::EntityInfo { owner: one_line("owner", owner, core::MAX_OWNER)? })
 }
 
 /// Where targets come from.
@@ -253,6 +268,14 @@ impl EntitySpec {
             return Err(ShapeError::at("external", reason));
         }
         source(&self.selector, self.external.as_ref())
+    }
+
+    /// What people write about it.
+    ///
+    /// # Errors
+    /// [`ShapeError`] naming the field.
+    pub fn info(&self) -> Result<core::EntityInfo, ShapeError> {
+        info(&self.owner)
     }
 
     /// The kind that is asked for; `None` when the entity is to stay what it is.

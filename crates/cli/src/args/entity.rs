@@ -15,7 +15,7 @@ pub(crate) enum EntityVerb {
         #[arg(value_name = "ENTITY")]
         name: String,
     },
-    /// Create an entity, or change its selector and policy
+    /// Create an entity, or change its selector, policy or owner
     Set(Box<SetEntity>),
     /// Delete an entity and its history; targets keep what they run
     Delete {
@@ -33,7 +33,7 @@ pub(crate) struct SetEntity {
     #[arg(value_name = "ENTITY")]
     pub(crate) name: String,
     /// Selector of the nodes that are targets, like role=web; `all` selects every node
-    #[arg(short = 'l', long, conflicts_with_all = ["external", "silent_after", "let_go_after"])]
+    #[arg(short = 'l', long, conflicts_with_all = ["external", "unreachable_after", "remove_after"])]
     pub(crate) selector: Option<String>,
     /// Take the targets from controllers that report them over the API, instead of from nodes
     #[arg(long, conflicts_with_all = ["profile", "action"])]
@@ -50,6 +50,9 @@ pub(crate) struct SetEntity {
     /// Action whose runs are the versions; only for a new entity
     #[arg(long)]
     pub(crate) action: Option<String>,
+    /// Who is responsible for the entity, at most 256 bytes; empty for nobody
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) owner: Option<String>,
     #[command(flatten)]
     pub(crate) policy: PolicyFlags,
 }

@@ -10,7 +10,11 @@ use crate::words::name::{ActionName, EntityName, NodeName, ProfileName};
 use crate::words::selector::Selector;
 use crate::words::version::Version;
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
+
+/// Most bytes of [`EntityInfo::owner`].
+pub const MAX_OWNER: usize = 256;
 
 /// Something that changes on many targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +39,15 @@ pub struct Entity {
     pub approval: Option<Approval>,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
+    /// What people wrote about it.
+    pub info: EntityInfo,
+}
+
+/// What people wrote about an entity, for each other: it is shown, and no decision depends on it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EntityInfo {
+    /// Who is responsible for the entity: one line of at most [`MAX_OWNER`] bytes, or empty.
+    pub owner: String,
 }
 
 /// Where an entity's targets come from; it never turns from one into the other.
@@ -134,6 +147,7 @@ impl Entity {
             abort: None,
             approval: None,
             labels: Labels::default(),
+            info: EntityInfo::default(),
         }
     }
 

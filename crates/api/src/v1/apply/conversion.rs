@@ -1,54 +1,17 @@
 //! Records as documents, and what a document sets of a record.
 
-use bellwether_core::records::entity::{Entity, EntityKind};
 use bellwether_core::records::freeze::Freeze as FreezeRecord;
 use bellwether_core::records::pause::NodePause;
 use bellwether_core::records::profile::{Profile, ProfileRevision};
 use bellwether_core::records::slot::{CAPACITY, LEASE, Slot};
-use bellwether_core::words::version::Version;
 
-use super::document::{EntityDocument, FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
+use super::document::{FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
 use crate::shape::ShapeError;
-use crate::v1;
-use crate::v1::entity::EntitySpec;
 use crate::v1::freeze::{Freeze, FreezeSpec};
 use crate::v1::node::labels_out;
 use crate::v1::pause::PauseSpec;
 use crate::v1::profile::{ProfileSpec, params};
 use crate::v1::slot::SlotSpec;
-
-impl EntityDocument {
-    /// The document of an entity that is to be at `version`.
-    #[must_use]
-    pub fn of(entity: &Entity, version: Option<&Version>) -> Self {
-        let v1::entity::Entity { name, selector, external, profile, action, policy, .. } = entity.into();
-        // A run of an action has a number of its own, which no document can say.
-        let version = version.filter(|_| !matches!(entity.kind, EntityKind::Action(_)));
-        Self {
-            name,
-            labels: labels_out(&entity.labels),
-            selector,
-            external,
-            profile,
-            action,
-            version: version.map(ToString::to_string),
-            policy,
-            ..Self::default()
-        }
-    }
-
-    /// What is to be set of it.
-    #[must_use]
-    pub fn spec(&self) -> EntitySpec {
-        EntitySpec {
-            selector: self.selector.clone(),
-            external: self.external.clone(),
-            profile: self.profile.clone(),
-            action: self.action.clone(),
-            policy: self.policy.clone(),
-        }
-    }
-}
 
 impl FreezeDocument {
     /// The document of a freeze.

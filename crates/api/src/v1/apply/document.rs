@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-use crate::v1::external::ExternalSettings;
+use super::entity::EntityDocument;
+use super::ignored::Ignored;
 use crate::v1::freeze::FreezeKind;
-use crate::v1::policy::Policy;
 use crate::v1::profile::Params;
 
 /// An object as it is to be. What a document leaves out takes its default.
@@ -24,69 +23,6 @@ pub enum Document {
     Profile(ProfileDocument),
     /// A slot.
     Slot(SlotDocument),
-}
-
-/// A field that a document may have and that is passed over: its `kind`, once that is known, and its `status`, which is
-/// printed beside what a document says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ignored;
-
-impl<'de> Deserialize<'de> for Ignored {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        IgnoredAny::deserialize(deserializer).map(|_| Self)
-    }
-}
-
-/// An entity as it is to be.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EntityDocument {
-    /// Passed over.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
-    pub kind: Ignored,
-    /// Its name, a DNS label.
-    #[schema(example = "web")]
-    pub name: String,
-    /// Its namespace. Default: the namespace of the command.
-    #[schema(example = "default")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    /// Labels by which `apply --prune` finds it again, at most 64.
-    #[schema(example = json!({"app": "shop"}))]
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
-    /// Which nodes are its targets, like `role=web`; `all` for every node.
-    #[schema(example = "role=web")]
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub selector: String,
-    /// Instead of a selector: its targets are what controllers report. An entity never turns from one into the other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub external: Option<ExternalSettings>,
-    /// The profile whose revisions are its versions.
-    #[schema(example = "greeting")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profile: Option<String>,
-    /// The action, of each node's own catalogue, that its versions are runs of.
-    #[schema(example = "backup")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action: Option<String>,
-    /// The version it is to be at: another one than it is at requests a rollout. The name of its profile is that profile's
-    /// newest revision. Without it, versions are left to `rollout start`.
-    #[schema(example = "v2")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// Why that version, for the rollout's history; it is not compared.
-    #[schema(example = "ticket 4711")]
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// How carefully its targets change.
-    #[serde(default)]
-    pub policy: Policy,
-    /// Passed over.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
-    pub status: Ignored,
 }
 
 /// A freeze as it is to be.

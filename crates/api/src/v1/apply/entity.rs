@@ -1,0 +1,106 @@
+//! The document of an entity.
+
+use std::collections::BTreeMap;
+
+use bellwether_core::records::entity::{Entity, EntityKind};
+use bellwether_core::words::version::Version;
+use serde::{Deserialize, Serialize};
+
+use super::ignored::Ignored;
+use crate::v1;
+use crate::v1::entity::EntitySpec;
+use crate::v1::external::ExternalSettings;
+use crate::v1::node::labels_out;
+use crate::v1::policy::Policy;
+
+/// An entity as it is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EntityDocument {
+    /// Passed over.
+    #[serde(default, skip_serializing)]
+    #[schema(ignore)]
+    pub kind: Ignored,
+    /// Its name, a DNS label.
+    #[schema(example = "web")]
+    pub name: String,
+    /// Its namespace. Default: the namespace of the command.
+    #[schema(example = "default")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Labels by which `apply --prune` finds it again, at most 64.
+    #[schema(example = json!({"app": "shop"}))]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Which nodes are its targets, like `role=web`; `all` for every node.
+    #[schema(example = "role=web")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub selector: String,
+    /// Instead of a selector: its targets are what controllers report. An entity never turns from one into the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<ExternalSettings>,
+    /// The profile whose revisions are its versions.
+    #[schema(example = "greeting")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The action, of each node's own catalogue, that its versions are runs of.
+    #[schema(example = "backup")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// The version it is to be at: another one than it is at requests a rollout. The name of its profile is that profile's
+    /// newest revision. Without it, versions are left to `rollout start`.
+    #[schema(example = "v2")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Why that version, for the rollout's history; it is not compared.
+    #[schema(example = "ticket 4711")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// How carefully its targets change.
+    #[serde(default)]
+    pub policy: Policy,
+    /// Who is responsible for the entity: one line of at most 256 bytes. Without it, nobody is named.
+    #[schema(example = "shop team")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
+    /// Passed over.
+    #[serde(default, skip_serializing)]
+    #[schema(ignore)]
+    pub status: Ignored,
+}
+
+impl EntityDocument {
+    /// The document of an entity that is to be at `version`.
+    #[must_use]
+    pub fn of(entity: &Entity, version: Option<&Version>) -> Self {
+        let v1::entity::Entity { name, selector, external, profile, action, policy, owner, .. } =
+            entity.into();
+        // A run of an action has a number of its own, which no document can say.
+        let version = version.filter(|_| !matches!(entity.kind, EntityKind::Action(_)));
+        Self {
+            name,
+            labels: labels_out(&entity.labels),
+            selector,
+            external,
+            profile,
+            action,
+            version: version.map(ToString::to_string),
+            policy,
+            owner,
+            ..Self::default()
+        }
+    }
+
+    /// What is to be set of it.
+    #[must_use]
+    pub fn spec(&self) -> EntitySpec {
+        EntitySpec {
+            selector: self.selector.clone(),
+            external: self.external.clone(),
+            profile: self.profile.clone(),
+            action: self.action.clone(),
+            policy: self.policy.clone(),
+            owner: self.owner.clone(),
+        }
+    }
+}
