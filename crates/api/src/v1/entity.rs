@@ -66,6 +66,10 @@ pub struct EntitySpec {
     #[schema(example = "shop team")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
+    /// What the entity is: one line of at most 1,000 bytes. Empty or absent: it has no description.
+    #[schema(example = "the shop's web servers")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 /// An entity as people made it, and what was asked of it.
@@ -109,6 +113,9 @@ pub struct Entity {
     /// Who is responsible for it; absent if nobody is named.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
+    /// What it is; absent if it is not described.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 /// A person's request for a version.
@@ -175,7 +182,7 @@ impl From<&core::Entity> for Entity {
                 (String::new(), Some(ExternalSettings::from(*patience)))
             }
         };
-        let core::EntityInfo { owner } = from.info.clone();
+        let core::EntityInfo { owner, description } = from.info.clone();
         Self {
             name: from.name.to_string(),
             selector,
@@ -202,6 +209,7 @@ impl From<&core::Entity> for Entity {
             }),
             labels: labels_out(&from.labels),
             owner,
+            description,
         }
     }
 }
@@ -221,14 +229,17 @@ impl TryFrom<Entity> for core::Entity {
             abort: from.abort.map(TryInto::try_into).transpose()?,
             approval: from.approval.map(TryInto::try_into).transpose()?,
             labels: labels_in(&from.labels)?,
-            info: info(&from.owner)?,
+            info: info(&from.owner, &from.description)?,
         })
     }
 }
 
 /// What people write about an entity.
-fn info(owner: &str) -> Result<core::EntityInfo, ShapeError> {
-    Ok(core::EntityInfo { owner: one_line("owner", owner, core::MAX_OWNER)? })
+fn info(owner: &str, description: &str) -> Result<core::EntityInfo, ShapeError> {
+    Ok(core::EntityInfo {
+        owner: one_line("owner", owner, core::MAX_OWNER)?,
+        description: one_line("description", description, core::MAX_DESCRIPTION)?,
+    })
 }
 
 /// Where targets come from.
@@ -275,7 +286,7 @@ impl EntitySpec {
     /// # Errors
     /// [`ShapeError`] naming the field.
     pub fn info(&self) -> Result<core::EntityInfo, ShapeError> {
-        info(&self.owner)
+        info(&self.owner, &self.description)
     }
 
     /// The kind that is asked for; `None` when the entity is to stay what it is.

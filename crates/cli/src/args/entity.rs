@@ -15,7 +15,7 @@ pub(crate) enum EntityVerb {
         #[arg(value_name = "ENTITY")]
         name: String,
     },
-    /// Create an entity, or change its selector, policy or owner
+    /// Create an entity, or change its selector, policy, owner or description
     Set(Box<SetEntity>),
     /// Delete an entity and its history; targets keep what they run
     Delete {
@@ -53,6 +53,9 @@ pub(crate) struct SetEntity {
     /// Who is responsible for the entity, at most 256 bytes; empty for nobody
     #[arg(long, value_name = "TEXT")]
     pub(crate) owner: Option<String>,
+    /// What the entity is, at most 1,000 bytes; empty for no description
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
     #[command(flatten)]
     pub(crate) policy: PolicyFlags,
 }

@@ -73,6 +73,7 @@ fn comparable(entity: &Entity) -> Value {
     json!({
         "selector": entity.selector, "external": entity.external, "profile": entity.profile,
         "action": entity.action, "policy": entity.policy, "owner": entity.owner,
+        "description": entity.description,
     })
 }
 
@@ -97,8 +98,9 @@ fn changed(old: Entity, set: SetEntity) -> Result<EntitySpec, Failure> {
         (None, Some(given), None) => (String::new(), Some(given)),
         (None, None, old_external) => (old.selector, old_external),
     };
-    let owner = set.owner.unwrap_or(old.owner);
-    Ok(EntitySpec { selector, external, profile: set.profile, action: set.action, policy, owner })
+    let (profile, action) = (set.profile, set.action);
+    let (owner, description) = (set.owner.unwrap_or(old.owner), set.description.unwrap_or(old.description));
+    Ok(EntitySpec { selector, external, profile, action, policy, owner, description })
 }
 
 /// A new entity; one without targets is more likely a mistyped name.
@@ -115,8 +117,9 @@ async fn created(context: &Context, set: SetEntity) -> Result<EntitySpec, Failur
         });
     }
     let policy = PolicyChange::read(set.policy)?.applied_to(Default::default())?;
-    let (selector, owner) = (set.selector.unwrap_or_default(), set.owner.unwrap_or_default());
-    Ok(EntitySpec { selector, external, profile: set.profile, action: set.action, policy, owner })
+    let (selector, profile, action) = (set.selector.unwrap_or_default(), set.profile, set.action);
+    let (owner, description) = (set.owner.unwrap_or_default(), set.description.unwrap_or_default());
+    Ok(EntitySpec { selector, external, profile, action, policy, owner, description })
 }
 
 /// Where its targets come from.
@@ -158,7 +161,7 @@ fn sheet(entity: &Entity) -> String {
         format!("targets      {}", targets(entity)),
         format!("kind         {}", kind(entity)),
     ];
-    let info = [("owner", &entity.owner)];
+    let info = [("owner", &entity.owner), ("description", &entity.description)];
     let written = info.into_iter().filter(|(_, text)| !text.is_empty());
     lines.extend(written.map(|(name, text)| format!("{name:<12} {text}")));
     if let Some(ExternalSettings { unreachable_after, remove_after }) = &entity.external {

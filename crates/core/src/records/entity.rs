@@ -16,6 +16,9 @@ use alloc::sync::Arc;
 /// Most bytes of [`EntityInfo::owner`].
 pub const MAX_OWNER: usize = 256;
 
+/// Most bytes of [`EntityInfo::description`].
+pub const MAX_DESCRIPTION: usize = 1_000;
+
 /// Something that changes on many targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
@@ -48,6 +51,8 @@ pub struct Entity {
 pub struct EntityInfo {
     /// Who is responsible for the entity: one line of at most [`MAX_OWNER`] bytes, or empty.
     pub owner: String,
+    /// What the entity is: one line of at most [`MAX_DESCRIPTION`] bytes, or empty.
+    pub description: String,
 }
 
 /// Where an entity's targets come from; it never turns from one into the other.

@@ -63,6 +63,10 @@ pub struct EntityDocument {
     #[schema(example = "shop team")]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
+    /// What the entity is: one line of at most 1,000 bytes. Without it, the entity is not described.
+    #[schema(example = "the shop's web servers")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
     /// Passed over.
     #[serde(default, skip_serializing)]
     #[schema(ignore)]
@@ -73,8 +77,9 @@ impl EntityDocument {
     /// The document of an entity that is to be at `version`.
     #[must_use]
     pub fn of(entity: &Entity, version: Option<&Version>) -> Self {
-        let v1::entity::Entity { name, selector, external, profile, action, policy, owner, .. } =
-            entity.into();
+        let v1::entity::Entity {
+            name, selector, external, profile, action, policy, owner, description, ..
+        } = entity.into();
         // A run of an action has a number of its own, which no document can say.
         let version = version.filter(|_| !matches!(entity.kind, EntityKind::Action(_)));
         Self {
@@ -87,6 +92,7 @@ impl EntityDocument {
             version: version.map(ToString::to_string),
             policy,
             owner,
+            description,
             ..Self::default()
         }
     }
@@ -101,6 +107,7 @@ impl EntityDocument {
             action: self.action.clone(),
             policy: self.policy.clone(),
             owner: self.owner.clone(),
+            description: self.description.clone(),
         }
     }
 }
