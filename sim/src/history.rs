@@ -103,7 +103,7 @@ pub fn authority(dir: &Path) -> anyhow::Result<()> {
 /// Plays the history of a seed with the authority in `dir`.
 ///
 /// # Errors
-/// If it could not be played at all; broken laws are part of the outcome.
+/// If it cannot be played at all; broken laws are part of the outcome.
 pub fn play(seed: u64, options: &Options, dir: &Path) -> anyhow::Result<Outcome> {
     let runtime = Builder::new_current_thread()
         .enable_time()

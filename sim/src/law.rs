@@ -76,7 +76,7 @@ impl Laws {
     pub async fn watch(mut self, store: Store, seen: Arc<Mutex<LawSummary>>) {
         let Ok(mut watch) = store.watch(Range::prefix(key_text::ROOT), bellwether_store::Revision(0)).await
         else {
-            return self.trace.breaks("the store's own history could not be watched");
+            return self.trace.breaks("the store's own history cannot be watched");
         };
         let mut commits = 0;
         while let Ok(batch) = watch.next().await {

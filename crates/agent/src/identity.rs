@@ -48,7 +48,7 @@ struct IdentityFile {
 /// Why the identity cannot be used. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// A file could not be read or written.
+    /// A file cannot be read or written.
     #[error("{action} {path}: {source}")]
     File {
         /// What failed: "read" or "write".

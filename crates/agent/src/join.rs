@@ -87,7 +87,7 @@ pub enum JoinError {
         /// The reason.
         source: std::io::Error,
     },
-    /// A key or certificate request could not be generated.
+    /// A key or certificate request cannot be generated.
     #[error("generate a key for this node: {0}")]
     Key(#[from] rcgen::Error),
     /// The server refused, or did not answer.

@@ -39,7 +39,7 @@ pub(crate) struct LedgerContents {
 /// Why the ledger cannot be used. Fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// A file could not be read or written.
+    /// A file cannot be read or written.
     #[error("{action} {path}: {source}")]
     File {
         /// What failed: "read", "write" or "create".

@@ -52,7 +52,7 @@ pub struct AgentStatus {
     pub last_contact_ms: Option<u64>,
     /// Why the last call failed.
     pub trouble: Option<String>,
-    /// Why the last catalogue update could not be understood; the copy before it stays in use.
+    /// Why the last catalogue update cannot be understood; the copy before it stays in use.
     #[serde(default)]
     pub misread: Option<String>,
     /// Why the last order was refused; the order before it stays in force.

@@ -14,7 +14,7 @@ pub struct Problem {
     pub status: u16,
     /// What kind of problem; never changes its meaning.
     pub code: Code,
-    /// What could not be done and why, for a person.
+    /// What cannot be done and why, for a person.
     pub detail: String,
     /// The next thing to try, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -103,8 +103,7 @@ impl Failure {
 
 /// What follows "cannot" in a message that may begin with it.
 pub(crate) fn bare(message: &str) -> &str {
-    let plain = message.strip_prefix("could not ").or_else(|| message.strip_prefix("cannot "));
-    plain.unwrap_or(message)
+    message.strip_prefix("cannot ").unwrap_or(message)
 }
 
 /// What a command answers.
@@ -121,12 +120,13 @@ impl From<CallError> for Failure {
             CallError::Timeout { .. } => Self::new(Exit::Timeout, what),
             CallError::Garbled { .. } => Self::new(Exit::Internal, what),
             CallError::Problem(problem) => {
-                let message = match problem.detail.strip_prefix("could not ") {
-                    Some(what) => format!("cannot {what}"),
-                    None => problem.detail,
-                };
                 let not_found = problem.code == Code::NotFound;
-                Self { exit: of_problem(problem.code), message, hint: problem.hint, not_found }
+                Self {
+                    exit: of_problem(problem.code),
+                    message: problem.detail,
+                    hint: problem.hint,
+                    not_found,
+                }
             }
         }
     }
@@ -202,9 +202,7 @@ mod tests {
 
     #[test]
     fn a_message_begins_with_cannot_once() {
-        for what in
-            ["read the file: denied", "could not read the file: denied", "cannot read the file: denied"]
-        {
+        for what in ["read the file: denied", "cannot read the file: denied"] {
             assert_eq!(Failure::new(Exit::No, what).message, "cannot read the file: denied");
         }
     }

@@ -99,7 +99,7 @@ fn die(point: FailPoint) {
     kill_process(getpid(), Signal::KILL).expect("a process may send itself every signal");
 }
 
-/// Why fail points could not be armed. Fits after "cannot ".
+/// Why fail points cannot be armed. Fits after "cannot ".
 #[cfg(feature = "failpoints")]
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {

@@ -114,7 +114,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Why a store could not be opened. The message fits after "cannot ".
+/// Why a store cannot be opened. The message fits after "cannot ".
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process, or another store of this process, holds the directory.

@@ -48,7 +48,7 @@ pub enum WatchError {
     /// The store was closed; every earlier commit was delivered.
     #[error("watch on: the store is closed")]
     Closed,
-    /// The store could not read its own history. Watching again from the last revision seen may work.
+    /// The store cannot read its own history. Watching again from the last revision seen may work.
     #[error("watch on: cannot {0}")]
     Failed(StoreError),
 }

@@ -42,7 +42,7 @@ pub(crate) enum CommandExit {
     Signal(i32),
     /// The deadline passed; its group was killed.
     TimedOut(Duration),
-    /// It could not be started.
+    /// It cannot be started.
     NotStarted(String),
 }
 

@@ -83,7 +83,7 @@ impl Connection {
         });
     }
 
-    /// Records why the catalogue could not be understood, or `None` when it was again.
+    /// Records why the catalogue cannot be understood, or `None` when it was again.
     pub(super) fn misread(&self, reason: Option<String>) {
         self.contact.send_modify(|contact| contact.misread = reason);
     }

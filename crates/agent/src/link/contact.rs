@@ -13,7 +13,7 @@ pub(crate) struct ServerContact {
     pub(crate) last_contact: Option<Timestamp>,
     /// Why the last call failed.
     pub(crate) trouble: Option<String>,
-    /// Why the last catalogue update could not be understood, if it could not.
+    /// Why the last catalogue update cannot be understood, if it could not.
     pub(crate) misread: Option<String>,
     /// Why the last order was refused, if it was.
     pub(crate) refused: Option<String>,

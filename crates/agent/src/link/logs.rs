@@ -63,7 +63,6 @@ const fn is_final(code: Code) -> bool {
         | Code::Exists
         | Code::Refused
         | Code::TooLarge
-        | Code::MethodNotAllowed
         | Code::JoinToken => true,
         Code::Unauthenticated
         | Code::Conflict

@@ -49,7 +49,7 @@ pub(super) struct OrderPoll {
     pub(super) deliveries: watch::Receiver<u64>,
     pub(super) snapshot: watch::Sender<Arc<CatalogueSnapshot>>,
     pub(super) wants_catalogue: watch::Receiver<bool>,
-    /// The catalogue update that could not be understood.
+    /// The catalogue update that cannot be understood.
     pub(super) misread: Refused,
     pub(super) refused: RefusedOrder,
     pub(super) data_dir: PathBuf,

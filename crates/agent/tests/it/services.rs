@@ -143,8 +143,11 @@ async fn a_program_registers_itself_updates_its_check_and_deregisters() {
     agent.stop().await;
     let agent = bench.agent_again("");
     until("it is there again", async || level(&bench, "queue").await.as_deref() == Some("failing")).await;
+    let path = fill(paths::AGENT_TTL_UPDATE, &["queue"]);
+    let word = serde_json::json!({ "status": "excellent" });
+    let excellent = call::<_, serde_json::Value>(&bench.data_dir(), Method::PUT, &path, Some(&word)).await;
     for (bad, reason) in [
-        (update_check(&bench, "queue", "excellent", "").await, "is not passing, warning or failing"),
+        (excellent, "`passing`, `warning`, `failing`"),
         (update_check(&bench, "other", "passing", "").await, "no service on this node has that id"),
         (
             register(&bench, &ServiceDefinition { name: "Q".to_owned(), ..ServiceDefinition::default() })

@@ -1,15 +1,47 @@
-//! Lists: items, where the next page begins, and the revision of the world that was read.
+//! Lists: items, where the next page begins, and the revision at which they were read.
 
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// One page of a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page<T> {
     /// The items, in order of their names or numbers.
     pub items: Vec<T>,
-    /// Pass this as `after` for the next page; absent on the last.
+    /// Pass this as `after` for the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// The store revision this was read at.
+    /// The store revision at which the items were read.
     pub revision: u64,
+}
+
+impl<T: ToSchema> PartialSchema for Page<T> {
+    fn schema() -> RefOr<Schema> {
+        let items = ArrayBuilder::new().items(RefOr::<Schema>::Ref(Ref::from_schema_name(T::name())));
+        let next = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("Pass this as `after` for the next page; absent on the last page."));
+        let revision = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(0))
+            .description(Some("The store revision at which the items were read."));
+        let page = ObjectBuilder::new()
+            .description(Some("One page of a list."))
+            .property("items", items.build())
+            .property("next", next.build())
+            .property("revision", revision.build())
+            .required("items")
+            .required("revision");
+        RefOr::T(Schema::Object(page.build()))
+    }
+}
+
+impl<T: ToSchema> ToSchema for Page<T> {
+    /// The items' own schema and everything it refers to.
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(schemas);
+    }
 }

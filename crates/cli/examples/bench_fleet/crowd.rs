@@ -89,7 +89,7 @@ pub(crate) async fn join(admin: &Client, ca: &str, count: usize) -> Result<Vec<A
 async fn join_one(admin: Client, ca: String, number: usize) -> Result<Agent> {
     let name = format!("n-{number:05}");
     let asked = NewJoinToken { namespace: None, node: None, expires_in: None };
-    let token = admin.create_join_token(&asked).await.context("could not make a join token")?.secret;
+    let token = admin.create_join_token(&asked).await.context("cannot make a join token")?.secret;
     let key = rcgen::KeyPair::generate()?;
     let request = Join {
         token,
@@ -98,7 +98,7 @@ async fn join_one(admin: Client, ca: String, number: usize) -> Result<Agent> {
         labels: BTreeMap::new(),
         certificate_request: rcgen::CertificateParams::default().serialize_request(&key)?.pem()?,
     };
-    let joined = admin.join(&request).await.with_context(|| format!("could not join {name}"))?;
+    let joined = admin.join(&request).await.with_context(|| format!("cannot join {name}"))?;
     let key = Secret::new(key.serialize_pem());
     Ok(Agent { name, number: u64::try_from(number)?, certificate: joined.certificate, key, ca })
 }

@@ -57,7 +57,7 @@ fn raise_limit(agents: usize) {
     }
     let raised = Rlimit { current: Some(needed), maximum: limit.maximum.map(|most| most.max(needed)) };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        println!("could not raise the limit of open files to {needed}: {error}; connections will be refused");
+        println!("cannot raise the limit of open files to {needed}: {error}; connections will be refused");
     }
 }
 

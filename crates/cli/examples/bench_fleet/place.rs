@@ -98,7 +98,7 @@ impl Place {
             &format!("default={peer}"),
         ]);
         let started = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        self.etcd = Some(started.context("could not start etcd: install etcd-server and etcd-client")?);
+        self.etcd = Some(started.context("cannot start etcd: install etcd-server and etcd-client")?);
         until("etcd is ready", BOUND, async || {
             let mut asked = Command::new("etcdctl");
             asked.env("ETCDCTL_API", "3").args(["--endpoints", &client, "endpoint", "health"]);

@@ -50,7 +50,7 @@ pub(super) async fn run(args: &Dev) -> CommandResult {
     }
     let ended = live(args, &dir).await;
     if temporary && let Err(error) = std::fs::remove_dir_all(&dir) {
-        tell(&format!("could not remove {}: {error}", dir.display()));
+        tell(&format!("cannot remove {}: {error}", dir.display()));
     }
     ended
 }

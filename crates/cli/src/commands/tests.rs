@@ -101,7 +101,7 @@ async fn run(words: &[String]) -> Exit {
     let matches =
         args::command().try_get_matches_from(line).unwrap_or_else(|error| panic!("{words:?}: {error}"));
     let args = Args::from_arg_matches(&matches).unwrap();
-    super::run(args).await.map_or_else(|failure| failure.exit, |exit| exit)
+    super::run(args).await.unwrap_or_else(|failure| failure.exit)
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ async fn services_are_found_at_their_hosts_addresses_and_not_while_a_cable_is_ou
     hosts.cable(1, false).unwrap();
     wait_for("the one that is cut off is not found", async || found() == [hosts.address(2)]).await;
     let view = place.client().service("default", "web", None, std::time::Duration::ZERO).await.unwrap();
-    let level = |node: &str| view.instances.iter().find(|one| one.node == node).unwrap().status.clone();
+    let level = |node: &str| view.instances.iter().find(|one| one.node == node).unwrap().status;
     assert_eq!((level("web-1").as_str(), level("web-2").as_str()), ("unreachable", "passing"));
     let own =
         hosts.run(1, &["curl", "-s", "-m", "5", &format!("http://{}:8080/", hosts.address(1))]).unwrap();

@@ -156,7 +156,7 @@ async fn groups_slots_and_namespaces_take_turns_of_their_own_and_a_lease_ends_by
     ] {
         let (found, said) = machine.asks("v1/pre-reboot", more);
         assert_eq!((found, said["kind"].as_str()), (status, Some(kind)), "{said}");
-        assert!(said["value"].as_str().is_some_and(|value| value.starts_with("could not ")), "{said}");
+        assert!(said["value"].as_str().is_some_and(|value| value.starts_with("cannot ")), "{said}");
     }
     // A password is a token on these paths alone.
     let url = format!("https://fleet:{token}@127.0.0.1:{}/v1/namespaces/default/slots", place.port);

@@ -199,6 +199,12 @@ impl Routes {
         Some(RefOr::Ref(Ref::from_schema_name(&name)))
     }
 
+    /// Describes a shape that is an item of a list in place.
+    pub(crate) fn item<S: ToSchema + 'static>(mut self) -> Self {
+        drop(self.learn::<S>());
+        self
+    }
+
     /// The router and the API's description of itself.
     pub(crate) fn finish(mut self) -> FinishedRoutes {
         let license = env!("CARGO_PKG_LICENSE");

@@ -154,7 +154,7 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
         ("acquire", json!({"holder": "a", "capacity": 0}), "it is not between 1 and 1000"),
         ("acquire", json!({"holder": "a", "reason": "two\nlines"}), "cannot read reason"),
         ("renew", json!({"holder": "a"}), "missing field `fence`"),
-        ("give-back", json!({"holder": "a", "fence": -1}), "cannot read fence"),
+        ("release", json!({"holder": "a", "fence": -1}), "cannot read fence"),
     ] {
         let (code, detail) = refusal(&admin, Method::POST, &path(verb), body.clone()).await;
         assert_eq!(code, Code::Invalid, "{verb} {body}: {detail}");
@@ -164,7 +164,7 @@ async fn slots_are_neither_taken_nor_renewed_by_what_makes_no_sense() {
     let nothing = json!({"holder": "a", "fence": 1});
     let (code, detail) = refusal(&admin, Method::POST, &path("renew"), nothing.clone()).await;
     assert_eq!((code, detail.as_str()), (Code::Refused, "cannot renew slot one for a: number 1 is over"));
-    admin.send::<Value, Value>(Method::POST, &path("give-back"), &nothing, SOON).await.unwrap();
+    admin.send::<Value, Value>(Method::POST, &path("release"), &nothing, SOON).await.unwrap();
     assert_eq!(problem(admin.delete_slot("default", "one").await).0, Code::NotFound);
     let acquire = bellwether_api::v1::slot::AcquireSlot { holder: "a".into(), ..Default::default() };
     assert_eq!(admin.acquire_slot("default", "one", &acquire).await.unwrap().fence, 1);

@@ -223,7 +223,7 @@ async fn targets_that_vanish_become_silent_and_are_then_released() {
             // One of them continues.
             orchestrate(&admin, &partly(vec![runs("a", "v1")])).await;
             let page = admin.targets("default", "web", None, None).await.unwrap();
-            let now: Vec<_> = page.items.iter().map(|t| (t.name.clone(), t.presence.clone())).collect();
+            let now: Vec<_> = page.items.iter().map(|t| (t.name.clone(), t.presence)).collect();
             if seen.last() != Some(&now) {
                 seen.push(now);
             }

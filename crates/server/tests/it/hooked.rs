@@ -140,7 +140,7 @@ async fn answer(
     match say {
         Say::Series(series) => axum::Json(series.first().cloned()).into_response(),
         Say::Judge { well, reason } => {
-            let judged = |target: &Value| serde_json::json!({ "name": target["name"], "well": well, "reason": reason });
+            let judged = |target: &Value| serde_json::json!({ "name": target["name"], "healthy": well, "reason": reason });
             let targets: Vec<Value> = body["targets"].as_array().unwrap().iter().map(judged).collect();
             axum::Json(serde_json::json!({ "targets": targets })).into_response()
         }

@@ -164,7 +164,7 @@ async fn many_updates_of_many_nodes_and_restarts_never_make_two_states_of_one() 
     let admin = installation.admin();
     let events = admin.events("default", Some(0), 1_000, Duration::ZERO).await.unwrap().items;
     for node in nodes {
-        let shown = admin.node("default", &node.name).await.unwrap().statuses["backup"].state.clone();
+        let shown = admin.node("default", &node.name).await.unwrap().statuses["backup"].state;
         let subject = format!("node/{}", node.name);
         let mut last = None;
         for event in events.iter().filter(|event| event.subject == subject && event.kind == "status.changed")

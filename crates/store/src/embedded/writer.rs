@@ -119,7 +119,7 @@ impl Writer {
                 }
                 self.refuse(requests, &error)
             }
-            // The file could not be opened after an earlier fault: try again, then go on or refuse.
+            // The file cannot be opened after an earlier fault: try again, then go on or refuse.
             Err(_) => match self.reopen() {
                 Ok(()) => self.write(requests),
                 Err(error) => self.refuse(requests, &error),
@@ -188,7 +188,7 @@ impl Writer {
         match made {
             Ok(Ok(())) => self.measure(),
             Ok(Err(fault)) => drop(self.recover(&fault)),
-            // The file could not be opened after an earlier fault. If it still cannot, requests are refused.
+            // The file cannot be opened after an earlier fault. If it still cannot, requests are refused.
             Err(_) => drop(self.reopen()),
         }
     }

@@ -34,7 +34,7 @@ fn run(entry: &str, shell: &str) {
     let mut process = child::start(entry, dir.path(), Some(shell));
     let mut said = String::new();
     process.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(process.wait().unwrap().success(), "the child failed, or could not be set up: {said}");
+    assert!(process.wait().unwrap().success(), "the child failed, or cannot be set up: {said}");
     assert!(said.contains("met the limit and recovered"), "{said}");
 }
 

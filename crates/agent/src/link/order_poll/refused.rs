@@ -1,4 +1,4 @@
-//! Orders and catalogue updates that could not be accepted: requested again with backoff. Meanwhile polling goes on, and
+//! Orders and catalogue updates that cannot be accepted: requested again with backoff. Meanwhile polling goes on, and
 //! what was accepted before stays in force. A catalogue update that was not understood is requested as a whole.
 
 use bellwether_core::local::delay;

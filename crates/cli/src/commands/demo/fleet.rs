@@ -235,7 +235,7 @@ timeout = "1s"
             crate::show::tell(&failure.message);
         }
         if let Err(error) = std::fs::remove_dir_all(&self.directory) {
-            crate::show::tell(&format!("could not remove {}: {error}", self.directory.display()));
+            crate::show::tell(&format!("cannot remove {}: {error}", self.directory.display()));
         }
     }
 

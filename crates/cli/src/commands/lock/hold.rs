@@ -146,7 +146,7 @@ impl Renewal {
 
 /// Why the command was stopped.
 struct Stopped {
-    /// Why the lease has ended; `None` if the server could not be reached.
+    /// Why the lease has ended; `None` if the server cannot be reached.
     over: Option<String>,
     /// When the command is killed, if it has not ended by itself.
     kill_at: Instant,

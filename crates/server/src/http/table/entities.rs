@@ -1,0 +1,70 @@
+//! Routes of entities, documents and external targets.
+
+use bellwether_api::paths;
+use bellwether_api::v1::apply::{Applied, ApplyRequest, Document};
+use bellwether_api::v1::entity::{Entity, EntitySpec};
+use bellwether_api::v1::external::{ExpectedVersions, TargetReports};
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::target::TargetView;
+use bellwether_core::access::RequiredAccess;
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Post, Put};
+
+use super::super::routes::{Empty, Routes, route};
+use super::super::{apply, entities, external, rollouts};
+
+/// Entities and documents.
+pub(super) fn entities(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Page<Entity>, _, _>(
+            route(Get, paths::ENTITIES, RequiredAccess::Read, "List entities"),
+            entities::list,
+        )
+        .add::<Empty, Entity, _, _>(
+            route(Get, paths::ENTITY, RequiredAccess::Read, "Get an entity"),
+            entities::get,
+        )
+        .add::<EntitySpec, Empty, _, _>(
+            route(Put, paths::ENTITY, RequiredAccess::Operate, "Set an entity"),
+            entities::put,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::ENTITY, RequiredAccess::Administer, "Delete an entity and its history"),
+            entities::delete,
+        )
+        .add::<ApplyRequest, Applied, _, _>(
+            route(
+                Post,
+                paths::APPLY,
+                RequiredAccess::Read,
+                "Apply documents in one transaction; each needs the right of its own operation, a dry run none",
+            ),
+            apply::apply,
+        )
+        .add::<Empty, Page<Document>, _, _>(
+            route(Get, paths::DOCUMENTS, RequiredAccess::Read, "List objects as documents that can be applied"),
+            apply::documents,
+        )
+}
+
+/// External targets.
+pub(super) fn external(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Page<TargetView>, _, _>(
+            route(Get, paths::TARGETS, RequiredAccess::Read, "List targets")
+                .query(&["limit", "after", "group"]),
+            rollouts::targets,
+        )
+        .add::<TargetReports, ExpectedVersions, _, _>(
+            route(
+                Post,
+                paths::ORCHESTRATE,
+                RequiredAccess::Operate,
+                "Report external targets and get the versions they are to run",
+            ),
+            external::orchestrate,
+        )
+        .add::<TargetReports, Empty, _, _>(
+            route(Post, paths::REPORTS, RequiredAccess::Operate, "Report external targets"),
+            external::report,
+        )
+}

@@ -1,0 +1,74 @@
+//! Routes of freezes and pauses.
+
+use bellwether_api::paths;
+use bellwether_api::v1::freeze::{FreezeSpec, FreezeView};
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::pause::{PauseSpec, PauseView};
+use bellwether_core::access::RequiredAccess;
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Put};
+
+use super::super::routes::{Empty, Routes, route};
+use super::super::{freezes, pauses};
+
+/// Freezes.
+pub(super) fn freezes(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Page<FreezeView>, _, _>(
+            route(Get, paths::FREEZES, RequiredAccess::Read, "List freezes, including global ones"),
+            freezes::list,
+        )
+        .add::<Empty, FreezeView, _, _>(
+            route(Get, paths::FREEZE, RequiredAccess::Read, "Get a freeze"),
+            freezes::get,
+        )
+        .add::<FreezeSpec, FreezeView, _, _>(
+            route(Put, paths::FREEZE, RequiredAccess::Operate, "Set a freeze, replacing any of that name"),
+            freezes::put,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::FREEZE, RequiredAccess::Operate, "End a freeze"),
+            freezes::delete,
+        )
+        .add::<Empty, Page<FreezeView>, _, _>(
+            route(Get, paths::GLOBAL_FREEZES, RequiredAccess::Administer, "List global freezes"),
+            freezes::list_global,
+        )
+        .add::<Empty, FreezeView, _, _>(
+            route(Get, paths::GLOBAL_FREEZE, RequiredAccess::Administer, "Get a global freeze"),
+            freezes::get_global,
+        )
+        .add::<FreezeSpec, FreezeView, _, _>(
+            route(Put, paths::GLOBAL_FREEZE, RequiredAccess::Administer, "Set a global freeze"),
+            freezes::put_global,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::GLOBAL_FREEZE, RequiredAccess::Administer, "End a global freeze"),
+            freezes::delete_global,
+        )
+}
+
+/// Pauses of nodes by selector.
+pub(super) fn pauses(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Page<PauseView>, _, _>(
+            route(Get, paths::PAUSES, RequiredAccess::Read, "List pauses of nodes by selector"),
+            pauses::list,
+        )
+        .add::<Empty, PauseView, _, _>(
+            route(Get, paths::PAUSE, RequiredAccess::Read, "Get a pause"),
+            pauses::get,
+        )
+        .add::<PauseSpec, PauseView, _, _>(
+            route(
+                Put,
+                paths::PAUSE,
+                RequiredAccess::Operate,
+                "Pause nodes by selector, replacing any pause of that name",
+            ),
+            pauses::put,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::PAUSE, RequiredAccess::Operate, "End a pause"),
+            pauses::delete,
+        )
+}

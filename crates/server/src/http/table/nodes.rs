@@ -1,0 +1,158 @@
+//! Routes of nodes: for people, and for their agents.
+
+use bellwether_api::paths;
+use bellwether_api::v1::access::{Joined, Renew};
+use bellwether_api::v1::failure::Failures;
+use bellwether_api::v1::log::{NewLog, NodeLog};
+use bellwether_api::v1::node::{LabelChange, NodeView, Reason, SilentNode};
+use bellwether_api::v1::order::OrderPoll;
+use bellwether_api::v1::overview::Overview;
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::pause::Resumed;
+use bellwether_api::v1::registrations::ServiceRegistrations;
+use bellwether_api::v1::report::Report;
+use bellwether_api::v1::status::Status;
+use bellwether_core::access::RequiredAccess;
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Post, Put};
+
+use super::super::routes::{Empty, Routes, route};
+use super::super::{access, expected, failures, logs, nodes, overview, reports, services, sync};
+
+/// Nodes, for people.
+pub(super) fn nodes(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Overview, _, _>(
+            route(Get, paths::STATUS, RequiredAccess::Read, "Summarize a namespace"),
+            overview::get,
+        )
+        .add::<Empty, Page<NodeView>, _, _>(
+            route(Get, paths::NODES, RequiredAccess::Read, "List nodes").query(&[
+                "filter",
+                "limit",
+                "after",
+                "decommissioned",
+            ]),
+            nodes::list,
+        )
+        .add::<Empty, NodeView, _, _>(
+            route(Get, paths::NODE, RequiredAccess::OwnNodeOrRead, "Get a node"),
+            nodes::get,
+        )
+        .add::<LabelChange, Empty, _, _>(
+            route(Patch, paths::NODE_LABELS, RequiredAccess::Operate, "Change labels"),
+            nodes::label,
+        )
+        .add::<Reason, Empty, _, _>(
+            route(Post, paths::NODE_PAUSE, RequiredAccess::Operate, "Pause a node"),
+            nodes::pause,
+        )
+        .add::<Empty, Resumed, _, _>(
+            route(
+                Post,
+                paths::NODE_RESUME,
+                RequiredAccess::Operate,
+                "Resume a node; answers which pauses still cover it",
+            ),
+            nodes::resume,
+        )
+        .add::<Reason, Empty, _, _>(
+            route(
+                Post,
+                paths::NODE_CORDON,
+                RequiredAccess::Operate,
+                "Cordon a node: it is assigned nothing new",
+            ),
+            nodes::cordon,
+        )
+        .add::<Reason, Empty, _, _>(
+            route(
+                Post,
+                paths::NODE_DRAIN,
+                RequiredAccess::Operate,
+                "Drain a node: it is assigned nothing new and leaves service discovery",
+            ),
+            nodes::drain,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Post, paths::NODE_UNCORDON, RequiredAccess::Operate, "Uncordon a node"),
+            nodes::uncordon,
+        )
+}
+
+/// Nodes that come and go, and what failed on them.
+pub(super) fn expected(routes: Routes) -> Routes {
+    routes
+        .add::<Reason, Empty, _, _>(
+            route(Put, paths::NODE_EXPECTED, RequiredAccess::Operate, "Expect a node to join"),
+            expected::put,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::NODE_EXPECTED, RequiredAccess::Operate, "Stop expecting a node"),
+            expected::delete,
+        )
+        .add::<Empty, Page<SilentNode>, _, _>(
+            route(
+                Get,
+                paths::SILENT_NODES,
+                RequiredAccess::Read,
+                "List nodes that are expected, silent or unreachable",
+            ),
+            expected::unaccounted,
+        )
+        .add::<Reason, Empty, _, _>(
+            route(Post, paths::NODE_DECOMMISSION, RequiredAccess::Administer, "Decommission a node"),
+            nodes::decommission,
+        )
+        .add::<Status, Empty, _, _>(
+            route(Put, paths::NODE_STATUS, RequiredAccess::OwnNodeOrOperate, "Set a status of a node"),
+            nodes::set_status,
+        )
+        .add::<Empty, Failures, _, _>(
+            route(
+                Get,
+                paths::FAILURES,
+                RequiredAccess::Read,
+                "List failed statuses, silent statuses and unreachable nodes",
+            ),
+            failures::list,
+        )
+        .add::<Empty, Page<NodeLog>, _, _>(
+            route(
+                Get,
+                paths::NODE_LOGS,
+                RequiredAccess::OwnNodeOrRead,
+                "List the logs of failed runs of a node",
+            ),
+            logs::list,
+        )
+        .add::<Empty, NodeLog, _, _>(
+            route(Get, paths::NODE_LOG, RequiredAccess::OwnNodeOrRead, "Get the log of a failed run"),
+            logs::get,
+        )
+}
+
+/// Calls of a node's agent.
+pub(super) fn agents(routes: Routes) -> Routes {
+    routes
+        .add::<Report, Empty, _, _>(
+            route(Put, paths::NODE_REPORT, RequiredAccess::OwnNode, "Report the state of a node"),
+            reports::put,
+        )
+        .add::<Empty, OrderPoll, _, _>(
+            route(Get, paths::NODE_ORDER, RequiredAccess::OwnNode, "Wait for a newer order (long poll)")
+                .query(&["generation", "catalogue", "servers", "wait"]),
+            sync::sync,
+        )
+        .add::<Renew, Joined, _, _>(
+            route(Post, paths::RENEW, RequiredAccess::OwnNode, "Renew a node's certificate"),
+            access::renew,
+        )
+        .add::<NewLog, Empty, _, _>(
+            route(Put, paths::NODE_LOG, RequiredAccess::OwnNode, "Store the log of a failed run"),
+            logs::put,
+        )
+        .add::<ServiceRegistrations, Empty, _, _>(
+            route(Put, paths::NODE_REGISTRATIONS, RequiredAccess::OwnNode, "Register the services of a node"),
+            services::registration,
+        )
+}

@@ -1,0 +1,43 @@
+//! Routes of profiles.
+
+use bellwether_api::paths;
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::profile::{Profile, ProfilePatch, ProfileRevision, ProfileSpec};
+use bellwether_core::access::RequiredAccess;
+use utoipa::openapi::path::HttpMethod::{Delete, Get, Patch, Put};
+
+use super::super::profiles;
+use super::super::routes::{Empty, Routes, route};
+
+/// Profiles and their revisions.
+pub(super) fn profiles(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Page<Profile>, _, _>(
+            route(Get, paths::PROFILES, RequiredAccess::Read, "List profiles"),
+            profiles::list,
+        )
+        .add::<Empty, ProfileRevision, _, _>(
+            route(Get, paths::PROFILE, RequiredAccess::Read, "Get the newest revision of a profile"),
+            profiles::get,
+        )
+        .add::<ProfilePatch, ProfileRevision, _, _>(
+            route(Patch, paths::PROFILE, RequiredAccess::Operate, "Change single params of a profile"),
+            profiles::patch,
+        )
+        .add::<ProfileSpec, ProfileRevision, _, _>(
+            route(Put, paths::PROFILE, RequiredAccess::Operate, "Set all params of a profile"),
+            profiles::put,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Delete, paths::PROFILE, RequiredAccess::Administer, "Delete a profile and its revisions"),
+            profiles::delete,
+        )
+        .add::<Empty, Page<ProfileRevision>, _, _>(
+            route(Get, paths::PROFILE_REVISIONS, RequiredAccess::Read, "List a profile's revisions"),
+            profiles::profile_revisions,
+        )
+        .add::<Empty, ProfileRevision, _, _>(
+            route(Get, paths::PROFILE_REVISION, RequiredAccess::NodeOrRead, "Get one revision of a profile"),
+            profiles::profile_revision,
+        )
+}

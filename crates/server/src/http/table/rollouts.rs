@@ -1,0 +1,72 @@
+//! Routes of rollouts, events and explanations.
+
+use bellwether_api::paths;
+use bellwether_api::v1::event::Event;
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::plan::{NewPlan, Plan};
+use bellwether_api::v1::rollout::{NewRollout, Rollout, RolloutOperation, RolloutView, StartedRollout};
+use bellwether_api::v1::why::Why;
+use bellwether_core::access::RequiredAccess;
+use utoipa::openapi::path::HttpMethod::{Get, Post};
+
+use super::super::routes::{Empty, Routes, route};
+use super::super::{events, plan, rollouts, why};
+
+/// Rollouts.
+pub(super) fn rollouts(routes: Routes) -> Routes {
+    routes
+        .add::<NewPlan, Plan, _, _>(
+            route(Post, paths::PLAN, RequiredAccess::Read, "Predict a rollout"),
+            plan::plan,
+        )
+        .add::<NewRollout, StartedRollout, _, _>(
+            route(Post, paths::ROLLOUTS, RequiredAccess::Operate, "Start a rollout"),
+            rollouts::start,
+        )
+        .add::<Empty, Page<Rollout>, _, _>(
+            route(Get, paths::ROLLOUTS, RequiredAccess::Read, "List rollouts").query(&["limit", "after"]),
+            rollouts::list,
+        )
+        .add::<Empty, Rollout, _, _>(
+            route(Get, paths::ROLLOUT, RequiredAccess::Read, "Get a rollout"),
+            rollouts::get,
+        )
+        .add::<Empty, RolloutView, _, _>(
+            route(
+                Get,
+                paths::ROLLOUT_CURRENT,
+                RequiredAccess::Read,
+                "Get the current rollout, or the last one",
+            )
+            .query(&["index", "wait"]),
+            rollouts::current,
+        )
+        .add::<RolloutOperation, Empty, _, _>(
+            route(
+                Post,
+                paths::ROLLOUT_OPERATION,
+                RequiredAccess::Operate,
+                "Pause, resume, approve, abort, undo or retry a rollout",
+            ),
+            rollouts::act,
+        )
+}
+
+/// Events, and why something waits.
+pub(super) fn events(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Page<Event>, _, _>(
+            route(Get, paths::EVENTS, RequiredAccess::Read, "List events").query(&["after", "limit", "wait"]),
+            events::list,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Get, paths::EVENTS_STREAM, RequiredAccess::Read, "Stream events")
+                .query(&["after"])
+                .media("text/event-stream"),
+            events::stream,
+        )
+        .add::<Empty, Why, _, _>(
+            route(Get, paths::WHY, RequiredAccess::Read, "Explain what an object waits for"),
+            why::get,
+        )
+}

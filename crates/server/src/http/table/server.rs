@@ -1,0 +1,41 @@
+//! Routes of the server itself: health, time, servers, metrics.
+
+use bellwether_api::paths;
+use bellwether_api::v1::server::{ControlPlane, ServerTime};
+use bellwether_core::access::RequiredAccess;
+use utoipa::openapi::path::HttpMethod::Get;
+
+use super::super::routes::{Empty, Routes, route};
+use super::super::{probes, servers};
+
+/// The server itself.
+pub(super) fn server(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Empty, _, _>(
+            route(Get, paths::HEALTHZ, RequiredAccess::Open, "Check that the process answers")
+                .media("text/plain"),
+            probes::healthz,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Get, paths::READYZ, RequiredAccess::Open, "Check that the store answers")
+                .media("text/plain"),
+            probes::readyz,
+        )
+        .add::<Empty, ServerTime, _, _>(
+            route(Get, paths::TIME, RequiredAccess::Open, "Get the time of the control plane"),
+            servers::time,
+        )
+        .add::<Empty, ControlPlane, _, _>(
+            route(
+                Get,
+                paths::SERVERS,
+                RequiredAccess::Read,
+                "Get the servers of the control plane and the leader",
+            ),
+            servers::list,
+        )
+        .add::<Empty, Empty, _, _>(
+            route(Get, paths::METRICS, RequiredAccess::Read, "Get Prometheus metrics").media("text/plain"),
+            probes::metrics_page,
+        )
+}

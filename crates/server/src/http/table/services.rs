@@ -1,0 +1,36 @@
+//! Routes of services.
+
+use bellwether_api::paths;
+use bellwether_api::v1::http_sd::TargetGroup;
+use bellwether_api::v1::page::Page;
+use bellwether_api::v1::service::{ServiceSummary, ServiceView};
+use bellwether_core::access::RequiredAccess;
+use utoipa::openapi::path::HttpMethod::Get;
+
+use super::super::routes::{Empty, Routes, route};
+use super::super::services;
+
+/// Services and their instances.
+pub(super) fn services(routes: Routes) -> Routes {
+    routes
+        .add::<Empty, Page<ServiceSummary>, _, _>(
+            route(Get, paths::SERVICES, RequiredAccess::NodeOrRead, "List services")
+                .query(&["index", "wait", "limit", "after"]),
+            services::list,
+        )
+        .add::<Empty, ServiceView, _, _>(
+            route(Get, paths::SERVICE, RequiredAccess::NodeOrRead, "Get a service").query(&["index", "wait"]),
+            services::get,
+        )
+        .item::<TargetGroup>()
+        .add::<Empty, Vec<TargetGroup>, _, _>(
+            route(
+                Get,
+                paths::HTTP_SD,
+                RequiredAccess::NodeOrRead,
+                "List the targets of a service for Prometheus",
+            )
+            .query(&["service", "tag"]),
+            services::targets,
+        )
+}
