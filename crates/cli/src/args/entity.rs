@@ -50,10 +50,10 @@ pub(crate) struct SetEntity {
     /// Action whose runs are the versions; only for a new entity
     #[arg(long)]
     pub(crate) action: Option<String>,
-    /// Who is responsible for the entity, at most 256 bytes; empty for nobody
+    /// Team or person responsible for the entity, one line of at most 256 bytes; empty to unset
     #[arg(long, value_name = "TEXT")]
     pub(crate) owner: Option<String>,
-    /// What the entity is, at most 1,000 bytes; empty for no description
+    /// Description of the entity, one line of at most 1,000 bytes; empty to unset
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
     #[command(flatten)]

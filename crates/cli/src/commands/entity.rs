@@ -239,3 +239,56 @@ fn hooked(hooks: &Hooks) -> String {
     let asked = named.into_iter().filter_map(|(name, hook)| Some(format!("{name} {}", hook.as_ref()?.url)));
     asked.collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches as _;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    fn entity(owner: &str, description: &str) -> Entity {
+        let fields = json!({
+            "name": "web", "selector": "all", "kind": "version", "policy": {},
+            "owner": owner, "description": description,
+        });
+        serde_json::from_value(fields).unwrap()
+    }
+
+    /// What `entity set web` with these flags makes of an entity, and what it reports.
+    fn set(old: &Entity, flags: &[&str]) -> (Entity, Option<String>) {
+        let line = ["bellwether", "entity", "set", "web"].iter().chain(flags);
+        let matches = crate::args::command().try_get_matches_from(line).unwrap();
+        let Command::Entity(EntityVerb::Set(set)) = Args::from_arg_matches(&matches).unwrap().command else {
+            panic!("another command")
+        };
+        let spec = changed(old.clone(), *set).unwrap();
+        let new = Entity { owner: spec.owner, description: spec.description, ..old.clone() };
+        let report = differences(&comparable(old), &comparable(&new));
+        (new, report)
+    }
+
+    #[test]
+    fn an_owner_and_a_description_are_set_kept_shown_and_unset() {
+        let (owned, report) = set(&entity("", ""), &["--owner", "shop team", "--description", "the shop"]);
+        assert_eq!(report.unwrap(), "description - → the shop, owner - → shop team");
+        assert!(sheet(&owned).contains("\nowner        shop team\ndescription  the shop\n"));
+        assert!(list(&[owned.clone()], true).contains("shop team"));
+        assert!(!list(&[owned.clone()], false).contains("shop team"));
+
+        assert_eq!(set(&owned, &["--selector", "all"]).1, None, "what is not given stays");
+        let (unowned, report) = set(&owned, &["--owner", ""]);
+        assert_eq!(report.unwrap(), "owner shop team → -");
+        let shown = sheet(&unowned);
+        assert!(!shown.contains("owner") && shown.contains("the shop"), "{shown}");
+    }
+
+    #[test]
+    fn the_fields_people_write_about_an_entity_are_explained() {
+        let fields = crate::fields::all().unwrap();
+        for (path, example) in [("entity.owner", "shop team"), ("entity.description", "web servers")] {
+            let found = crate::fields::find(&fields, path).unwrap();
+            assert!(found.iter().any(|field| format!("{field:?}").contains(example)), "{path}: {found:?}");
+        }
+    }
+}

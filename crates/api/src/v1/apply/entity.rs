@@ -111,3 +111,41 @@ impl EntityDocument {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(owner: &str, description: &str) -> EntityDocument {
+        let (owner, description) = (owner.to_owned(), description.to_owned());
+        EntityDocument {
+            name: "web".to_owned(),
+            selector: "all".to_owned(),
+            owner,
+            description,
+            ..EntityDocument::default()
+        }
+    }
+
+    fn refused(document: &EntityDocument) -> Option<(String, String)> {
+        document.spec().info().err().map(|error| (error.place, error.reason))
+    }
+
+    #[test]
+    fn an_owner_and_a_description_are_one_line_each_of_limited_length() {
+        let info = document(" shop team ", "").spec().info().unwrap();
+        assert_eq!((info.owner.as_str(), info.description.as_str()), ("shop team", ""));
+        assert_eq!(refused(&document(&"é".repeat(128), &"x".repeat(1_000))), None);
+        let wrong = [
+            (document(&"x".repeat(257), ""), "owner", 256),
+            (document("a\nb", ""), "owner", 256),
+            (document("\u{1b}[31mred", ""), "owner", 256),
+            (document("", &"x".repeat(1_001)), "description", 1_000),
+            (document("", "a\tb"), "description", 1_000),
+        ];
+        for (document, field, longest) in wrong {
+            let reason = format!("write one line of at most {longest} bytes");
+            assert_eq!(refused(&document), Some((field.to_owned(), reason)));
+        }
+    }
+}
