@@ -7,6 +7,7 @@ mod files;
 mod glossary;
 mod hosts;
 mod imports;
+mod invariants;
 mod layers;
 mod modules;
 mod table;
@@ -74,6 +75,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     found.extend(circles::check(root)?);
     found.extend(layers::check(root)?);
     found.extend(glossary::check(root, &sources)?);
+    found.extend(invariants::check(root, &sources)?);
     found.extend(words::check(root, &prose)?);
     found.extend(hosts::check(root, &prose.into_iter().chain(&manifests).collect::<Vec<_>>())?);
     found.extend(codegen::check(root)?);

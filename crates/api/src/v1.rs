@@ -12,6 +12,7 @@ pub mod freeze;
 pub mod hook;
 pub mod hook_answers;
 pub mod http_sd;
+pub mod labels;
 pub mod local;
 pub mod log;
 pub mod node;

@@ -80,7 +80,7 @@ pub(crate) fn all() -> Result<Vec<Field>, Failure> {
     ];
     for (name, shape) in roots {
         let shape = serde_json::to_value(shape).map_err(unreadable)?;
-        fields.push(explained(name, &shape));
+        fields.push(explained(name, &shape, None));
         walk(name, &shape, &known, &mut fields);
     }
     fields.extend(files::fields());
@@ -91,8 +91,8 @@ fn walk(path: &str, shape: &Value, known: &BTreeMap<String, Value>, fields: &mut
     let Some(properties) = shape.get("properties").and_then(Value::as_object) else { return };
     for (name, property) in properties {
         let path = format!("{path}.{name}");
-        fields.push(explained(&path, property));
         let inner = referred(property).and_then(|name| known.get(name));
+        fields.push(explained(&path, property, inner));
         // The policy of an entity is explained by itself.
         if let Some(inner) = inner.filter(|_| name != "policy" && path.split('.').count() < DEEPEST) {
             walk(&path, inner, known, fields);
@@ -100,7 +100,8 @@ fn walk(path: &str, shape: &Value, known: &BTreeMap<String, Value>, fields: &mut
     }
 }
 
-fn explained(path: &str, shape: &Value) -> Field {
+/// A field with its description; the example of one with a fixed set of values is the first of them.
+fn explained(path: &str, shape: &Value, inner: Option<&Value>) -> Field {
     let said = said(shape).unwrap_or_default().replace('\n', " ");
     let (meaning, default) = match said.split_once("Default") {
         Some((meaning, default)) => {
@@ -109,7 +110,9 @@ fn explained(path: &str, shape: &Value) -> Field {
         }
         None => (said.trim().to_owned(), None),
     };
-    Field { field: path.to_owned(), meaning, default, example: shape.get("example").cloned() }
+    let first = || inner?.get("enum")?.as_array()?.first().cloned();
+    let example = shape.get("example").cloned().or_else(first);
+    Field { field: path.to_owned(), meaning, default, example }
 }
 
 /// The description of a shape; an optional one has it a level further in.

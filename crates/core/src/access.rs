@@ -1,69 +1,70 @@
-//! Who may do what: the one authorisation rule. Owns roles and needs; never reads a token itself.
+//! Authorisation: who may do what. Owns roles and requirements; never reads a token itself.
 
 use core::fmt;
 
 use crate::words::name::{Actor, NodeName};
 
-/// What a token may do. Each includes the ones before it.
+/// Role of a token. Each includes the rights of the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Read everything but secrets.
+    /// Read everything except secrets.
     Viewer,
-    /// And change entities, rollouts, labels and pauses.
+    /// Also change entities, rollouts, labels and pauses.
     Operator,
-    /// And tokens, join tokens, decommissioning and deleting.
+    /// Also manage tokens and join tokens, decommission and delete.
     Admin,
 }
 
-/// Whoever is asking, once their token or certificate has been verified.
+/// The client of a request, after its token or certificate was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// A person or program with a token.
     Token {
-        /// The token's name.
+        /// Name of the token.
         name: Actor,
-        /// The token's role.
+        /// Role of the token.
         role: Role,
     },
-    /// A node with its client certificate.
+    /// A node, identified by its client certificate.
     Node(NodeName),
-    /// Nobody known.
+    /// Without a valid token or certificate.
     Anonymous,
 }
 
-/// What a route needs. A route cannot be registered without one.
+/// What a route requires of its client. A route cannot be registered without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredAccess {
-    /// Nothing: it answers nobody's question about the fleet (liveness, the join that brings its own token).
+    /// Nothing: the route reveals nothing about the fleet (liveness, and joining, which checks a token of its
+    /// own).
     Open,
-    /// To read.
+    /// Role viewer.
     Read,
-    /// To change what runs where.
+    /// Role operator.
     Operate,
-    /// To change who may do what, and what cannot be undone.
+    /// Role admin.
     Administer,
-    /// To be the very node that the path names.
+    /// The node that the path names.
     OwnNode,
-    /// To be the very node that the path names, or to read.
+    /// The node that the path names, or role viewer.
     OwnNodeOrRead,
-    /// To be the very node that the path names, or to change what runs where.
+    /// The node that the path names, or role operator.
     OwnNodeOrOperate,
-    /// To be a node of the namespace, or to read. What a node is shown is up to what it was told to be at.
+    /// A node of the namespace, or role viewer. What a node may read depends on its assignments.
     NodeOrRead,
 }
 
-/// Why something was not allowed.
+/// Why a request is denied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// No token and no certificate, or none that is known.
+    /// No token and no certificate, or none that is valid.
     #[error("identify you: no valid token or node certificate was shown")]
     Unknown,
-    /// Known, but without the right.
+    /// Authenticated, but without the required right.
     #[error("allow this to {who}: it needs {needed}")]
     Forbidden {
-        /// Who asked.
+        /// Name of the client.
         who: Actor,
-        /// What would be needed.
+        /// The required right.
         needed: &'static str,
     },
 }
@@ -72,7 +73,7 @@ impl Role {
     /// All roles, weakest first.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
 
-    /// The word shown for it everywhere.
+    /// Name used in the API, the CLI and events.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -82,7 +83,7 @@ impl Role {
         }
     }
 
-    /// Reads the word.
+    /// Reads the name of a role.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == text)
@@ -96,7 +97,7 @@ impl fmt::Display for Role {
 }
 
 impl RequiredAccess {
-    /// All needs, for tests of every route against every identity.
+    /// All requirements, for tests of every route against every identity.
     pub const ALL: [Self; 8] = [
         Self::Open,
         Self::Read,
@@ -121,7 +122,7 @@ impl RequiredAccess {
         matches!(self, Self::OwnNode | Self::OwnNodeOrRead | Self::OwnNodeOrOperate | Self::NodeOrRead)
     }
 
-    /// What is needed, for a person.
+    /// The requirement, in words for people.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -137,10 +138,10 @@ impl RequiredAccess {
     }
 }
 
-/// Decides whether `identity` may do what `need` says, on a path that names `node` (if it names one).
+/// Checks that `identity` meets the requirement `need`, on a path that names `node` (if it names one).
 ///
 /// # Errors
-/// [`Denied`], saying what would be needed.
+/// [`Denied`], with the requirement.
 pub fn authorise(identity: &Identity, need: RequiredAccess, node: Option<&NodeName>) -> Result<(), Denied> {
     let allowed = match identity {
         _ if need == RequiredAccess::Open => true,
@@ -151,11 +152,11 @@ pub fn authorise(identity: &Identity, need: RequiredAccess, node: Option<&NodeNa
     if allowed { Ok(()) } else { Err(Denied::Forbidden { who: identity.actor(), needed: need.describe() }) }
 }
 
-/// What a node is called before its name, where it acts.
+/// Prefix of a node's name where it is the actor.
 const NODE_ACTOR: &str = "node/";
 
 impl Actor {
-    /// Whether this is a machine that acts for itself.
+    /// Whether this actor is a node.
     #[must_use]
     pub fn is_node(&self) -> bool {
         self.as_str().starts_with(NODE_ACTOR)
@@ -163,7 +164,7 @@ impl Actor {
 }
 
 impl Identity {
-    /// What events call this identity.
+    /// Name of this identity in events.
     #[must_use]
     pub fn actor(&self) -> Actor {
         let text = match self {

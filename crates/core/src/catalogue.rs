@@ -1,8 +1,9 @@
-//! The catalogue: who offers what, at which addresses, and whether it serves. Owns counting; never how an instance came to
-//! be published, nor how its checks are run.
+//! The service catalogue: instances, their addresses and states. Owns the counts; how instances are
+//! registered, and how their checks run, is decided elsewhere.
 //!
-//! A value that is cheap to copy. Servers fold it from what nodes offer and whether they are heard from, and send agents
-//! what changed; DNS, files, needs and discovery over HTTP read it, on servers and on agents alike.
+//! A value that is cheap to copy. Servers fold it from service registrations and presences, and send the
+//! changes to agents; DNS, rendered files, needs and discovery over HTTP read it, on servers and on agents
+//! alike.
 
 mod address_counts;
 mod digest;
@@ -26,7 +27,7 @@ use crate::words::name::{InstanceName, NodeName, ServiceName};
 use address_counts::AddressCounts;
 use instance::Instance;
 
-/// Who offers what, at which addresses, and whether it serves.
+/// Every service with its instances, and every node with its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Catalogue {
     services: Map<ServiceName, CatalogueService>,
@@ -43,24 +44,24 @@ pub struct CatalogueService {
 }
 
 impl Catalogue {
-    /// A service; also one that was heard of and that nobody offers now.
+    /// A service by name, including known ones without instances.
     #[must_use]
     pub fn service(&self, name: &ServiceName) -> Option<&CatalogueService> {
         self.services.get(name)
     }
 
-    /// Every service that was heard of, in name order.
+    /// Every known service, in name order.
     pub fn services(&self) -> impl Iterator<Item = (&ServiceName, &CatalogueService)> {
         self.services.iter()
     }
 
-    /// A node's own addresses.
+    /// Addresses of a node.
     #[must_use]
     pub fn host(&self, name: &NodeName) -> Option<&Addresses> {
         self.hosts.get(name).map(|addresses| &**addresses)
     }
 
-    /// Every node, in name order.
+    /// Every node with its addresses, in name order.
     pub fn hosts(&self) -> impl Iterator<Item = (&NodeName, &Addresses)> {
         self.hosts.iter().map(|(name, addresses)| (name, &**addresses))
     }
@@ -75,7 +76,7 @@ impl Catalogue {
         self.registrations.at(address)
     }
 
-    /// Remembers a node's addresses in place of those it had; `None` forgets the node, not what it offers.
+    /// Sets a node's addresses; `None` removes the node, but not its instances.
     pub fn set_host(&mut self, name: &NodeName, addresses: Option<Addresses>) {
         if let Some(old) = self.hosts.get(name).cloned() {
             for address in old.all() {
@@ -98,7 +99,7 @@ impl Catalogue {
         self.hosts.insert_mut(name.clone(), Arc::new(addresses));
     }
 
-    /// Takes in an instance, in place of what its node offered under its name for the service.
+    /// Adds an instance, or replaces the one of the same node, service and name.
     pub fn put(&mut self, name: &ServiceName, instance: Instance) {
         self.hear_of(name);
         let Some(service) = self.services.get_mut(name) else { return };
@@ -109,7 +110,7 @@ impl Catalogue {
         service.instances.insert_mut(key, Arc::new(instance));
     }
 
-    /// Takes an instance away. The service stays known by its name.
+    /// Removes an instance. The service stays known by name.
     pub fn remove(&mut self, name: &ServiceName, node: &NodeName, instance: &InstanceName) {
         if let Some(service) = self.services.get_mut(name) {
             let old = service.forget(&(node.clone(), instance.clone()));
@@ -117,7 +118,8 @@ impl Catalogue {
         }
     }
 
-    /// A number that changes when who serves for these services, or where, changed. The same on every machine.
+    /// A digest that changes when the functional instances of these services, or their addresses, ports, tags
+    /// or metadata, change. The same on every machine.
     #[must_use]
     pub fn digest<'a>(&self, services: impl Iterator<Item = &'a ServiceName>) -> u64 {
         let mut digest = Digest::default();
@@ -131,7 +133,7 @@ impl Catalogue {
         digest.finish()
     }
 
-    /// Makes a service's name known, whether or not somebody offers it.
+    /// Makes a service known by name, with or without instances.
     pub fn hear_of(&mut self, name: &ServiceName) {
         if !self.services.contains_key(name) {
             self.services.insert_mut(name.clone(), CatalogueService::default());
@@ -140,24 +142,24 @@ impl Catalogue {
 }
 
 impl CatalogueService {
-    /// All instances, whether or not they serve, by node and name.
+    /// All instances in any state, by node and name.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
         self.instances.values().map(|instance| &**instance)
     }
 
-    /// One of them.
+    /// One instance, by node and name.
     #[must_use]
     pub fn instance(&self, node: &NodeName, name: &InstanceName) -> Option<&Arc<Instance>> {
         self.instances.get(&(node.clone(), name.clone()))
     }
 
-    /// How many are registered.
+    /// Number of registered instances.
     #[must_use]
     pub fn addressable(&self) -> usize {
         self.instances.size()
     }
 
-    /// How many serve: their checks pass, or only warn, and their node is heard from.
+    /// Number of functional instances: passing or warning, on a node that reports.
     #[must_use]
     pub const fn functional(&self) -> usize {
         self.functional

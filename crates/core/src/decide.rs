@@ -1,7 +1,7 @@
 //! Deciders: pure functions from the world and the present to a verdict.
 //!
-//! Every decider takes the whole picture and `now`, never what woke it, and deciding again after its verdict was
-//! committed writes nothing.
+//! Every decider takes the whole world and `now`, never the event that woke it; deciding again after its
+//! verdict was committed writes nothing.
 
 pub mod external;
 pub mod liveness;

@@ -1,17 +1,18 @@
-//! What DNS answers: a question and a zone in, records out. Owns which names there are and which records they have; never
-//! bytes, sockets or whose turn it is to be asked.
+//! DNS answers: from a question and a zone to records. Owns which names exist and which records they have;
+//! never bytes, sockets or the order of records.
 //!
 //! | name, before the domain | asks for |
 //! |---|---|
-//! | `[tag.]<service>.service[.<datacentre>]` | A, AAAA, SRV of the instances that serve |
-//! | `any.<service>.service[.<datacentre>]` | the same of all that are registered |
-//! | `_<service>._<tcp, udp or tag>.service[.<datacentre>]` | SRV of those that serve |
+//! | `[tag.]<service>.service[.<datacentre>]` | A, AAAA, SRV of the functional instances |
+//! | `any.<service>.service[.<datacentre>]` | the same of all registered instances |
+//! | `_<service>._<tcp, udp or tag>.service[.<datacentre>]` | SRV of the functional instances |
 //! | `<node>.node[.<datacentre>]` | A, AAAA of the node |
-//! | `<address in hexadecimal>.addr[.<datacentre>]` | that address, as SRV names it when it is not its node's |
+//! | `<address in hexadecimal>.addr[.<datacentre>]` | that address; SRV uses it for one that is not its
+//! node's |
 //! | `ns`, and the domain itself | the node that answers; SOA, NS |
 //!
-//! Addresses of nodes and instances have a PTR. A tag that is called `any` is asked for by `_<service>._any`, one that is
-//! called `tcp` by `tcp.<service>`.
+//! Addresses of nodes and instances have a PTR. Use `_<service>._any` for a tag named `any`, and
+//! `tcp.<service>` for one named `tcp`.
 
 pub mod name;
 mod subject;
@@ -31,14 +32,14 @@ use name::DnsName;
 use subject::{InstanceFilter, QuerySubject};
 use zone::{AnswerName, Zone};
 
-/// Which records are asked for.
+/// Type of the requested records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordType {
     /// IPv4 addresses.
     A,
     /// IPv6 addresses.
     Aaaa,
-    /// Names and ports.
+    /// Target names and ports.
     Srv,
     /// The name of an address.
     Ptr,
@@ -46,61 +47,63 @@ pub enum RecordType {
     Soa,
     /// The name server.
     Ns,
-    /// Whatever there is; answered with as little as RFC 8482 allows.
+    /// Any type; answered with as little as RFC 8482 allows.
     Any,
-    /// Anything else; there is none of it.
+    /// Any other type; no name has records of it.
     Other,
 }
 
-/// What is to be answered.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DnsAnswer<'a> {
-    /// The name is there, with these records of the kind; none if it has none of it.
+    /// The name exists, with these records of the type; empty if it has none of it.
     Records {
-        /// All of them, each once; [`RandomStream`](crate::words::random::RandomStream) puts them in the order of the moment. Their owner is the name in the question.
+        /// All records, each once; [`RandomStream`](crate::words::random::RandomStream) shuffles them for
+        /// each reply. Their owner is the name in the question.
         records: Vec<RecordData<'a>>,
-        /// The names that SRV and NS records point at, each once, by [`RecordData`]'s index.
+        /// The names that SRV and NS records refer to, each once; [`RecordData`] holds the index.
         targets: Vec<AnswerName<'a>>,
-        /// What the zone is called as far as this name goes.
+        /// Owner of the zone's SOA record for this name.
         apex: SoaOwner,
     },
-    /// The zone has no such name, and none below it.
+    /// The zone has neither this name nor one below it.
     NxDomain,
-    /// The name is not of this zone: to be refused, or asked elsewhere.
+    /// The name is outside of the zone: refuse the question, or forward it.
     OtherZone,
 }
 
-/// The owner of the start of authority.
+/// Owner of an SOA record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SoaOwner {
-    /// The domain.
+    /// The zone's domain.
     Domain,
-    /// The name in the question: each known address is a zone of its own, so that no more is claimed of all addresses.
+    /// The name in the question: each known address is a zone of its own, so that no authority is claimed
+    /// over other addresses.
     Question,
 }
 
 /// A record's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordData<'a> {
-    /// A or AAAA.
+    /// A or AAAA: the address.
     Address(IpAddr),
     /// SRV, of priority and weight 1.
     Srv {
-        /// Where it listens.
+        /// Port of the instance.
         port: u16,
-        /// Which of the answer's targets.
+        /// Index of the target in the answer's targets.
         target: usize,
     },
-    /// PTR.
+    /// PTR: the name.
     Ptr(AnswerName<'a>),
     /// NS.
     Ns {
-        /// Which of the answer's targets.
+        /// Index of the target in the answer's targets.
         target: usize,
     },
     /// SOA.
     Soa,
-    /// What stands for everything: HINFO with `RFC8482`.
+    /// The answer to [`RecordType::Any`]: HINFO with `RFC8482`.
     Everything,
 }
 
@@ -145,7 +148,7 @@ pub fn answer<'a>(zone: &'a Zone, name: &DnsName, kind: RecordType) -> DnsAnswer
     }
 }
 
-/// An answer without targets; what stands for everything if that was asked for.
+/// An answer without targets, or the RFC 8482 record for [`RecordType::Any`].
 fn here(kind: RecordType, records: Vec<RecordData<'_>>) -> DnsAnswer<'_> {
     let records = if kind == RecordType::Any { vec![RecordData::Everything] } else { records };
     DnsAnswer::Records { records, targets: Vec::new(), apex: SoaOwner::Domain }
@@ -163,7 +166,7 @@ fn apex<'a>(kind: RecordType, apex: SoaOwner) -> DnsAnswer<'a> {
     DnsAnswer::Records { records, targets, apex }
 }
 
-/// The addresses of the kind, each once.
+/// The addresses of the type, each once.
 fn addresses<'a>(kind: RecordType, all: impl Iterator<Item = IpAddr>) -> Vec<RecordData<'a>> {
     let wanted = |address: &IpAddr| match kind {
         RecordType::A => address.is_ipv4(),
@@ -181,7 +184,7 @@ fn addresses<'a>(kind: RecordType, all: impl Iterator<Item = IpAddr>) -> Vec<Rec
     records
 }
 
-/// Whether an address is a node's or an instance's.
+/// Whether an address belongs to a node or an instance.
 fn is_known(zone: &Zone, address: IpAddr) -> bool {
     zone.catalogue.owners(address).next().is_some() || zone.catalogue.registrations(address).next().is_some()
 }
@@ -206,7 +209,7 @@ fn reverse(zone: &Zone, address: IpAddr, kind: RecordType) -> DnsAnswer<'_> {
     DnsAnswer::Records { records, targets: Vec::new(), apex: SoaOwner::Question }
 }
 
-/// The instances that are asked for; `None` when the name is not there, as no instance ever had such a tag.
+/// The matching instances; `None` when the name does not exist, because no instance has the tag.
 fn choose<'a>(service: &'a CatalogueService, which: InstanceFilter<'_>) -> Option<Vec<&'a Instance>> {
     let serving = |instance: &&Instance| instance.level.serves();
     match which {
@@ -223,7 +226,7 @@ fn choose<'a>(service: &'a CatalogueService, which: InstanceFilter<'_>) -> Optio
     }
 }
 
-/// Names and ports: of the node when the instance is wherever the node is, else of each of its addresses.
+/// SRV records: they refer to the node when the instance has the node's addresses, else to each of its own.
 fn srv<'a>(zone: &'a Zone, chosen: &[&'a Instance]) -> DnsAnswer<'a> {
     let mut found: Vec<(AnswerName<'a>, u16)> = Vec::with_capacity(chosen.len());
     for instance in chosen {
@@ -247,7 +250,8 @@ fn srv<'a>(zone: &'a Zone, chosen: &[&'a Instance]) -> DnsAnswer<'a> {
     DnsAnswer::Records { records, targets, apex: SoaOwner::Domain }
 }
 
-/// Whether two say the same addresses, whatever the interfaces. Nowhere is not the same as nowhere: there is no target then.
+/// Whether both have the same addresses, whatever the interfaces. Two without any are not the same: there is
+/// no target then.
 fn same(host: &Addresses, instance: &Addresses) -> bool {
     let sorted = |addresses: &Addresses| {
         let mut all: Vec<IpAddr> = addresses.all().collect();

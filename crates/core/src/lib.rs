@@ -1,9 +1,10 @@
-//! The rules of Bellwether: which records there are, what follows from them, and why.
+//! The rules of Bellwether: the stored records, the decisions that follow from them, and the reasons for
+//! each.
 //!
-//! Reading order, lowest layer first: [`words`], [`records`] with [`access`], [`catalogue`] and [`dns`], [`rollout`],
-//! [`world`], [`decide`] with [`verdict`], [`trial`]; [`local`] is the agent's side. A module imports only from its own layer
-//! and lower ones. The crate is `no_std` and reads no clock, file, socket or random source: the time and seeds are
-//! arguments.
+//! Reading order, lowest layer first: [`words`], [`records`] with [`access`], [`catalogue`] and [`dns`],
+//! [`rollout`], [`world`], [`decide`] with [`verdict`], [`trial`]; [`local`] is the agent's side. A module imports
+//! only from its own layer and lower ones. The crate is `no_std` and reads no clock, file, socket or random
+//! source: the time and seeds are arguments.
 //!
 //! # The rollout engine as a library
 //!

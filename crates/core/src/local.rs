@@ -1,7 +1,8 @@
-//! The agent's thinking: what one entity on one node is, what it is to be, and the next step between them.
+//! The agent's decisions: the state of one entity on one node, its desired state, and the next step between
+//! them.
 //!
-//! Pure: the agent hands in what it remembers and what it sees, does the step it is told, and remembers the outcome.
-//! Every change of memory happens here, in [`memory`], so that a restart at any point continues where it was.
+//! Pure: the agent passes in its memory and its observations, runs the step it gets, and records the outcome.
+//! Every change of memory happens in [`memory`], so that a restart at any point continues from there.
 
 pub mod accept;
 pub mod account;

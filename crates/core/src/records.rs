@@ -1,4 +1,4 @@
-//! What is remembered, one record per file. Each record has one writer, named in its file's header.
+//! The stored records, one per file. Each record has one writer, named in its file's header.
 
 pub mod annotation;
 pub mod entity;

@@ -1,5 +1,5 @@
-//! The rollout engine's own values: what it sees of a target, the board it decides on, what people can do, the reasons
-//! it gives. The decisions are in [`crate::decide::rollout`].
+//! Types of the rollout engine: observations of targets, the board that decisions read, operations, and the
+//! reasons shown to people. The decisions are in [`crate::decide::rollout`].
 
 pub mod board;
 pub mod environment;

@@ -1,4 +1,4 @@
-//! Rollouts outside of a server: the engine as a library, simulations in virtual time, and plans made by simulating.
+//! Rollouts outside of a server: the engine as a library, simulations in virtual time, and plans.
 
 pub mod engine;
 pub mod plan;

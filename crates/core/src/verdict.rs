@@ -1,4 +1,4 @@
-//! What a decider wants: writes with their events, in safe order, and when to look again.
+//! Verdicts of deciders: writes with their events, in a safe order, and when to decide again.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -7,41 +7,41 @@ use crate::records::event::EventDraft;
 use crate::records::key::{Key, Record};
 use crate::words::time::Timestamp;
 
-/// What a decider wants done.
+/// What a decider writes, and when it must run again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// In order; each is committed whole, and every prefix of them is safe alone.
     pub changesets: Vec<Changeset>,
-    /// When to look again even if nothing changes.
+    /// Time to decide again even if nothing changes.
     pub wake: Option<Timestamp>,
 }
 
-/// Writes and the events that tell of them: one commit, or none of it.
+/// Writes with the events that describe them: one transaction, committed whole or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changeset {
-    /// What changes.
+    /// Changes of records.
     pub writes: Vec<Write>,
-    /// What is told about it.
+    /// Events of these changes.
     pub events: Vec<EventDraft>,
 }
 
 /// One change of one record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
-    /// Keep this.
+    /// Creates or replaces the record.
     Put(Box<Record>),
-    /// Forget that.
+    /// Deletes the record.
     Delete(Key),
 }
 
 impl Write {
-    /// Keep this.
+    /// A write that creates or replaces the record.
     #[must_use]
     pub fn put(record: Record) -> Self {
         Self::Put(Box::new(record))
     }
 
-    /// The record it changes.
+    /// Key of the record that it changes.
     #[must_use]
     pub fn key(&self) -> Key {
         match self {
@@ -52,7 +52,7 @@ impl Write {
 }
 
 impl Verdict {
-    /// Both verdicts, this one's atoms first; the earlier wake counts.
+    /// Both verdicts: the changesets of this one first, and the earlier wake.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.changesets.extend(other.changesets);

@@ -1,4 +1,4 @@
-//! Values that are right by construction: text is parsed once, at the edge, and trusted inside.
+//! Values that are valid by construction: text is parsed once, at the edge, and trusted inside.
 
 pub mod addresses;
 pub mod counted;

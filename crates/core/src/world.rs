@@ -1,6 +1,7 @@
-//! One immutable picture of everything remembered, at one revision, with the indexes deciders need.
+//! The world: an immutable snapshot of all records at one revision, with the indexes that deciders need.
 //!
-//! Cheap to clone: its maps share what did not change. It grows only by folding changes, one record at a time.
+//! Cheap to clone: its maps share whatever did not change. Built by loading, then changed only by folding one
+//! record at a time.
 
 pub mod fleet;
 pub(crate) mod fold;
@@ -22,22 +23,22 @@ use crate::words::counter::Revision;
 use crate::words::map::Map;
 use crate::words::name::{EntityName, FreezeName, Namespace, ServerName, ServiceName};
 
-/// Everything remembered, at one revision.
+/// All records at one revision of the store.
 #[derive(Debug, Clone, Default)]
 pub struct World {
-    /// Which revision of the store this is.
+    /// Revision of the store that this reflects.
     pub revision: Revision,
-    /// By namespace.
+    /// Records and indexes of each namespace.
     pub fleets: Map<Namespace, Fleet>,
-    /// What is not to be changed in any namespace.
+    /// Freezes that apply in every namespace, by name.
     pub freezes: Map<FreezeName, Versioned<Freeze>>,
-    /// The servers that have their place now.
+    /// The live servers, by name.
     pub servers: Map<ServerName, Versioned<Server>>,
-    /// Which of them leads.
+    /// The leader among the servers.
     pub leader: Option<Versioned<Leader>>,
-    /// By the secret's hash.
+    /// API tokens, by their secret's SHA-256 in lower-case hex.
     pub tokens: Map<String, Versioned<Token>>,
-    /// By the secret's hash.
+    /// Join tokens, by their secret's SHA-256 in lower-case hex.
     pub join_tokens: Map<String, Versioned<JoinToken>>,
 }
 
@@ -54,7 +55,7 @@ impl World {
         self.written(Some(namespace), key)
     }
 
-    /// The same of a record of whichever place: in a namespace or in none.
+    /// The same for a record of a namespace or of none.
     #[must_use]
     pub fn written(&self, namespace: Option<&Namespace>, key: &Key) -> Revision {
         match (key, namespace.and_then(|namespace| self.fleets.get(namespace))) {
@@ -68,7 +69,7 @@ impl World {
         }
     }
 
-    /// How many records this is made of. Events are not counted: there are more than are kept in memory.
+    /// Number of records. Events are not counted: memory holds the newest only.
     #[must_use]
     pub fn records(&self) -> usize {
         let Self { revision: _, fleets, freezes, servers, leader, tokens, join_tokens } = self;
@@ -76,13 +77,14 @@ impl World {
         own.into_iter().sum::<usize>() + fleets.values().map(Fleet::records).sum::<usize>()
     }
 
-    /// What a decision about an entity takes into account besides its board.
+    /// The inputs of a decision about an entity besides its board.
     #[must_use]
     pub fn environment(&self, namespace: &Namespace, entity: &EntityName) -> RolloutEnvironment {
         let Some(fleet) = self.fleets.get(namespace) else { return RolloutEnvironment::default() };
         let policy = fleet.entities.get(entity).map(|kept| kept.value.policy_in_force());
         let needs = policy.into_iter().flat_map(|policy| &policy.needs);
-        // What is in the catalogue is counted there; what is not is the targets of the entity of that name.
+        // A service in the catalogue counts its instances; any other name counts the targets of the entity of
+        // that name.
         let offered = |service: &EntityName| {
             let known = ServiceName::parse(service.as_str()).ok();
             let known = known.and_then(|name| Some(fleet.catalogue.service(&name)?.functional()));

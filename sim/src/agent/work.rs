@@ -108,7 +108,7 @@ impl OrderWorker {
     async fn turn(&mut self, name: &EntityName) -> WorkTurn {
         let memory = self.memory(name);
         let paused = self.node.disk().order.as_ref().is_some_and(|order| order.content.paused.is_some());
-        match memory.wanted.as_ref().map(|wanted| wanted.means) {
+        match memory.wanted.as_ref().map(|wanted| wanted.method) {
             Some(ApplyMethod::Run | ApplyMethod::Acknowledge) => {
                 return self.act(name, &memory, paused).await;
             }

@@ -150,7 +150,7 @@ impl EntityTask {
             RecipeKind::Files(_) => "a profile".to_owned(),
             RecipeKind::Action(name, _) => format!("action {name}"),
         };
-        let (fits, is) = match (wanted.means, &recipe.kind) {
+        let (fits, is) = match (wanted.method, &recipe.kind) {
             (ApplyMethod::Apply, kind) => (*kind == RecipeKind::Versions, "versions".to_owned()),
             (ApplyMethod::Render, kind) => (matches!(kind, RecipeKind::Files(_)), "a profile".to_owned()),
             (ApplyMethod::Run | ApplyMethod::Acknowledge, RecipeKind::Action(name, _)) => {

@@ -20,7 +20,7 @@ fn entry() -> EntityEntry {
         wanted: Some(Assignment {
             version: version.clone(),
             number: AssignmentNumber::new(7),
-            means: ApplyMethod::Apply,
+            method: ApplyMethod::Apply,
         }),
         running: Some(Version::parse("v1").unwrap()),
         touched: Some(version),
@@ -61,13 +61,13 @@ fn the_stored_forms_read_back() {
     assert_eq!(shape::entity(first), Ok((name(), EntityEntry { followed: None, ..entry() })));
     let followed = first.replace("\"run\":\"web-1\"", "\"run\":\"web-1\",\"followed\":7");
     assert_eq!(shape::entity(&followed), Ok((name(), entry())));
-    let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"means":"run"},
+    let of_an_action = r#"{"schema":1,"entity":"web","wanted":{"version":"restart@7","number":7,"method":"run"},
         "running":null,"touched":"restart@7","progress":"begun","failed_attempts":0,"retry_at_ms":null,"failure_reason":null,
         "process":null,"run":"web-1","ran":{"version":"restart@7","outcome":"begun"}}"#;
     let (_, entry) = shape::entity(of_an_action).unwrap();
     let version = Version::parse("restart@7").unwrap();
     assert_eq!(entry.memory.ran, Some(ActionRun { version, outcome: RunOutcome::Begun }));
-    assert_eq!(entry.memory.wanted.unwrap().means, ApplyMethod::Run);
+    assert_eq!(entry.memory.wanted.unwrap().method, ApplyMethod::Run);
 }
 
 #[tokio::test]

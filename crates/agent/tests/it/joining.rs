@@ -41,7 +41,10 @@ async fn a_refused_join_has_the_servers_reason() {
     let first = bench.request(token.clone());
     bellwether_agent::join::join(first).await.unwrap();
     let error = refused("another", &token).await;
-    assert!(error.contains("the join token has been used") && error.contains("join-token create"), "{error}");
+    assert!(
+        error.contains("the join token was used already") && error.contains("join-token create"),
+        "{error}"
+    );
     let expires_in = Some("1ms".to_owned());
     let short = NewJoinToken { namespace: None, node: None, expires_in };
     let short = Secret::new(bench.client.create_join_token(&short).await.unwrap().secret);

@@ -132,7 +132,7 @@ async fn a_service_with_needs_is_addressable_and_fails_until_they_are_met() {
     };
     says("web", "failing needs 2 functional of mysql: nobody ever offered it").await;
     let why = bench.client.why(crate::bench::NS, "node/web-1").await.unwrap().lines.join("\n");
-    assert!(why.contains("web of service web does not serve: needs 2 functional of mysql"), "{why}");
+    assert!(why.contains("web of service web is not healthy: needs 2 functional of mysql"), "{why}");
 
     // This one only needs an address.
     let addressable = ServiceDefinition { needs: vec!["1 addressable of web".to_owned()], ..patient("api") };

@@ -81,7 +81,7 @@ async fn an_invalid_status_is_refused_with_a_reason() {
     }
     let by_hand = bellwether_api::v1::status::Status::from(StatusState::Success);
     let refusal = bench.client.set_status(NS, NODE, "configure", &by_hand).await.unwrap_err().to_string();
-    assert!(refusal.contains("the node's own agent says how it stands"), "{refusal}");
+    assert!(refusal.contains("only the node's agent sets it"), "{refusal}");
     agent.stop().await;
 }
 

@@ -4,29 +4,23 @@ mod access;
 mod apply;
 mod entities;
 mod freezes;
-mod nodes;
+pub(super) mod nodes;
 mod pauses;
 mod profiles;
 mod rollouts;
 mod services;
 mod slots;
 
-pub use nodes::NodeKnowledge;
-
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::{CallError, Client, DEFAULT_DEADLINE};
+use super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE};
+use super::error::CallError;
 use crate::paths::{self, fill};
 use crate::v1::event::Event;
 use crate::v1::overview::Overview;
 use crate::v1::page::Page;
 use crate::v1::server::{ControlPlane, ServerTime};
 use crate::v1::why::Why;
-
-/// Time for the network and the server on top of a wait that was asked for.
-const BEYOND_WAIT: Duration = Duration::from_secs(10);
 
 impl Client {
     /// What time it is for the server, asked without showing who asks.
@@ -86,6 +80,3 @@ impl Client {
         self.text(paths::READYZ, DEFAULT_DEADLINE).await.map(|_| ())
     }
 }
-
-/// An answer without anything in it.
-type Nothing = Value;

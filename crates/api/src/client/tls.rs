@@ -12,7 +12,8 @@ use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use sha2::{Digest, Sha256};
 
-use super::{Access, CallError, Client, Identity};
+use super::access::{Access, Identity};
+use super::error::CallError;
 
 /// The protocol that machines offer besides those they speak, so that a server can tell them from people before it pays for
 /// the handshake. It is never agreed on.
@@ -69,22 +70,18 @@ fn spoken(mut tls: ClientConfig, caller: CallerKind) -> ClientConfig {
     tls
 }
 
-impl Client {
-    /// A client that trusts whichever CA in the server's chain has this fingerprint: for joining, where a machine knows
-    /// nothing else yet.
-    ///
-    /// # Errors
-    /// [`CallError::Setup`] when the address cannot be used.
-    pub fn by_fingerprint(server: &str, fingerprint: &str) -> Result<Self, CallError> {
-        let base = server.trim_end_matches('/').to_owned();
-        let uri: Uri = base.parse().map_err(|error| setup("the server address", error))?;
-        if uri.scheme_str() != Some("https") {
-            return Err(setup("the server address", "joining needs https://"));
-        }
-        let verifier = Arc::new(FingerprintVerifier { fingerprint: fingerprint.to_owned() });
-        let tls = self::base()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
-        Ok(Self::with_tls(base, spoken(tls, CallerKind::Machine), None))
+/// TLS that trusts whichever CA in the server's chain has this fingerprint: for joining, when nothing else is known yet.
+///
+/// # Errors
+/// [`CallError::Setup`] if the address is not usable.
+pub(super) fn by_fingerprint(server: &str, fingerprint: &str) -> Result<ClientConfig, CallError> {
+    let uri: Uri = server.parse().map_err(|error| setup("the server address", error))?;
+    if uri.scheme_str() != Some("https") {
+        return Err(setup("the server address", "joining needs https://"));
     }
+    let verifier = Arc::new(FingerprintVerifier { fingerprint: fingerprint.to_owned() });
+    let tls = base()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+    Ok(spoken(tls, CallerKind::Machine))
 }
 
 /// The cryptography of both ends. Of the suites of TLS 1.3 the one that hashes with SHA-256 comes first: processors do that by

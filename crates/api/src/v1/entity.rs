@@ -9,8 +9,8 @@ use bellwether_core::words::counter::{RequestNumber, RolloutNumber};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::external::ExternalSettings;
-use super::node::{labels_in, labels_out};
+use super::external::settings::ExternalSettings;
+use super::labels::{labels_in, labels_out};
 use super::policy::Policy;
 use crate::shape::{ShapeError, one_line, read};
 use crate::word::words;

@@ -7,7 +7,7 @@ use bellwether_core::records::freeze as core;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::node::{labels_in, labels_out};
+use super::labels::{labels_in, labels_out};
 use crate::shape::{ShapeError, read, read_some};
 use crate::word::words;
 

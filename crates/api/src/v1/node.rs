@@ -4,13 +4,13 @@ use crate::v1::annotation::Annotation;
 use std::collections::BTreeMap;
 
 use bellwether_core::records::node as core;
-use bellwether_core::words::label::{Label, Labels};
 use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::labels::{labels_in, labels_out};
 use super::pause::Pause;
 use super::status::Status;
-use crate::shape::{ShapeError, map_from, read, read_some};
+use crate::shape::{ShapeError, read, read_some};
 use crate::word::words;
 
 words! {
@@ -142,25 +142,6 @@ pub struct SilentNode {
     /// Who expects it, of one that has not joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Annotation>,
-}
-
-/// Turns labels into their shape.
-#[must_use]
-pub fn labels_out(labels: &Labels) -> BTreeMap<String, String> {
-    map_from(labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())))
-}
-
-/// Reads labels.
-///
-/// # Errors
-/// [`ShapeError`] at `labels.KEY`.
-pub fn labels_in(from: &BTreeMap<String, String>) -> Result<Labels, ShapeError> {
-    let mut labels = Labels::default();
-    for (key, value) in from {
-        let at = |error| ShapeError::at(&format!("labels.{key}"), error);
-        labels.set(Label::new(key, value).map_err(at)?).map_err(at)?;
-    }
-    Ok(labels)
 }
 
 impl From<&core::Node> for Node {

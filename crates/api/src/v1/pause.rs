@@ -7,7 +7,7 @@ use bellwether_core::records::pause as core;
 use bellwether_core::words::selector::Selector;
 use serde::{Deserialize, Serialize};
 
-use super::node::{labels_in, labels_out};
+use super::labels::{labels_in, labels_out};
 use crate::shape::{ShapeError, read, reason};
 use crate::v1::annotation::Annotation;
 

@@ -9,7 +9,7 @@ use bellwether_core::words::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::node::{labels_in, labels_out};
+use super::labels::{labels_in, labels_out};
 use crate::shape::{ShapeError, read};
 
 /// Longest key of a param, in bytes.

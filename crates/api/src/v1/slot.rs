@@ -8,7 +8,7 @@ use bellwether_core::words::counter::FenceNumber;
 use bellwether_core::words::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::node::{labels_in, labels_out};
+use super::labels::{labels_in, labels_out};
 use crate::shape::{ShapeError, map_from, read, read_some, try_map_from};
 
 /// Longest time that a slot may be held by itself.

@@ -7,7 +7,10 @@ pub(super) const GROUPS: [(&str, &[&str]); 7] = [
     ("Start here", &["demo", "dev", "server", "agent", "context", "simulate"]),
     ("Look", &["status", "describe", "why", "events", "explain"]),
     ("Nodes", &["node", "pause", "join-token"]),
-    ("Change", &["entity", "rollout", "profile", "action", "apply", "diff", "freeze", "stop-everything"]),
+    (
+        "Change",
+        &["entity", "rollout", "profile", "action", "apply", "diff", "export", "freeze", "stop-everything"],
+    ),
     ("Data and services", &["service", "wait", "slot", "lock"]),
     ("Access and shell", &["token", "completions", "man"]),
     (

@@ -166,7 +166,7 @@ fn global_options_are_listed_once() {
 fn every_command_that_deletes_asks_by_one_rule() {
     for (name, command) in all() {
         let deletes =
-            name.ends_with(" delete") || name.ends_with(" decommission") || name.ends_with("stop-everything");
+            [" delete", " decommission", " stop-everything", " apply"].iter().any(|end| name.ends_with(end));
         let asks = command.get_arguments().any(|arg| arg.get_long() == Some("yes"));
         assert_eq!(deletes, asks, "{name}");
     }

@@ -3,7 +3,7 @@
 use bellwether_api::client::CallError;
 use bellwether_api::problem::Code;
 use bellwether_api::v1::entity::{Entity, EntitySpec};
-use bellwether_api::v1::external::ExternalSettings;
+use bellwether_api::v1::external::settings::ExternalSettings;
 use bellwether_api::v1::policy::{Hooks, Policy};
 use serde_json::{Value, json};
 

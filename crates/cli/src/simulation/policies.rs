@@ -179,7 +179,7 @@ mod tests {
         assert!(refused("soak=60s deadline=60s").contains("does not exceed the soak"));
         assert!(refused("batch=five").contains("write a count like 3 or a share like 5%"));
         assert!(refused("retries=many").starts_with("retries: "));
-        assert!(refused("on_failure=explode").contains("rollback, pause, continue"));
+        assert!(refused("on_failure=explode").contains("`rollback`, `pause`, `continue`"));
     }
 
     #[test]

@@ -49,7 +49,7 @@ async fn a_profile_is_written_read_compared_and_deleted() {
         (vec!["profile", "set", "web", "a=1", "--ref", "0"], 6, "bellwether profile get web"),
         (vec!["profile", "set", "web", "nonsense"], 64, "KEY=VALUE"),
         (vec!["profile", "set", "web", "a b=1"], 64, "is no key"),
-        (vec!["profile", "remove", "web", "ghost"], 1, "cannot find param \"ghost\""),
+        (vec!["profile", "remove", "web", "ghost"], 1, "cannot find param"),
         (vec!["profile", "get", "web", "--key", "ghost"], 1, "bellwether profile get web"),
         (vec!["profile", "get", "web", "--revision", "9"], 1, "bellwether profile history web"),
         (vec!["profile", "get", "ghost"], 1, "bellwether profile set ghost"),

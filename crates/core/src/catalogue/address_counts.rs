@@ -1,5 +1,4 @@
-//! Which services are at an address, so that an address can be asked for its name. Owns the counting; never which
-//! instances there are.
+//! Services per address, for reverse lookups. Owns the counts; holds no instances.
 
 use core::net::IpAddr;
 
@@ -7,7 +6,7 @@ use super::instance::Instance;
 use crate::words::map::Map;
 use crate::words::name::ServiceName;
 
-/// How many times each service has an address, over all of its instances.
+/// Number of instances of each service at each address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct AddressCounts(Map<IpAddr, Map<ServiceName, usize>>);
 
@@ -17,7 +16,7 @@ impl AddressCounts {
         self.0.get(&address).into_iter().flat_map(Map::keys)
     }
 
-    /// One instance of `service` in place of another.
+    /// Replaces one instance of `service` by another.
     pub(super) fn change(&mut self, service: &ServiceName, old: Option<&Instance>, new: Option<&Instance>) {
         if old.map(|old| &old.addresses) == new.map(|new| &new.addresses) {
             return;

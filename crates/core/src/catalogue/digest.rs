@@ -1,4 +1,4 @@
-//! What of an instance goes into a number for what services are made of.
+//! The part of an instance that contributes to a digest of services.
 
 use core::net::IpAddr;
 
@@ -6,7 +6,7 @@ use super::instance::Instance;
 use crate::words::digest::Digest;
 
 impl Digest {
-    /// Who it is, and where; not how well it serves.
+    /// Adds the instance's names, port, addresses, tags and metadata, but not its state.
     pub(super) fn instance(&mut self, instance: &Instance) {
         self.add(instance.node.as_str().as_bytes());
         self.add(instance.name.as_str().as_bytes());

@@ -1,4 +1,4 @@
-//! One instance of a service: where it is, and whether it serves.
+//! Service instances: their addresses and state.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -11,45 +11,45 @@ use crate::words::time::Timestamp;
 /// One instance of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// Which one among those of its node.
+    /// Name of the instance, unique on its node.
     pub name: InstanceName,
-    /// The node that offers it; it never outlives the node.
+    /// The node that registers it; it is removed with the node.
     pub node: NodeName,
-    /// Where it is reached.
+    /// Addresses of the instance.
     pub addresses: Addresses,
-    /// Its port; none for what has no port of its own.
+    /// Port of the instance; `None` if it has none.
     pub port: Option<u16>,
-    /// What its like is told apart by.
+    /// Tags that clients select instances by.
     pub tags: BTreeSet<Tag>,
-    /// Whatever its users want to know besides.
+    /// Metadata for clients, by key.
     pub meta: BTreeMap<String, String>,
-    /// Whether it serves.
+    /// State of the instance.
     pub level: InstanceState,
-    /// Since when its level is that, by the server's clock.
+    /// Time it entered this state, by the server's clock.
     pub since: Timestamp,
 }
 
-/// Whether an instance serves.
+/// State of a service instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceState {
     /// All its checks pass, or it has none.
     Passing,
-    /// It serves, but somebody should look at it.
+    /// At least one check warns; clients may still use it.
     Warning {
-        /// Which check, and what it said; one line.
+        /// The check and its output, in one line.
         reason: Arc<str>,
     },
-    /// At least one check fails, or none has answered yet.
+    /// At least one check fails, or has no result yet.
     Failing {
-        /// Which check, and what it said; one line.
+        /// The check and its output, in one line.
         reason: Arc<str>,
     },
-    /// Its node is not heard from: what its checks say is not known.
+    /// Its node does not report: the state of its checks is unknown.
     Unreachable,
 }
 
 impl InstanceState {
-    /// Whether others may be sent to it.
+    /// Whether clients may be sent to it: passing or warning.
     #[must_use]
     pub const fn serves(&self) -> bool {
         match self {
@@ -58,7 +58,7 @@ impl InstanceState {
         }
     }
 
-    /// The word shown for it everywhere.
+    /// Name shown in the API, the CLI and events.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {

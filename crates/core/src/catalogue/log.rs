@@ -1,4 +1,4 @@
-//! What changed in a catalogue, in order: those who keep a copy are sent what they have not seen.
+//! Changes of a catalogue, in order: copies of the catalogue receive the changes they lack.
 
 use alloc::sync::Arc;
 
@@ -9,40 +9,40 @@ use crate::words::counter::Revision;
 use crate::words::map::Map;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
 
-/// Most changes that are kept; a copy that is further behind gets everything.
+/// Most changes kept; a copy that is further behind receives the whole catalogue.
 pub const KEPT: usize = 4_096;
 
-/// One change of a catalogue. Taking one in twice does no harm.
+/// One change of a catalogue. Applying one twice has no further effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogueChange {
-    /// A service's name became known.
+    /// A service became known by name.
     ServiceKnown(ServiceName),
-    /// A node's addresses, or none when it left.
+    /// A node's addresses; `None` when it was removed.
     Host(NodeName, Option<Arc<Addresses>>),
-    /// An instance appeared or changed.
+    /// An instance was registered or changed.
     Put(ServiceName, Arc<Instance>),
-    /// An instance is gone.
+    /// An instance was deregistered.
     Removed(ServiceName, NodeName, InstanceName),
 }
 
-/// The newest changes, and since when they are whole.
+/// The newest changes, and the revision from which they are complete.
 #[derive(Debug, Clone, Default)]
 pub struct CatalogueLog {
     changes: Map<u64, (Revision, CatalogueChange)>,
     next: u64,
-    /// Whoever has seen this revision lacks nothing but what is here.
+    /// A copy at this revision or later lacks nothing but the changes kept here.
     whole_after: Revision,
     last: Revision,
 }
 
 impl CatalogueLog {
-    /// A log of nothing, behind a catalogue whose last change was at `last`.
+    /// An empty log, of a catalogue whose last change was at `last`.
     #[must_use]
     pub fn begin(last: Revision) -> Self {
         Self { whole_after: last, last, ..Self::default() }
     }
 
-    /// Adds a change made at `revision`, which is not before the last one.
+    /// Adds a change made at `revision`, which must not be lower than the last one.
     pub fn add(&mut self, revision: Revision, change: CatalogueChange) {
         self.last = self.last.max(revision);
         self.changes.insert_mut(self.next, (revision, change));
@@ -61,7 +61,8 @@ impl CatalogueLog {
         self.last
     }
 
-    /// What changed after `seen`; none when that is no longer known, and everything is to be sent.
+    /// The changes after `seen`; `None` when they are no longer complete, and the whole catalogue must be
+    /// sent.
     #[must_use]
     pub fn after(&self, seen: Revision) -> Option<impl Iterator<Item = &CatalogueChange>> {
         let known = seen >= self.whole_after;
@@ -70,7 +71,7 @@ impl CatalogueLog {
 }
 
 impl Catalogue {
-    /// Takes in a change.
+    /// Applies a change.
     pub fn take(&mut self, change: &CatalogueChange) {
         match change {
             CatalogueChange::ServiceKnown(service) => self.hear_of(service),
@@ -82,7 +83,7 @@ impl Catalogue {
         }
     }
 
-    /// Everything in it, as changes from nothing.
+    /// The whole catalogue, as changes of an empty one.
     pub fn whole(&self) -> impl Iterator<Item = CatalogueChange> {
         let hosts = self.hosts.iter().map(|(node, at)| CatalogueChange::Host(node.clone(), Some(at.clone())));
         let services = self.services.iter().flat_map(|(name, service)| {

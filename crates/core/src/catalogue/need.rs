@@ -1,5 +1,5 @@
-//! Needs: so many instances of a service, at a level, before something goes on. Owns what is there instead when a need is
-//! not met, told apart: nobody ever offered it, nobody does now, or too few serve.
+//! Needs: a number of service instances in a state that must exist before something continues. Owns the
+//! reasons for an unmet need: the service is unknown, has no instances, or has too few.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -12,80 +12,80 @@ use crate::words::name::ServiceName;
 use crate::words::near::nearest;
 use crate::words::time::Span;
 
-/// So many instances of a service.
+/// A number of instances of a service that must exist.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Need {
-    /// The service.
+    /// Name of the service.
     pub service: ServiceName,
-    /// So many, at least 1.
+    /// Number of instances, at least 1.
     pub count: u32,
-    /// What they must be.
+    /// State that instances must have to count.
     pub at: RequiredState,
-    /// How long to wait for it; for ever if not said.
+    /// How long to wait for them; `None` for ever.
     pub timeout: Option<Span>,
-    /// What happens after that.
+    /// What happens after the timeout.
     pub on_timeout: OnTimeout,
 }
 
-/// What an instance must be to count.
+/// State that an instance must have to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum RequiredState {
-    /// It serves.
+    /// Passing or warning, and its node reports.
     #[default]
     Functional,
-    /// It is registered, whether or not it serves.
+    /// Registered, in any state.
     Addressable,
 }
 
-/// What happens when a need was not met in time.
+/// What happens when a need is not met in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum OnTimeout {
-    /// What needs it has failed.
+    /// Whatever depends on it fails.
     #[default]
     Fail,
-    /// It goes on waiting, and says for how long it has.
+    /// It keeps waiting, and reports for how long.
     Wait,
 }
 
-/// What is there instead of what is needed.
+/// An unmet need, with the instances there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmetNeed {
-    /// What is needed.
+    /// The need.
     pub need: Need,
-    /// What is there.
+    /// Why it is not met.
     pub there: Shortfall,
 }
 
-/// What is there of a service.
+/// Why a need is not met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shortfall {
-    /// Nobody ever offered it.
+    /// The service has never been registered.
     UnknownService {
-        /// A name that is known and nearly the same.
+        /// A known name that is nearly the same.
         near: Option<ServiceName>,
     },
-    /// Nobody offers it now.
+    /// The service has no instances at present.
     NoInstances,
-    /// Too few of those that are registered serve, or too few are registered.
+    /// Too few instances are registered, or too few of them are functional.
     TooFew {
-        /// So many are registered.
+        /// Number of registered instances.
         addressable: usize,
-        /// So many serve.
+        /// Number of functional instances.
         functional: usize,
-        /// The first that does not serve, and why.
+        /// The first instance that is not functional, and why.
         first: Option<String>,
     },
 }
 
 impl Need {
-    /// That many functional ones, for ever.
+    /// A need for that many functional instances, without a timeout.
     #[must_use]
     pub const fn of(service: ServiceName, count: u32) -> Self {
         let (at, on_timeout) = (RequiredState::Functional, OnTimeout::Fail);
         Self { service, count, at, timeout: None, on_timeout }
     }
 
-    /// What is missing; none when the need is met.
+    /// Why the need is not met; `None` if it is.
     #[must_use]
     pub fn unmet(&self, catalogue: &Catalogue) -> Option<UnmetNeed> {
         let Some(service) = catalogue.service(&self.service) else {
@@ -111,7 +111,7 @@ impl Need {
     }
 }
 
-/// One that does not serve, and why: `mysql on db-1: check port: refused`.
+/// An instance that is not functional, and why: `mysql on db-1: check port: refused`.
 #[must_use]
 pub fn why(instance: &Instance) -> String {
     let reason = match &instance.level {
@@ -124,7 +124,7 @@ pub fn why(instance: &Instance) -> String {
 
 impl core::str::FromStr for Need {
     type Err = String;
-    /// Reads `db`, or `2 of db`: that many functional ones; or, as it is written, `2 addressable of db`.
+    /// Reads `db` or `2 of db` for functional instances; or, as written by `Display`, `2 addressable of db`.
     fn from_str(text: &str) -> Result<Self, String> {
         let levels = [RequiredState::Functional, RequiredState::Addressable];
         let levelled = levels.into_iter().find_map(|level| {
@@ -144,7 +144,7 @@ impl core::str::FromStr for Need {
 }
 
 impl RequiredState {
-    /// The word for it.
+    /// Name used in texts.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -153,7 +153,7 @@ impl RequiredState {
         }
     }
 
-    /// Reads the word.
+    /// Reads the name of a state.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Functional, Self::Addressable].into_iter().find(|wanted| wanted.as_str() == text)
@@ -166,7 +166,7 @@ impl fmt::Display for Need {
     }
 }
 
-/// Fits after "waits for ".
+/// Follows the text "waits for ".
 impl fmt::Display for UnmetNeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.need)?;

@@ -1,4 +1,4 @@
-//! Which services, and which of their instances, something is made of, and what it needs that is not there.
+//! Selections: the services and instances that an output depends on, and the needs that must be met first.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -8,25 +8,25 @@ use super::need::{Need, RequiredState, UnmetNeed};
 use super::{Catalogue, CatalogueService};
 use crate::words::name::ServiceName;
 
-/// What something is made of.
+/// The services and instances that an output, such as a file, depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogueSelection {
-    /// Only these services; every one that was heard of if none are named.
+    /// Only these services; every known one if none is named.
     pub services: BTreeSet<ServiceName>,
-    /// Only these of their instances.
+    /// Only instances in this state.
     pub level: RequiredState,
-    /// Nothing is made while one of these is not met. Their services are chosen too.
+    /// Nothing is produced until these are met. Their services are selected too.
     pub required: Vec<Need>,
 }
 
 impl CatalogueSelection {
-    /// The first of what is needed that is not there.
+    /// The first unmet need.
     #[must_use]
     pub fn unmet(&self, catalogue: &Catalogue) -> Option<UnmetNeed> {
         self.required.iter().find_map(|need| need.unmet(catalogue))
     }
 
-    /// The services that are chosen, in name order. One that is named is there even if nobody has heard of it.
+    /// The selected services, in name order, including named ones that are not known.
     pub fn services<'a>(
         &'a self,
         catalogue: &'a Catalogue,
@@ -39,7 +39,7 @@ impl CatalogueSelection {
         named.map(|name| (name, catalogue.service(name))).collect()
     }
 
-    /// The instances of a service that count, by node and name.
+    /// The selected instances of a service, by node and name.
     pub fn instances<'a>(&self, service: Option<&'a CatalogueService>) -> impl Iterator<Item = &'a Instance> {
         let level = self.level;
         let takes = move |instance: &&Instance| match level {

@@ -1,4 +1,4 @@
-//! External targets that no controller reports any more: first they become silent, later they are removed.
+//! External targets that no controller reports any more: they become silent first, and are removed later.
 
 use alloc::{format, vec};
 
@@ -11,11 +11,12 @@ use crate::words::name::{EntityName, TargetName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
 
-/// Most targets of one entity in one verdict: the rest follows in the next pass.
+/// Most targets of one entity in one verdict; the rest follows in the next pass.
 const AT_ONCE: usize = 512;
 
-/// Turns targets silent, and lets them go, once it is time. Costs the entities with external targets, and what is due.
-/// Before `listening` nobody could report: for as long afterwards as a target may be silent, none is taken to be.
+/// Marks targets silent, and removes them, once their limits are exceeded. Costs time in proportion to the
+/// entities with external targets and the due targets. Before `listening` no controller could report: no
+/// target becomes silent until its limit has passed since then.
 ///
 /// Woken by: reports of external targets, entities, its own wake.
 #[must_use]
@@ -63,7 +64,7 @@ fn turn(
 }
 
 impl Fleet {
-    /// How long an entity's external targets may go unreported; none for an entity of nodes.
+    /// How old reports of an entity's external targets may be; `None` for an entity of nodes.
     #[must_use]
     pub fn staleness(&self, entity: &EntityName) -> Option<StalenessLimits> {
         match self.entities.get(entity)?.value.source {

@@ -1,5 +1,5 @@
-//! Who has gone silent. Compares stored presences with the sessions that are open right now, on every server for the
-//! nodes that it holds; the leader also for those whose server is gone.
+//! Presence of nodes. Compares stored presences with the open sessions, on every server for the nodes that
+//! hold sessions with it; the leader also for the nodes of servers that are gone.
 
 mod contacts;
 pub mod context;
@@ -20,7 +20,8 @@ use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 pub use contacts::Contacts;
 
-/// Presences that are out of step with the sessions. Costs what changed since the last look, not what there is.
+/// Updates presences that differ from the sessions. Costs time in proportion to what changed since the last
+/// call.
 ///
 /// Woken by: sessions opening and closing, nodes joining, servers coming and going, its own wake.
 #[must_use]
@@ -40,7 +41,7 @@ pub fn decide(fleet: &Fleet, contacts: &Contacts, watch: &LivenessContext<'_>, n
     verdict
 }
 
-/// Nothing, if there is no such node any more.
+/// `None` if the node does not exist any more.
 fn change(
     fleet: &Fleet,
     node: &NodeName,
@@ -53,7 +54,7 @@ fn change(
     let presence =
         Presence { contact, since: same.map_or(now, |same| same.since), server: Some(server.clone()) };
     let write = Write::put(Record::Presence(node.clone(), presence));
-    // A node that only calls another server is as up as it was: nothing to tell.
+    // A node that only moved to another server is up as before: no event.
     if same.is_some() {
         return Some(Changeset { writes: vec![write], events: vec![] });
     }

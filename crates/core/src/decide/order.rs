@@ -1,4 +1,4 @@
-//! One order per node: the next generation only if it says something else.
+//! One order per node; a next generation is written only when the content changes.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -9,7 +9,7 @@ use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::counter::{Generation, Term};
 use crate::world::fleet::Fleet;
 
-/// Orders for every node whose last one no longer says what it should.
+/// New orders for every node whose last one is outdated.
 ///
 /// Woken by: target states, node pauses, orders.
 #[must_use]

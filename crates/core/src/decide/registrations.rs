@@ -1,4 +1,4 @@
-//! What a node offers arrived: what changed, and what to tell about it.
+//! Absorbs service registrations: compares them with the last ones and creates the events.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -13,7 +13,7 @@ use crate::words::name::{InstanceName, NodeName, ServiceName};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
-/// What is to be written for what a node offers; nothing if that is what it offered already.
+/// The changes to write for a node's service registrations; `None` if they are the same as before.
 #[must_use]
 pub fn absorb(fleet: &Fleet, mut new: ServiceRegistrations, now: Timestamp) -> Option<Changeset> {
     let last = fleet.registrations.get(&new.node).map(|kept| &*kept.value);

@@ -1,4 +1,4 @@
-//! A report arrived: what changed since the last one, and what to tell about it.
+//! Absorbs reports: compares them with the last ones and creates the events.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -12,18 +12,19 @@ use crate::verdict::{Changeset, Write};
 use crate::words::name::Category;
 use crate::words::time::Timestamp;
 
-/// What is to be written for a report; nothing if it says what the last one said.
+/// The changes to write for a report; `None` if it is the same as the last one.
 ///
-/// Ages were turned into times by the caller; `since` of a status is kept while the state is the same, and is `now` when it
-/// changed: no node clock is trusted. A category that the last report had and this one does not name stays, and so does
-/// one that only repeats what the node said before: somebody may have set it since, or it may have fallen silent.
+/// The caller has turned ages into times; `since` of a status is kept while the state is the same, and
+/// becomes `now` when it changes: node clocks are not trusted. A category that is missing in this report is
+/// kept, and so is one that repeats an update already reported: it may have been set by hand since, or have
+/// become silent.
 #[must_use]
 pub fn absorb(last: Option<&Report>, new: Report, now: Timestamp) -> Option<Changeset> {
     fold(last, new, None, now)
 }
 
-/// What is to be written when somebody sets `category` as it is in `new`, which is otherwise the last report: that is news
-/// also when the node said the same before.
+/// The changes to write when a person or program sets `category` as in `new`, which otherwise equals the last
+/// report; this is a change even if the node reported the same before.
 #[must_use]
 pub fn set(last: Option<&Report>, new: Report, category: &Category, now: Timestamp) -> Option<Changeset> {
     fold(last, new, Some(category), now)
@@ -50,7 +51,8 @@ fn fold(
         status.since = same.map_or(now, |before| before.since);
     }
     if let Some(last) = last {
-        // A status set by hand is not the agent's to forget; one of files that a node no longer makes would stay for ever.
+        // A status set by hand must survive an agent's report; one of files that a node no longer renders
+        // must not.
         for (category, status) in last.statuses.iter().filter(|(category, _)| category.as_str() != FILES) {
             if new.statuses.len() < MAX_CATEGORIES {
                 new.statuses.entry(category.clone()).or_insert_with(|| status.clone());
@@ -66,7 +68,8 @@ fn fold(
     Some(Changeset { writes: vec![Write::put(Record::Report(new))], events })
 }
 
-/// Travel time makes a healthy start jitter by some milliseconds; a start that moved by less than this is the same.
+/// Variation of travel time that makes a healthy start differ by some milliseconds; a smaller difference is
+/// ignored.
 const JITTER_MS: u64 = 1_000;
 
 fn steady(last: &Report, new: &mut Report) {

@@ -1,4 +1,4 @@
-//! What may be forgotten: old events, and records of removed entities. The history of an entity that is there is kept.
+//! Retention: removes old events, and records of removed entities. The history of an existing entity is kept.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,16 +10,16 @@ use crate::words::name::EntityName;
 use crate::world::fleet::Fleet;
 use crate::world::fold::observations::of_entity;
 
-/// Most events kept per namespace: about a gigabyte at worst, years for a quiet fleet.
+/// Most events kept per namespace: about a gigabyte at worst, enough for years of a fleet with few changes.
 pub const EVENTS_KEPT: u64 = 1_000_000;
 
-/// Most removals in one verdict: the rest follows in the next pass.
+/// Most removals in one verdict; the rest follows in the next pass.
 const AT_ONCE: usize = 512;
 
-/// Writes that fit one commit with room to spare.
+/// Writes per changeset, well below the limit of a commit.
 const PER_ATOM: usize = 64;
 
-/// Forgets what need not be kept, a bounded amount at a time.
+/// Removes records that are no longer needed, a bounded number at a time.
 ///
 /// Woken by: events and removed entities.
 #[must_use]
@@ -40,7 +40,7 @@ pub fn decide(fleet: &Fleet, keep: u64) -> Verdict {
 }
 
 impl Fleet {
-    /// Records that are left of an entity that people removed.
+    /// Records that are left of a removed entity.
     pub(crate) fn leftovers<'a>(&'a self, name: &'a EntityName) -> impl Iterator<Item = Key> + 'a {
         let targets = of_entity(&self.targets, name);
         let targets = targets.map(|(target, _)| Key::Target(name.clone(), target.clone()));

@@ -1,9 +1,9 @@
-//! The rollout decider: from an entity's board and the time to what is written next. Owns the verdict and the rounds in
-//! which it is reached; never asks what changed.
+//! The rollout decider: from an entity's board and the time to the next writes. Owns the verdict and the
+//! rounds that produce it; never depends on what changed.
 //!
-//! A round heeds what people asked, settles what reports and time have brought, judges the rollout, hands out what
-//! there is room for and says what it waits for. Rounds go on, on a copy of the board, until one changes nothing: so the verdict of one pass leaves
-//! nothing for a second.
+//! A round applies requests, settles the targets that are due, judges the rollout, dispatches within the
+//! capacity and records what the rollout waits for. Rounds repeat, on a copy of the board, until one changes
+//! nothing, so that the verdict of one pass leaves nothing for a second.
 
 mod apply_requests;
 mod capacity;
@@ -27,11 +27,12 @@ use crate::rollout::board::Board;
 use crate::rollout::environment::RolloutEnvironment;
 use crate::words::time::Timestamp;
 
-/// Most rounds of one pass. The longest known chain (a version found bad, taken back, ended, the next one started,
-/// adopted, good, ended) takes ten; what is left after the last round is done by the next pass, at once.
+/// Most rounds of one pass. The longest known chain (a version found bad, rolled back, ended, the next one
+/// started, adopted, good, ended) takes ten; anything left after the last round is done by the next pass, at
+/// once.
 const MAX_ROUNDS: usize = 32;
 
-/// Decides what is written next for one entity. It is decided again whenever its board or what is around it changes.
+/// Decides the next writes for one entity. Runs again whenever its board or environment changes.
 #[must_use]
 pub fn decide(board: &Board, environment: &RolloutEnvironment, now: Timestamp) -> RolloutVerdict {
     let mut pass = pass::Pass::new(board, environment, now);
@@ -41,7 +42,7 @@ pub fn decide(board: &Board, environment: &RolloutEnvironment, now: Timestamp) -
     if done { verdict } else { RolloutVerdict { wake: Some(now), ..verdict } }
 }
 
-/// One round; says whether it changed anything.
+/// Runs one round; returns whether it changed anything.
 fn round(pass: &mut pass::Pass<'_>) -> bool {
     pass.begin_round();
     apply_requests::apply_requests(pass)

@@ -1,4 +1,5 @@
-//! Statuses that were not refreshed within their lifetime fall silent. Silent is not failed: nobody knows.
+//! Statuses that were not refreshed within their lifetime become silent. Silent is not failed: the state is
+//! unknown.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,10 +12,11 @@ use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
-/// Statuses whose lifetime is over, by the server's clock, each told once.
+/// Marks statuses silent whose lifetime is over, by the server's clock, with one event each.
 ///
-/// Woken by: reports with statuses that have a lifetime, its own wake. Like absorption it writes the report, compared with
-/// the revision it was decided on: a refresh that comes at the same moment wins or is looked at again, never lost.
+/// Woken by: reports with statuses that have a lifetime, its own wake. Like absorption it writes the report,
+/// conditional on the revision it was decided on: a refresh at the same moment wins or is decided on again,
+/// and is never lost.
 #[must_use]
 pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
     let mut verdict = Verdict::default();
@@ -26,7 +28,7 @@ pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
         if let Some(kept) = fleet.reports.get(node) {
             let (report, mut events) = fall_silent((*kept.value).clone(), now);
             if fleet.active_node(node).is_none() {
-                // It counts nowhere; nobody waits for news of it.
+                // A decommissioned node is excluded from counts; nobody needs events about it.
                 events.clear();
             }
             verdict.changesets.push(Changeset { writes: vec![Write::put(Record::Report(report))], events });

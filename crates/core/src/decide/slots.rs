@@ -1,7 +1,7 @@
-//! Slots: who may take one, who gives one back, and whose time is over.
+//! Slots: acquisition, renewal, release and expiry.
 //!
-//! Taking and giving back are decided here as well, for whoever asks: what ran out is taken from its holder first, so that
-//! nobody waits for the decider's next look.
+//! Requests to acquire and release are decided here too: expired holds are removed first, so that nobody
+//! waits for the decider's next run.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -17,49 +17,49 @@ use crate::words::name::{Actor, HolderName, SlotName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
 
-/// Somebody who wants to hold a slot.
+/// A request to hold a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotRequest {
     /// Name of the holder.
     pub holder: HolderName,
-    /// Whose token was shown.
+    /// The token that makes the request.
     pub by: Actor,
-    /// What for.
+    /// The reason for holding it.
     pub reason: String,
-    /// For how long; as the slot has it if none is said.
+    /// Duration of the hold; `None` for the slot's own lease.
     pub lease: Option<Span>,
-    /// How many they take it may hold it: all who take it must agree. Whatever may if none is said.
+    /// The capacity that the caller expects: all callers must agree. `None` accepts any.
     pub capacity: Option<u32>,
 }
 
-/// A slot that somebody has.
+/// A slot that is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotGrant {
-    /// The number of this holding.
+    /// Fencing number of the hold.
     pub fence: FenceNumber,
     /// Start of the holding, by the server's clock.
     pub since: Timestamp,
-    /// When it ends by itself, unless it is renewed.
+    /// Time the hold expires unless it is renewed, by the server's clock.
     pub ends: Timestamp,
 }
 
-/// Why somebody does not get a slot.
+/// Why a slot is not granted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlotRefusal {
-    /// Nobody more may hold it now.
+    /// The slot has no free capacity.
     #[error("{}", full(*.capacity, .holders))]
     Full {
-        /// How many may.
+        /// Capacity of the slot.
         capacity: u32,
-        /// Who does, and since when.
+        /// The present holders, each with the start of its hold.
         holders: Vec<(HolderName, Timestamp)>,
     },
-    /// Others hold another number for how many may hold it.
+    /// The caller expects another capacity than the slot has.
     #[error("{capacity} may hold it, not {wanted}")]
     Disagreed {
-        /// How many may.
+        /// Capacity of the slot.
         capacity: u32,
-        /// How many they take it may.
+        /// The capacity that the caller expects.
         wanted: u32,
     },
 }
@@ -68,7 +68,7 @@ pub enum SlotRefusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("number {fence} is over")]
 pub struct SlotLost {
-    /// Which one.
+    /// Fencing number of the hold that ended.
     pub fence: FenceNumber,
 }
 
@@ -83,7 +83,7 @@ fn full(capacity: u32, holders: &[(HolderName, Timestamp)]) -> String {
     format!("{} of {capacity} held: by {first}{more}", holders.len())
 }
 
-/// Takes from holders what ran out.
+/// Removes expired holds.
 ///
 /// Woken by: slots, its own wake.
 #[must_use]
@@ -102,10 +102,10 @@ pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
     verdict
 }
 
-/// Takes a slot for somebody, or gives whoever has it already its whole time again.
+/// Acquires a slot, or renews the hold if the holder has it already.
 ///
 /// # Errors
-/// [`SlotRefusal`].
+/// [`SlotRefusal`] when it is full, or the expected capacities differ.
 pub fn acquire(
     fleet: &Fleet,
     name: &SlotName,
@@ -116,7 +116,7 @@ pub fn acquire(
     let mut events = expire(&mut slot, now);
     let ends = now.plus(wish.lease.unwrap_or(slot.lease));
     if let Some(holder) = slot.holders.get_mut(&wish.holder) {
-        // Never shortened: somebody may have made the lease shorter meanwhile.
+        // Never shortened: the slot's lease may have been reduced meanwhile.
         holder.ends = holder.ends.max(ends);
         let grant = grant(holder);
         return Ok((Changeset { writes: vec![write(slot)], events }, grant));
@@ -136,7 +136,7 @@ pub fn acquire(
     Ok((Changeset { writes: vec![write(slot)], events }, grant))
 }
 
-/// Makes a slot that nobody has said anything of one of that many.
+/// Sets the expected capacity on a slot that nobody has configured or holds; checks it on any other.
 fn agree(slot: &mut Slot, wanted: Option<u32>) -> Result<Option<EventDraft>, SlotRefusal> {
     match wanted {
         Some(wanted) if wanted != slot.capacity && slot.is_idle() => {
@@ -151,10 +151,10 @@ fn agree(slot: &mut Slot, wanted: Option<u32>) -> Result<Option<EventDraft>, Slo
     }
 }
 
-/// Gives whoever has a slot its whole time again, as that very holding.
+/// Renews a hold by its whole duration, if the fencing number is still valid.
 ///
 /// # Errors
-/// [`SlotLost`]; a holding that is over is never one again.
+/// [`SlotLost`]; a hold that ended is never valid again.
 pub fn renew(
     fleet: &Fleet,
     name: &SlotName,
@@ -175,7 +175,7 @@ const fn grant(holder: &Holder) -> SlotGrant {
     SlotGrant { fence: holder.fence, since: holder.since, ends: holder.ends }
 }
 
-/// Gives a slot back, that very holding if one is said; nothing to do when it is not held, or no longer.
+/// Releases a slot, only that hold if a number is given; `None` when the slot is not held so.
 #[must_use]
 pub fn release(
     fleet: &Fleet,
@@ -191,7 +191,7 @@ pub fn release(
     take_from(fleet, name, holder, ("slot.released", cause))
 }
 
-/// Forgets a slot that nobody holds, its number included; nothing to do when there is none or somebody does.
+/// Removes a slot without holders, with its fencing number; `None` when there is none or it is held.
 #[must_use]
 pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Changeset> {
     let slot = &fleet.slots.get(name)?.value;
@@ -206,14 +206,14 @@ pub fn forget(fleet: &Fleet, name: &SlotName) -> Option<Changeset> {
     slot.holders.is_empty().then_some(changeset)
 }
 
-/// Takes a slot from whoever holds it, because a person says so; nothing to do when it is not held, or no longer.
+/// Takes a slot from a holder, as a person ordered; `None` when that holder does not have it.
 #[must_use]
 pub fn force(fleet: &Fleet, name: &SlotName, holder: &HolderName, reason: &str) -> Option<Changeset> {
     let cause = format!("it was taken from {holder}: {reason}");
     take_from(fleet, name, holder, ("slot.forced", cause))
 }
 
-/// Sets how many may hold a slot, and for how long; nothing to do when it is so. Whoever holds it goes on.
+/// Sets capacity and lease of a slot; `None` when they are set so already. Present holders are not affected.
 #[must_use]
 pub fn set(fleet: &Fleet, name: &SlotName, (capacity, lease): (u32, Span)) -> Option<Changeset> {
     let old = slot_of(fleet, name);
@@ -271,7 +271,7 @@ fn expire(slot: &mut Slot, now: Timestamp) -> Vec<EventDraft> {
     events
 }
 
-/// What is kept of a slot: nothing, when it says nothing.
+/// The write that stores a slot, or removes it when it holds no information.
 fn write(slot: Slot) -> Write {
     if slot.says_nothing() { Write::Delete(Key::Slot(slot.name)) } else { Write::put(Record::Slot(slot)) }
 }

@@ -1,4 +1,4 @@
-//! The table of the deciders that the leader runs in each namespace, in this order. A new decider is one line here.
+//! The table of the deciders that the leader runs in each namespace, in this order. A new decider adds one line.
 
 use alloc::boxed::Box;
 use core::iter::once;
@@ -21,9 +21,9 @@ pub struct DeciderContext<'a> {
     pub namespace: &'a Namespace,
     /// That namespace's part of `world`.
     pub fleet: &'a Fleet,
-    /// The leadership that writes the verdicts.
+    /// The leadership term that writes the verdicts.
     pub term: Term,
-    /// Time at which that leadership began; nobody could report to it earlier.
+    /// Time at which that leadership began; targets could not report to it earlier.
     pub leading_since: Timestamp,
     /// Events to keep per namespace.
     pub events_kept: u64,
@@ -34,13 +34,13 @@ pub struct DeciderContext<'a> {
 /// A verdict, and the record that must not change while it is committed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Decision {
-    /// The rest of the verdict is given up once this record changes.
+    /// The rest of the verdict is dropped once this record changes.
     pub guard: Option<Key>,
     /// What is to be written.
     pub verdict: Verdict,
 }
 
-/// Decisions, each made when it is asked for.
+/// Decisions, each computed when the iterator reaches it.
 pub type Decisions<'a> = Box<dyn Iterator<Item = Decision> + Send + 'a>;
 
 /// A decider of the table.
@@ -52,7 +52,8 @@ pub struct Decider {
     pub decide: for<'a> fn(DeciderContext<'a>) -> Decisions<'a>,
 }
 
-/// The deciders in the order in which they run; each is given a world that shows what those before it wrote.
+/// The deciders in the order in which they run; each reads a world that includes the writes of those before
+/// it.
 pub const DECIDERS: [Decider; 7] = [
     Decider { name: "external", decide: |of| one(external::decide(of.fleet, of.leading_since, of.now)) },
     Decider { name: "silence", decide: |of| one(silence::decide(of.fleet, of.now)) },
@@ -67,7 +68,8 @@ fn one<'a>(verdict: Verdict) -> Decisions<'a> {
     Box::new(once(Decision { guard: None, verdict }))
 }
 
-/// One decision per entity. Somebody who pauses, aborts or deletes the entity meanwhile stops the rest of its verdict.
+/// One decision per entity. A pause, an abort or a deletion of the entity meanwhile stops the rest of its
+/// verdict.
 fn rollouts(of: DeciderContext<'_>) -> Decisions<'_> {
     Box::new(of.fleet.boards.iter().map(move |(name, board)| {
         let environment = of.world.environment(of.namespace, name);

@@ -1,5 +1,5 @@
-//! Who waits for whom in a circle: told once when it closes and once when it opens. They are found where those that wait
-//! are kept, in `crates/core/src/world/waits.rs`.
+//! Wait cycles: one event when a cycle appears and one when it ends. They are found by the index of waits, in
+//! `crates/core/src/world/waits.rs`.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -12,9 +12,9 @@ use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
-/// Tells of circular waits that came and went. Costs the circles there are, not those that wait.
+/// Writes wait cycles that appeared and ended. Costs time in proportion to the cycles, not to all waits.
 ///
-/// Woken by: reports, what nodes offer.
+/// Woken by: reports, service registrations.
 #[must_use]
 pub fn decide(fleet: &Fleet, now: Timestamp) -> Verdict {
     let none = WaitCycles::default();

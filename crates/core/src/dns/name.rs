@@ -1,21 +1,22 @@
-//! The name in a question. Owns its shape and that letters have no case; never what it means.
+//! DNS names as in questions. Owns their shape and their case-insensitivity; never their meaning.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::words::name::MAX_LABEL_BYTES;
 
-/// Longest name with its length bytes and without the root's (RFC 1035 allows 255 with it), in bytes.
+/// Longest name in bytes, with the length bytes and without the root's (RFC 1035 allows 255 with it).
 pub const MAX_NAME_BYTES: usize = 254;
 
-/// A DNS name: labels of 1 to 63 bytes, any bytes, at most 254 together; letters in lower case. None at all is the root.
+/// A DNS name: labels of 1 to 63 arbitrary bytes, at most 254 bytes together; letters in lower case. A name
+/// without labels is the root.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DnsName {
     bytes: [u8; MAX_NAME_BYTES],
     length: usize,
 }
 
-/// Why a label cannot follow.
+/// Why a label cannot be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DnsNameError {
     /// It is empty.
@@ -36,10 +37,10 @@ impl Default for DnsName {
 }
 
 impl DnsName {
-    /// Adds a label at the end, which is nearer to the root.
+    /// Adds a label at the end, nearest to the root.
     ///
     /// # Errors
-    /// [`DnsNameError`] when it is empty or too long; the name is as it was then.
+    /// [`DnsNameError`] when it is empty or too long; the name is unchanged then.
     pub fn push(&mut self, label: &[u8]) -> Result<(), DnsNameError> {
         let length = match u8::try_from(label.len()) {
             Ok(0) => return Err(DnsNameError::Empty),
@@ -57,7 +58,7 @@ impl DnsName {
         Ok(())
     }
 
-    /// The labels, the one furthest from the root first.
+    /// The labels, beginning with the one furthest from the root.
     pub fn labels(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.bytes();
         core::iter::from_fn(move || {
@@ -67,14 +68,14 @@ impl DnsName {
         })
     }
 
-    /// Each label after a byte with its length, without the root's empty label.
+    /// The labels, each after its length byte, without the root's empty label.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 }
 
-/// The first label of what [`DnsName::bytes`] gives, and the rest.
+/// The first label of the form that [`DnsName::bytes`] returns, and the rest.
 pub(super) fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first()?;
     rest.split_at_checked(usize::from(*length))
@@ -83,7 +84,7 @@ pub(super) fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 impl FromStr for DnsName {
     type Err = DnsNameError;
 
-    /// Reads `web.service.bw.internal`, with or without a dot at the end. There is no way to write a dot inside a label.
+    /// Reads `web.service.bw.internal`, with or without a final dot. A dot within a label cannot be written.
     fn from_str(text: &str) -> Result<Self, DnsNameError> {
         let mut name = Self::default();
         let text = text.strip_suffix('.').unwrap_or(text);

@@ -1,4 +1,4 @@
-//! What a name asks about. Owns the grammar of names; never whether what is asked about is there.
+//! The subject of a question. Owns the grammar of names; never whether the subject exists.
 
 use core::net::IpAddr;
 use core::str;
@@ -6,61 +6,61 @@ use core::str;
 use super::name::{DnsName, split};
 use super::zone::ZoneOrigin;
 
-/// Most labels that a name has before the domain: `tag.web.service.dc1`.
+/// Most labels of a name before the domain: `tag.web.service.dc1`.
 const MAX_LABELS: usize = 4;
 
-/// What a name asks about.
+/// The subject of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuerySubject<'q> {
     /// The domain itself.
     Apex,
-    /// The zone's name server.
+    /// The name server of the zone.
     NameServer,
-    /// Nothing, but names below it exist: `service.bw.internal`.
+    /// An empty non-terminal: names below it exist: `service.bw.internal`.
     Between,
-    /// A service's instances.
+    /// The instances of a service.
     Service {
-        /// Its name as asked.
+        /// The service's name as in the question.
         service: &'q str,
-        /// Which of them.
+        /// Filter of its instances.
         which: InstanceFilter<'q>,
-        /// Whether this is `_service._protocol`, where there are no addresses, only SRV.
+        /// Whether it is `_service._protocol`, which has SRV records only, no addresses.
         protocol: bool,
     },
-    /// A node.
+    /// A node, by name.
     Node(&'q str),
-    /// A name made of an address.
+    /// A name that encodes an address.
     Address(IpAddr),
-    /// An address, asked for its name.
+    /// A reverse lookup of an address.
     Reverse(IpAddr),
-    /// Under the domain, and no name of ours.
+    /// A name under the domain that does not exist.
     Nowhere,
-    /// Not under the domain.
+    /// A name outside of the domain.
     Elsewhere,
 }
 
-/// Which instances of a service.
+/// Filter of a service's instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InstanceFilter<'q> {
-    /// Those that serve.
+    /// Functional instances.
     Functional,
-    /// Those that serve and have a tag, whatever the case of its letters.
+    /// Functional instances with a tag, compared without case.
     Tagged(&'q str),
-    /// All that are registered.
+    /// All registered instances.
     Addressable,
 }
 
-/// Reads a name.
+/// The subject of a name.
 pub(super) fn read<'q>(origin: &ZoneOrigin, name: &'q DnsName) -> QuerySubject<'q> {
     let mut labels = [""; MAX_LABELS];
     let (mut count, mut rest, domain) = (0, name.bytes(), origin.domain.bytes());
     while rest != domain {
-        // Below the domain only as long as there is more than the domain left.
+        // It is below the domain only while more labels than the domain's are left.
         let Some((label, after)) = split(rest).filter(|_| rest.len() > domain.len()) else {
             return reverse(name).map_or(QuerySubject::Elsewhere, QuerySubject::Reverse);
         };
         if let Some(place) = labels.get_mut(count) {
-            // What is no text is no name of ours, like the empty label, which is in no name.
+            // A label that is not text matches nothing, like the empty label, which no name contains.
             *place = text(label).unwrap_or_default();
         }
         (count, rest) = (count + 1, after);
@@ -75,7 +75,7 @@ pub(super) fn read<'q>(origin: &ZoneOrigin, name: &'q DnsName) -> QuerySubject<'
     }
 }
 
-/// What labels before the domain and the datacentre say.
+/// The subject of the labels before the domain and the datacentre.
 fn below<'q>(labels: &[&'q str]) -> QuerySubject<'q> {
     match labels {
         ["service" | "node" | "addr"] => QuerySubject::Between,
@@ -89,7 +89,8 @@ fn below<'q>(labels: &[&'q str]) -> QuerySubject<'q> {
 
 fn alone(service: &str) -> QuerySubject<'_> {
     if service.starts_with('_') {
-        // Below `_blue.service` there may be `_web._blue.service`: whether there is would take looking at every service.
+        // `_web._blue.service` may exist below `_blue.service`: to be certain would take a search of all
+        // services.
         return QuerySubject::Between;
     }
     QuerySubject::Service { service, which: InstanceFilter::Functional, protocol: false }
@@ -109,7 +110,7 @@ fn text(label: &[u8]) -> Option<&str> {
     str::from_utf8(label).ok()
 }
 
-/// An address from hexadecimal digits: 8 or 32 of them.
+/// An address written as 8 or 32 hexadecimal digits.
 fn address(digits: &str) -> Option<IpAddr> {
     if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
@@ -121,7 +122,7 @@ fn address(digits: &str) -> Option<IpAddr> {
     }
 }
 
-/// The address of a whole name under `in-addr.arpa` or `ip6.arpa`.
+/// The address of a complete name under `in-addr.arpa` or `ip6.arpa`.
 fn reverse(name: &DnsName) -> Option<IpAddr> {
     let mut labels = name.labels();
     if name.bytes().ends_with(b"\x07in-addr\x04arpa") {
@@ -143,7 +144,7 @@ fn reverse(name: &DnsName) -> Option<IpAddr> {
     None
 }
 
-/// A decimal number as it is written in such names: no zeros before it.
+/// A decimal number from 0 to 255, without leading zeros.
 fn octet_of(label: &[u8]) -> Option<u8> {
     let plain = label.iter().all(u8::is_ascii_digit) && (label.len() == 1 || !label.starts_with(b"0"));
     text(label).filter(|_| plain)?.parse().ok()

@@ -1,5 +1,5 @@
-//! The zone: the catalogue, and the names under which it is asked for. Owns the settings of the answers and the names that
-//! answers say; never which records they have.
+//! The zone: the catalogue, and the names by which it is queried. Owns the settings of answers and the names
+//! within answers; never which records there are.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -14,41 +14,43 @@ use crate::words::time::{Span, Timestamp};
 /// Longest domain in bytes: with it, the longest service in the longest datacentre is still a DNS name.
 pub const MAX_DOMAIN_BYTES: usize = 100;
 
-/// Longest time for which answers may be kept, in seconds: a day. A longer one is taken as that.
+/// Longest TTL in seconds: a day. A longer one is cut to it.
 const MAX_TTL_SECS: u32 = 86_400;
 
-/// Words that stand beside a datacentre's name in a question, so that none may be called so.
+/// Labels with a meaning of their own next to a datacentre's name, so that no datacentre may have them as its
+/// name.
 const TAKEN: [&str; 4] = ["service", "node", "addr", "ns"];
 
-/// What answers come from: a catalogue as of a moment, and how it is spoken of.
+/// The source of answers: a snapshot of the catalogue, with names and TTLs.
 #[derive(Debug, Clone)]
 pub struct Zone {
-    /// How it is spoken of.
+    /// Names and TTLs of the zone.
     pub origin: Arc<ZoneOrigin>,
-    /// Who offers what, where.
+    /// Snapshot of the service catalogue.
     pub catalogue: Catalogue,
-    /// The zone's serial number; larger when the catalogue changed.
+    /// Serial number of the zone; it grows with every change of the catalogue.
     pub serial: u32,
-    /// Since when the catalogue may be out of date, because nothing was heard of it; none while it is current.
+    /// Time since which the catalogue may be out of date, because updates stopped; `None` while it is
+    /// current.
     pub stale_since: Option<Timestamp>,
 }
 
-/// What a zone is called, and how long its answers hold.
+/// Names and TTLs of a zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZoneSettings {
-    /// The domain under which all names are. `bw.internal` unless somebody wants another.
+    /// The domain of all names. Default `bw.internal`.
     pub domain: String,
-    /// The datacentre whose instances these are; may stand in a name, and stands in the names that answers say.
+    /// The datacentre of the instances; it may be part of a name in a question, and always is in answers.
     pub datacentre: Datacentre,
     /// The node that answers: the zone's name server.
     pub node: NodeName,
-    /// How long an answer may be kept, in whole seconds, a day at most. Zero by default: every answer is today's.
+    /// TTL of answers, in whole seconds, a day at most. Zero by default: nothing is cached.
     pub ttl: Span,
-    /// How long "there is no such thing" may be kept, likewise.
+    /// TTL of negative answers, likewise.
     pub negative_ttl: Span,
 }
 
-/// Settings that were found to be in order.
+/// Settings that were checked, in the form that answers need.
 #[derive(Debug)]
 pub struct ZoneOrigin {
     pub(super) domain: DnsName,
@@ -60,23 +62,23 @@ pub struct ZoneOrigin {
     here: Vec<u8>,
 }
 
-/// Why settings are not in order.
+/// Why settings are not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ZoneOriginError {
-    /// The domain is not one.
+    /// The domain is not valid.
     #[error("use {domain:?} as DNS domain: {reason}")]
     Domain {
-        /// What was given.
+        /// The domain that was given.
         domain: String,
-        /// Which rule it breaks.
+        /// The rule that it breaks.
         reason: &'static str,
     },
-    /// The datacentre's name means something else in DNS names.
+    /// The datacentre's name has another meaning in DNS names.
     #[error("use {0} as datacentre name: it has a meaning of its own in DNS names")]
     Datacentre(Datacentre),
 }
 
-/// A name that an answer says.
+/// A name within an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnswerName<'a> {
     /// `<node>.node.<datacentre>.<domain>`
@@ -94,7 +96,7 @@ pub enum AnswerName<'a> {
 }
 
 impl ZoneSettings {
-    /// The settings for a node of a datacentre that nobody has changed.
+    /// Default settings for a node of a datacentre.
     #[must_use]
     pub fn new(datacentre: Datacentre, node: NodeName) -> Self {
         Self { domain: "bw.internal".into(), datacentre, node, ttl: Span::ZERO, negative_ttl: Span::ZERO }
@@ -102,7 +104,7 @@ impl ZoneSettings {
 }
 
 impl ZoneOrigin {
-    /// Checks the settings.
+    /// Checks settings.
     ///
     /// # Errors
     /// [`ZoneOriginError`] with the rule that is broken.
@@ -121,25 +123,25 @@ impl ZoneOrigin {
         Ok(Self { domain, datacentre, node, ttl_secs, negative_ttl_secs, apex, here })
     }
 
-    /// The domain under which all names are.
+    /// The domain of all names.
     #[must_use]
     pub const fn domain(&self) -> &DnsName {
         &self.domain
     }
 
-    /// How long an answer may be kept, in seconds.
+    /// TTL of answers, in seconds.
     #[must_use]
     pub const fn ttl_secs(&self) -> u32 {
         self.ttl_secs
     }
 
-    /// How long it may be kept that there is no such thing, in seconds.
+    /// TTL of negative answers, in seconds.
     #[must_use]
     pub const fn negative_ttl_secs(&self) -> u32 {
         self.negative_ttl_secs
     }
 
-    /// Writes a name: each label after a byte with its length, and the root's empty one last.
+    /// Writes a name in wire form: each label after its length byte, with the root's empty one last.
     pub fn write(&self, said: AnswerName<'_>, out: &mut Vec<u8>) {
         let under_here = |out: &mut Vec<u8>, first: &[u8], kind: &[u8]| {
             push_label(out, first);
@@ -169,7 +171,7 @@ impl ZoneOrigin {
 }
 
 impl Zone {
-    /// The addresses that a name resolves to by itself; none for the names of services.
+    /// The addresses that a name resolves to by itself; none for names of services.
     pub fn addresses<'a>(&'a self, said: AnswerName<'a>) -> impl Iterator<Item = IpAddr> + 'a {
         let (node, address) = match said {
             AnswerName::Node(name) => (Some(name), None),
@@ -204,7 +206,7 @@ fn seconds(span: Span) -> u32 {
     u32::try_from(span.as_millis() / 1_000).map_or(MAX_TTL_SECS, |seconds| seconds.min(MAX_TTL_SECS))
 }
 
-/// Labels here are node, service and datacentre names and words: 63 bytes at most.
+/// Labels here are node, service and datacentre names and keywords: 63 bytes at most.
 fn push_label(out: &mut Vec<u8>, label: &[u8]) {
     out.push(u8::try_from(label.len()).unwrap_or(0));
     out.extend_from_slice(label);

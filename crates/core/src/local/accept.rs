@@ -1,30 +1,30 @@
-//! Whether an order that arrives may be taken. Orders only move forward.
+//! Whether the agent accepts an order. Generations and terms only grow.
 
 use crate::records::order::Order;
 use crate::words::counter::{Generation, Term};
 
-/// Why an order is refused. Fits after "could not ".
+/// Why an order is refused. The text follows "cannot ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StaleOrder {
-    /// It was written by an older leadership than the one in hand.
+    /// Its leadership term is older than that of the present order.
     #[error("take an order of term {offered}: one of term {known} is in hand")]
     Term {
-        /// What was offered.
+        /// Term of the refused order.
         offered: Term,
-        /// What is in hand.
+        /// Term of the present order.
         known: Term,
     },
-    /// It is not newer than the one in hand.
+    /// Its generation is not newer than that of the present order.
     #[error("take an order of generation {offered}: generation {known} is in hand")]
     Generation {
-        /// What was offered.
+        /// Generation of the refused order.
         offered: Generation,
-        /// What is in hand.
+        /// Generation of the present order.
         known: Generation,
     },
 }
 
-/// Whether `offered` is newer than what is in hand.
+/// Checks that `offered` is newer than the present order.
 ///
 /// # Errors
 /// [`StaleOrder`] when its term is older, or its generation not newer.

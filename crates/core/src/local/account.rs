@@ -1,4 +1,5 @@
-//! What an agent says of one entity, and of its node: its memory and what it does right now, as report and statuses.
+//! What an agent reports about one entity, and about its node: from memory and present activity to report and
+//! statuses.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
@@ -13,68 +14,69 @@ use crate::words::name::{EntityName, ServiceName};
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
-/// What an agent is about, for one entity, right now.
+/// What an agent is doing about one entity at present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentActivity {
     /// No step runs.
     Idle,
-    /// A step runs that is to reach this.
+    /// A step runs that aims at this progress.
     Step(ApplyProgress),
-    /// A step is due and cannot be begun, for this reason.
+    /// A step is due but cannot start, for this reason.
     Held(String),
 }
 
-/// What an agent says of one entity. Times are the agent's own; ages are made of them when the report is sent.
+/// What an agent reports about one entity. Times are by the agent's clock; the report contains ages instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntityAccount {
-    /// The last version that validation passed on.
+    /// The last version that passed validation.
     pub running: Option<Version>,
-    /// Whether its static part was done here, for the version it has or one before: what it offers may be registered.
+    /// Whether the static part completed on this node, for this version or an earlier one: its services may
+    /// be registered.
     pub addressable: bool,
     /// Services that it waits for.
     pub lacks: BTreeSet<ServiceName>,
-    /// What it was told to be at.
+    /// The assigned version.
     pub wanted: Option<Version>,
     /// The assignment this answers.
     pub answering: AssignmentNumber,
-    /// What it is doing about it.
+    /// What it is doing about the assignment.
     pub activity: TargetActivity,
     /// Its health.
     pub health: TargetHealth,
-    /// Since when `running` is healthy without a break, by the agent's clock.
+    /// Start of the present uninterrupted healthy time on `running`, by the agent's clock.
     pub healthy_since: Option<Timestamp>,
-    /// How its configuration stands; `None` while it was told nothing.
+    /// State of its configuration; `None` without an assignment.
     pub configure: Option<StateReason>,
-    /// How its validation stands; `None` while it was told nothing.
+    /// State of its validation; `None` without an assignment.
     pub validate: Option<StateReason>,
-    /// One line for a person at the machine.
+    /// One line for people on the machine.
     pub line: String,
 }
 
-/// A state and why.
+/// A state with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateReason {
     /// The state.
     pub state: StatusState,
-    /// One line; may be empty.
+    /// The reason, in one line; may be empty.
     pub reason: String,
-    /// Which attempt it is about, from 1; zero where nothing is attempted.
+    /// Number of the attempt, from 1; zero if nothing is attempted.
     pub attempt: u32,
-    /// The failed run whose log is kept.
+    /// Name of the failed run whose log is stored.
     pub run: Option<String>,
 }
 
-/// Names of failed runs whose logs are kept, of those that still matter.
+/// Names of failed runs whose logs are stored and still relevant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FailedRuns {
-    /// Of the static and dynamic parts.
+    /// The failed run of the static or dynamic part.
     pub configure: Option<String>,
-    /// Of validation.
+    /// The failed run of the validation.
     pub validate: Option<String>,
 }
 
 impl EntityAccount {
-    /// Gives account of one entity.
+    /// The report about one entity.
     #[must_use]
     pub fn of(
         memory: &EntityMemory,
@@ -98,14 +100,14 @@ impl EntityAccount {
         }
     }
 
-    /// The same account of an entity that waits for these services.
+    /// The same report for an entity that waits for these services.
     #[must_use]
     pub fn lacking(mut self, lacks: BTreeSet<ServiceName>) -> Self {
         self.lacks = lacks;
         self
     }
 
-    /// The same account, with the logs of what failed.
+    /// The same report, with the names of stored logs.
     #[must_use]
     pub fn with_runs(mut self, runs: &FailedRuns) -> Self {
         for (standing, run) in [(&mut self.configure, &runs.configure), (&mut self.validate, &runs.validate)]
@@ -119,7 +121,8 @@ impl EntityAccount {
     }
 }
 
-/// What it is doing about its assignment. A failed attempt stays visible until the next one runs; a wait, until it is over.
+/// Activity on the assignment. A failed attempt stays visible until the next one runs; a wait, until it is
+/// over.
 fn activity(memory: &EntityMemory, busy: &AgentActivity) -> TargetActivity {
     let Some(wanted) = &memory.wanted else { return TargetActivity::Nothing };
     let done = memory.settled() == Some(&wanted.version);
@@ -156,7 +159,7 @@ fn validate(memory: &EntityMemory, busy: &AgentActivity, vital: &CheckSummary) -
     let mine = |aim: ApplyProgress| aim == ApplyProgress::Validated;
     let past = memory.progress == ApplyProgress::Validated && is_wanted(memory);
     if let (true, None, CheckSummary::Unhealthy(evidence)) = (past, &memory.failure_reason, vital) {
-        // Nothing is done about it, because the node is paused; it is told all the same.
+        // The node is paused, so nothing is done about the failure, but it is reported.
         let reason = evidence.summary.clone();
         return StateReason { state: StatusState::Failed, reason, attempt: 0, run: None };
     }
@@ -167,7 +170,7 @@ fn is_wanted(memory: &EntityMemory) -> bool {
     memory.touched.as_ref() == memory.wanted.as_ref().map(|wanted| &wanted.version)
 }
 
-/// How one category stands, where `mine` says which aims belong to it and `past` whether it is behind.
+/// State of one category; `mine` tells which aims belong to it and `past` whether they are complete.
 fn stand(
     memory: &EntityMemory,
     busy: &AgentActivity,
@@ -217,7 +220,7 @@ fn line(memory: &EntityMemory, busy: &AgentActivity) -> String {
     }
 }
 
-/// One standing for the node out of those of its entities: the worst, with its entity, which its reason names too.
+/// One state for the node from those of its entities: the worst, whose reason names its entity too.
 #[must_use]
 pub fn node<'a>(
     each: impl Iterator<Item = (&'a EntityName, &'a StateReason)>,
@@ -229,7 +232,7 @@ pub fn node<'a>(
         StatusState::Success => 0,
     };
     let by_name: BTreeMap<&EntityName, &StateReason> = each.collect();
-    // The first of the worst, so that the reason does not jump between entities.
+    // The first of the worst in name order, so that the reason does not alternate between entities.
     let worst = by_name.into_iter().rev().max_by_key(|(_, standing)| rank(standing.state))?;
     let (name, standing) = worst;
     let reason = match standing.state {

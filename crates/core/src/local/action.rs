@@ -1,5 +1,5 @@
-//! The next step for one entity whose versions are runs of an action: each is begun at most once, and none that is older
-//! than the newest begun here. Decides; never does.
+//! The next step for an entity whose versions are runs of an action: each run starts at most once, and none
+//! that is older than the newest one started here. Decides; never acts.
 
 use alloc::string::ToString;
 
@@ -10,14 +10,14 @@ use crate::records::order::ApplyMethod;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
-/// What an agent does next about an action.
+/// The next step of an agent for an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionStep {
     /// Run it.
     Run(Version),
-    /// Take the version as run, without running anything.
+    /// Record the version as run, without running anything.
     Acknowledge(Version),
-    /// Nothing, for this reason, until something else is told.
+    /// Do nothing, for this reason, until the assignment changes.
     Rest(IdleReason),
 }
 
@@ -33,10 +33,10 @@ pub fn next(memory: &EntityMemory, paused: bool) -> ActionStep {
     match ran.filter(|ran| ran.version == version).map(|ran| ran.outcome) {
         Some(RunOutcome::Failed) => return ActionStep::Rest(IdleReason::AttemptsExhausted),
         Some(RunOutcome::Begun | RunOutcome::Retry) | None => {}
-        // Something else was taken as run meanwhile.
+        // A different version was acknowledged meanwhile.
         Some(RunOutcome::Done) => return ActionStep::Acknowledge(version),
     }
-    match wanted.means {
+    match wanted.method {
         ApplyMethod::Run if ran.is_none_or(|ran| may_run(&version, ran)) => {
             if paused {
                 ActionStep::Rest(IdleReason::Paused)
@@ -50,20 +50,20 @@ pub fn next(memory: &EntityMemory, paused: bool) -> ActionStep {
     }
 }
 
-/// Whether a version may run after the newest that was begun: it is newer, or that very one, which is to run again.
+/// Whether a version may run after the newest one started: it is newer, or the same one and to be retried.
 fn may_run(version: &Version, newest: &ActionRun) -> bool {
     let number = |version: &Version| version.as_numbered().map(|(_, number)| number);
     *version == newest.version || number(version) > number(&newest.version)
 }
 
 impl EntityMemory {
-    /// Before a run begins.
+    /// Called before a run starts.
     pub fn runs(&mut self, version: &Version) {
         self.begins(version);
         self.ran = Some(ActionRun { version: version.clone(), outcome: RunOutcome::Begun });
     }
 
-    /// After a run ended.
+    /// Called after a run ended.
     pub fn finished(&mut self, outcome: StepOutcome, now: Timestamp, seed: u64) {
         let (run, progress) = match &outcome {
             StepOutcome::Done => (RunOutcome::Done, ApplyProgress::Validated),
@@ -73,13 +73,15 @@ impl EntityMemory {
         self.ended(progress, outcome, now, seed);
     }
 
-    /// Takes a version as run that ran elsewhere, before this node's time, or is older than what ran here.
+    /// Records a version as run that ran elsewhere, before this node's time, or is older than the last run
+    /// here.
     pub fn acknowledges(&mut self, version: &Version) {
         self.begins(version);
         self.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 0);
     }
 
-    /// The agent was stopped during a run: how that ended is not known. One that may run again is begun again.
+    /// Called when the agent was stopped during a run, whose outcome is therefore unknown. An idempotent
+    /// action is run again.
     pub fn cut_short(&mut self, idempotent: bool, now: Timestamp, seed: u64) {
         if idempotent {
             self.end(RunOutcome::Retry);

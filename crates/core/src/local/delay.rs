@@ -1,21 +1,22 @@
-//! How long until the next try. Owns back-off; never waits itself.
+//! Delays before the next attempt. Owns back-off; never waits itself.
 
 use crate::words::time::Span;
 
-/// First delay after a failed attempt: long enough not to spin, short enough for a passing hiccup.
+/// First delay after a failed attempt: long enough not to use up the processor, short enough for a transient
+/// error.
 pub const FIRST: Span = Span::from_secs(1);
 
 /// Longest delay between attempts: a broken machine is still tried twice a minute.
 pub const LONGEST: Span = Span::from_secs(30);
 
-/// First delay before calling a server that did not answer: a restart of the server takes little longer.
+/// First delay before calling a server again that did not answer: a restart of a server takes little longer.
 pub const FIRST_CALL: Span = Span::from_millis(250);
 
-/// Longest delay between calls: a server that is back hears every node well before it would think one gone.
+/// Longest delay between calls: every node calls a restarted server well before it would become unreachable.
 pub const LONGEST_CALL: Span = Span::from_secs(8);
 
-/// The delay before the attempt that follows `failed` failed ones: doubling from [`FIRST`] up to [`LONGEST`], spread by
-/// up to a quarter either way by `seed`, so that machines that failed together do not retry together.
+/// The delay before the attempt that follows `failed` failed ones: doubling from [`FIRST`] up to [`LONGEST`],
+/// spread by up to a quarter either way by `seed`, so that machines that failed together do not retry together.
 #[must_use]
 pub fn after(failed: u32, seed: u64) -> Span {
     doubling(FIRST, LONGEST, failed, seed)
@@ -34,14 +35,14 @@ fn doubling(first: Span, longest: Span, failed: u32, seed: u64) -> Span {
     spread(Span::from_millis(base), seed, failed)
 }
 
-/// `base`, moved by up to a quarter either way: many machines that do the same do it at different times.
+/// `base`, changed by up to a quarter either way, so that many machines do the same thing at different times.
 #[must_use]
 pub fn spread(base: Span, seed: u64, salt: u32) -> Span {
     let base = base.as_millis();
     Span::from_millis(base - base / 4 + mix(seed, salt) % (base / 2 + 1))
 }
 
-/// A number that looks random, the same for the same inputs (the finaliser of `SplitMix64`).
+/// A pseudo-random number, the same for the same inputs (the finaliser of `SplitMix64`).
 pub(super) fn mix(seed: u64, salt: u32) -> u64 {
     let mut z = seed.wrapping_add(u64::from(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

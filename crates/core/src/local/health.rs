@@ -1,37 +1,37 @@
-//! Check results → health, with hysteresis. Owns "how often must it fail before it has failed".
+//! Check results to health, with hysteresis. Owns how many consecutive results change a check's verdict.
 
 use alloc::string::String;
 
 use crate::words::time::Timestamp;
 
-/// How many results in a row turn a check's verdict.
+/// How many consecutive results change a check's verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hysteresis {
-    /// Failures in a row before a check is failing; at least 1.
+    /// Consecutive failures before a check is failing; at least 1.
     pub fall: u32,
-    /// Passes in a row before it passes again; at least 1.
+    /// Consecutive passes before it is passing again; at least 1.
     pub rise: u32,
 }
 
 impl Default for Hysteresis {
-    /// Two either way: one lost packet is not a failure, one lucky answer is not health.
+    /// Two either way: one lost packet is not a failure, and one success is not health.
     fn default() -> Self {
         Self { fall: 2, rise: 2 }
     }
 }
 
-/// A check's verdict.
+/// The verdict on a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckVerdict {
     /// Not enough results yet.
     Unknown,
-    /// Passing since then, by the agent's clock.
+    /// Passing, since this time by the agent's clock.
     Passing(Timestamp),
-    /// Failing since then, with the last failure's message.
+    /// Failing, since this time by the agent's clock, with the message of the last failure.
     Failing(Timestamp, String),
 }
 
-/// One check's results, folded.
+/// The results of one check, folded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckHistory {
     verdict: CheckVerdict,
@@ -47,25 +47,25 @@ impl Default for CheckHistory {
 }
 
 impl CheckHistory {
-    /// Before the first result.
+    /// A history without results.
     #[must_use]
     pub const fn new() -> Self {
         Self { verdict: CheckVerdict::Unknown, warning: None, passes: 0, failures: 0 }
     }
 
-    /// What is known now.
+    /// The present verdict.
     #[must_use]
     pub const fn verdict(&self) -> &CheckVerdict {
         &self.verdict
     }
 
-    /// What the last result warned of, if it passed and warned.
+    /// The warning of the last result, if it passed with one.
     #[must_use]
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// Takes one result: `Ok` passed, perhaps with a warning; `Err` failed; each message is one line.
+    /// Adds one result: `Ok` passed, perhaps with a warning; `Err` failed; each message is one line.
     #[must_use]
     pub fn fold(
         mut self,

@@ -1,4 +1,4 @@
-//! For how long what runs has been well, measured on this machine alone.
+//! How long the running version has been healthy, measured on this machine alone.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -10,20 +10,20 @@ use crate::words::name::CheckName;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// What the checks of one entity say together.
+/// Combined verdict of an entity's checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckSummary {
-    /// There is nothing that could fail.
+    /// There are no checks.
     NoChecks,
-    /// Not every check has its verdict yet, and none fails.
+    /// At least one check has no verdict yet, and none fails.
     Unknown,
-    /// All pass.
+    /// All checks pass.
     Healthy,
-    /// At least one fails, or the process is gone.
+    /// At least one check fails, or the process ended.
     Unhealthy(Evidence),
 }
 
-/// What all checks say together; one that fails outweighs the others.
+/// The combined verdict of all checks; a failing one outweighs the others.
 #[must_use]
 pub fn vital(checks: &BTreeMap<CheckName, CheckHistory>) -> CheckSummary {
     let mut failing: Vec<String> = Vec::new();
@@ -49,18 +49,18 @@ pub fn vital(checks: &BTreeMap<CheckName, CheckHistory>) -> CheckSummary {
     }
 }
 
-/// Since when a version has been well without a break.
+/// Start of the uninterrupted healthy time of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HealthTracker {
     since: Option<(Version, Timestamp)>,
 }
 
 impl HealthTracker {
-    /// Looks again: `settled` is the validated version, if what is on the host is that and nothing else.
+    /// Records an observation: `settled` is the validated version, if exactly that is on the host.
     pub fn observe(&mut self, settled: Option<&Version>, vital: &CheckSummary, now: Timestamp) {
         let well = match vital {
             CheckSummary::NoChecks | CheckSummary::Healthy => true,
-            // A verdict once reached stays until it turns, so this is before the first.
+            // A verdict stays until it changes, so `Unknown` occurs only before the first one.
             CheckSummary::Unknown | CheckSummary::Unhealthy(_) => false,
         };
         match settled {
@@ -73,13 +73,13 @@ impl HealthTracker {
         }
     }
 
-    /// Since when, by the agent's clock.
+    /// Start of the healthy time, by the agent's clock.
     #[must_use]
     pub fn since(&self) -> Option<Timestamp> {
         self.since.as_ref().map(|(_, since)| *since)
     }
 
-    /// For how long; no time at all when it is not well.
+    /// Length of the healthy time; zero while not healthy.
     #[must_use]
     pub fn lasted(&self, now: Timestamp) -> Span {
         self.since().map_or(Span::ZERO, |since| now.since(since))

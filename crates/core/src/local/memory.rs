@@ -1,4 +1,4 @@
-//! What an agent remembers of one entity across restarts, and how each outcome changes it.
+//! What an agent remembers about one entity across restarts, and how each outcome changes it.
 
 use alloc::string::ToString;
 
@@ -8,107 +8,107 @@ use crate::records::order::Assignment;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// Well for this long, and earlier failures are forgotten: longer than the longest back-off, so that a service that dies
-/// soon after every start is tried ever more slowly.
+/// Healthy time after which earlier failures are forgotten: longer than the longest back-off, so that a
+/// service that ends soon after every start is tried less and less often.
 pub const STEADY: Span = Span::from_secs(60);
 
-/// What an agent remembers of one entity. It is on disk before the step it describes begins.
+/// What an agent remembers about one entity. It is on disk before the step it describes starts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EntityMemory {
-    /// What the node was last told to be at.
+    /// The last assignment.
     pub wanted: Option<Assignment>,
-    /// The last version that validation passed on, here.
+    /// The last version that passed validation on this node.
     pub running: Option<Version>,
-    /// The version whose apply last began. While it differs from `running`, the host may be part way.
+    /// The version whose apply last started. While it differs from `running`, the host may be partly changed.
     pub touched: Option<Version>,
-    /// How far `touched` got.
+    /// How far the apply of `touched` got.
     pub progress: ApplyProgress,
-    /// Failed attempts at `touched`, relapses among them, since it was last well for [`STEADY`].
+    /// Failed attempts at `touched`, including relapses, since it was last healthy for [`STEADY`].
     pub failed_attempts: u32,
-    /// The next attempt waits until then, by the agent's clock.
+    /// Earliest time of the next attempt, by the agent's clock.
     pub retry_at: Option<Timestamp>,
     /// Why the last attempt is not, or no longer, a success.
     pub failure_reason: Option<FailureReason>,
-    /// For an entity of an action: the newest run that was begun here. None older is ever begun.
+    /// For an entity of an action: the newest run that started here. No older one ever starts.
     pub ran: Option<ActionRun>,
 }
 
-/// A run of an action that was begun.
+/// A run of an action that started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionRun {
-    /// The version whose run this is.
+    /// The version of the run.
     pub version: Version,
-    /// The outcome.
+    /// Its outcome.
     pub outcome: RunOutcome,
 }
 
-/// The outcome of a run.
+/// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOutcome {
-    /// Nothing yet: it is under way, or about to be.
+    /// None yet: it is running, or about to.
     Begun,
     /// It succeeded.
     Done,
-    /// It failed, or nobody knows how it ended.
+    /// It failed, or its outcome is unknown.
     Failed,
-    /// It was cut short, and may run again.
+    /// It was interrupted, and may run again.
     Retry,
 }
 
 /// Why an attempt is not a success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailureReason {
-    /// Something outside is missing.
+    /// A precondition outside of the node is not met yet.
     NotYet {
-        /// What the step was to reach.
+        /// The progress that the step aimed at.
         aim: ApplyProgress,
         /// What is missing.
         evidence: Evidence,
     },
     /// It failed, or became unhealthy after it was validated.
     Failed {
-        /// What the step was to reach.
+        /// The progress that the step aimed at.
         aim: ApplyProgress,
-        /// What was observed when it failed.
+        /// Evidence of the failure.
         evidence: Evidence,
     },
 }
 
-/// How far the version last touched got.
+/// How far the apply of the last touched version got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum ApplyProgress {
-    /// Nothing of it is known to be done.
+    /// Started; nothing is known to be complete.
     #[default]
     Begun,
-    /// The static part is done.
+    /// The static part is complete.
     Static,
-    /// The dynamic part is done too.
+    /// The dynamic part is complete too.
     Dynamic,
     /// It passed validation.
     Validated,
 }
 
-/// How a step ended.
+/// Outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepOutcome {
-    /// Done.
+    /// It succeeded.
     Done,
-    /// Not yet: something outside is missing; try again without counting a failure.
+    /// A precondition outside of the node is not met yet; it is tried again without counting a failure.
     NotYet(Evidence),
-    /// Failed.
+    /// It failed.
     Failed(Evidence),
 }
 
 impl EntityMemory {
-    /// Takes a new assignment. Answers whether anything changed.
+    /// Applies a new assignment. Returns whether anything changed.
     ///
-    /// A new telling is a fresh start, unless the version is here already and well.
+    /// A new assignment resets failures, unless its version is running and healthy already.
     pub fn told(&mut self, wanted: Assignment) -> bool {
         if self.wanted.as_ref() == Some(&wanted) {
             return false;
         }
         if let Some(ran) = self.ran.as_ref().filter(|ran| ran.version == wanted.version) {
-            // A run that was begun is not begun anew by being told again, and one that failed has failed for good.
+            // Assigning the same version again does not restart its run, and a failed run stays failed.
             if ran.outcome == RunOutcome::Failed && self.failure_reason.is_none() {
                 let summary = "it ran here before and did not go well; not run again".to_string();
                 let evidence = Evidence { summary, ..Evidence::default() };
@@ -132,13 +132,13 @@ impl EntityMemory {
         true
     }
 
-    /// Before the static part of `version` starts: whatever was there is no longer known to be whole.
+    /// Called before the static part of `version` starts: from then on the host may be partly changed.
     pub fn begins(&mut self, version: &Version) {
         self.touched = Some(version.clone());
         self.progress = ApplyProgress::Begun;
     }
 
-    /// After a step that aimed at `reached` ended.
+    /// Called after a step that aimed at `reached` ended.
     pub fn ended(&mut self, reached: ApplyProgress, outcome: StepOutcome, now: Timestamp, seed: u64) {
         match outcome {
             StepOutcome::Done => {
@@ -160,8 +160,8 @@ impl EntityMemory {
         }
     }
 
-    /// The validated version turned unwell after it was well for `well_for`: it is configured again after the back-off,
-    /// unless it [recovers](Self::recovered) by itself.
+    /// Called when the validated version became unhealthy after `well_for`: it is configured again after the
+    /// back-off, unless it [recovers](Self::recovered) first.
     pub fn relapsed(&mut self, evidence: Evidence, well_for: Span, now: Timestamp, seed: u64) {
         if well_for >= STEADY {
             self.failed_attempts = 0;
@@ -169,24 +169,26 @@ impl EntityMemory {
         self.fails(ApplyProgress::Validated, evidence, now, seed);
     }
 
-    /// The validated version is well again without having been configured again.
+    /// Called when the validated version is healthy again without having been configured again.
     pub fn recovered(&mut self) {
         self.retry_at = None;
         self.failure_reason = None;
     }
 
-    /// What ran was stopped along with the machine or the agent: it is brought back at once, and that is no failure.
+    /// Called when the process was stopped along with the machine or the agent: it is started again at once,
+    /// and that is no failure.
     pub fn interrupted(&mut self) {
         self.progress = ApplyProgress::Begun;
         self.retry_at = None;
     }
 
-    /// After a restart of the agent: the wall clock may have moved, so no wait is longer than one can be.
+    /// Called after a restart of the agent: the wall clock may have changed, so waits are cut to the longest
+    /// possible one.
     pub fn restarted(&mut self, now: Timestamp) {
         self.retry_at = self.retry_at.map(|at| at.min(now.plus(delay::LONGEST)));
     }
 
-    /// Whether the version last touched is the one that was validated.
+    /// The version last touched, if it was validated.
     #[must_use]
     pub fn settled(&self) -> Option<&Version> {
         self.touched.as_ref().filter(|_| self.progress == ApplyProgress::Validated)
@@ -198,7 +200,7 @@ impl EntityMemory {
         self.failure_reason = Some(FailureReason::Failed { aim, evidence });
     }
 
-    /// One line on where this stands, for a person at the machine.
+    /// The present state, in one line for people on the machine.
     #[must_use]
     pub fn line(&self) -> alloc::string::String {
         let running = self.running.as_ref().map_or("nothing validated yet".to_string(), Version::to_string);

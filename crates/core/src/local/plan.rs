@@ -1,64 +1,65 @@
-//! The next step for one entity on one node. Decides; never does.
+//! The next step for one entity on one node. Decides; never acts.
 
 use super::memory::{ApplyProgress, EntityMemory};
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
-/// What an agent does next about one entity.
+/// The next step of an agent for one entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApplyStep {
     /// Run the static part.
     Static(Version),
     /// Run the dynamic part.
     Dynamic(Version),
-    /// Validate: run the validation and wait for the checks' verdict.
+    /// Run the validation and wait for the checks' verdict.
     Validate(Version),
-    /// Run the validation of what runs once more; nothing is changed by it.
+    /// Run the validation of the running version again; it changes nothing.
     Revalidate(Version),
-    /// Run the commands of the dynamic part once more: what they are made from changed.
+    /// Run the commands of the dynamic part again, because their inputs changed.
     Refresh(Version),
-    /// Nothing, for this reason; look again when something changes or at the time given.
+    /// Do nothing, for this reason; decide again when something changes or at this time.
     Rest(IdleReason, Option<Timestamp>),
 }
 
-/// Why nothing is done. Each fits after "waits: ".
+/// Why nothing is done. Each text follows "waits: ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdleReason {
-    /// It is what it should be.
+    /// The desired version is running.
     #[error("it is what it should be")]
     UpToDate,
-    /// The control plane has said nothing about it.
+    /// No version was ever assigned.
     #[error("no version was ever assigned")]
     NoAssignment,
     /// A person paused the node.
     #[error("the node is paused")]
     Paused,
-    /// The last attempt did not go well; the next one comes later.
+    /// The last attempt failed; the next one follows after the back-off.
     #[error("the last attempt did not go well; trying again")]
     BackingOff,
-    /// An action ran, did not go well, and is not run again.
+    /// An action ran, failed, and is not run again.
     #[error("it ran once and did not go well; it is not run again")]
     AttemptsExhausted,
 }
 
-/// What is true around the entity right now.
+/// The present conditions of an entity on its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalObservation {
-    /// A person paused the node.
+    /// Whether a person paused the node.
     pub paused: bool,
-    /// A validated version's checks fail (past hysteresis), its process is gone, or its last validation failed.
+    /// Whether a validated version's checks fail (after hysteresis), its process ended, or its last
+    /// validation failed.
     pub unhealthy: bool,
-    /// When what was validated is to be validated again; `None` for never.
+    /// Time of the next periodic validation; `None` for never.
     pub validate_at: Option<Timestamp>,
-    /// When the dynamic part is to run again because what it follows changed; `None` while it did not.
+    /// Time to run the dynamic part again because its inputs changed; `None` if they did not.
     pub follow_at: Option<Timestamp>,
 }
 
 /// The next step for one entity.
 ///
-/// A version counts as running only once validation passed on it, so a version that was touched and not validated is
-/// always worked on, whatever `running` says. A validated version that is unwell is configured again, with back-off. What
-/// was validated is validated again from time to time, also while the node is paused.
+/// A version counts as running only once it passed validation, so a version that was touched and not
+/// validated is always worked on, whatever `running` is. A validated version that is unhealthy is configured
+/// again, with back-off. The validation runs periodically, also while the node is paused.
 #[must_use]
 pub fn next(memory: &EntityMemory, seen: LocalObservation, now: Timestamp) -> ApplyStep {
     let Some(wanted) = &memory.wanted else { return ApplyStep::Rest(IdleReason::NoAssignment, None) };

@@ -1,4 +1,5 @@
-//! Whether a machine is set up: everything that its entities begin with is there. What is missing at first may be on its way.
+//! Provisioning: whether everything that a machine's entities require beforehand is present. Missing items
+//! may still be being installed.
 
 use alloc::string::String;
 
@@ -6,11 +7,12 @@ use super::account::StateReason;
 use crate::records::status::StatusState;
 use crate::words::time::Span;
 
-/// How long something may be missing before the machine has failed to be set up: installs from a slow mirror fit, as into the
-/// time that a part may take.
+/// How long a requirement may be missing before provisioning has failed: long enough for installs from a slow
+/// mirror, like the time limit of a part.
 pub const PATIENCE: Span = Span::from_secs(300);
 
-/// How it stands when the first thing that is missing is this, if any is, and has been for so long.
+/// State of provisioning; `missing` is the first missing requirement, and `waited` how long it has been
+/// missing.
 #[must_use]
 pub fn standing(missing: Option<String>, waited: Span) -> StateReason {
     let (state, reason) = match missing {

@@ -1,5 +1,5 @@
-//! Which server this machine calls: those it was configured with and those it was told of, in an order of its own, so that a
-//! fleet spreads over them by itself and again after one was away. Owns the choice; never calls anybody.
+//! Which server this machine calls: configured and advertised ones, in an order of its own, so that a fleet
+//! is spread over the servers, and again after one was away. Owns the choice; never calls a server.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -13,50 +13,50 @@ use crate::words::digest::Digest;
 use crate::words::name::ServerName;
 use crate::words::time::{Span, Timestamp};
 
-/// How long a better server must have been in place, without a failure that was seen from here, before it is gone back to,
-/// give or take a quarter: a minute at least, so that a server that comes and goes draws nobody, and most of another one over
-/// which a fleet moves.
+/// How long a preferred server must be live, without a failure observed from here, before the machine returns
+/// to it, give or take a quarter: a minute at least, so that an unstable server attracts no machines, and
+/// long enough that a fleet moves over more than half a minute.
 const CALM: Span = Span::from_secs(80);
 
-/// How often that time doubles at most when a better server does not answer: one that cannot be called from here at all is
-/// tried three times an hour.
+/// Most doublings of that time when a preferred server does not answer: one that cannot be reached from here
+/// at all is tried three times an hour.
 const DOUBLINGS: u32 = 4;
 
-/// Most servers that are remembered: several times what a control plane has.
+/// Most servers that are remembered: several times the size of a control plane.
 const MOST: usize = 16;
 
-/// A server that the control plane told of.
+/// A server that the control plane advertised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdvertisedServer {
     /// Name of the server.
     pub name: ServerName,
-    /// Where it is called, like `https://10.0.0.1:7420`.
+    /// URL of the server, like `https://10.0.0.1:7420`.
     pub address: String,
-    /// Whether it had its place when servers were last told of.
+    /// Whether it was live in the last advertisement.
     pub in_place: bool,
 }
 
-/// A server that has its place now, as it is told.
+/// A live server, as advertised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveServer {
     /// Name of the server.
     pub name: ServerName,
-    /// Where it is called.
+    /// URL of the server.
     pub address: String,
-    /// For how long it has had its place.
+    /// How long it has been live.
     pub lasts: Span,
 }
 
-/// What is known of a server from here.
+/// What this machine observed of a server.
 #[derive(Debug, Clone, Copy, Default)]
 struct ServerRecord {
-    /// Since when nothing speaks against it.
+    /// Start of the time without failure, by this machine's clock.
     calm_since: Timestamp,
-    /// How often in a row it did not answer.
+    /// Consecutive calls without an answer.
     failed: u32,
 }
 
-/// The servers that may be called, and the one that is.
+/// The known servers, and the one in use.
 #[derive(Debug, Clone)]
 pub struct KnownServers {
     me: String,
@@ -68,8 +68,8 @@ pub struct KnownServers {
 }
 
 impl KnownServers {
-    /// The servers of the machine called `me`, beginning with its first. `seed` spreads moments, not the order: that is the
-    /// same after every start.
+    /// The servers of the machine called `me`; the first in its order is in use. `seed` spreads times, not
+    /// the order, which is the same after every start.
     #[must_use]
     pub fn new(
         me: &str,
@@ -86,20 +86,20 @@ impl KnownServers {
         servers
     }
 
-    /// The address that is called.
+    /// URL of the server in use.
     #[must_use]
     pub fn current(&self) -> &str {
         &self.current
     }
 
-    /// The servers that were told of, to be kept.
+    /// The advertised servers, to be stored.
     #[must_use]
     pub fn told(&self) -> &[AdvertisedServer] {
         &self.told
     }
 
-    /// Takes in which servers have their place now. Those that have none any more are remembered: they may be all that is
-    /// left when these are gone.
+    /// Applies an advertisement of the live servers. Servers that are not live any more are remembered: they
+    /// may be all that is left when the others are gone.
     pub fn tell(&mut self, in_place: Vec<LiveServer>, now: Timestamp) {
         let before: Vec<AdvertisedServer> = core::mem::take(&mut self.told);
         for server in in_place.into_iter().take(MOST) {
@@ -110,7 +110,7 @@ impl KnownServers {
                 .entry(server.address.clone())
                 .or_insert(ServerRecord { calm_since: since, failed: 0 });
             if !was {
-                // Back, or new: what it did before it went counts no longer, but for the moment.
+                // It returned, or is new: its failures before are ignored, except for their time.
                 *record = ServerRecord { calm_since: record.calm_since.max(since), failed: 0 };
             }
             self.told.push(AdvertisedServer { name: server.name, address: server.address, in_place: true });
@@ -126,7 +126,7 @@ impl KnownServers {
         self.records.retain(|address, _| known.contains(address));
     }
 
-    /// The one that is called did not answer: the next one is.
+    /// The server in use did not answer: switches to the next one.
     pub fn failed(&mut self, now: Timestamp) {
         let current = self.current.clone();
         self.avoid(&current, now);
@@ -139,14 +139,14 @@ impl KnownServers {
         }
     }
 
-    /// This one did not answer when it was tried.
+    /// Records that this server did not answer when it was tried.
     pub fn avoid(&mut self, address: &str, now: Timestamp) {
         let record = self.records.entry(address.to_owned()).or_default();
         *record = ServerRecord { calm_since: now, failed: record.failed.saturating_add(1) };
     }
 
-    /// A better one than that which is called, and from when on it may be gone to, `now` or later: the best of those that may
-    /// be gone to first. It is to be called only once it answers.
+    /// A preferred server to return to, and the earliest time, `now` or later: of all preferred ones, the
+    /// first that may be used. The caller switches to it only once it answers.
     #[must_use]
     pub fn better(&self, now: Timestamp) -> Option<(String, Timestamp)> {
         let order = self.order();
@@ -159,7 +159,7 @@ impl KnownServers {
         due.min_by_key(|(_, at)| *at)
     }
 
-    /// Calls this one from now on: it answers.
+    /// Uses this server from now on, as it answers.
     pub fn move_to(&mut self, address: &str) {
         if let Some(record) = self.records.get_mut(address) {
             record.failed = 0;
@@ -167,8 +167,9 @@ impl KnownServers {
         address.clone_into(&mut self.current);
     }
 
-    /// Every address, the best first: servers that have their place, then those that were configured, then those that once
-    /// had one. Among equals each machine has an order of its own, which does not change with who else is there.
+    /// Every address, the preferred ones first: live servers, then configured ones, then those that were live
+    /// once. Within each group every machine has an order of its own, which does not depend on the other
+    /// servers.
     fn order(&self) -> Vec<String> {
         let here = self.configured.iter().any(|address| is_this_machine(address));
         let callable = |told: &&AdvertisedServer| {
@@ -191,7 +192,7 @@ impl KnownServers {
         order
     }
 
-    /// How much this machine prefers a server: the highest of many is each of them equally often.
+    /// How much this machine prefers a server: among many, each is the highest equally often.
     fn weight(&self, server: &str) -> u64 {
         let mut digest = Digest::default();
         digest.add(self.me.as_bytes());
@@ -200,7 +201,7 @@ impl KnownServers {
     }
 }
 
-/// Whether an address means the machine it is said on: told to another one, it says nothing.
+/// Whether an address is a loopback or unspecified one: on another machine it would mean that machine.
 fn is_this_machine(address: &str) -> bool {
     let host = address.trim_start_matches("https://");
     let host = host.split_once(']').map_or_else(

@@ -1,4 +1,4 @@
-//! What a machine says of itself in categories of the user's own: one state each, by the last saying.
+//! Statuses that users set on a machine: one state per category, by the last update.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -7,56 +7,56 @@ use crate::records::status::{BUILT_IN, MAX_CATEGORIES, StatusState, is_built_in}
 use crate::words::name::Category;
 use crate::words::time::{Span, Timestamp};
 
-/// Most categories of the user's own: the built-in ones have their place beside them.
+/// Most categories set by users: the built-in ones count separately.
 pub const MAX_OWN: usize = MAX_CATEGORIES - BUILT_IN.len();
 
-/// Every category that was ever said here, with its last saying.
+/// Every category that was ever set here, with its last update.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LocalStatuses(BTreeMap<Category, StatusUpdate>);
 
-/// One saying.
+/// One update of a status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusUpdate {
     /// The state.
     pub state: StatusState,
-    /// One line; may be empty.
+    /// The reason, in one line; may be empty.
     pub reason: String,
-    /// For how long it holds without being said again; for ever if there is none.
+    /// How long it is valid without a further update; `None` for ever.
     pub lifetime: Option<Span>,
-    /// When it was said, by this machine's clock: only ever used to tell how long ago that was.
+    /// Time of the update, by this machine's clock: used only to compute its age.
     pub at: Timestamp,
-    /// Its number; no other saying of this machine has it.
+    /// Its number; no other update of this machine has it.
     pub update: u64,
 }
 
-/// Why a saying is refused. Fits after "could not ".
+/// Why an update is refused. The text follows "cannot ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StatusRefusal {
-    /// Only the agent itself sets it.
+    /// The agent sets this category itself.
     #[error("set {0}: the agent itself says how it stands, of what it does")]
     BuiltIn(Category),
-    /// There is no room.
+    /// The machine has [`MAX_OWN`] categories already.
     #[error("set {0}: there are {MAX_OWN} categories already; use one of them")]
     Full(Category),
 }
 
 impl LocalStatuses {
-    /// What was kept.
+    /// The stored statuses.
     #[must_use]
     pub const fn new(said: BTreeMap<Category, StatusUpdate>) -> Self {
         Self(said)
     }
 
-    /// By category.
+    /// All statuses, by category.
     pub fn iter(&self) -> impl Iterator<Item = (&Category, &StatusUpdate)> {
         self.0.iter()
     }
 
-    /// Takes in a saying; its number is found here. Numbers grow with time, so that a machine that has forgotten all of
-    /// its own does not use one again.
+    /// Applies an update and assigns its number. Numbers grow with time, so that a machine that lost its
+    /// statuses does not use a number again.
     ///
     /// # Errors
-    /// [`StatusRefusal`]; nothing is changed then.
+    /// [`StatusRefusal`]; the statuses are unchanged then.
     pub fn say(&mut self, category: Category, said: StatusUpdate) -> Result<(), StatusRefusal> {
         if is_built_in(&category) {
             return Err(StatusRefusal::BuiltIn(category));

@@ -1,4 +1,4 @@
-//! What the checks of a service's instance say together: whether it serves.
+//! TTL checks, and the combined state of a service instance's checks.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -10,34 +10,34 @@ use crate::records::registrations::{CheckStatus, MAX_WORD_BYTES};
 use crate::words::name::CheckName;
 use crate::words::time::{Span, Timestamp};
 
-/// What a program says of itself, for a check that only listens.
+/// An update that a program sends to a TTL check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TtlUpdate {
-    /// It does well.
+    /// It is healthy.
     Passing,
-    /// It serves, but somebody should look at it.
+    /// It is functional, but needs attention.
     Warning,
-    /// It does not serve.
+    /// It is not functional.
     Failing,
 }
 
-/// A check that listens: it fails when nothing is heard for too long.
+/// A TTL check: it fails when it gets no update in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TtlCheck {
-    /// How long what was said holds.
+    /// How long an update is valid.
     pub lifetime: Span,
-    /// What was last said, in one line of the program's own, and when by the agent's clock.
+    /// Time of the last update by the agent's clock, its state, and the program's message in one line.
     pub last: Option<(Timestamp, TtlUpdate, String)>,
 }
 
 impl TtlCheck {
-    /// One that has heard nothing yet.
+    /// A check without updates.
     #[must_use]
     pub const fn new(lifetime: Span) -> Self {
         Self { lifetime, last: None }
     }
 
-    /// When what was said stops to hold, if it still holds at `now`.
+    /// Time at which the last update expires, if it is still valid at `now`.
     #[must_use]
     pub fn ends(&self, now: Timestamp) -> Option<Timestamp> {
         let ends = self.last.as_ref()?.0.plus(self.lifetime);
@@ -46,7 +46,7 @@ impl TtlCheck {
 }
 
 impl TtlUpdate {
-    /// Reads the word that programs use.
+    /// Reads the name of a state, as programs send it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -58,7 +58,7 @@ impl TtlUpdate {
     }
 }
 
-/// Whether an instance serves: not before every check has answered, and not while one fails.
+/// Combined state of an instance's checks: failing until every check has a result, and while one fails.
 #[must_use]
 pub fn serving(
     checks: &BTreeMap<CheckName, CheckHistory>,
@@ -87,7 +87,8 @@ pub fn serving(
     worst
 }
 
-/// An instance that needs what is not there: it is registered, so that others find its address, and does not serve.
+/// State of an instance whose needs are not met: it is registered, so that others find its address, and is
+/// not functional.
 #[must_use]
 pub fn waiting(unmet: &str) -> CheckStatus {
     CheckStatus::Failing { reason: cut(&format!("needs {unmet}")) }

@@ -1,4 +1,4 @@
-//! Annotations: who did something, why and when, as records keep it.
+//! Annotations: who took an action, when and why. Part of many records.
 
 use alloc::format;
 use alloc::string::String;
@@ -7,10 +7,10 @@ use core::fmt;
 use crate::words::name::Actor;
 use crate::words::time::Timestamp;
 
-/// Who did something, why and when.
+/// Who took an action, when and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
-    /// The token or node that did it.
+    /// Token or node that took the action.
     pub by: Actor,
     /// The reason given: one line of at most 512 bytes, or empty.
     pub reason: String,

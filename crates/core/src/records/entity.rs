@@ -1,5 +1,5 @@
-//! An entity: something that changes on many targets, and what people asked of it. Written only by people's operations
-//! (`rollout::operations`); the outcome is in [`super::progress`].
+//! An entity: something rolled out to many targets, and the requests people made of it. Written only by
+//! operations (`rollout::operations`); the outcome of rollouts is in [`super::progress`].
 
 use super::external::StalenessLimits;
 use super::policy::Policy;
@@ -19,24 +19,24 @@ pub const MAX_OWNER: usize = 256;
 /// Most bytes of [`EntityInfo::description`].
 pub const MAX_DESCRIPTION: usize = 1_000;
 
-/// Something that changes on many targets.
+/// Something that is rolled out to many targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
     /// Name of the entity, unique in its namespace.
     pub name: EntityName,
-    /// Where its targets come from.
+    /// Source of its targets.
     pub source: TargetSource,
-    /// What changes; it never turns into another kind.
+    /// What is rolled out; the kind of an entity never changes.
     pub kind: EntityKind,
-    /// How carefully.
+    /// Limits and pace of its rollouts.
     pub policy: Policy,
-    /// The last version asked for; `None` before the first.
+    /// The last requested version; `None` before the first request.
     pub wanted: Option<VersionRequest>,
-    /// A person's pause, while it lasts.
+    /// The pause set by a person, until it is resumed.
     pub hold: Option<Annotation>,
-    /// How often a person said `resume`; each releases a pause that the engine made.
+    /// Number of `resume` operations so far; each ends a pause that the engine made.
     pub resumes: u64,
-    /// The last abort; older requests than it names are over.
+    /// The last abort; it ends the request that it names and every older one.
     pub abort: Option<Abort>,
     /// The last approval of a stage.
     pub approval: Option<Approval>,
@@ -55,19 +55,19 @@ pub struct EntityInfo {
     pub description: String,
 }
 
-/// Where an entity's targets come from; it never turns from one into the other.
+/// Source of an entity's targets; it never changes from one variant to the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetSource {
-    /// Nodes are picked, over and over.
+    /// Nodes that match this selector; it is evaluated again whenever nodes or labels change.
     Nodes(Selector),
-    /// Controllers report them; for how long they may be silent.
+    /// Targets that controllers report, with the limits for stale reports.
     External(StalenessLimits),
 }
 
-/// What changes on the targets.
+/// What an entity changes on its targets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum EntityKind {
-    /// The version, through the node's own `apply` for the entity.
+    /// A version, applied by the node's own `apply` command for the entity.
     #[default]
     Version,
     /// Files that the node renders from this profile; a version is `profile@revision`.
@@ -76,60 +76,61 @@ pub enum EntityKind {
     Action(ActionName),
 }
 
-/// A person's request for a version.
+/// A request for a version, made by a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionRequest {
-    /// Which request of this entity it is, from 1.
+    /// Number of the request within the entity, from 1.
     pub request: RequestNumber,
-    /// The version asked for.
+    /// The requested version.
     pub version: Version,
-    /// In which way it was asked for.
+    /// Kind of the request.
     pub how: RequestKind,
-    /// Who asked, why and when.
+    /// Who made the request, when and why.
     pub annotation: Annotation,
-    /// The policy of the rollout that answers this request, in place of the entity's; `None` for the entity's.
+    /// Policy of the rollout that this request starts; `None` for the entity's own policy.
     pub policy: Option<Box<Policy>>,
 }
 
-/// In which way a version was asked for.
+/// How a version is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// Set as the target.
+    /// Roll forward to the version.
     Start,
-    /// Back to last known good, at the rollback's pace.
+    /// Roll back to last known good, at the rollback's pace.
     Undo,
-    /// A known bad version again, on purpose.
+    /// Roll out a known bad version again, on purpose.
     Retry,
 }
 
-/// A person's abort: the rollout of this request, or of an older one, dispatches no more and leaves targets as they are.
+/// An abort by a person: the rollout of this request, or of an older one, stops dispatching and leaves its
+/// targets as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
     /// The newest request it ends.
     pub request: RequestNumber,
-    /// Who asked, why and when.
+    /// Who aborted, when and why.
     pub annotation: Annotation,
 }
 
 /// A person's approval of a stage of a rollout, and of those before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// Which rollout.
+    /// Number of the rollout.
     pub rollout: RolloutNumber,
-    /// Which stage, from 1.
+    /// Number of the approved stage, from 1.
     pub stage: u32,
-    /// Who asked, why and when.
+    /// Who approved, when and why.
     pub annotation: Annotation,
 }
 
 impl Entity {
-    /// The policy that decisions follow: that of the last request if it has its own, else the entity's.
+    /// The policy in effect: that of the last request if it has its own, else the entity's.
     #[must_use]
     pub fn policy_in_force(&self) -> &Policy {
         self.wanted.as_ref().and_then(|wanted| wanted.policy.as_deref()).unwrap_or(&self.policy)
     }
 
-    /// The entity as decisions see it: with the policy in force in place of its own.
+    /// The entity with its policy in effect in place of its own; deciders read this form.
     #[must_use]
     pub fn in_force(self: &Arc<Self>) -> Arc<Self> {
         match self.wanted.as_ref().and_then(|wanted| wanted.policy.as_deref()) {
@@ -138,7 +139,7 @@ impl Entity {
         }
     }
 
-    /// An entity of nodes and versions that nobody has asked anything of yet.
+    /// A new entity of nodes and versions, without requests.
     #[must_use]
     pub fn new(name: EntityName, selector: Selector, policy: Policy) -> Self {
         Self {
@@ -156,7 +157,7 @@ impl Entity {
         }
     }
 
-    /// The newest request, or zero.
+    /// Number of the newest request; zero before the first.
     #[must_use]
     pub fn last_request(&self) -> RequestNumber {
         self.wanted.as_ref().map_or(RequestNumber::ZERO, |wanted| wanted.request)
@@ -164,13 +165,13 @@ impl Entity {
 }
 
 impl TargetSource {
-    /// Whether its targets are nodes.
+    /// Whether its targets are nodes, not external targets.
     #[must_use]
     pub const fn is_nodes(&self) -> bool {
         matches!(self, Self::Nodes(_))
     }
 
-    /// Whether a node is a target.
+    /// Whether a node is a target of this entity; always false for external targets.
     #[must_use]
     pub fn picks(&self, node: &NodeName, labels: &Labels) -> bool {
         match self {

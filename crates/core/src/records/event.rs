@@ -1,4 +1,5 @@
-//! Events: something that became true, in order, per namespace. Appended with the change they tell of; never changed.
+//! Events: changes of state in the order they happened, per namespace. Appended in the transaction of the
+//! change they describe; never modified.
 
 use alloc::string::String;
 
@@ -6,29 +7,29 @@ use crate::words::counter::Sequence;
 use crate::words::name::Actor;
 use crate::words::time::Timestamp;
 
-/// An event before it has a place in the order: what a decider or an operation wants told.
+/// An event without a sequence number, as a decider or an operation creates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDraft {
-    /// What became true, as `noun.change`: `rollout.started`, `target.failed`, `node.unreachable`.
+    /// What happened, as `noun.change`: `rollout.started`, `target.failed`, `node.unreachable`.
     pub kind: &'static str,
-    /// What it is about, as `kind/name`: `node/web-1`, `entity/web`, `rollout/web/3`, `target/web/web-1`.
+    /// The object concerned, as `kind/name`: `node/web-1`, `entity/web`, `rollout/web/3`, `target/web/web-1`.
     pub subject: String,
-    /// What held before, where that means something.
+    /// The state before, where there is one.
     pub before: Option<String>,
-    /// What holds now, where that means something.
+    /// The state after, where there is one.
     pub after: Option<String>,
-    /// One line for a person: why it happened.
+    /// Why it happened, in one line for people.
     pub cause: String,
 }
 
-/// An event in its place.
+/// An event with its sequence number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its place in the namespace's order: 1, 2, 3 … without gaps.
+    /// Position in the namespace's order: 1, 2, 3 … without gaps.
     pub sequence: Sequence,
-    /// When it was written, by the server's clock.
+    /// Time it was written, by the server's clock.
     pub time: Timestamp,
-    /// Who caused it: a token's name, a node, or `bellwether` for a decider.
+    /// Who caused it: a token's name, a node's name, or `bellwether` for a decider.
     pub actor: Actor,
     /// As in [`EventDraft::kind`].
     pub kind: String,

@@ -1,4 +1,4 @@
-//! Evidence: what a failure looked like on the machine it happened on. Part of reports and target states.
+//! Evidence: output, exit code and failing checks of a failure on a node. Part of reports and target states.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 /// Longest kept tail of output, in bytes: enough for a stack trace, small enough for every report.
 pub const MAX_TAIL_BYTES: usize = 2_048;
 
-/// What a failure looked like.
+/// Details of a failure on a node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evidence {
     /// One line for a person: "static: exit code 1", "check http failing: status 500".
@@ -20,7 +20,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Evidence of which nothing is known but this line.
+    /// Evidence that consists of a summary only.
     #[must_use]
     pub fn of(summary: String) -> Self {
         Self { summary, ..Self::default() }

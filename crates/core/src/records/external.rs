@@ -1,5 +1,5 @@
-//! External targets: what a controller last reported of each, and which controllers report. Written only by what controllers
-//! report, through absorption, and by the decider that notices their silence.
+//! External targets: the last report about each, and the controllers that report them. Written only when a
+//! controller's report is absorbed, and by the decider that marks stale targets silent.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -13,61 +13,63 @@ use crate::words::version::Version;
 /// Most targets in one report.
 pub const MAX_REPORTED: usize = 1_000;
 
-/// Most groups of one entity, each with a controller.
+/// Most groups of one entity; each group has one controller.
 pub const MAX_GROUPS: usize = 1_000;
 
-/// Longest error that is kept, in characters: one readable line.
+/// Longest stored error, in characters: one readable line.
 pub const MAX_ERROR: usize = 200;
 
-/// What was last reported of one external target.
+/// The last report about one external target.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExternalTarget {
-    /// The version it runs, if one is known.
+    /// The version it runs, if known.
     pub running: Option<Version>,
-    /// What is wrong with it, in one line; `None` when it runs well.
+    /// The reported error, in one line; `None` while it is healthy.
     pub error: Option<Arc<str>>,
-    /// The assignment that the report answers; zero when it was never told anything.
+    /// The assignment that the report answers; zero if it was never assigned a version.
     pub answering: AssignmentNumber,
-    /// Number of the assignment that its controller was last given.
+    /// Number of the assignment that was last sent to its controller.
     pub told: AssignmentNumber,
-    /// Since when it runs `running` without an error and without a silence, by the server's clock.
+    /// Start of the present time without error and without silence on `running`, by the server's clock.
     pub well_since: Option<Timestamp>,
-    /// When it was last reported, by the server's clock, give or take a quarter of [`StalenessLimits::silent_after`].
+    /// Time of the last report, by the server's clock, accurate to a quarter of
+    /// [`StalenessLimits::silent_after`].
     pub reported_at: Timestamp,
-    /// Whether it was silent for longer than [`StalenessLimits::silent_after`].
+    /// Whether the last report is older than [`StalenessLimits::silent_after`].
     pub silent: bool,
 }
 
-/// How long external targets may go unreported.
+/// How old the last report about an external target may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StalenessLimits {
-    /// Not reported for so long is unreachable.
+    /// Age of the last report from which a target is unreachable.
     pub silent_after: Span,
-    /// Not reported for so long is no target any more. Longer than `silent_after`.
+    /// Age of the last report from which a target is removed. Longer than `silent_after`.
     pub let_go_after: Span,
 }
 
-/// Who reports an entity's targets, by group; targets outside of any group are of the group "".
+/// The controllers of an entity, by group; targets without a group are in the group "".
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Controllers(pub BTreeMap<String, Controller>);
 
-/// Who reports the targets of a group.
+/// The controller that reports the targets of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Controller {
-    /// Its name: what it calls itself, or its token's.
+    /// Name the controller gives itself, or else the name of its token.
     pub name: Actor,
-    /// When it last reported, by the server's clock, give or take a quarter of [`StalenessLimits::silent_after`].
+    /// Time of its last report, by the server's clock, accurate to a quarter of
+    /// [`StalenessLimits::silent_after`].
     pub reported_at: Timestamp,
 }
 
 impl StalenessLimits {
-    /// The shortest silence that can be meant: reports are not kept more finely.
+    /// Smallest permitted limit: report times are not stored more precisely.
     pub const SHORTEST: Span = Span::from_secs(1);
 
-    /// Whether the times make sense.
+    /// Checks that both limits are in range and in order.
     ///
     /// # Errors
-    /// The field and what is wrong with it.
+    /// The field that is wrong, and why.
     pub fn check(self) -> Result<Self, (&'static str, String)> {
         if self.silent_after < Self::SHORTEST {
             return Err(("unreachable_after", alloc::format!("it is shorter than {}", Self::SHORTEST)));
@@ -80,7 +82,8 @@ impl StalenessLimits {
         Ok(self)
     }
 
-    /// What is younger than this counts as now: a report that says nothing new is not written.
+    /// Precision of stored report times: a report without news is not written while the stored one is younger
+    /// than this.
     #[must_use]
     pub const fn grain(self) -> Span {
         Span::from_millis(self.silent_after.as_millis() / 4)
@@ -94,7 +97,7 @@ impl Default for StalenessLimits {
     }
 }
 
-/// When something is next to be done about a target.
+/// The time at which this target is next silent or removed.
 pub(crate) fn due(external: &ExternalTarget, staleness: StalenessLimits) -> Timestamp {
     external.reported_at.plus(if external.silent { staleness.let_go_after } else { staleness.silent_after })
 }

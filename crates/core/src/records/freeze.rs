@@ -1,4 +1,4 @@
-//! Freezes: while one is in force, no target within its scope is updated. Written only by people's operations.
+//! Freezes: while one is in force, no target within its scope is updated. Written only by operations.
 
 use super::annotation::Annotation;
 use crate::words::label::Labels;
@@ -6,18 +6,18 @@ use crate::words::name::{EntityName, FreezeName, TargetName};
 use crate::words::selector::Selector;
 use crate::words::time::Timestamp;
 
-/// While it is in force, no target within its scope is updated.
+/// A freeze; while it is in force, no target within its scope is updated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freeze {
     /// Name of the freeze, unique in its namespace, or among the global ones.
     pub name: FreezeName,
-    /// What it covers, within its namespace, or within all of them when it has none.
+    /// What it covers: within its namespace, or in every namespace for a global freeze.
     pub scope: FreezeScope,
-    /// How strictly.
+    /// Whether rollbacks continue.
     pub strength: FreezeKind,
-    /// Who set it, why and when.
+    /// Who set it, when and why.
     pub annotation: Annotation,
-    /// When it ends by itself; `None` when only a person ends it.
+    /// Time it ends without an operation; `None` if it lasts until it is removed.
     pub until: Option<Timestamp>,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
@@ -30,7 +30,7 @@ pub enum FreezeScope {
     Everything,
     /// This entity.
     Entity(EntityName),
-    /// Targets that this picks, of every entity.
+    /// Targets that match this selector, of every entity.
     Targets(Selector),
 }
 
@@ -44,7 +44,7 @@ pub enum FreezeKind {
 }
 
 impl Freeze {
-    /// Whether it is in force at `now`.
+    /// Whether it is in force at `now`: it has no end, or the end is later.
     #[must_use]
     pub fn is_in_force(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| now < until)
@@ -60,7 +60,7 @@ impl Freeze {
         }
     }
 
-    /// Whether it covers a target by its selector.
+    /// Whether its selector matches a target.
     #[must_use]
     pub fn picks(&self, target: &TargetName, labels: &Labels) -> bool {
         match &self.scope {

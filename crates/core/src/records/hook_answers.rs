@@ -1,5 +1,5 @@
-//! What the controllers that a policy asks have answered: remembered, so that every server decides on the same. Written
-//! only by whoever asks them.
+//! The answers of the controllers that a policy names as hooks, stored so that every server decides on the
+//! same ones. Written only by the server task that calls the hooks.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -11,24 +11,24 @@ use crate::words::counter::{AssignmentNumber, RolloutNumber};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
-/// What the controllers of one entity have answered about one rollout.
+/// The hook answers about one rollout of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HookAnswers {
-    /// Which rollout; answers about another one count for nothing.
+    /// Number of the rollout; answers about any other rollout are ignored.
     pub rollout: RolloutNumber,
-    /// Who is next.
+    /// The last answer of the selection hook.
     pub selection: Option<HookSelection>,
-    /// Whether they may be told.
+    /// The last answer of the approval hook.
     pub approval: Option<HookApproval>,
-    /// By target: how it does.
+    /// The last answer of the monitoring hook, by target.
     pub words: BTreeMap<TargetName, MonitorReport>,
-    /// How the rollout does as a whole.
+    /// The last answer of the monitor that judges the rollout as a whole.
     pub monitor: Option<RolloutJudgement>,
-    /// By hook: since when it has not answered as it should, and how.
+    /// Hooks that fail to answer at present, with the error.
     pub troubles: BTreeMap<HookPurpose, HookError>,
 }
 
-/// Who is asked.
+/// Purpose of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookPurpose {
     /// The selection hook.
@@ -39,62 +39,62 @@ pub enum HookPurpose {
     Monitoring,
     /// The removal hook.
     Removal,
-    /// What judges the rollout as a whole.
+    /// The monitor that judges the rollout as a whole.
     Monitor,
 }
 
-/// Who is next.
+/// The targets that the selection hook chose to update next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSelection {
-    /// How many had had their turn when it was asked; once another has, it is asked again.
+    /// How many targets had started when the hook was called; it is called again once another has.
     pub turned: u64,
-    /// Those who were chosen, in this order.
+    /// The chosen targets, in the order of their update.
     pub targets: Vec<TargetName>,
-    /// When it was answered.
+    /// Time of the answer, by the server's clock.
     pub at: Timestamp,
 }
 
-/// Whether those who were chosen may be told.
+/// Whether the approval hook lets the chosen targets start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookApproval {
     /// As in [`HookSelection::turned`].
     pub turned: u64,
-    /// Those it was asked about.
+    /// Targets that the question named.
     pub targets: Vec<TargetName>,
-    /// Whether they may.
+    /// Whether they may start.
     pub approved: bool,
-    /// One line: why, as the hook put it; may be empty.
+    /// The hook's reason, one line; may be empty.
     pub reason: String,
-    /// When it was answered.
+    /// Time of the answer, by the server's clock.
     pub at: Timestamp,
 }
 
-/// How a rollout does as a whole.
+/// The monitor's judgement of a rollout as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutJudgement {
-    /// Failing answers in a row; zero when the last one was good.
+    /// Consecutive failing answers; zero when the last answer was good.
     pub failing: u32,
-    /// One line: why, as the monitor put it; may be empty.
+    /// The monitor's reason, one line; may be empty.
     pub reason: String,
-    /// When it was last answered.
+    /// Time of the last answer, by the server's clock.
     pub at: Timestamp,
 }
 
-/// A hook that does not answer as it should.
+/// A hook that fails to answer, or whose answer is not valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookError {
-    /// Since when, without a break.
+    /// Start of the present uninterrupted failure, by the server's clock.
     pub since: Timestamp,
-    /// One line: what happens instead.
+    /// What happens meanwhile, in one line.
     pub reason: String,
 }
 
 impl HookPurpose {
-    /// All of them.
+    /// Every purpose, in the order of the enum.
     pub const ALL: [Self; 5] =
         [Self::Selection, Self::Approval, Self::Monitoring, Self::Removal, Self::Monitor];
 
-    /// The word for it in texts.
+    /// Name used in texts and as a key.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -113,13 +113,13 @@ impl fmt::Display for HookPurpose {
     }
 }
 
-/// What the monitoring hook said of a target.
+/// The monitoring hook's answer about a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorReport {
-    /// The assignment it judges; words on older ones do not count.
+    /// The assignment it judges; answers about older assignments are ignored.
     pub assignment: AssignmentNumber,
-    /// Whether the target does well.
+    /// Whether the target is healthy.
     pub well: bool,
-    /// One line: why, as the hook put it; may be empty.
+    /// The hook's reason, one line; may be empty.
     pub reason: Arc<str>,
 }

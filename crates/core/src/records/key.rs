@@ -1,4 +1,5 @@
-//! Which record: the typed key, and the record with it. How a key reads as text is the store's business elsewhere.
+//! The typed key of a record, and the record with its key. The textual form of keys belongs to the store's
+//! side.
 
 use alloc::string::String;
 
@@ -28,103 +29,103 @@ use crate::words::name::{
     TargetName,
 };
 
-/// Which record, within its namespace (tokens, servers and their leader live outside of any).
+/// Key of a record within its namespace; tokens, servers and the leader belong to no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
-    /// A node.
+    /// A node, by name.
     Node(NodeName),
-    /// A node's presence.
+    /// A node's presence, by the node's name.
     Presence(NodeName),
-    /// A node that is expected to join.
+    /// A node that is expected to join, by name.
     Expected(NodeName),
-    /// A node's report.
+    /// A node's last report, by the node's name.
     Report(NodeName),
-    /// What a node offers.
+    /// A node's service registrations, by the node's name.
     Registrations(NodeName),
-    /// A service's name.
+    /// A service that is known by name.
     Service(ServiceName),
-    /// The circular waits.
+    /// The wait cycles of the namespace.
     WaitCycles,
-    /// A node's order.
+    /// A node's order, by the node's name.
     Order(NodeName),
-    /// A kept log of a node.
+    /// A stored log of a node, by node, category and entity.
     Log(NodeName, Category, EntityName),
-    /// An entity.
+    /// An entity, by name.
     Entity(EntityName),
-    /// An entity's progress.
+    /// An entity's progress, by the entity's name.
     Progress(EntityName),
-    /// One of an entity's rollouts.
+    /// A rollout, by entity and number.
     Rollout(EntityName, RolloutNumber),
-    /// One of an entity's targets.
+    /// A target's assignment, by entity and target.
     Target(EntityName, TargetName),
-    /// What was reported of one of an entity's external targets.
+    /// The last report about an external target, by entity and target.
     ExternalTarget(EntityName, TargetName),
-    /// Who reports an entity's external targets.
+    /// The controllers that report an entity's external targets, by the entity's name.
     Controllers(EntityName),
-    /// What an entity's controllers answered.
+    /// The answers of an entity's hooks, by the entity's name.
     HookAnswers(EntityName),
-    /// A freeze.
+    /// A freeze, by name.
     Freeze(FreezeName),
-    /// A freeze that holds in every namespace.
+    /// A freeze of every namespace, by name.
     GlobalFreeze(FreezeName),
-    /// A pause of several nodes.
+    /// A pause of several nodes, by name.
     Pause(PauseName),
-    /// A slot.
+    /// A slot, by name.
     Slot(SlotName),
-    /// A profile.
+    /// A profile, by name.
     Profile(ProfileName),
-    /// One of a profile's revisions.
+    /// A revision of a profile, by profile and number.
     ProfileRevision(ProfileName, ProfileRevisionNumber),
-    /// An event.
+    /// An event, by sequence number.
     Event(Sequence),
-    /// A server.
+    /// A server, by name.
     Server(ServerName),
-    /// Who leads.
+    /// The leader; there is one such record.
     Leader,
-    /// A token, by its secret's hash.
+    /// An API token, by its secret's SHA-256 in lower-case hex.
     Token(String),
-    /// A join token, by its secret's hash.
+    /// A join token, by its secret's SHA-256 in lower-case hex.
     JoinToken(String),
 }
 
-/// A record with what its key needs.
+/// A record, with the names its key needs and the record itself lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// A node.
     Node(Node),
     /// A node's presence.
     Presence(NodeName, Presence),
-    /// A node that is expected to join: who said so, when and why.
+    /// A node that is expected to join: who announced it, when and why.
     Expected(NodeName, Annotation),
-    /// A node's report.
+    /// A node's last report.
     Report(Report),
-    /// What a node offers.
+    /// A node's service registrations.
     Registrations(ServiceRegistrations),
-    /// A service's name.
+    /// A service that is known by name.
     Service(KnownService),
-    /// The circular waits.
+    /// The wait cycles of the namespace.
     WaitCycles(WaitCycles),
     /// A node's order.
     Order(NodeName, Order),
-    /// A kept log of a node.
+    /// A stored log of a node.
     Log(NodeLog),
     /// An entity.
     Entity(Entity),
     /// An entity's progress.
     Progress(EntityName, Progress),
-    /// One of an entity's rollouts.
+    /// A rollout of an entity.
     Rollout(EntityName, Rollout),
-    /// One of an entity's targets.
+    /// The assignment of one of an entity's targets.
     Target(EntityName, TargetName, TargetState),
-    /// What was reported of one of an entity's external targets.
+    /// The last report about one of an entity's external targets.
     ExternalTarget(EntityName, TargetName, ExternalTarget),
-    /// Who reports an entity's external targets.
+    /// The controllers that report an entity's external targets.
     Controllers(EntityName, Controllers),
-    /// What an entity's controllers answered.
+    /// The answers of an entity's hooks.
     HookAnswers(EntityName, HookAnswers),
     /// A freeze.
     Freeze(Freeze),
-    /// A freeze that holds in every namespace.
+    /// A freeze of every namespace.
     GlobalFreeze(Freeze),
     /// A pause of several nodes.
     Pause(NodePause),
@@ -132,22 +133,22 @@ pub enum Record {
     Slot(Slot),
     /// A profile.
     Profile(Profile),
-    /// One of a profile's revisions.
+    /// A revision of a profile.
     ProfileRevision(ProfileRevision),
     /// An event.
     Event(Event),
     /// A server.
     Server(Server),
-    /// Who leads.
+    /// The leader among the servers.
     Leader(Leader),
-    /// A token.
+    /// An API token.
     Token(Token),
     /// A join token.
     JoinToken(JoinToken),
 }
 
 impl Record {
-    /// Where it is kept.
+    /// The key under which it is stored.
     #[must_use]
     pub fn key(&self) -> Key {
         match self {

@@ -1,41 +1,41 @@
-//! Kept logs: the end of what a node's last failing run said, one per category and entity. Written only by the node's own
-//! agent, and replaced only by the next failure.
+//! Stored logs: the end of the output of a node's last failing run, one per category and entity. Written only
+//! by the node's own agent, and replaced only by the next failure.
 
 use alloc::string::String;
 
 use crate::words::name::{Category, EntityName, NodeName};
 use crate::words::time::Timestamp;
 
-/// Most of a log that is kept, in bytes: its end.
+/// Longest stored log, in bytes; only the end of a longer output is stored.
 pub const MAX_LOG_BYTES: usize = 64 << 10;
 
-/// Most logs kept of one node: beyond this the oldest goes.
+/// Most stored logs of one node; beyond this the oldest is removed.
 pub const MAX_LOGS: usize = 16;
 
 /// Longest name of a run, in bytes.
 pub const MAX_RUN_BYTES: usize = 64;
 
-/// The end of what a failing run said.
+/// The end of the output of a failing run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeLog {
     /// Name of the node.
     pub node: NodeName,
-    /// What it failed at.
+    /// Status category of the failing run.
     pub category: Category,
-    /// What it was about.
+    /// Entity whose run failed.
     pub entity: EntityName,
-    /// Which run, by the agent's own name for it.
+    /// The agent's name for the run, at most [`MAX_RUN_BYTES`].
     pub run: String,
-    /// When it arrived, by the server's clock.
+    /// Time it arrived, by the server's clock.
     pub at: Timestamp,
-    /// How long the text is, in bytes.
+    /// Length of the text, in bytes.
     pub bytes: usize,
-    /// What it said, at most [`MAX_LOG_BYTES`]. Empty in the world, which remembers only that it is there.
+    /// The output, at most [`MAX_LOG_BYTES`]. Empty in the world, which holds the other fields only.
     pub text: String,
 }
 
 impl NodeLog {
-    /// The log without what it said.
+    /// The log without its text.
     #[must_use]
     pub fn without_text(self) -> Self {
         Self { text: String::new(), ..self }

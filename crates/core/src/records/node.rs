@@ -1,6 +1,6 @@
-//! Nodes: machines that run an agent. The node is written by people's operations and by joining; its presence only by
-//! the liveness decider, which every server runs
-//! for the nodes that hold sessions with it, and the leader for those of servers that are gone.
+//! Nodes: machines that run an agent. The node is written by operations and when it joins; its presence only
+//! by the liveness decider, which every server runs for the nodes that hold sessions with it, and the leader
+//! for the nodes of servers that are gone.
 
 use alloc::string::String;
 
@@ -9,68 +9,70 @@ use crate::words::label::Labels;
 use crate::words::name::{NodeName, ServerName};
 use crate::words::time::Timestamp;
 
-/// A machine that runs an agent, as people and its join describe it.
+/// A machine that runs an agent, as operations and its join describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// Name of the node, unique in its namespace.
     pub name: NodeName,
-    /// What selectors see besides the name.
+    /// Labels that selectors match, besides the name.
     pub labels: Labels,
-    /// When it last joined, by the server's clock.
+    /// Time of its last join, by the server's clock.
     pub joined_at: Timestamp,
-    /// SHA-256 of its current client certificate's public key, lower-case hex. Only its bearer is this node.
+    /// SHA-256 of its current client certificate's public key, lower-case hex. Only a client with this key
+    /// acts as the node.
     pub key_fingerprint: String,
-    /// Who paused it, since when and why. Rollouts never touch this.
+    /// Pause of this node by a person; rollouts never change it.
     pub pause: Option<Annotation>,
-    /// Who cordoned or drained it.
+    /// Cordon or drain of this node by a person.
     pub cordon: Option<Cordon>,
-    /// Who decommissioned it, when and why. Such a node counts nowhere and may not connect.
+    /// Who decommissioned it, when and why. A decommissioned node is excluded from all counts and may not
+    /// connect.
     pub decommissioned: Option<Annotation>,
 }
 
-/// A person's word that a node is to be told nothing new.
+/// A cordon by a person: the node is assigned no new versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cordon {
-    /// Who, when and why.
+    /// Who cordoned the node, when and why.
     pub annotation: Annotation,
-    /// Whether what it offers is not to serve others any more.
+    /// Whether the node is drained too: its service instances are not returned to clients any more.
     pub drained: bool,
 }
 
 impl Cordon {
-    /// The word and who said it, for a person.
+    /// State and author, in one line for people.
     #[must_use]
     pub fn line(&self) -> String {
         self.annotation.describe(if self.drained { "drained" } else { "cordoned" })
     }
 }
 
-/// What the control plane knows of a node's connection.
+/// State of a node's connection to the control plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PresenceState {
-    /// It joined but never held a session.
+    /// The node joined but has never opened a session.
     Never,
-    /// A session is open, or was a moment ago.
+    /// A session is open, or closed only a moment ago.
     Up,
-    /// Quiet for longer than a hiccup.
+    /// Without a session for longer than a short interruption.
     Suspect,
-    /// Quiet past the limit. Not the same as failed: its services may be fine.
+    /// Without a session for longer than the limit. Not the same as failed: its services may be healthy.
     Unreachable,
 }
 
-/// A node's contact, since when, and by whom that is known.
+/// Presence of a node: its state, since when, and the server that determined it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Presence {
-    /// The state.
+    /// The presence state.
     pub contact: PresenceState,
-    /// When it became that, by the server's clock.
+    /// Time it entered this state, by the server's clock.
     pub since: Timestamp,
-    /// The server that it holds its session with, or held the last one.
+    /// The server that holds the node's session, or held its last one.
     pub server: Option<ServerName>,
 }
 
 impl PresenceState {
-    /// The word shown for it everywhere.
+    /// Name shown in the API, the CLI and events.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

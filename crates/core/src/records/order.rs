@@ -1,4 +1,5 @@
-//! Orders: everything one node is to be, as one document with a generation. Written only by the order decider.
+//! Orders: the desired state of one node, as one document with a generation. Written only by the order
+//! decider.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -9,58 +10,58 @@ use crate::words::counter::{AssignmentNumber, Generation, Term};
 use crate::words::name::EntityName;
 use crate::words::version::Version;
 
-/// Everything one node is to be.
+/// The desired state of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// Grows with every change of the content; an agent refuses an older one.
     pub generation: Generation,
-    /// The leadership that wrote it; an agent refuses an older one.
+    /// The leadership term that wrote it; an agent refuses an older one.
     pub term: Term,
-    /// What it says.
+    /// The desired state itself.
     pub content: OrderContent,
 }
 
-/// What an order says, apart from its place in time.
+/// The content of an order, without its generation and term.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OrderContent {
-    /// What each entity is to be at. An entity that is not here is left alone.
+    /// Desired version of each entity. An agent leaves entities that are absent as they are.
     pub entities: BTreeMap<EntityName, Assignment>,
-    /// Why the node must start nothing new, when a person paused it. It goes on checking and reporting.
+    /// Why the node must start nothing new, if a person paused it. Checks and reports continue.
     pub paused: Option<String>,
 }
 
-/// A version a node was told to be at.
+/// A version assigned to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The version to run.
     pub version: Version,
-    /// Which telling this is; reports answer it by this number.
+    /// Number of this assignment; reports refer to it.
     pub number: AssignmentNumber,
-    /// By which means.
-    pub means: ApplyMethod,
+    /// How the node gets to the version.
+    pub method: ApplyMethod,
 }
 
-/// By which means a node gets to a version.
+/// How a node gets to a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ApplyMethod {
-    /// Its own apply for the entity.
+    /// Run the node's own apply command of the entity.
     #[default]
     Apply,
-    /// Rendering the files of the entity from the profile's revision.
+    /// Render the entity's files from the profile's revision.
     Render,
-    /// Running the action once: it is the node's turn.
+    /// Run the action once: the node was dispatched.
     Run,
-    /// None: the action ran elsewhere, before the node's time; it is only reported.
+    /// Do nothing: the action ran before this node was a target; the version is only reported.
     Acknowledge,
 }
 
 impl ApplyMethod {
-    /// The means of a target of an entity of this kind. A run that succeeded is not a turn any more: a machine that
-    /// forgot everything does not run it once more.
+    /// The method for a target of an entity of this kind. An action that succeeded is acknowledged from then
+    /// on, so that a machine that lost its memory does not run it again.
     #[must_use]
     pub const fn of(kind: &EntityKind, state: &TargetState) -> Self {
         let open = match state.outcome {
-            // One that failed by its deadline may not have begun: it is not to be reported as run.
+            // One that failed by its deadline may not have started: it must not be reported as run.
             AssignmentOutcome::InFlight
             | AssignmentOutcome::Unreachable { .. }
             | AssignmentOutcome::Failed { .. } => true,

@@ -1,4 +1,4 @@
-//! Pauses of the nodes that a selector picks, those that join later among them. Written only by people's operations; a
+//! Pauses of the nodes that match a selector, including those that join later. Written only by operations; a
 //! pause of one node is on that node's own record.
 
 use alloc::format;
@@ -10,27 +10,27 @@ use crate::words::label::Labels;
 use crate::words::name::PauseName;
 use crate::words::selector::Selector;
 
-/// While it is there, nodes that it picks start nothing new; they go on checking, validating and reporting.
+/// A pause: nodes that match its selector start nothing new; they go on checking, validating and reporting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodePause {
     /// Name of the pause, unique in its namespace.
     pub name: PauseName,
-    /// Which nodes, now and later.
+    /// The nodes it covers, including those that join later.
     pub nodes: Selector,
-    /// Whose it is, since when and why.
+    /// Who set it, when and why.
     pub annotation: Annotation,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
 }
 
 impl NodePause {
-    /// Whether it holds a node.
+    /// Whether it covers a node.
     #[must_use]
     pub fn holds(&self, node: &Node) -> bool {
         self.nodes.picks(node.name.as_str(), &node.labels)
     }
 
-    /// What it is and who said it, for a person.
+    /// Name, author and reason, in one line for people.
     #[must_use]
     pub fn line(&self) -> String {
         let Self { name, nodes, annotation, .. } = self;

@@ -1,5 +1,5 @@
-//! The policy of an entity: how carefully its targets change. Owns the fields and their defaults; decides nothing.
-//! Written by people, as part of the entity.
+//! The policy of an entity: limits and pace of its rollouts. Owns the fields and their defaults; decides
+//! nothing. Written by operations, as part of the entity.
 
 pub mod choice;
 mod contradiction;
@@ -20,84 +20,88 @@ use crate::words::percent::{Amount, Percent};
 use crate::words::time::Span;
 use crate::words::window::Window;
 
-/// Most targets in flight at once, unless said: a mistake costs a twentieth of the fleet.
+/// Default of `batch`: a mistake costs a twentieth of the fleet.
 const DEFAULT_BATCH: Amount = Amount::Share(percent(5));
 
-/// Share of targets that may be silent before a rollout pauses, unless said.
+/// Default of `unreachable`, the share of targets that may be silent before a rollout pauses.
 const DEFAULT_UNREACHABLE: Amount = Amount::Share(percent(10));
 
-/// Uninterrupted healthy time that counts as success, unless said: most crashes at start show within it.
+/// Default of `soak`: most crashes at start happen within it.
 const DEFAULT_SOAK: Span = Span::from_secs(60);
 
-/// Time for the change itself, before the soak, unless a deadline is said.
+/// Default time for the change itself, before the soak; the default deadline is both together.
 const DEFAULT_APPLY_TIME: Span = Span::from_secs(120);
 
-/// How long failures of a good version are still told as belonging to its rollout, unless said.
+/// Default of `settle`.
 const DEFAULT_SETTLE: Span = Span::from_secs(900);
 
-/// How carefully an entity's targets change: [`PolicyFields`] that do not contradict each other. Made by [`Policy::new`],
-/// which fills in the defaults.
+/// Limits and pace of an entity's rollouts: [`PolicyFields`] that do not contradict each other. Made by
+/// [`Policy::new`], which fills in the defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy(PolicyFields);
 
 /// A policy as a person writes it: what is `None` takes its default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PolicyDraft {
-    /// Most targets in flight at once, a count or a share rounded up; zero holds. Default 5 %.
+    /// Most targets in flight at once, a count or a share rounded up; with zero no target starts. Default 5
+    /// %.
     pub batch: Option<Amount>,
-    /// How far it goes before the next stage begins, each further than the one before, the last 100 %. Default: none,
-    /// which is one stage of everything.
+    /// The upper bound of each stage, each larger than the one before, the last 100 %. Default: none, which
+    /// means a single stage with every target.
     pub stages: Option<Vec<PolicyStage>>,
-    /// Most targets that may be in flight, broken or not heard from together before another is touched, a count or a
-    /// share rounded up; with `domain`, of each domain too. Default: no limit.
+    /// Most targets that may be in flight, unhealthy or silent together before another one starts, a count or
+    /// a share rounded up; with `domain`, also within each domain. Default: no limit.
     pub max_unavailable: Option<Amount>,
-    /// Share of targets that must succeed for the version to become last known good. 1 to 100 %, default 100 %.
+    /// Share of targets that must succeed for the version to become last known good. 1 to 100 %, default 100.
     pub success: Option<Percent>,
-    /// Failures tolerated, a count or a share rounded down. Default: what `success` leaves over.
+    /// Failures tolerated, a count or a share rounded down. Default: the rest of the targets above `success`.
     pub failures: Option<Amount>,
-    /// Targets that may stay silent, a count or a share rounded down. Default 10 %.
+    /// Silent targets tolerated, a count or a share rounded down. Default 10 %.
     pub unreachable: Option<Amount>,
-    /// Uninterrupted healthy time on the version. 0 s to a year, default 60 s.
+    /// Uninterrupted healthy time on the version that counts as success. 0 s to a year, default 60 s.
     pub soak: Option<Span>,
-    /// From assignment to success, else failed. Above `soak`, up to a year; default 120 s and the soak.
+    /// Time from assignment to success; a target that exceeds it has failed. Above `soak`, up to a year;
+    /// default 120 s plus the soak.
     pub deadline: Option<Span>,
-    /// Within this the rollout must gain a target, else its version is bad; waiting for a need, a window, a freeze or a
-    /// person does not count. Above `soak`, up to a year. Default: no limit.
+    /// Time within which one more target must succeed, else the version is bad; waiting for a need, a window,
+    /// a freeze or a person does not count. Above `soak`, up to a year. Default: no limit.
     pub progress: Option<Span>,
-    /// Whether an error report or a failed check fails a target at once. Default yes.
+    /// Whether an error report or a failing check fails a target at once, without waiting for the deadline.
+    /// Default: true.
     pub fail_fast: Option<bool>,
-    /// Apply attempts after the first before a target has failed. 0 to 100, default 0.
+    /// Apply attempts after the first before a target fails. 0 to 100, default 0.
     pub retries: Option<u32>,
-    /// The label whose values change one after the other. Default: none.
+    /// The label whose values are updated one after the other. Default: none.
     pub domain: Option<Domain>,
-    /// In which order targets take their turn, within a domain. Default: by name.
+    /// Order in which targets are updated within a domain. Default: by name.
     pub order: Option<TargetOrder>,
-    /// When targets may be updated: while one of those for every target is open, and for targets that have some of their
-    /// own, one of these too. Default: always.
+    /// When targets may be updated: while a window for every target is open, and for targets that have
+    /// windows of their own, while one of these is open too. Default: always.
     pub windows: Option<Vec<Window>>,
-    /// Services that must be functional before another target is updated. Default: none.
+    /// Services that must be functional before another target starts. Default: none.
     pub needs: Option<Vec<ServiceNeed>>,
-    /// What judges the rollout as a whole, beside its targets. Default: nothing.
+    /// The monitor that judges the rollout as a whole, besides its targets. Default: none.
     pub monitor: Option<Monitor>,
-    /// Controllers that are asked. Default: none.
+    /// The controllers to call. Default: none.
     pub hooks: Option<Hooks>,
-    /// What to do when the version is bad. Default: roll back.
+    /// What happens when the version is bad. Default: roll back.
     pub on_failure: Option<OnFailure>,
-    /// Most targets in flight at once while rolling back; never zero. Default 100 %.
+    /// Most targets in flight at once during a rollback; never zero. Default 100 %.
     pub rollback: Option<Amount>,
-    /// What a new version does to a rollout that is under way. Default: replace it.
+    /// What a newly requested version does to a rollout in progress. Default: replace it.
     pub supersede: Option<Supersede>,
-    /// How long after its success a target's failure is still told as the version's. 0 s to a year, default 15 min.
+    /// How long after its success a target's failure is still attributed to the version. 0 s to a year,
+    /// default 15 min.
     pub settle: Option<Span>,
 }
 
-/// Why a draft is not a policy.
+/// Why a draft is not a valid policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("use the policy: {field}: {reason}")]
 pub struct PolicyError {
     /// The field to change.
     pub field: &'static str,
-    /// What is wrong with it, with the values.
+    /// What is wrong with the field, with the values.
     pub reason: String,
 }
 
@@ -127,7 +131,7 @@ impl Policy {
         settle: DEFAULT_SETTLE,
     });
 
-    /// The policy a draft means.
+    /// The policy that a draft describes.
     ///
     /// # Errors
     /// [`PolicyError`] naming the first field that is out of range or contradicts another.
@@ -163,11 +167,12 @@ impl Policy {
         }
     }
 
-    /// The draft that means exactly this policy: every default written out, but for a deadline that follows the soak.
+    /// The draft of exactly this policy: every default written out, except for a deadline that follows from
+    /// the soak.
     #[must_use]
     pub fn to_draft(&self) -> PolicyDraft {
         let values = self.0.clone();
-        // A deadline that was never said goes on following the soak.
+        // A deadline that was not set goes on following the soak.
         let said_deadline =
             (values.deadline != DEFAULT_APPLY_TIME.plus(values.soak)).then_some(values.deadline);
         PolicyDraft {

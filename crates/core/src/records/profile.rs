@@ -1,5 +1,5 @@
-//! A profile: a named bag of params whose every change is a revision of its own. Written only by people's operations, by
-//! comparing and setting; a revision, here an *edition*, never changes.
+//! A profile: a named set of parameters, versioned by revision. Written only by operations, with
+//! compare-and-set; a revision never changes.
 
 use alloc::string::String;
 
@@ -9,20 +9,21 @@ use crate::words::label::Labels;
 use crate::words::name::ProfileName;
 use crate::words::version::Version;
 
-/// Longest params of a profile, as canonical JSON, in bytes: a node keeps several, and each change writes them whole.
+/// Longest parameters of a profile, as canonical JSON, in bytes: a node keeps several revisions, and each
+/// change writes the whole text.
 pub const MAX_PARAMS_BYTES: usize = 64 << 10;
 
-/// A profile, by its newest revision.
+/// A profile; its parameters are in its revisions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// Name of the profile, unique in its namespace.
     pub name: ProfileName,
-    /// Its newest revision; a deletion is none.
+    /// Number of its newest revision; a deletion makes no revision.
     pub newest: ProfileRevisionNumber,
-    /// Whether people deleted it. It is remembered, so that one of the same name goes on counting: a node may still keep
-    /// files of a revision by its number.
+    /// Whether it was deleted. The record stays so that a profile of the same name continues the numbers: a
+    /// node may still keep files of an old revision by its number.
     pub deleted: bool,
-    /// Who changed it last, why and when.
+    /// Who changed it last, when and why.
     pub annotation: Annotation,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
@@ -33,16 +34,16 @@ pub struct Profile {
 pub struct ProfileRevision {
     /// Name of the profile.
     pub profile: ProfileName,
-    /// Its place, from 1.
+    /// Number of the revision, from 1.
     pub number: ProfileRevisionNumber,
-    /// The params: a JSON object as text, keys in order, without spaces. At most [`MAX_PARAMS_BYTES`].
+    /// The parameters: a JSON object as text, keys sorted, without spaces. At most [`MAX_PARAMS_BYTES`].
     pub params: String,
-    /// Who wrote it, why and when.
+    /// Who wrote it, when and why.
     pub annotation: Annotation,
 }
 
 impl Profile {
-    /// The version of an entity of this profile at its newest revision.
+    /// The version that stands for the newest revision in entities of this profile.
     #[must_use]
     pub fn version(&self) -> Version {
         ProfileRevision::version_of(&self.name, self.newest)
@@ -50,13 +51,13 @@ impl Profile {
 }
 
 impl ProfileRevision {
-    /// The version of an entity of this profile at this revision.
+    /// The version that stands for this revision in entities of this profile.
     #[must_use]
     pub fn version_of(profile: &ProfileName, number: ProfileRevisionNumber) -> Version {
         Version::numbered(profile.as_str(), number.get()).expect("a label with a number is a version")
     }
 
-    /// The number in a version of an entity of this profile; none in any other version.
+    /// The revision number within a version of an entity of this profile; `None` if it is not such a version.
     #[must_use]
     pub fn number_in(profile: &ProfileName, version: &Version) -> Option<ProfileRevisionNumber> {
         let (name, number) = version.as_numbered()?;

@@ -1,4 +1,5 @@
-//! The progress of an entity: its slots and where its rollout stands. Written only by the rollout decider.
+//! The progress of an entity: its known good and bad versions, and what its rollout is doing. Written only by
+//! the rollout decider.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,70 +8,72 @@ use crate::words::counter::{RequestNumber, RolloutNumber};
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// Most bad versions remembered; the oldest is forgotten first. Enough for a bad month, small enough for one record.
+/// Most bad versions remembered; the oldest is forgotten first. Enough for a month of failures, small enough
+/// for one record.
 pub const MAX_BAD: usize = 32;
 
-/// Where an entity stands.
+/// Versions and rollout activity of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// The version asked for, as far as it was heard.
+    /// The requested version of the newest request that was acted on.
     pub target: Option<Version>,
     /// The version being dispatched: the new one, or last known good during a rollback.
     pub rolling: Option<Version>,
     /// The version that last met the success threshold.
     pub last_known_good: Option<Version>,
-    /// The versions that met the failure threshold and were not retried since, oldest first, at most [`MAX_BAD`].
+    /// The versions judged bad and not retried since, oldest first, at most [`MAX_BAD`].
     pub bad: Vec<BadVersion>,
-    /// What is going on.
+    /// Activity of the entity's rollout.
     pub activity: RolloutActivity,
-    /// The newest rollout; zero before the first.
+    /// Number of the newest rollout; zero before the first.
     pub last: RolloutNumber,
     /// The newest request that was acted on.
     pub handled: RequestNumber,
-    /// How many of the entity's `resumes` were acted on.
+    /// Number of the entity's `resumes` that were acted on.
     pub resumes: u64,
-    /// The clock that deadlines are counted on.
+    /// The clock that deadlines are measured on.
     pub clock: PauseClock,
 }
 
-/// What is going on with an entity.
+/// Activity of an entity's rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RolloutActivity {
-    /// No rollout; members belong on last known good.
+    /// No rollout in progress; targets belong on last known good.
     #[default]
     Settled,
-    /// No rollout; targets were left as they are, by an abort or by a rollout without a good version.
+    /// No rollout in progress; targets were left as they are, after an abort or a rollout without a known
+    /// good version.
     Abandoned,
     /// This rollout dispatches its version.
     RollingForward(RolloutNumber),
-    /// This rollout takes its targets back to last known good.
+    /// This rollout rolls its targets back to last known good.
     RollingBack(RolloutNumber),
 }
 
-/// A version that met the failure threshold.
+/// A version that was judged bad.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadVersion {
-    /// The version that was found bad.
+    /// The bad version.
     pub version: Version,
-    /// When it was found bad.
+    /// Time of the judgement, by the server's clock.
     pub at: Timestamp,
-    /// The rollout that found it.
+    /// Number of the rollout that failed.
     pub rollout: RolloutNumber,
     /// One line: how many failed, of how many, and the first of them.
     pub reason: String,
 }
 
-/// A clock that stands still during pauses, so that a pause eats nobody's deadline.
+/// A clock that stands still during pauses, so that a pause does not use up deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PauseClock {
-    /// All pauses that are over, together.
+    /// Total length of the pauses that are over.
     pub stopped: Span,
-    /// When the present pause began, if one is on.
+    /// Start of the present pause, by the server's clock; `None` while running.
     pub since: Option<Timestamp>,
 }
 
 impl Progress {
-    /// The rollout that is under way.
+    /// Number of the rollout in progress.
     #[must_use]
     pub const fn active(&self) -> Option<RolloutNumber> {
         match self.activity {
@@ -79,13 +82,13 @@ impl Progress {
         }
     }
 
-    /// The version that was last found bad and not retried since.
+    /// The version that was last judged bad and not retried since.
     #[must_use]
     pub fn last_known_bad(&self) -> Option<&BadVersion> {
         self.bad.last()
     }
 
-    /// What is remembered against a version.
+    /// The record of a bad version; `None` if it is not known bad.
     #[must_use]
     pub fn bad(&self, version: &Version) -> Option<&BadVersion> {
         self.bad.iter().find(|bad| bad.version == *version)
@@ -93,13 +96,13 @@ impl Progress {
 }
 
 impl PauseClock {
-    /// What this clock shows at `now`.
+    /// Reading of this clock at server time `now`.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> Timestamp {
         self.since.map_or(now, |since| since.min(now)).minus(self.stopped)
     }
 
-    /// When this clock will show `time`; `None` while it stands still.
+    /// Server time at which this clock will read `time`; `None` while it stands still.
     #[must_use]
     pub const fn when(&self, time: Timestamp) -> Option<Timestamp> {
         match self.since {
@@ -108,7 +111,7 @@ impl PauseClock {
         }
     }
 
-    /// This clock, standing still or running from `now` on.
+    /// This clock, stopped or running from server time `now` on.
     #[must_use]
     pub fn turned(self, stand_still: bool, now: Timestamp) -> Self {
         match (self.since, stand_still) {

@@ -1,5 +1,5 @@
-//! What nodes offer: their addresses, and the instances of services on them. Written only by the node's own agent, through
-//! absorption; whether the node is heard from is its presence's business.
+//! Service registrations: the addresses of nodes, and the service instances on them. Written only when the
+//! report of the node's own agent is absorbed; whether the node reports at all is in its presence.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -12,75 +12,75 @@ use crate::words::time::Timestamp;
 /// Most instances on one node.
 pub const MAX_INSTANCES: usize = 256;
 
-/// Most tags of one instance, and most entries of its meta.
+/// Most tags of one instance, and most entries of its metadata.
 pub const MAX_WORDS: usize = 64;
 
-/// Longest key or value of an instance's meta, and longest reason, in bytes.
+/// Longest key or value of an instance's metadata, and longest reason, in bytes.
 pub const MAX_WORD_BYTES: usize = 512;
 
 /// Most addresses of one node or instance, over all interfaces.
 pub const MAX_ADDRESSES: usize = 64;
 
-/// What one node offers.
+/// The service registrations of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceRegistrations {
-    /// Which node.
+    /// Name of the node.
     pub node: NodeName,
-    /// Where it is reached.
+    /// Addresses of the node.
     pub addresses: Addresses,
-    /// By service and instance.
+    /// Its instances, by service and instance name.
     pub instances: BTreeMap<(ServiceName, InstanceName), ServiceRegistration>,
 }
 
-/// One instance of a service, as its node offers it.
+/// One instance of a service, as its node registers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceRegistration {
-    /// Where it is reached; where its node is, if it does not say.
+    /// Addresses of the instance; `None` for those of its node.
     pub addresses: Option<Addresses>,
-    /// Its port.
+    /// Port of the instance, if it has one.
     pub port: Option<u16>,
-    /// What its like is told apart by.
+    /// Tags that clients select instances by.
     pub tags: BTreeSet<Tag>,
-    /// Whatever its users want to know besides.
+    /// Metadata for clients, by key.
     pub meta: BTreeMap<String, String>,
-    /// The entity it belongs to on its node; none for what stands beside all of them.
+    /// The entity on the node that the instance belongs to; `None` if it belongs to none.
     pub entity: Option<EntityName>,
-    /// Services that it waits for before it serves.
+    /// Services that it waits for before it becomes functional.
     pub lacks: BTreeSet<ServiceName>,
-    /// What its checks say.
+    /// Combined state of its checks.
     pub serving: CheckStatus,
-    /// Since when they say so, by the server's clock.
+    /// Time it entered this check state, by the server's clock.
     pub since: Timestamp,
 }
 
-/// What the checks of an instance say, past their hysteresis.
+/// Combined state of an instance's checks, after their thresholds for consecutive results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckStatus {
-    /// All pass, or there are none.
+    /// Every check passes, or there are none.
     Passing,
-    /// None fails, one warns.
+    /// No check fails, at least one warns.
     Warning {
-        /// Which, and what it said; one line.
+        /// The check and its output, in one line.
         reason: Arc<str>,
     },
-    /// One fails, or has not answered yet.
+    /// At least one check fails, or has no result yet.
     Failing {
-        /// Which, and what it said; one line.
+        /// The check and its output, in one line.
         reason: Arc<str>,
     },
 }
 
-/// A service that was once offered: its name stays known.
+/// A service that has been registered at least once: its name stays known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownService {
     /// Name of the service.
     pub name: ServiceName,
-    /// When it was first offered, by the server's clock.
+    /// Time of its first registration, by the server's clock.
     pub first_at: Timestamp,
 }
 
 impl CheckStatus {
-    /// The word shown for it everywhere.
+    /// Name shown in the API, the CLI and events.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl CheckStatus {
         }
     }
 
-    /// Why it is not simply passing.
+    /// Why it warns or fails; empty while passing.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {

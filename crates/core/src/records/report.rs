@@ -1,4 +1,4 @@
-//! Reports: everything one node says it saw. Written only by the node's own agent, through absorption.
+//! Reports: what one node observed. Written only when the report of the node's own agent is absorbed.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -14,45 +14,45 @@ use crate::words::version::Version;
 /// Most entities in one report.
 pub const MAX_ENTITIES: usize = 256;
 
-/// Most services that one entity, or one instance of a service, waits for.
+/// Most services that one entity, or one service instance, may wait for.
 pub const MAX_LACKS: usize = 64;
 
-/// Everything one node says it saw.
+/// What one node observed of its entities and statuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Name of the node.
     pub node: NodeName,
-    /// When it arrived, by the server's clock.
+    /// Time it arrived, by the server's clock.
     pub received_at: Timestamp,
-    /// The agent's version.
+    /// Version of the agent's own program.
     pub agent_version: String,
-    /// The order it had taken in.
+    /// Generation of the order that the agent had accepted.
     pub generation: Generation,
-    /// By entity: those it has a recipe for, or was told about.
+    /// Entities that the node has a recipe for, or was assigned a version of.
     pub entities: BTreeMap<EntityName, EntityReport>,
-    /// One state per category.
+    /// One status per category.
     pub statuses: BTreeMap<Category, Status>,
 }
 
-/// What a node says of one entity.
+/// What a node reports about one entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntityReport {
-    /// The last version that validation passed on.
+    /// The last version that passed validation on the node.
     pub running: Option<Version>,
-    /// The assignment this answers; zero for none.
+    /// Number of the assignment that this answers; zero for none.
     pub answering: AssignmentNumber,
-    /// What it is doing about it.
+    /// What the node is doing about the assignment.
     pub activity: TargetActivity,
-    /// Its health.
+    /// Health of the entity on the node.
     pub health: TargetHealth,
-    /// Since when it is healthy without a break, by the server's clock.
+    /// Start of the present uninterrupted healthy time, by the server's clock; `None` while not healthy.
     pub healthy_since: Option<Timestamp>,
-    /// Services that it waits for before it goes on.
+    /// Services that the node waits for before it applies the version.
     pub lacks: BTreeSet<ServiceName>,
 }
 
 impl Report {
-    /// When the next of its statuses falls silent.
+    /// Time at which the next of its statuses becomes silent, by the server's clock.
     #[must_use]
     pub fn next_silence(&self) -> Option<Timestamp> {
         self.statuses.values().filter_map(Status::ends).min()
@@ -62,37 +62,38 @@ impl Report {
 /// What a target is doing about its assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetActivity {
-    /// Nothing, or nothing more.
+    /// Nothing: it has not started, or is done.
     Nothing,
-    /// Moving to the version.
+    /// Applying the version.
     Applying {
-        /// Which attempt, from 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// Not able to begin yet.
+    /// Waiting for something before it can start.
     Waiting {
-        /// One line: what for.
+        /// What it waits for, in one line.
         reason: Arc<str>,
     },
-    /// It could not.
+    /// Every permitted attempt failed.
     Failed {
-        /// How many attempts failed, from 1.
+        /// Number of failed attempts, from 1.
         attempts: u32,
-        /// What the last one looked like.
+        /// Evidence of the last failed attempt.
         evidence: Arc<Evidence>,
     },
 }
 
-/// What a target's checks say, past their hysteresis.
+/// Combined state of a target's checks, after their thresholds for consecutive results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetHealth {
-    /// It has none: it is healthy when it runs its version and reports no error.
+    /// It has no checks: it is healthy while it runs its version and reports no error.
     NoChecks,
-    /// None fails. Checks that have not answered yet are this, with [`Observation::healthy_since`] still `None`.
+    /// No check fails. Checks without a result yet count too, with [`EntityReport::healthy_since`] still
+    /// `None`.
     Healthy,
     /// At least one fails.
     Failing {
-        /// Which, and how.
+        /// Which checks fail, and their output.
         evidence: Arc<Evidence>,
     },
 }

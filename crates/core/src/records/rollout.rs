@@ -1,5 +1,5 @@
-//! A rollout: one move of an entity's targets to a version, with who, when, why, figures and outcome. The history of an
-//! entity is all of them. Written only by the rollout decider.
+//! A rollout: one change of an entity's targets to a version, with author, time, reason, counts and outcome.
+//! The rollouts of an entity are its history. Written only by the rollout decider.
 
 mod text;
 
@@ -17,106 +17,106 @@ use crate::words::name::{Actor, FreezeName, TargetName};
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
-/// Most batches kept with their figures; the oldest go first. A rollout in 5 % batches has twenty.
+/// Most batches kept with their counts; the oldest are removed first. A rollout in 5 % batches has twenty.
 pub const MAX_BATCHES: usize = 64;
 
-/// Most failed targets kept with their evidence: enough to see what is wrong, whatever the fleet's size.
+/// Most failed targets kept with their evidence: enough to see the cause, whatever the fleet's size.
 pub const MAX_FAILURES: usize = 16;
 
-/// One move of an entity's targets to a version.
+/// One change of an entity's targets to a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollout {
-    /// Its place in the entity's history, from 1.
+    /// Number in the entity's history, from 1.
     pub number: RolloutNumber,
-    /// The request it answers.
+    /// Number of the request it answers.
     pub request: RequestNumber,
-    /// The version it moves targets to.
+    /// The version it rolls out.
     pub version: Version,
-    /// What was last known good when it started.
+    /// The last known good version when it started.
     pub from: Option<Version>,
-    /// In which way it was asked for.
+    /// Kind of the request it answers.
     pub how: RequestKind,
-    /// Who asked.
+    /// Token or node that requested it.
     pub by: Actor,
-    /// Why, in their words; may be empty.
+    /// The reason given with the request; may be empty.
     pub reason: String,
-    /// The policy as it was at the start; later changes apply from the next pass but are not kept here.
+    /// The policy at the start; later changes take effect with the next pass but are not recorded here.
     pub policy: Policy,
-    /// When it started.
+    /// Time it started, by the server's clock.
     pub started: Timestamp,
-    /// When it reached its final state.
+    /// Time it reached its final state, by the server's clock.
     pub ended: Option<Timestamp>,
-    /// Where it stands.
+    /// Its state.
     pub state: RolloutState,
-    /// Which way it goes.
+    /// Whether it rolls forward or back, and why back.
     pub direction: Direction,
-    /// What is held of its version.
+    /// Judgement of its version.
     pub judgement: VersionJudgement,
-    /// What a person let pass by resuming.
+    /// Failures and silent targets that a person accepted by resuming.
     pub waived: WaivedPauses,
-    /// How far through the policy's stages it is.
+    /// Progress through the policy's stages.
     pub stage: StageProgress,
-    /// The most targets it ever had gained at once, and when; kept only for a policy with `progress`.
+    /// The largest number of succeeded targets so far, and when; only for a policy with `progress`.
     pub peak: Option<PeakProgress>,
-    /// The figures when the record was last written; the live ones come from the board.
+    /// Counts of targets when the record was last written; the live ones come from the board.
     pub counts: TargetCounts,
-    /// The batches opened, oldest first, the last [`MAX_BATCHES`].
+    /// The batches that started, oldest first, at most the last [`MAX_BATCHES`].
     pub batches: Vec<RolloutBatch>,
     /// The first [`MAX_FAILURES`] targets that failed.
     pub failures: Vec<TargetFailure>,
 }
 
-/// Where a rollout stands. The last six are final.
+/// State of a rollout. The last six are final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutState {
     /// It dispatches its version, batch by batch.
     InProgress,
-    /// It will go on by itself when the reason is gone.
+    /// It waits for a condition, and continues without an operation once the condition holds.
     Waiting(RolloutWait),
-    /// It stands still; see [`RolloutPause`] for what ends it.
+    /// It is paused; [`RolloutPause`] lists what ends each pause.
     Paused(RolloutPause),
-    /// It takes its targets back to last known good.
+    /// It rolls its targets back to last known good.
     RollingBack,
     /// Enough targets succeeded and none failed.
     Succeeded,
-    /// It went to its end, and this many failed. Never shown green.
+    /// It ended, and some targets failed. Never shown as success.
     PartiallySucceeded {
-        /// Targets that failed.
+        /// Number of failed targets.
         failed: u64,
     },
-    /// Every target that was moved is back on last known good, or will be when it is heard from.
+    /// Every target that was updated is back on last known good, or will be once it is reachable.
     RolledBack,
-    /// The rollback ended, and this many failed on last known good.
+    /// The rollback ended, and some targets failed on last known good.
     RollbackFailed {
-        /// Targets that failed on the way back.
+        /// Number of targets that failed during the rollback.
         failed: u64,
     },
-    /// A person ended it and left targets as they are.
+    /// A person aborted it; targets were left as they are.
     Aborted {
-        /// The token or node that did it.
+        /// Token or node that aborted it.
         by: Actor,
         /// The reason given; may be empty.
         reason: String,
     },
-    /// A newer rollout took its place.
+    /// A newer rollout replaced it.
     Superseded {
-        /// The newer one.
+        /// Number of the newer rollout.
         by: RolloutNumber,
     },
 }
 
-/// What a rollout waits for.
+/// Condition that a rollout waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutWait {
     /// Nothing matches the selector, and no controller reported a target.
     NoTargets,
     /// The policy's batch is zero.
     BatchIsZero,
-    /// What is left is held by an operator.
+    /// Every target that is left is held by an operator.
     OnlyHeld,
-    /// What is left has just become quiet.
+    /// Every target that is left has recently stopped reporting.
     OnlyQuiet,
-    /// No target at all can be reached.
+    /// Every target is unreachable.
     OnlyUnreachable,
     /// No target carries the label of the policy's domain.
     NoDomain {
@@ -127,122 +127,123 @@ pub enum RolloutWait {
     Frozen {
         /// Name of the freeze, unique in its namespace, or among the global ones.
         freeze: FreezeName,
-        /// The token or node that did it.
+        /// Token or node that set the freeze.
         by: Actor,
         /// The reason given; may be empty.
         reason: String,
-        /// When it ends by itself.
+        /// Time it ends without an operation; `None` if a person must remove it.
         until: Option<Timestamp>,
     },
     /// The policy's windows are closed.
     Window {
-        /// When the next one opens.
+        /// Time the next window opens.
         opens: Timestamp,
     },
-    /// Every target that is left is frozen, or outside its own window.
+    /// Every target that is left is frozen, or outside its own windows.
     Shut {
-        /// When that changes by itself for one of them.
+        /// Time at which that next changes for a target; `None` if a person must act.
         until: Option<Timestamp>,
     },
-    /// A person has to approve the next stage.
+    /// A person must approve the next stage.
     Approval {
-        /// Which, from 1.
+        /// Number of the stage, from 1.
         stage: u32,
     },
     /// A service is not functional.
     Need {
-        /// What is needed.
+        /// The service and number of instances needed.
         need: ServiceNeed,
     },
-    /// As many targets are unavailable as may be.
+    /// The policy's limit of unavailable targets is reached.
     Unavailable {
-        /// The domain in which, if it is not all of them together.
+        /// The domain whose limit is reached; `None` for the limit over all targets.
         domain: Option<Arc<str>>,
     },
-    /// A controller has not answered yet, or not agreed.
+    /// A hook has not answered yet, or has not approved.
     Hook {
-        /// The hook that was asked.
+        /// Purpose of the hook.
         asked: HookPurpose,
-        /// What it said, or what happens instead; may be empty.
+        /// The hook's answer, or what happens meanwhile; may be empty.
         reason: String,
     },
 }
 
-/// Why a rollout stands still.
+/// Why a rollout is paused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutPause {
-    /// A person paused it; their `resume` ends it.
+    /// A person paused it; `resume` ends it.
     Person {
-        /// The token or node that did it.
+        /// Token or node that paused it.
         by: Actor,
         /// The reason given; may be empty.
         reason: String,
     },
-    /// The version is bad for another reason than its failures, and the policy says to pause or there is nothing to go
-    /// back to; a `resume` lets that pass.
+    /// The version is bad for another reason than failed targets, and the policy pauses, or there is no known
+    /// good version to roll back to; `resume` accepts that reason.
     Bad {
         /// Why it is bad.
         reason: String,
     },
-    /// The version is bad and the policy says to pause; a `resume` lets these failures pass.
+    /// The version is bad and the policy pauses; `resume` accepts these failures.
     TooManyFailed {
-        /// Targets that failed.
+        /// Number of failed targets.
         failed: u64,
-        /// Failures tolerated.
+        /// Number of tolerated failures.
         tolerated: u64,
     },
-    /// The version is bad and there is nothing to go back to; a `resume` lets these failures pass.
+    /// The version is bad and there is no known good version to roll back to; `resume` accepts these
+    /// failures.
     NothingToRollBackTo {
-        /// Targets that failed.
+        /// Number of failed targets.
         failed: u64,
-        /// Failures tolerated.
+        /// Number of tolerated failures.
         tolerated: u64,
     },
-    /// A stop is in force; ends with it.
+    /// A stop is in force; the pause ends with it.
     Stopped {
         /// Name of the freeze, unique in its namespace, or among the global ones.
         freeze: FreezeName,
-        /// The token or node that did it.
+        /// Token or node that set the stop.
         by: Actor,
         /// The reason given; may be empty.
         reason: String,
     },
-    /// What judges the rollout as a whole does not answer; ends by itself when it does.
+    /// The monitor of the rollout as a whole does not answer; the pause ends when it does.
     MonitorSilent {
-        /// What happens instead.
+        /// The error, and what happens meanwhile.
         reason: String,
     },
-    /// Too many targets are silent; ends by itself when enough are heard from, or by `resume`.
+    /// Too many targets are silent; ends when enough of them report again, or by `resume`.
     TooManyUnreachable {
-        /// Silent targets.
+        /// Number of silent targets.
         unreachable: u64,
-        /// Silent targets tolerated.
+        /// Number of tolerated silent targets.
         tolerated: u64,
     },
 }
 
-/// Which way a rollout goes.
+/// Direction of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Direction {
-    /// To its version.
+    /// Forward, to its version.
     Forward,
-    /// To last known good, because the version is bad.
+    /// Back to last known good, because the version is bad.
     RollbackFromBad,
-    /// To last known good, because a person said so.
+    /// Back to last known good, because a person requested it.
     RollbackByUndo {
-        /// The token or node that did it.
+        /// Token or node that requested it.
         by: Actor,
         /// The reason given; may be empty.
         reason: String,
     },
 }
 
-/// What is held of a rollout's version.
+/// Judgement of a rollout's version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VersionJudgement {
-    /// Nothing yet.
+    /// No judgement yet.
     Open,
-    /// Enough targets succeeded: it became last known good. No failure changes that.
+    /// Enough targets succeeded: it became last known good. Later failures do not change that.
     Good {
         /// Time of the judgement, by the server's clock.
         at: Timestamp,
@@ -256,84 +257,85 @@ pub enum VersionJudgement {
     },
 }
 
-/// What a person let pass by resuming a rollout that had paused itself.
+/// What a person accepted by resuming a rollout that had paused itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WaivedPauses {
-    /// So many failures are tolerated, whatever the policy says.
+    /// Number of failures tolerated, in place of the policy's.
     pub failed: u64,
-    /// So many silent targets are tolerated, whatever the policy says.
+    /// Number of silent targets tolerated, in place of the policy's.
     pub unreachable: u64,
-    /// What the monitor says does not count any more.
+    /// Whether the monitor's judgement is ignored.
     pub monitor: bool,
 }
 
-/// How far through the policy's stages a rollout is.
+/// Progress of a rollout through the policy's stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StageProgress {
-    /// The stage it is in, from 0.
+    /// Index of the present stage, from 0.
     pub at: u32,
-    /// Stages before this one need no approval any more, from 0.
+    /// Stages with an index below this, from 0, need no further approval.
     pub approved: u32,
 }
 
-/// The most targets a rollout ever had gained at once.
+/// The largest number of targets that had succeeded at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeakProgress {
-    /// How many had succeeded.
+    /// Number of succeeded targets.
     pub best: u64,
-    /// Since when, on the entity's pause clock; later than that by whatever time did not count.
+    /// Time it was reached, on the entity's pause clock, moved forward by the waiting time that does not
+    /// count.
     pub at: Timestamp,
 }
 
-/// How a rollout's targets stand.
+/// Number of a rollout's targets in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TargetCounts {
-    /// The entity's targets: N.
+    /// All targets of the entity.
     pub targets: u64,
-    /// Assigned by this rollout, without a verdict yet.
+    /// Assigned by this rollout, without an outcome yet.
     pub in_flight: u64,
     /// Succeeded on the version.
     pub succeeded: u64,
-    /// Failed on the version, members that left since included.
+    /// Failed on the version, including former targets.
     pub failed: u64,
-    /// Silent: their deadline passed unheard, or they could not be told.
+    /// Silent past their deadline, or silent and never assigned the version.
     pub unreachable: u64,
-    /// Held by an operator before they could be told.
+    /// Held by an operator before they were assigned the version.
     pub held: u64,
-    /// Not told yet, and none of the above.
+    /// Not assigned the version yet, and none of the above.
     pub waiting: u64,
-    /// Went back to last known good.
+    /// Back on last known good.
     pub returned: u64,
-    /// Failed on the way back.
+    /// Failed during the rollback.
     pub failed_return: u64,
 }
 
-/// One batch: a stretch of the rollout as long as the policy's batch.
+/// One batch: as many targets as the policy's batch allows in flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutBatch {
-    /// Its place, from 1.
+    /// Number of the batch, from 1.
     pub number: u64,
-    /// When its first target was told.
+    /// Time its first target was assigned, by the server's clock.
     pub opened: Timestamp,
-    /// How many targets will have been told when it is full.
+    /// Number of assigned targets at which the batch is full.
     pub upto: u64,
-    /// How the rollout stood when it opened.
+    /// Target counts of the rollout when the batch started.
     pub counts: TargetCounts,
 }
 
-/// One target that failed.
+/// A target that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFailure {
     /// Name of the target.
     pub target: TargetName,
     /// Time of the failure, by the server's clock.
     pub at: Timestamp,
-    /// What was observed when it failed.
+    /// Evidence of the failure.
     pub evidence: Arc<Evidence>,
 }
 
 impl Rollout {
-    /// Whether it has reached its one final state.
+    /// Whether the rollout has reached a final state.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.state.is_final()
@@ -341,7 +343,7 @@ impl Rollout {
 }
 
 impl RolloutState {
-    /// Whether nothing follows this state.
+    /// Whether the state is final.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         match self {

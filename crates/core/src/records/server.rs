@@ -1,29 +1,29 @@
-//! Servers: the processes of the control plane, and which of them leads. Each server writes the record of itself, bound to
-//! its own lease, and the leader the record of its leadership: they go when the process does.
+//! Servers: the processes of the control plane, and the leader among them. Each server writes its own record,
+//! bound to its own lease, and the leader the record of its leadership: they expire with the process.
 
 use alloc::string::String;
 
 use crate::words::name::ServerName;
 use crate::words::time::Timestamp;
 
-/// A process of the control plane that has its place among the others.
+/// A live process of the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Its name; no other server has it at the same time.
+    /// Name of the server, unique among the live ones.
     pub name: ServerName,
-    /// Where agents and people call it, like `https://10.0.0.1:7420`.
+    /// URL at which agents and people reach it, like `https://10.0.0.1:7420`.
     pub address: String,
     /// The release it runs.
     pub version: String,
-    /// When it took its place, by its own clock.
+    /// Time it registered, by its own clock.
     pub since: Timestamp,
 }
 
-/// Who leads. The revision at which this was written is what a decider's commit is guarded by.
+/// The leader. Commits of deciders are guarded by the revision at which this record was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leader {
-    /// Which server.
+    /// Name of the leading server.
     pub server: ServerName,
-    /// Since when, by its own clock.
+    /// Start of its leadership, by its own clock.
     pub since: Timestamp,
 }

@@ -1,6 +1,6 @@
-//! Slots: how many may do something at once, like reboot, and who does. Written by people's operations, by whoever takes and
-//! gives back, and by the decider that ends what ran out, each as `decide::slots` has it and compared with the revision it
-//! was decided on.
+//! Slots: semaphores that limit how many holders do something at once, such as reboot. Written by operations,
+//! by acquire and release requests, and by the decider that ends expired holds, each computed by
+//! `decide::slots` and committed only if the revision it was computed from is unchanged.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -10,69 +10,69 @@ use crate::words::label::Labels;
 use crate::words::name::{Actor, HolderName, SlotName};
 use crate::words::time::{Span, Timestamp};
 
-/// How many may hold a slot when nobody says otherwise: one.
+/// Default capacity.
 pub const CAPACITY: u32 = 1;
 
-/// Most that may hold one: the record stays well within one write.
+/// Largest capacity: the record stays small enough for one write.
 pub const MAX_CAPACITY: u32 = 1_000;
 
-/// How long one is held when nobody says otherwise: longer than a machine takes to come back, and short enough that one that
-/// never does keeps the others waiting for an hour.
+/// Default duration of a hold: longer than a machine takes to reboot, and short enough that a machine which
+/// never does blocks the others for an hour only.
 pub const LEASE: Span = Span::from_secs(60 * 60);
 
-/// How many may do something at once, and who does.
+/// A semaphore: a capacity and its present holders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
     /// Name of the slot, unique in its namespace.
     pub name: SlotName,
-    /// How many may hold it; with 0 nobody takes it.
+    /// Most holders at once; with 0 nobody can acquire it.
     pub capacity: u32,
-    /// How long each may hold it before it ends by itself.
+    /// Duration of a hold before it expires.
     pub lease: Span,
-    /// The number of the last time that somebody took it; it only grows, over releases and restarts.
+    /// Fencing number of the last acquisition; it only grows, across releases and restarts.
     pub fence: FenceNumber,
-    /// Who holds it. More than may, only while it holds fewer than it did when they took it.
+    /// The present holders. More than `capacity` only if it was reduced while they held the slot.
     pub holders: BTreeMap<HolderName, Holder>,
     /// Labels given to it by `apply`, for pruning by them; none if nothing was applied.
     pub labels: Labels,
 }
 
-/// Somebody who holds a slot.
+/// One hold of a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The number of this holding: larger than that of any before.
+    /// Fencing number of this hold: larger than that of every earlier one.
     pub fence: FenceNumber,
-    /// Start of the holding, by the server's clock.
+    /// Start of the hold, by the server's clock.
     pub since: Timestamp,
-    /// When it ends by itself.
+    /// Time the hold expires, by the server's clock.
     pub ends: Timestamp,
-    /// Whose token was shown.
+    /// The token that acquired it.
     pub by: Actor,
-    /// What for, in their words.
+    /// The reason given by the holder.
     pub reason: String,
 }
 
 impl Slot {
-    /// A slot as it is when nobody has said anything about it.
+    /// A slot with default settings and no holders.
     #[must_use]
     pub fn fresh(name: SlotName) -> Self {
         let (fence, labels) = (FenceNumber::ZERO, Labels::default());
         Self { name, capacity: CAPACITY, lease: LEASE, fence, holders: BTreeMap::new(), labels }
     }
 
-    /// When the next of its holders runs out.
+    /// Time at which the next hold expires.
     #[must_use]
     pub fn next_end(&self) -> Option<Timestamp> {
         self.holders.values().map(|holder| holder.ends).min()
     }
 
-    /// Whether nobody holds it, and nobody said anything of it.
+    /// Whether it has no holders and default settings.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.holders.is_empty() && self.capacity == CAPACITY && self.lease == LEASE && self.labels.is_empty()
     }
 
-    /// Whether there is nothing to remember of it: not even a number.
+    /// Whether the record holds no information, not even a fencing number, and can be removed.
     #[must_use]
     pub fn says_nothing(&self) -> bool {
         self.is_idle() && self.fence == FenceNumber::ZERO

@@ -1,5 +1,5 @@
-//! Statuses: one state per category and node, since when and why. Written by the node's own reports; one that is not
-//! refreshed in time falls silent.
+//! Statuses: one state per category and node, with its start and reason. Written by the node's own reports; a
+//! status that is not refreshed within its lifetime becomes silent.
 
 use alloc::string::String;
 
@@ -9,96 +9,98 @@ use crate::words::time::{Span, Timestamp};
 /// Longest reason, in bytes: one readable line.
 pub const MAX_REASON_BYTES: usize = 512;
 
-/// Most categories one node may use: built in ones and a few of the user's.
+/// Most categories one node may use: the built-in ones and a few of the user's.
 pub const MAX_CATEGORIES: usize = 64;
 
-/// Shortest lifetime: whatever refreshes it has to start a program and be heard.
+/// Shortest lifetime: refreshing a status takes a program start and a report.
 pub const SHORTEST_LIFETIME: Span = Span::from_secs(1);
 
-/// Longest lifetime, a year: what is refreshed more rarely needs none.
+/// Longest lifetime, a year: a status that is refreshed less often needs none.
 pub const LONGEST_LIFETIME: Span = Span::from_secs(366 * 24 * 3_600);
 
-/// The category of the files that a node makes of the catalogue. Each report of a node that makes any has it.
+/// The category of the files that a node renders from the catalogue. Every report of a node that renders any
+/// contains it.
 pub const FILES: &str = "files";
 
-/// Categories that only a node's own agent sets, of what it does itself.
+/// Categories that only a node's own agent sets, about its own work.
 pub const BUILT_IN: [&str; 4] = ["provision", "configure", "validate", FILES];
 
-/// The word shown for a status that was not refreshed within its lifetime.
+/// Name shown for a status that was not refreshed within its lifetime.
 pub const UNKNOWN: &str = "unknown";
 
-/// A state that somebody says a node is in.
+/// State of a node in a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatusState {
-    /// Done, and well.
+    /// Done, successfully.
     Success,
-    /// Done, and not well.
+    /// Done, with a failure.
     Failed,
-    /// Being worked on.
+    /// In progress.
     Running,
-    /// Waiting for something outside.
+    /// Waiting for something outside of the node's control.
     Pending,
 }
 
-/// A node's one state in a category, with its history's last step.
+/// A node's state in one category, and when it entered it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The state, as it was last said.
+    /// The last reported state.
     pub state: StatusState,
-    /// It was not refreshed within its lifetime: what is true now is unknown. Silent is not failed.
+    /// Not refreshed within its lifetime: the present state is unknown. Silent is not failed.
     pub silent: bool,
-    /// When the node entered what is shown, by the server's clock.
+    /// Time the shown state began, by the server's clock.
     pub since: Timestamp,
     /// One line for a person; may be empty.
     pub reason: String,
-    /// Which attempt it is about, from 1; zero where nothing is attempted.
+    /// Number of the attempt, from 1; zero if nothing is attempted.
     pub attempt: u32,
-    /// Where what the failing run said is kept.
+    /// The stored log of the failing run.
     pub log: Option<LogRef>,
-    /// How long it holds without being refreshed; for ever if there is none.
+    /// How long it is valid without being refreshed; `None` for ever.
     pub lifetime: Option<Lifetime>,
-    /// Which saying of the node this is: a report that repeats it is no news. Zero for what is not numbered.
+    /// Number of this update on the node: a report that repeats it does not change the status. Zero if not
+    /// numbered.
     pub update: u64,
 }
 
-/// How long a status holds.
+/// Lifetime of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
-    /// For so long after it was last said.
+    /// Duration after the last refresh.
     pub lasts: Span,
-    /// When it was last said, by the server's clock.
+    /// Time of the last refresh, by the server's clock.
     pub refreshed: Timestamp,
 }
 
-/// A kept log of a node.
+/// Reference to a stored log of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRef {
-    /// Of which entity; of the status's own category.
+    /// The entity of the log; its category is the status's own.
     pub entity: EntityName,
-    /// Which run.
+    /// The agent's name for the run.
     pub run: String,
 }
 
 impl Status {
-    /// A state said now, that holds for ever.
+    /// A state that never becomes silent, without log or attempt.
     #[must_use]
     pub const fn new(state: StatusState, since: Timestamp, reason: String) -> Self {
         Self { state, silent: false, since, reason, attempt: 0, log: None, lifetime: None, update: 0 }
     }
 
-    /// The word that is shown for it.
+    /// Name of the shown state: [`UNKNOWN`] if silent.
     #[must_use]
     pub const fn shown(&self) -> &'static str {
         if self.silent { UNKNOWN } else { self.state.as_str() }
     }
 
-    /// Whether it is failed, as far as anybody knows.
+    /// Whether it is failed and not silent.
     #[must_use]
     pub fn is_failed(&self) -> bool {
         self.state == StatusState::Failed && !self.silent
     }
 
-    /// When it falls silent; `None` if it never does, or has.
+    /// Time at which it becomes silent; `None` if it never does, or already is.
     #[must_use]
     pub fn ends(&self) -> Option<Timestamp> {
         let lifetime = self.lifetime.filter(|_| !self.silent)?;
@@ -113,10 +115,10 @@ pub fn is_built_in(category: &Category) -> bool {
 }
 
 impl StatusState {
-    /// All states.
+    /// All states, in the order of the enum.
     pub const ALL: [Self; 4] = [Self::Success, Self::Failed, Self::Running, Self::Pending];
 
-    /// The word shown for it everywhere.
+    /// Name shown in the API, the CLI and events.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -127,7 +129,7 @@ impl StatusState {
         }
     }
 
-    /// Reads the word.
+    /// Reads the name of a state.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == text)

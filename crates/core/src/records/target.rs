@@ -1,5 +1,6 @@
-//! The assignment of one target by its entity, and its outcome. Written only by the rollout decider; what the target is
-//! doing at the moment is not stored but read from its sighting by [`phase`](crate::rollout::observation::phase).
+//! The assignment of one target by its entity, and its outcome. Written only by the rollout decider; the
+//! target's present activity is not stored but derived from its observation by
+//! [`phase`](crate::rollout::observation::phase).
 
 use alloc::sync::Arc;
 
@@ -8,49 +9,50 @@ use crate::words::counter::{AssignmentNumber, RolloutNumber};
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// The assignment of one target, and its outcome.
+/// The assignment of a target, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetState {
-    /// The version it was told.
+    /// The assigned version.
     pub version: Version,
-    /// The rollout that told it, or the newest one when it was brought to last known good without any.
+    /// The rollout that assigned it; the newest one if it was assigned last known good outside of a rollout.
     pub rollout: RolloutNumber,
-    /// Why it was told.
+    /// Purpose of the assignment.
     pub purpose: AssignmentPurpose,
-    /// How often it was told something; a report that answers an older number is old news.
+    /// Number of the assignment, from 1; reports that answer an older number are ignored.
     pub assignment: AssignmentNumber,
-    /// When it was told.
+    /// Time of the assignment, by the server's clock.
     pub assigned_at: Timestamp,
-    /// Counts towards its deadline.
+    /// Time counted towards the deadline.
     pub clock: DeadlineClock,
     /// The outcome of the assignment.
     pub outcome: AssignmentOutcome,
 }
 
-/// Why a target was told a version.
+/// Purpose of an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssignmentPurpose {
-    /// It was its turn in a rollout.
+    /// A rollout updates the target.
     Update,
-    /// It already ran the rollout's version, untold.
+    /// The target already ran the rollout's version before it was assigned.
     Adopted,
-    /// It went back with its rollout.
+    /// A rollout rolls the target back.
     Rollback,
-    /// It joined, or was not reached in time, and belongs on last known good.
+    /// The target joined, or was unreachable, and belongs on last known good.
     KnownGood,
 }
 
-/// Counts towards a target's deadline, on the entity's pause clock; stands still while an operator holds the target.
+/// Time counted towards a target's deadline, on the entity's pause clock; it stops while an operator holds
+/// the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadlineClock {
-    /// Counting since this time of the entity's pause clock.
+    /// Running.
     Running {
-        /// Later than the assignment by whatever time did not count.
+        /// Start on the entity's pause clock; later than the assignment by the time that did not count.
         from: Timestamp,
     },
-    /// Standing still, with this much counted.
+    /// Stopped.
     Stopped {
-        /// What was counted before it stopped.
+        /// Time counted before it stopped.
         spent: Span,
     },
 }
@@ -58,20 +60,20 @@ pub enum DeadlineClock {
 /// The outcome of an assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssignmentOutcome {
-    /// No verdict yet.
+    /// No outcome yet.
     InFlight,
-    /// Healthy on the version for the soak.
+    /// Healthy on the version for the soak time.
     Succeeded {
         /// Time of the outcome, by the server's clock.
         at: Timestamp,
-        /// When it was first seen failing afterwards, if it was. Reported, never rolled back.
+        /// Time it was first observed failing afterwards. Reported, never rolled back.
         failed_later: Option<Timestamp>,
     },
-    /// It said that it failed, its checks failed, or its deadline passed while it was heard from.
+    /// It reported a failure, its checks failed, or its deadline passed while it was reporting.
     Failed {
         /// Time of the outcome, by the server's clock.
         at: Timestamp,
-        /// What was observed when it failed.
+        /// Evidence of the failure.
         evidence: Arc<Evidence>,
     },
     /// Its deadline passed while it was silent.
@@ -82,7 +84,7 @@ pub enum AssignmentOutcome {
 }
 
 impl TargetState {
-    /// Whether the assignment has no verdict yet.
+    /// Whether the assignment has no outcome yet.
     #[must_use]
     pub const fn is_in_flight(&self) -> bool {
         match self.outcome {

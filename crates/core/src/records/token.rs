@@ -1,4 +1,5 @@
-//! Tokens: what people, programs and joining machines show. Written only by operations; the secret itself is never kept.
+//! Tokens: credentials of people, programs and joining machines. Written only by operations; the secret
+//! itself is never stored.
 
 use alloc::string::String;
 
@@ -6,34 +7,34 @@ use crate::access::Role;
 use crate::words::name::{Actor, Namespace, NodeName};
 use crate::words::time::Timestamp;
 
-/// A person's or program's token.
+/// An API token of a person or program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// Its name; what events call whoever shows it.
+    /// Name of the token; events name it as the actor.
     pub name: Actor,
-    /// What it may do.
+    /// Role that limits what the token may do.
     pub role: Role,
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
-    /// When it was made.
+    /// Time of its creation, by the server's clock.
     pub created_at: Timestamp,
-    /// When it stops working; never, if absent.
+    /// Time it expires; `None` for never.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A token that lets one machine join, once.
+/// A token that lets one machine join once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinToken {
     /// SHA-256 of the secret, lower-case hex.
     pub secret_hash: String,
-    /// The namespace it lets into.
+    /// Namespace in which the machine joins.
     pub namespace: Namespace,
-    /// The one name it may join under; any free one, if absent.
+    /// The name the machine must join under; `None` for any free name.
     pub node: Option<NodeName>,
-    /// Who made it.
+    /// Token that created it.
     pub created_by: Actor,
-    /// When it stops working; at most an hour after it was made.
+    /// Time it expires; at most an hour after its creation.
     pub expires_at: Timestamp,
-    /// Which machine used it up, and when.
+    /// The node that used it, and when; `None` while unused.
     pub used: Option<(NodeName, Timestamp)>,
 }

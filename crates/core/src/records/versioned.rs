@@ -1,10 +1,10 @@
-//! A record with the revision of its last write.
+//! A record with the store revision of its last write.
 
 use alloc::sync::Arc;
 
 use crate::words::counter::Revision;
 
-/// A record, and the revision of its last write: what a change of it is compared with.
+/// A record, and the revision of its last write; updates are conditional on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned<T> {
     /// The record.

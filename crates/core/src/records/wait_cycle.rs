@@ -1,4 +1,4 @@
-//! Circular waits: entities and services that wait for each other. Written only by the decider that finds them.
+//! Wait cycles: entities and services that wait for each other. Written only by the decider that finds them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,42 +7,42 @@ use core::fmt;
 use crate::words::name::{EntityName, NodeName, ServiceName};
 use crate::words::time::Timestamp;
 
-/// The circular waits of a namespace.
+/// The wait cycles of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WaitCycles(pub Vec<WaitCycle>);
 
-/// Entities and services that wait for each other, each for a service that the next offers or is, and the last for one of
-/// the first. The one whose name comes first begins, entities before services.
+/// Entities and services that wait for each other: each waits for a service that the next one provides, and
+/// the last for one of the first. It begins with the member whose name comes first, entities before services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitCycle {
     /// The members.
     pub members: Vec<CycleMember>,
-    /// When it was found, by the server's clock.
+    /// Time it was found, by the server's clock.
     pub since: Timestamp,
 }
 
-/// One that waits.
+/// A member of a wait cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CycleMember {
-    /// What waits: a service or an entity.
+    /// The waiting entity or service.
     pub who: Waiter,
-    /// A node where it waits; there may be more.
+    /// A node on which it waits; there may be others.
     pub node: NodeName,
-    /// What it waits for.
+    /// The service it waits for.
     pub waits_for: ServiceName,
 }
 
-/// What can wait for services.
+/// An entity or service that waits for services.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waiter {
-    /// An entity, before its dynamic part.
+    /// An entity, before its version is applied.
     Entity(EntityName),
-    /// A service with needs of its own, before it is said to serve.
+    /// A service with needs of its own, before it becomes functional.
     Service(ServiceName),
 }
 
 impl WaitCycle {
-    /// Whether both are the same members waiting for the same services.
+    /// Whether both have the same members waiting for the same services.
     #[must_use]
     pub fn is_same(&self, other: &[CycleMember]) -> bool {
         let pairs = self.members.iter().zip(other);
@@ -50,7 +50,7 @@ impl WaitCycle {
             && pairs.into_iter().all(|(own, of)| own.who == of.who && own.waits_for == of.waits_for)
     }
 
-    /// What could end it, in one line.
+    /// What could end the cycle, in one line.
     #[must_use]
     pub fn hint(&self) -> String {
         let first = self.members.first().map_or("it", |member| member.waits_for.as_str());
@@ -61,7 +61,7 @@ impl WaitCycle {
 }
 
 impl Waiter {
-    /// What events and questions about it name: `entity/app`, `service/db`.
+    /// The name that events use for it: `entity/app`, `service/db`.
     #[must_use]
     pub fn subject(&self) -> String {
         match self {

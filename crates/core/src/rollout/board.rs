@@ -1,5 +1,5 @@
-//! The board: an entity with all its targets, each in its lane, kept up to date change by change. Owns what the rollout
-//! decider reads; decides nothing. Copies are cheap and share what has not changed.
+//! The board: an entity with all its targets, each in its phase, updated change by change. Owns what the
+//! rollout decider reads; decides nothing. Copies are cheap and share whatever has not changed.
 
 pub(crate) mod frame;
 pub(crate) mod member;
@@ -30,7 +30,7 @@ use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
 use crate::words::version::Version;
 
-/// An entity with all its targets.
+/// An entity with all its targets, ordered as its rollout updates them.
 #[derive(Debug, Clone)]
 pub struct Board {
     entity: Arc<Entity>,
@@ -38,29 +38,29 @@ pub struct Board {
     rollout: Option<Arc<Rollout>>,
     frame: BoardFrame,
     tree: TargetTree,
-    /// By name: the targets' ranks; empty when the line goes by name alone.
+    /// The targets' ranks, by name; empty when targets are ordered by name alone.
     ranks: RedBlackTreeMapSync<TargetName, Arc<Rank>>,
 }
 
-/// One target as the board has it.
+/// One target of the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BoardTarget<'a> {
     /// Name of the target.
     pub name: &'a TargetName,
-    /// What is seen of it; `None` when it is no target any more.
+    /// The last observation of it; `None` for a former target.
     pub observation: Option<&'a Observation>,
-    /// What it was told.
+    /// Its assignment; `None` if it has none.
     pub state: Option<&'a TargetState>,
 }
 
 impl Board {
-    /// A board of no targets. `rollout` is the record of [`Progress::active`].
+    /// A board without targets. `rollout` is the record of [`Progress::active`].
     #[must_use]
     pub fn new(entity: Arc<Entity>, progress: Arc<Progress>, rollout: Option<Arc<Rollout>>) -> Self {
         Self::build(entity, progress, rollout, core::iter::empty())
     }
 
-    /// A board of these targets, which come in name order, each once.
+    /// A board of these targets, which must come in name order, each once.
     #[must_use]
     pub fn build(
         entity: Arc<Entity>,
@@ -80,27 +80,27 @@ impl Board {
         Self { entity, progress, rollout, frame, tree, ranks }
     }
 
-    /// Takes in what is seen of a target; `None` when it left.
+    /// Applies a new observation of a target; `None` removes the target.
     pub fn fold_sighting(&mut self, target: &TargetName, observation: Option<Observation>) {
         let state = self.member(target).and_then(|member| member.state.clone());
         self.put(target, observation, state);
     }
 
-    /// Takes in what a target was told; `None` when that was removed.
+    /// Applies a changed assignment of a target; `None` removes the assignment.
     pub fn fold_state(&mut self, target: &TargetName, state: Option<TargetState>) {
         let observation = self.member(target).and_then(|member| member.observation.clone());
         self.put(target, observation, state);
     }
 
-    /// Takes in a changed entity. Costs as much as all targets when soak, retries, fail-fast, domain
-    /// or order changed.
+    /// Applies a changed entity. Costs time in proportion to all targets when soak, retries, fail-fast,
+    /// domain or order changed.
     pub fn fold_entity(&mut self, entity: Arc<Entity>) {
         self.entity = entity;
         self.reframe();
     }
 
-    /// Takes in changed progress with the record of its active rollout. Costs as much as all targets when a rollout
-    /// starts, turns, becomes good or ends.
+    /// Applies changed progress with the record of its active rollout. Costs time in proportion to all
+    /// targets when a rollout starts, rolls back, becomes good or ends.
     pub fn fold_progress(&mut self, progress: Arc<Progress>, rollout: Option<Arc<Rollout>>) {
         self.progress = progress;
         self.rollout = rollout;
@@ -141,7 +141,7 @@ impl Board {
         }
     }
 
-    /// One target with its place on the board.
+    /// One target with its position on the board.
     pub(crate) fn member(&self, name: &TargetName) -> Option<&BoardMember> {
         self.tree.get((self.ranks.get(name).map(|rank| &**rank), name))
     }
@@ -158,19 +158,19 @@ impl Board {
         &self.progress
     }
 
-    /// The rollout under way.
+    /// The rollout in progress.
     #[must_use]
     pub fn rollout(&self) -> Option<&Rollout> {
         self.rollout.as_deref()
     }
 
-    /// One target.
+    /// One target; `None` if it is not on the board.
     #[must_use]
     pub fn target(&self, name: &TargetName) -> Option<BoardTarget<'_>> {
         self.member(name).map(BoardTarget::from)
     }
 
-    /// All targets in name order, former ones of which something is kept included.
+    /// All targets in name order, including former ones that still have an assignment.
     pub fn targets(&self) -> impl Iterator<Item = BoardTarget<'_>> {
         let names: Box<dyn Iterator<Item = &BoardMember>> = if self.ranks.is_empty() {
             Box::new(self.tree.iter())
@@ -180,21 +180,21 @@ impl Board {
         names.map(BoardTarget::from)
     }
 
-    /// How many of its targets serve: run something, are heard from and fail nothing.
+    /// How many of its targets are functional: they run a version, report, and have no failure.
     #[must_use]
     pub fn functional(&self) -> u64 {
         u64::from(self.tree.tally().functional)
     }
 
-    /// What a target is to be at, and the number its reports must answer; `None` when it was told nothing and stays as
-    /// it is.
+    /// The desired version of a target, and the assignment number that its reports must carry; `None` when it
+    /// was never assigned a version.
     #[must_use]
     pub fn expected(&self, name: &TargetName) -> Option<(&Version, AssignmentNumber)> {
         let state = self.member(name)?.state.as_ref()?;
         Some((&state.version, state.assignment))
     }
 
-    /// How the targets stand now. On the way back the forward figures stay as they were when it turned.
+    /// The present counts of targets. During a rollback the forward counts stay as they were at its start.
     #[must_use]
     pub fn counts(&self) -> TargetCounts {
         let tally = self.tree.tally();
@@ -249,7 +249,7 @@ impl Board {
     }
 }
 
-/// These targets in line, and their ranks by name.
+/// The targets in the order of the policy, and their ranks by name.
 fn lined_up(mut members: Vec<BoardMember>) -> (TargetTree, RedBlackTreeMapSync<TargetName, Arc<Rank>>) {
     members.sort_unstable_by(|a, b| a.spot().cmp(&b.spot()));
     let ranked = members.iter().filter_map(|member| Some((member.name.clone(), member.rank.clone()?)));

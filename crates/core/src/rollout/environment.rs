@@ -1,5 +1,5 @@
-//! What a decision takes into account besides the entity's own board: freezes, services that are needed, and what its
-//! controllers answered. Values only; where they come from is elsewhere.
+//! The inputs of a decision besides the entity's own board: freezes, needed services, and the answers of its
+//! hooks. Values only; callers collect them.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -11,19 +11,19 @@ use crate::words::label::Labels;
 use crate::words::name::{EntityName, TargetName};
 use crate::words::time::Timestamp;
 
-/// What a decision takes into account besides the board.
+/// The inputs of a decision besides the board.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RolloutEnvironment {
-    /// Freezes that may cover the entity or some of its targets, by name; those that ended count for nothing.
+    /// Freezes that may cover the entity or some of its targets, by name; those that have ended are ignored.
     pub freezes: Vec<Arc<Freeze>>,
-    /// By service: how many of its instances are functional. Services nobody offers are not here.
+    /// Number of functional instances, by service. Services that nothing registered are absent.
     pub services: BTreeMap<EntityName, u64>,
-    /// What the entity's controllers answered.
+    /// The answers of the entity's hooks.
     pub answers: Arc<HookAnswers>,
 }
 
 impl RolloutEnvironment {
-    /// The first freeze in force that covers all of an entity; stops come before mere freezes.
+    /// The first freeze in force that covers all of an entity; stops come before other freezes.
     #[must_use]
     pub fn freeze(&self, entity: &EntityName, now: Timestamp) -> Option<&Freeze> {
         self.stop(entity, now).or_else(|| self.covering(entity, now).next())
@@ -41,7 +41,7 @@ impl RolloutEnvironment {
         all.filter(move |freeze| freeze.is_in_force(now) && freeze.covers(&entity))
     }
 
-    /// The first freeze in force whose selector picks a target.
+    /// The first freeze in force whose selector matches a target.
     #[must_use]
     pub fn freeze_of(&self, target: &TargetName, labels: &Labels, now: Timestamp) -> Option<&Freeze> {
         let mut all = self.freezes.iter().map(|freeze| &**freeze);

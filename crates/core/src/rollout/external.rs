@@ -1,5 +1,5 @@
-//! External targets: from what a controller reports to what is remembered and seen of them, and whose they are. Owns no
-//! clock; the server and the library both absorb reports here.
+//! External targets: from a controller's report to the stored record and the observation, and which
+//! controller owns which group. Owns no clock; the server and the library both absorb reports here.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -17,18 +17,19 @@ use crate::words::name::{Actor, TargetName};
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// What a controller saw of one target.
+/// A controller's report about one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetReport {
-    /// Which target; `group/name` for one in a group.
+    /// Name of the target; `group/name` for one in a group.
     pub target: TargetName,
-    /// The version it runs, if one is known.
+    /// The version it runs, if known.
     pub running: Option<Version>,
-    /// What is wrong with it, in one line; `None` when it runs well.
+    /// The error, in one line; `None` while it is healthy.
     pub error: Option<String>,
 }
 
-/// What is remembered of a target once `report` came in. It answers `answering`, or else what its controller was last told.
+/// The record of a target after `report`. The report answers `answering`, or else the assignment last sent to
+/// its controller.
 #[must_use]
 pub fn absorb(
     known: Option<&ExternalTarget>,
@@ -52,7 +53,7 @@ pub fn absorb(
     }
 }
 
-/// Whether `new` says anything that `known` does not, or is so much later that it is to be kept.
+/// Whether `new` differs from `known`, or is at least `grain` later, so that it must be written.
 #[must_use]
 pub fn is_news(known: Option<&ExternalTarget>, new: &ExternalTarget, grain: Span) -> bool {
     known.is_none_or(|known| {
@@ -61,7 +62,7 @@ pub fn is_news(known: Option<&ExternalTarget>, new: &ExternalTarget, grain: Span
     })
 }
 
-/// What the engine sees of an external target.
+/// The observation of an external target.
 #[must_use]
 pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<MonitorReport>) -> Observation {
     let activity = match &external.error {
@@ -85,7 +86,7 @@ pub fn observation(external: &ExternalTarget, labels: Labels, word: Option<Monit
     }
 }
 
-/// The group of a target: what stands before the first `/` of its name, or "".
+/// The group of a target: the part before the first `/` of its name, or "".
 #[must_use]
 pub fn group(target: &TargetName) -> &str {
     target.as_str().split_once('/').map_or("", |(group, _)| group)
@@ -94,28 +95,28 @@ pub fn group(target: &TargetName) -> &str {
 /// Why a controller may not report a group.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupConflict {
-    /// Another one does.
+    /// Another controller reports it.
     #[error("take reports of {what} from {who}: {other} reports them, last {ago} ago")]
     Other {
-        /// Which targets.
+        /// The targets concerned.
         what: String,
-        /// Who reported now.
+        /// The controller that reported now.
         who: Actor,
-        /// Whose they are.
+        /// The controller that owns them.
         other: Actor,
-        /// How long ago that one reported.
+        /// Time since the last report of that controller.
         ago: Span,
     },
-    /// There would be too many.
+    /// The entity has [`MAX_GROUPS`] groups already.
     #[error("take reports of one more group: the entity has {MAX_GROUPS} already")]
     TooMany,
 }
 
-/// The controllers once `who` reported `group`; a controller that was silent for long enough is replaced by any other.
-/// None when there is nothing to remember.
+/// The controllers after `who` reported `group`. A silent controller is replaced by any other, and with `take_over`
+/// one that is not silent too. `None` when nothing must be written.
 ///
 /// # Errors
-/// [`GroupConflict`] when the group is another one's and is not to be taken over.
+/// [`GroupConflict`] when another controller owns the group and is not replaced, or there are too many groups.
 pub fn claim(
     known: &Controllers,
     (group, who): (&str, &Actor),

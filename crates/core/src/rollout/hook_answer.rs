@@ -1,5 +1,5 @@
-//! Answers: from what a controller said, or failed to say, to what is remembered of it. Nonsense is remembered as
-//! trouble, with its reason, and counts for nothing.
+//! Hook answers: from a controller's answer, or its absence, to the stored record. An answer that is not
+//! valid is stored as an error, with its reason, and otherwise ignored.
 
 use alloc::format;
 use alloc::string::String;
@@ -13,51 +13,51 @@ use crate::records::hook_answers::{HookAnswers, HookApproval, HookError, HookSel
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
-/// Longest reason that is kept, in characters.
+/// Longest stored reason, in characters.
 const MAX_REASON: usize = 200;
 
-/// The outcome of a question.
+/// The answer to a question to a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookAnswer {
-    /// Who is next, in this order; nobody is an answer too.
+    /// The targets to update next, in this order; may be empty.
     Selected(Vec<TargetName>),
-    /// Whether those who were named may be told.
+    /// Whether the targets of the question may start.
     Approved {
-        /// Whether they may.
+        /// Whether they may start.
         approved: bool,
-        /// Why, in one line; may be empty.
+        /// The reason, in one line; may be empty.
         reason: String,
     },
-    /// How targets do; those left out are asked about again.
+    /// Judgements of targets; the hook is asked again about those left out.
     Judged(Vec<TargetJudgement>),
-    /// Who was taken away. Removing them from the entity's targets is up to whoever asked.
+    /// The targets that were removed. Removing them from the entity is up to the caller.
     Removed(Vec<TargetName>),
-    /// How the rollout does as a whole.
+    /// Judgement of the rollout as a whole.
     Watched {
-        /// Whether it does well.
+        /// Whether it is healthy.
         well: bool,
-        /// Why, in one line; may be empty.
+        /// The reason, in one line; may be empty.
         reason: String,
     },
-    /// None came, or none that can be read.
+    /// No answer, or none that is valid.
     Silent {
-        /// What happened instead, in one line.
+        /// The error, and what happened instead, in one line.
         reason: String,
     },
 }
 
-/// How a target does.
+/// A hook's judgement of one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetJudgement {
     /// Name of the target.
     pub target: TargetName,
-    /// Whether it does well.
+    /// Whether it is healthy.
     pub well: bool,
-    /// Why, in one line; may be empty.
+    /// The reason, in one line; may be empty.
     pub reason: String,
 }
 
-/// What is remembered once `question` about the rollout on the board was answered.
+/// The record of hook answers after `question` about the board's rollout was answered.
 #[must_use]
 pub fn absorb(
     board: &Board,
@@ -131,7 +131,7 @@ fn take(
     Ok(())
 }
 
-/// Whether those who were named are among those who were asked about.
+/// Checks that the names of an answer are among those of its question.
 fn named_among(names: &[TargetName], asked: &[TargetName]) -> Result<(), String> {
     match names.iter().find(|name| !asked.contains(name)) {
         Some(stranger) => Err(format!("it named {stranger}, which was not asked about")),

@@ -1,5 +1,5 @@
-//! Questions: what a decision would ask the policy's controllers, so that a later one can go on. Asking them, and
-//! remembering what they answer, is elsewhere.
+//! Hook questions: what a decision must ask the policy's controllers so that a later one can continue. The
+//! caller asks them and stores the answers.
 
 use alloc::vec::Vec;
 
@@ -8,47 +8,47 @@ use crate::records::rollout::TargetCounts;
 use crate::words::counter::AssignmentNumber;
 use crate::words::name::TargetName;
 
-/// Most names in one question: a hook chooses among the next ones, not among the fleet.
+/// Most targets in one question: a hook chooses among the next targets, not among the whole fleet.
 pub const MAX_NAMES: usize = 1_000;
 
-/// What would be asked.
+/// A question to one of the policy's controllers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookQuestion {
-    /// Who is next.
+    /// Which targets to update next.
     Selection {
-        /// How many had their turn; goes back with the answer.
+        /// Number of targets that have started; returned with the answer.
         turned: u64,
-        /// How many may be chosen.
+        /// Most targets that may be chosen.
         room: u64,
-        /// Among whom, in line, at most [`MAX_NAMES`].
+        /// The targets to choose from, in update order, at most [`MAX_NAMES`].
         candidates: Vec<TargetName>,
     },
-    /// Whether these may be told.
+    /// Whether these targets may start.
     Approval {
-        /// How many had their turn; goes back with the answer.
+        /// Number of targets that have started; returned with the answer.
         turned: u64,
-        /// Who would be told.
+        /// The targets that would start.
         targets: Vec<TargetName>,
     },
-    /// How these do on the version.
+    /// Whether these targets are healthy on the version.
     Monitoring {
-        /// Who, with the assignment that is judged; at most [`MAX_NAMES`].
+        /// The targets, with the assignment to judge; at most [`MAX_NAMES`].
         targets: Vec<(TargetName, AssignmentNumber)>,
     },
-    /// Which of these may go, now that the version is good.
+    /// Which of these targets can be removed, now that the version is good.
     Removal {
-        /// Who does not run the version; at most [`MAX_NAMES`].
+        /// The targets that do not run the version; at most [`MAX_NAMES`].
         targets: Vec<TargetName>,
     },
-    /// How the rollout does as a whole.
+    /// Whether the rollout as a whole is healthy.
     Monitor {
-        /// How its targets stand.
+        /// Present counts of its targets.
         counts: TargetCounts,
     },
 }
 
 impl HookQuestion {
-    /// Who is asked.
+    /// Purpose of the hook to call.
     #[must_use]
     pub const fn asked(&self) -> HookPurpose {
         match self {

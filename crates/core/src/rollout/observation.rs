@@ -1,5 +1,5 @@
-//! A sighting: all that the engine sees of one target, whoever reported it. Owns the derived phase of a target; never
-//! stored.
+//! Observations: what the engine knows about the present state of a target, whoever reported it. Owns the
+//! derived stage of a target, which is never stored.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -13,65 +13,65 @@ use crate::words::label::Labels;
 use crate::words::time::Timestamp;
 use crate::words::version::Version;
 
-/// All that the engine sees of one target.
+/// The present state of one target, as reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// The version it runs, once it has made sure of it.
+    /// The version it runs, after validation.
     pub running: Option<Version>,
-    /// The assignment that the report answers; zero when it was never told anything.
+    /// The assignment that the report answers; zero if the target was never assigned a version.
     pub answering: AssignmentNumber,
-    /// What it is doing about that assignment.
+    /// Its activity on that assignment.
     pub activity: TargetActivity,
-    /// What its checks say.
+    /// Combined state of its checks.
     pub health: TargetHealth,
-    /// Since when it runs `running` and is healthy without a break, by the server's clock; without checks, since when it
-    /// runs it. `None` while that is not known or not so.
+    /// Start of the present uninterrupted healthy time on `running`, by the server's clock; without checks,
+    /// the time it began to run it. `None` while unknown or not healthy.
     pub healthy_since: Option<Timestamp>,
-    /// When the report came in, by the server's clock.
+    /// Time of the report, by the server's clock.
     pub reported_at: Timestamp,
-    /// Whether it is heard from.
+    /// Whether it is reachable.
     pub contact: PresenceState,
     /// An operator's pause or cordon on the target, with its reason.
     pub held: Option<Arc<str>>,
-    /// What selectors see of it besides its name.
+    /// Labels that selectors match, besides its name.
     pub labels: Labels,
-    /// What the monitoring hook last said of it, if there is one.
+    /// The last answer of the monitoring hook about it.
     pub word: Option<MonitorReport>,
 }
 
-/// Where a target is in its life, for people; derived, never stored.
+/// Stage of a target, for people; derived, never stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetStage {
-    /// It was told nothing.
+    /// It has no assignment.
     Idle,
-    /// It was told a version and has not answered yet.
+    /// It was assigned a version and has not answered yet.
     Assigned,
-    /// It moves to the version.
+    /// It applies the version.
     Applying {
-        /// Which attempt, from 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// It runs the version and is healthy, not long enough yet.
+    /// It runs the version and is healthy, but not for the soak time yet.
     Soaking {
-        /// Since when, by the server's clock.
+        /// Start of the healthy time, by the server's clock.
         since: Timestamp,
     },
     /// It runs the version and is not healthy yet.
     Settling,
-    /// It cannot go on by itself.
+    /// It waits for something else.
     Blocked {
-        /// One line: what for.
+        /// What it waits for, in one line.
         reason: String,
     },
-    /// It is on the version.
+    /// It runs the version and has soaked.
     Succeeded,
-    /// It is not, and will not try again by itself.
+    /// It failed, and makes no further attempt.
     Failed,
-    /// Nothing was heard from it in time.
+    /// It did not report before its deadline.
     Unreachable,
 }
 
-/// Where a target is in its life.
+/// The stage of a target.
 #[must_use]
 pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> TargetStage {
     let Some(state) = state else { return TargetStage::Idle };
@@ -108,7 +108,7 @@ pub fn phase(observation: Option<&Observation>, state: Option<&TargetState>) -> 
     }
 }
 
-/// Whether it does not serve: it is not heard from, runs nothing, failed or fails its checks.
+/// Whether it is not functional: it is silent, runs nothing, failed or fails its checks.
 pub(crate) fn is_broken(observation: &Observation) -> bool {
     let away = match observation.contact {
         PresenceState::Unreachable | PresenceState::Never => true,
@@ -119,7 +119,7 @@ pub(crate) fn is_broken(observation: &Observation) -> bool {
         || matches!(observation.activity, TargetActivity::Failed { .. })
 }
 
-/// Whether it is heard from, runs the version, has nothing left to do and is healthy.
+/// Whether it reports, runs the version, has nothing left to do and is healthy.
 pub(crate) fn is_well(observation: &Observation, version: &Version) -> bool {
     let healthy = match observation.health {
         TargetHealth::NoChecks | TargetHealth::Healthy => observation.healthy_since.is_some(),

@@ -1,5 +1,5 @@
-//! What people do to an entity: start, undo, retry, abort, pause, resume. Each gives the entity as it is to be written,
-//! or says why not and what to do instead; the decider does the rest.
+//! Operations on an entity: start, undo, retry, abort, pause, resume, approve. Each returns the entity to
+//! write, or a refusal with a hint; the decider does the rest.
 
 use alloc::string::String;
 
@@ -10,15 +10,15 @@ use crate::records::progress::{Progress, RolloutActivity};
 use crate::records::rollout::{Rollout, RolloutState, RolloutWait};
 use crate::words::version::Version;
 
-/// Why an operation is refused, and what to do instead.
+/// Why an operation is refused, with a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OperationRefusal {
-    /// The version was found bad before.
+    /// The version is known bad.
     #[error("start {version}: it was found bad: {reason}; to try it again on purpose use 'rollout retry'")]
     KnownBad {
         /// The version requested.
         version: Version,
-        /// What is remembered against it.
+        /// Why it was judged bad.
         reason: String,
     },
     /// The version is being rolled out already.
@@ -27,55 +27,55 @@ pub enum OperationRefusal {
         /// The version requested.
         version: Version,
     },
-    /// The policy lets nothing replace a rollout under way.
+    /// The policy refuses new versions while a rollout is in progress.
     #[error(
         "start {version}: {rolling} is being rolled out and the policy's supersede is refuse; \
          wait, or use 'rollout abort' first"
     )]
     Busy {
-        /// The version asked for.
+        /// The version requested.
         version: Version,
-        /// The version under way.
+        /// The version that is being rolled out.
         rolling: Version,
     },
-    /// There is nothing remembered against the version.
+    /// The version is not known bad.
     #[error("retry {version}: nothing is remembered against it; use 'rollout start'")]
     NotKnownBad {
         /// The version requested.
         version: Version,
     },
-    /// No version was ever found bad.
+    /// No version is known bad.
     #[error("retry: no version was found bad; use 'rollout start'")]
     NothingToRetry,
-    /// No rollout is under way.
+    /// No rollout is in progress.
     #[error("{operation}: no rollout is under way; see 'rollout history'")]
     NothingUnderWay {
-        /// What was to be done.
+        /// The refused operation.
         operation: &'static str,
     },
-    /// It stands still already.
+    /// The rollout is paused already.
     #[error("pause: the rollout is paused already; see 'rollout status' for who and why")]
     AlreadyPaused,
-    /// No stage waits for a person.
+    /// No stage waits for approval.
     #[error("approve: no stage waits for approval; see 'rollout status' for what it waits for")]
     NothingToApprove,
-    /// Another stage waits.
+    /// A different stage waits for approval.
     #[error("approve stage {asked}: it is stage {stage} that waits for approval")]
     OtherStage {
-        /// The one that was named.
+        /// The stage named in the operation, from 1.
         asked: u32,
-        /// The one that waits.
+        /// The stage that waits, from 1.
         stage: u32,
     },
     /// Nothing is paused.
     #[error("resume: nothing is paused")]
     NothingPaused,
-    /// There is no version to go back to.
+    /// There is no known good version to roll back to.
     #[error(
         "undo: no version is known to be good yet; use 'rollout abort' to stop, or 'rollout start' with another"
     )]
     NoKnownGood,
-    /// Everything is on last known good, or on its way there.
+    /// Every target is on last known good, or on its way there.
     #[error(
         "undo: {version} is last known good and nothing was moved away from it; use 'rollout start' with another"
     )]
@@ -85,10 +85,10 @@ pub enum OperationRefusal {
     },
 }
 
-/// Sets the target version.
+/// Requests a rollout of a version.
 ///
 /// # Errors
-/// [`OperationRefusal`] when the version is known to be bad, under way already, or kept out by the policy.
+/// [`OperationRefusal`] when the version is known bad, is being rolled out already, or the policy refuses it.
 pub fn start(
     entity: &Entity,
     progress: &Progress,
@@ -112,10 +112,10 @@ pub fn start(
     Ok(want(entity, version, RequestKind::Start, annotation))
 }
 
-/// Starts a known bad version again, on purpose; the last one when none is named.
+/// Requests a known bad version again, on purpose; the last one when none is named.
 ///
 /// # Errors
-/// [`OperationRefusal`] when nothing is remembered against the version.
+/// [`OperationRefusal`] when the version is not known bad.
 pub fn retry(
     entity: &Entity,
     progress: &Progress,
@@ -133,10 +133,10 @@ pub fn retry(
     }
 }
 
-/// Takes everything that was moved back to last known good, also out of a pause.
+/// Requests a rollback of every updated target to last known good, also out of a pause.
 ///
 /// # Errors
-/// [`OperationRefusal`] when there is no last known good or nothing was moved away from it.
+/// [`OperationRefusal`] when there is no last known good version or every target is on it.
 pub fn undo(
     entity: &Entity,
     progress: &Progress,
@@ -157,10 +157,10 @@ pub fn undo(
     Ok(entity)
 }
 
-/// Ends the rollout under way, and any that waits behind it; targets stay as they are.
+/// Ends the rollout in progress, and any that waits behind it; targets stay as they are.
 ///
 /// # Errors
-/// [`OperationRefusal`] when none is under way.
+/// [`OperationRefusal`] when no rollout is in progress.
 pub fn abort(
     entity: &Entity,
     progress: &Progress,
@@ -176,7 +176,7 @@ pub fn abort(
 /// Pauses dispatch until [`resume`]; deadlines stand still.
 ///
 /// # Errors
-/// [`OperationRefusal`] when no rollout is under way or it is paused already.
+/// [`OperationRefusal`] when no rollout is in progress or it is paused already.
 pub fn pause(
     entity: &Entity,
     progress: &Progress,
@@ -191,7 +191,7 @@ pub fn pause(
     Ok(Entity { hold: Some(annotation), ..entity.clone() })
 }
 
-/// Goes on after a pause, a person's or the engine's own; what the engine paused for is let pass.
+/// Continues after a pause by a person or by the engine; what the engine paused for is accepted from then on.
 ///
 /// # Errors
 /// [`OperationRefusal`] when nothing is paused.
@@ -202,11 +202,11 @@ pub fn resume(entity: &Entity, progress: &Progress) -> Result<Entity, OperationR
     Ok(Entity { hold: None, resumes: entity.resumes.saturating_add(1), ..entity.clone() })
 }
 
-/// Approves the stage that `rollout`, the one under way, waits to begin; `stage` names it, from 1, so that no other is
-/// approved by mistake.
+/// Approves the stage that `rollout`, the one in progress, waits to begin; `stage` names it, from 1, so that
+/// no other stage is approved by mistake.
 ///
 /// # Errors
-/// [`OperationRefusal`] when no stage waits for approval, or another one than named.
+/// [`OperationRefusal`] when no stage waits for approval, or a different one than named.
 pub fn approve(
     entity: &Entity,
     rollout: Option<&Rollout>,
@@ -236,12 +236,12 @@ fn is_under_way(entity: &Entity, progress: &Progress) -> bool {
     progress.active().is_some() || is_pending(entity, progress)
 }
 
-/// Whether a request was not acted on yet.
+/// Whether a request has not been acted on yet.
 fn is_pending(entity: &Entity, progress: &Progress) -> bool {
     entity.last_request() > progress.handled
 }
 
-/// The version that goes forward and is not found bad.
+/// The version that is being rolled forward, unless it was judged bad.
 fn unjudged(progress: &Progress) -> Option<&Version> {
     match progress.activity {
         RolloutActivity::RollingForward(_) => {

@@ -1,4 +1,5 @@
-//! The arithmetic of a policy for N targets: how many at once, how many must succeed, how many may fail or stay silent.
+//! The thresholds of a policy for a number of targets: how many at once, how many must succeed, how many may
+//! fail or be silent.
 
 use crate::records::policy::Policy;
 use crate::records::rollout::WaivedPauses;
@@ -6,9 +7,9 @@ use crate::records::rollout::WaivedPauses;
 /// A policy's shares as numbers of targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thresholds {
-    /// Most targets in flight at once; zero holds.
+    /// Most targets in flight at once; with zero none starts.
     pub batch: u64,
-    /// Most targets in flight at once on the way back.
+    /// Most targets in flight at once during a rollback.
     pub rollback: u64,
     /// Successes that make the version last known good; at least 1.
     pub needed: u64,
@@ -16,14 +17,14 @@ pub struct Thresholds {
     pub tolerated: u64,
     /// Silent targets tolerated.
     pub unreachable: u64,
-    /// Most targets that may be in flight, broken or not heard from; none without a limit.
+    /// Most targets that may be in flight, unhealthy or silent; `None` without a limit.
     pub max_unavailable: Option<u64>,
 }
 
 impl Thresholds {
-    /// The thresholds for `targets` targets, with what a person let pass.
+    /// The thresholds for `targets` targets, including what a person accepted by resuming.
     ///
-    /// Never more failures are tolerated than leave room for the successes that are needed.
+    /// The tolerated failures always leave room for the needed successes.
     #[must_use]
     pub fn of(policy: &Policy, targets: u64, waived: WaivedPauses) -> Self {
         let share = policy.success.of_rounded_up(targets).max(1);

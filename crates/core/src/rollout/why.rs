@@ -1,4 +1,4 @@
-//! Why something waits, is skipped, stands still or is refused: one line for a person.
+//! Why a target or rollout waits, is skipped, paused or refused, in one line for people.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -14,7 +14,7 @@ use crate::records::target::{AssignmentOutcome, TargetState};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 
-/// Why a target is where it is.
+/// Why a target is in its present state.
 #[must_use]
 pub fn why(board: &Board, target: &TargetName, now: Timestamp) -> String {
     let entity = &board.entity().name;
@@ -104,7 +104,7 @@ fn deadline_left(board: &Board, member: &BoardMember, state: &TargetState, now: 
     counts.then(|| member.place.clock_from.plus(board.entity().policy.deadline).since(clock.at(now)))
 }
 
-/// Why a target that could be told something is not.
+/// Why a target that could be assigned a version now is not.
 fn why_waiting(board: &Board, what: &str) -> String {
     if let Some(hold) = &board.entity().hold {
         return format!("{what}: paused by {}", hold.by);
@@ -130,7 +130,7 @@ fn why_waiting(board: &Board, what: &str) -> String {
     }
 }
 
-/// Why an entity's rollout stands where it stands.
+/// Why an entity's rollout is in its present state.
 #[must_use]
 pub fn why_rollout(board: &Board) -> String {
     let (entity, progress) = (board.entity(), board.progress());

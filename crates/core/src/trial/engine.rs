@@ -1,11 +1,11 @@
-//! The engine as a library: entities, their targets and their history in memory, decided after every call. Owns no clock:
-//! every call is told the time.
+//! The rollout engine as a library: entities, their targets and their history in memory, decided after every
+//! call. Owns no clock: every call gets the time as an argument.
 //!
 //! # Blue and green
 //!
-//! The policy's controllers are asked by whoever holds the engine: it says what it would ask, and takes in what was
-//! answered. Here a controller brings up green machines beside the blue ones, and takes the blue ones away once the
-//! version has proven itself; were it bad, no blue one would have been touched.
+//! The caller asks the policy's hooks: the engine returns its questions, and the caller passes the answers
+//! back. Here a controller starts green machines beside the blue ones, and removes the blue ones once the
+//! version is good; if the version were bad, no blue machine would have been touched.
 //!
 //! ```
 //! use bellwether_core::records::policy::hook::{Hook, Hooks};
@@ -35,7 +35,7 @@
 //! engine.orchestrate(&namespace, &entity, &blue, minute(0));
 //! engine.orchestrate(&namespace, &entity, &blue, minute(1));
 //!
-//! // v2: of the two blue ones nobody is chosen; two green ones come up instead.
+//! // v2: none of the two blue machines is chosen; two green ones start instead.
 //! engine.set_target_version(&namespace, &entity, "v2".parse()?, intent(2))?;
 //! let question = engine.questions(&namespace, &entity)[0].clone();
 //! assert!(matches!(&question, HookQuestion::Selection { candidates, .. } if candidates.len() == 2));
@@ -45,7 +45,7 @@
 //! engine.orchestrate(&namespace, &entity, &green, minute(4));
 //! assert_eq!(engine.progress(&namespace, &entity).unwrap().last_known_good, "v2".parse().ok());
 //!
-//! // The version has proven itself: now the blue ones may go.
+//! // The version is good: now the blue machines can be removed.
 //! let question = engine.questions(&namespace, &entity)[0].clone();
 //! let HookQuestion::Removal { targets } = &question else { panic!("{question:?}") };
 //! engine.answer((&namespace, &entity), &question, HookAnswer::Removed(targets.clone()), minute(5));
@@ -106,7 +106,7 @@ impl RolloutEngine {
         Self::default()
     }
 
-    /// Sets how carefully an entity changes; makes the entity if there is none.
+    /// Sets an entity's policy; creates the entity if it does not exist.
     pub fn set_policy(&mut self, namespace: &Namespace, entity: &EntityName, policy: Policy, now: Timestamp) {
         let world = self.world(namespace, entity);
         let entity = Entity { policy, ..world.board.entity().clone() };
@@ -114,7 +114,7 @@ impl RolloutEngine {
         world.decide(now);
     }
 
-    /// Sets an entity's target version; makes the entity, with the default policy, if there is none.
+    /// Requests a version for an entity; creates the entity, with the default policy, if it does not exist.
     ///
     /// # Errors
     /// As [`operations::start`].
@@ -135,7 +135,7 @@ impl RolloutEngine {
     /// Changes an entity by an operation of [`operations`], such as a pause.
     ///
     /// # Errors
-    /// The operation's.
+    /// Those of the operation.
     pub fn operate(
         &mut self,
         namespace: &Namespace,
@@ -150,8 +150,8 @@ impl RolloutEngine {
         Ok(())
     }
 
-    /// Takes in reports of some targets or all, and returns the version that each of them is to run; `None` leaves a target as it
-    /// is. A report answers the assignment that was returned for the target last.
+    /// Absorbs reports of some or all targets, and returns the version that each of them must run; `None`
+    /// leaves a target as it is. A report answers the assignment that was last returned for the target.
     pub fn orchestrate(
         &mut self,
         namespace: &Namespace,
@@ -167,14 +167,14 @@ impl RolloutEngine {
         reports.iter().map(|report| (report.target.clone(), world.expect(&report.target))).collect()
     }
 
-    /// What the entity's controllers are to be asked, so that its rollout can go on; see [`RolloutEngine::answer`].
+    /// The questions to the entity's hooks that its rollout needs answered; see [`RolloutEngine::answer`].
     #[must_use]
     pub fn questions(&self, namespace: &Namespace, entity: &EntityName) -> &[HookQuestion] {
         let world = self.entities.get(&(namespace.clone(), entity.clone()));
         world.map(|world| &*world.questions).unwrap_or_default()
     }
 
-    /// Takes in what a controller answered. Targets that it took away leave.
+    /// Absorbs a hook's answer. Targets that the hook removed are removed here too.
     pub fn answer(
         &mut self,
         (namespace, entity): (&Namespace, &EntityName),
@@ -201,7 +201,7 @@ impl RolloutEngine {
         world.decide(now);
     }
 
-    /// Changes what is around an entity, besides its own targets: freezes and the services it needs.
+    /// Sets the environment of an entity: freezes and the services it needs.
     pub fn surround(
         &mut self,
         namespace: &Namespace,
@@ -214,7 +214,7 @@ impl RolloutEngine {
         world.decide(now);
     }
 
-    /// Sets what selectors, domains and orders see of a target besides its name; unknown targets have none.
+    /// Sets the labels of a target, which selectors, domains and orders read; a target without them has none.
     pub fn set_labels(
         &mut self,
         namespace: &Namespace,
@@ -229,7 +229,7 @@ impl RolloutEngine {
         }
     }
 
-    /// Takes a target away.
+    /// Removes a target.
     pub fn remove(
         &mut self,
         namespace: &Namespace,
@@ -243,18 +243,19 @@ impl RolloutEngine {
         world.decide(now);
     }
 
-    /// Lets time pass for every entity; returns the time of the next call if nothing else happens.
+    /// Decides again for every entity at the time `now`; returns the time of the next call if nothing else
+    /// happens.
     pub fn tick(&mut self, now: Timestamp) -> Option<Timestamp> {
         self.entities.values_mut().filter_map(|world| world.decide(now)).min()
     }
 
-    /// Where an entity stands: last known good and bad, what is rolling.
+    /// Progress of an entity: known good and bad versions, and what is rolling.
     #[must_use]
     pub fn progress(&self, namespace: &Namespace, entity: &EntityName) -> Option<&Progress> {
         self.board(namespace, entity).map(Board::progress)
     }
 
-    /// An entity's board, for figures and reasons.
+    /// The board of an entity, for counts and reasons.
     #[must_use]
     pub fn board(&self, namespace: &Namespace, entity: &EntityName) -> Option<&Board> {
         self.entities.get(&(namespace.clone(), entity.clone())).map(|world| &world.board)
@@ -266,7 +267,7 @@ impl RolloutEngine {
         world.into_iter().flat_map(|world| world.history.values())
     }
 
-    /// Takes out the events since the last call.
+    /// Removes and returns the events since the last call.
     pub fn take_events(&mut self, namespace: &Namespace, entity: &EntityName) -> Vec<EventDraft> {
         core::mem::take(&mut self.world(namespace, entity).events)
     }
@@ -300,7 +301,7 @@ impl World {
         self.externals.insert(report.target.clone(), external);
     }
 
-    /// Remembers answers, and what they say of single targets with those targets.
+    /// Stores hook answers, and updates the observations of the targets they judge.
     fn heard(&mut self, answers: HookAnswers) {
         for (target, word) in &answers.words {
             let observation = self.board.target(target).and_then(|target| target.observation);

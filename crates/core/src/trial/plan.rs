@@ -1,5 +1,5 @@
-//! A plan: what a rollout would bring, told beforehand by the real decider in virtual time on the world as it is. Owns
-//! what is looked at, and how a plan is known again once the world has moved.
+//! Plans: the course of a rollout, computed in advance by the real decider in virtual time from the present
+//! world. Owns the inputs, and the fingerprint that detects when they have changed.
 
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
@@ -19,41 +19,41 @@ use crate::words::random::RandomStream;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// How far ahead a plan looks: a window that opens once a week opens four times.
+/// How far a plan looks ahead: a weekly window opens four times within it.
 pub const HORIZON: Span = Span::from_secs(30 * 86_400);
 
-/// What a rollout would bring.
+/// The predicted course of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutPlan {
-    /// By version that targets run now: how many.
+    /// Number of targets per version that they run now.
     pub running: BTreeMap<Option<Version>, u64>,
     /// If every target succeeds: the earliest end.
     pub smooth: Timeline,
-    /// If every target fails as soon as it can: the least that a bad version does.
+    /// If every target fails as early as it can: the least damage of a bad version.
     pub best: Timeline,
-    /// If every target fails as late as it can: the most that it does.
+    /// If every target fails as late as it can: the most damage of a bad version.
     pub worst: Timeline,
-    /// What the plan is known by: differs once anything differs that the decision depends on.
+    /// Fingerprint of the inputs: differs once anything differs that the decision depends on.
     pub fingerprint: u64,
 }
 
-/// What is planned.
+/// The inputs of a plan.
 #[derive(Debug, Clone)]
 pub struct PlanInput {
-    /// The board as it is.
+    /// The present board.
     pub board: Board,
-    /// What is around it.
+    /// The present environment.
     pub environment: RolloutEnvironment,
-    /// The entity as it would be, with what would be asked.
+    /// The entity with the planned request.
     pub asked: Arc<Entity>,
-    /// When it would begin.
+    /// Planned start.
     pub now: Timestamp,
-    /// How long a target takes to apply a version.
+    /// Time a target takes to apply a version.
     pub apply: Span,
 }
 
 impl RolloutPlan {
-    /// The plan of a case. Costs three rehearsals of the whole rollout.
+    /// The plan for these inputs. Costs three simulations of the whole rollout.
     #[must_use]
     pub fn of(case: &PlanInput) -> Self {
         let mut running = BTreeMap::new();
@@ -72,7 +72,7 @@ impl RolloutPlan {
     }
 }
 
-/// Everybody, with the domains that the board knows.
+/// Uniform behaviour, with the domains of the board's targets.
 struct Placed<'a> {
     everybody: UniformBehaviour,
     board: &'a Board,
@@ -103,8 +103,9 @@ fn rehearse(case: &PlanInput, everybody: UniformBehaviour) -> Timeline {
     Simulation::run(setup, &behaviour)
 }
 
-/// A number that differs once anything differs that the decision depends on: the policy and the version asked for, where
-/// the entity stands, freezes in force, and which targets there are, what they run, and whether they can be told.
+/// A number that differs once anything differs that the decision depends on: the policy and the requested
+/// version, the entity's progress, freezes in force, and the targets: which ones, what they run, and whether
+/// they can be assigned a version.
 #[must_use]
 pub fn fingerprint(case: &PlanInput) -> u64 {
     let mut digest = Digest::default();

@@ -1,5 +1,5 @@
-//! A simulation: a rollout in virtual time. Owns the time and the order of events; the decisions are the real
-//! decider's, and what targets do is the caller's.
+//! Simulations: a rollout in virtual time. Owns the time and the order of events; the decisions are those of
+//! the real decider, and the behaviour of targets is the caller's.
 //!
 //! ```
 //! # use bellwether_core::trial::simulation::{Simulation, SimulationSetup, behaviour::UniformBehaviour};
@@ -9,7 +9,7 @@
 //! #     let entity = Entity::new("web".parse().unwrap(), Selector::all(), Policy::default());
 //! #     bellwether_core::rollout::board::Board::new(entity.into(), Default::default(), None)
 //! # }
-//! // A board whose entity asks for a version, real or made up.
+//! // A board whose entity requests a version, real or simulated.
 //! let setup = SimulationSetup { start: Timestamp::EPOCH, ..SimulationSetup::of(board()) };
 //! let timeline = Simulation::run(setup, &UniformBehaviour::succeeds(Span::from_secs(30)));
 //! assert_eq!(timeline.batches_opened, 0);
@@ -34,30 +34,31 @@ use crate::trial::simulation::targets::SimulatedTargets;
 use crate::trial::simulation::timeline::{SimulationEnd, Timeline, TimelineSample};
 use crate::words::time::{Span, Timestamp};
 
-/// What is rehearsed.
+/// The inputs of a simulation.
 #[derive(Debug, Clone)]
 pub struct SimulationSetup {
-    /// The entity with its targets; it asks for a version already, or rolls one out.
+    /// The entity with its targets; a version is requested already, or being rolled out.
     pub board: Board,
-    /// What is around it.
+    /// The environment of the entity.
     pub environment: RolloutEnvironment,
-    /// When it begins.
+    /// Virtual start time.
     pub start: Timestamp,
-    /// How long is looked at.
+    /// Length of virtual time after which the simulation ends.
     pub horizon: Span,
-    /// What falls into the same stretch of this length is one pass, at its end. At least a millisecond.
+    /// Length of the intervals that virtual time is divided into: all changes within one are decided in one
+    /// pass, at its end. At least a millisecond.
     pub grain: Span,
-    /// Draws what chance decides: the same seed gives the same timeline.
+    /// Seed of every random choice: the same seed gives the same timeline.
     pub seed: u64,
-    /// How much of it is kept.
+    /// How much of the timeline is kept.
     pub keep: TimelineDetail,
 }
 
-/// A rollout in virtual time, under way.
+/// A simulation in progress.
 pub struct Simulation {
     board: Board,
     environment: RolloutEnvironment,
-    /// When the next pass is, and when the last one was.
+    /// Virtual time of the next pass, or of the last one once it has ended.
     now: Timestamp,
     passed: Timestamp,
     start: Timestamp,
@@ -67,7 +68,7 @@ pub struct Simulation {
     cast: SimulatedTargets,
     notes: TimelineRecorder,
     thresholds: Thresholds,
-    /// When something was last decided.
+    /// Virtual time of the last decision that changed anything.
     moved: Timestamp,
     end: Option<SimulationEnd>,
 }
@@ -89,7 +90,7 @@ impl SimulationSetup {
 }
 
 impl Simulation {
-    /// Rehearses a scene to its end.
+    /// Runs a simulation to its end.
     #[must_use]
     pub fn run(setup: SimulationSetup, behaviour: &impl TargetBehaviour) -> Timeline {
         let mut simulation = Self::begin(setup, behaviour);
@@ -97,7 +98,7 @@ impl Simulation {
         simulation.timeline()
     }
 
-    /// Sets the scene. Targets that are in flight already go on with what they were told.
+    /// Starts a simulation. Targets that are in flight continue with their assignments.
     #[must_use]
     pub fn begin(setup: SimulationSetup, behaviour: &impl TargetBehaviour) -> Self {
         let SimulationSetup { board, environment, start, horizon, grain, seed, keep } = setup;
@@ -129,7 +130,7 @@ impl Simulation {
         simulation
     }
 
-    /// Makes the next pass; says whether there is another.
+    /// Runs the next pass; returns whether there is another.
     pub fn step(&mut self, behaviour: &impl TargetBehaviour) -> bool {
         if self.end.is_some() {
             return false;
@@ -152,14 +153,14 @@ impl Simulation {
         self.end.is_none()
     }
 
-    /// How things stand after the last pass.
+    /// Counts of the board after the last pass.
     #[must_use]
     pub fn sample(&self) -> TimelineSample {
-        // A board without a rollout under way no longer says how the last one stood.
+        // Without a rollout in progress the board has no counts of the last one.
         let counts = self.notes.over.unwrap_or_else(|| self.board.counts());
         TimelineSample {
             at: self.passed,
-            told: self.notes.touched,
+            assigned: self.notes.touched,
             running: self.notes.running,
             in_flight: counts.in_flight,
             succeeded: counts.succeeded,
@@ -168,7 +169,7 @@ impl Simulation {
         }
     }
 
-    /// What it has brought; stopped on the way, its horizon is the last pass.
+    /// The timeline so far; if the simulation was stopped early, its horizon is the last pass.
     #[must_use]
     pub fn timeline(mut self) -> Timeline {
         let state = self.notes.newest.as_ref().map(|(_, state)| state.clone());
@@ -217,12 +218,12 @@ impl Simulation {
         slot(self.start, self.grain, at)
     }
 
-    /// A pass that changed nothing is not made again at the same time.
+    /// Moves a wake time past the present one if the last pass changed nothing.
     fn not_at_once(&self, wake: Timestamp, idle: bool) -> Timestamp {
         if idle { wake.max(self.now.plus(self.grain)) } else { wake.max(self.now) }
     }
 
-    /// Whether and how it has ended, if the next thing comes then.
+    /// Whether and how the simulation ends, if the next change is at `next`.
     fn ending(&self, next: Option<Timestamp>) -> Option<SimulationEnd> {
         let state = self.notes.newest.as_ref().map(|(_, state)| state.clone());
         let state = state.filter(|_| self.notes.version.is_some());
@@ -241,7 +242,7 @@ impl Simulation {
     }
 }
 
-/// The end of the stretch that a time falls into.
+/// End of the interval of length `grain` that contains a time.
 fn slot(start: Timestamp, grain: Span, at: Timestamp) -> Timestamp {
     let stretches = at.since(start).as_millis().div_ceil(grain.as_millis());
     start.plus(Span::from_millis(stretches.saturating_mul(grain.as_millis())))

@@ -6,7 +6,7 @@ use core::net::IpAddr;
 
 use crate::words::name::InterfaceName;
 
-/// Addresses by the interface that has them, each interface's in the order in which they are preferred.
+/// Addresses by interface, those of each interface in order of preference.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Addresses(pub BTreeMap<InterfaceName, Vec<IpAddr>>);
 
@@ -16,7 +16,7 @@ impl Addresses {
         self.0.values().flatten().copied()
     }
 
-    /// The one to be told where only one can be: the first of version 4, else the first.
+    /// The preferred one where only one can be given: the first IPv4 address, else the first of all.
     #[must_use]
     pub fn preferred(&self) -> Option<IpAddr> {
         self.all().find(IpAddr::is_ipv4).or_else(|| self.all().next())

@@ -9,22 +9,22 @@ macro_rules! counters {
         pub struct $type(u64);
 
         impl $type {
-            /// Before the first.
+            /// Zero: before the first.
             pub const ZERO: Self = Self(0);
 
-            /// From the plain number.
+            /// The counter with this value.
             #[must_use]
             pub const fn new(number: u64) -> Self {
                 Self(number)
             }
 
-            /// The plain number.
+            /// The value.
             #[must_use]
             pub const fn get(self) -> u64 {
                 self.0
             }
 
-            /// The one after this; saturates.
+            /// The next one; saturates.
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0.saturating_add(1))
@@ -40,22 +40,22 @@ macro_rules! counters {
 }
 
 counters! {
-    /// The store's count of commits at which a record was last written; zero means "not written".
+    /// The store's number of commits at a record's last write; zero means "not written".
     Revision;
-    /// The count of a node's orders.
+    /// Number of a node's order.
     Generation;
-    /// The number of the current leadership. Every decider's write is guarded by it.
+    /// Number of a leadership. Every decider's write is guarded by it.
     Term;
-    /// An event's place in its namespace: 1, 2, 3 … without gaps.
+    /// Position of an event in its namespace: 1, 2, 3 … without gaps.
     Sequence;
-    /// A rollout's place in its entity's history, from 1.
+    /// Number of a rollout in its entity's history, from 1.
     RolloutNumber;
-    /// A person's request for an entity, from 1; a decider acts once on each.
+    /// Number of a request for an entity, from 1; the decider acts on each once.
     RequestNumber;
     /// A revision of a profile, from 1, without gaps; not the store's [`Revision`].
     ProfileRevisionNumber;
-    /// How often a slot was taken: whoever took it later has the larger one.
+    /// Fencing number of a slot: each acquisition gets a larger one than all before.
     FenceNumber;
-    /// How often one target was told something; a report that answers an older one is old news.
+    /// Number of a target's assignment, from 1; reports that answer an older one are ignored.
     AssignmentNumber;
 }

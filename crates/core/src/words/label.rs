@@ -1,4 +1,4 @@
-//! Labels: `key=value` on a node, seen by selectors. Owns what keys and values may look like.
+//! Labels: `key=value` pairs of a node, which selectors match. Owns which keys and values are valid.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -8,7 +8,7 @@ use core::fmt;
 /// Longest label key or value, in bytes.
 pub const MAX_PART_BYTES: usize = 128;
 
-/// Most labels on one node: more is data, not selection.
+/// Most labels on one node: more would be data, not labels.
 pub const MAX_LABELS: usize = 64;
 
 /// One label: `zone=a`.
@@ -20,22 +20,22 @@ pub struct Label {
     pub value: Arc<str>,
 }
 
-/// Why a text is not a label.
+/// Why a text is not a valid label.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("use {text:?} as label: {reason}")]
 pub struct LabelError {
-    /// What was given, cut to a readable length.
+    /// The text, cut to a readable length.
     pub text: String,
-    /// Which rule it breaks.
+    /// The rule that it breaks.
     pub reason: &'static str,
 }
 
-/// A node's labels, by key. Copies are cheap and share one map.
+/// The labels of a node, by key. Copies are cheap and share one map.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Labels(Arc<BTreeMap<Arc<str>, Arc<str>>>);
 
 impl Label {
-    /// Reads the two parts, or says which rule they break.
+    /// A label of this key and value.
     ///
     /// # Errors
     /// [`LabelError`] with the rule that is broken.
@@ -66,13 +66,13 @@ impl core::str::FromStr for Label {
 }
 
 impl Labels {
-    /// The value under a key.
+    /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(|value| &**value)
     }
 
-    /// Sets one label, replacing the key's former value.
+    /// Sets one label; replaces the key's former value.
     ///
     /// # Errors
     /// [`LabelError`] when this would be more than [`MAX_LABELS`].
@@ -85,18 +85,18 @@ impl Labels {
         Ok(())
     }
 
-    /// Removes a key; says whether it was there.
+    /// Removes a key; returns whether it existed.
     pub fn remove(&mut self, key: &str) -> bool {
         self.0.contains_key(key) && Arc::make_mut(&mut self.0).remove(key).is_some()
     }
 
-    /// The value under a key, shared.
+    /// The value of a key, shared.
     #[must_use]
     pub fn shared(&self, key: &str) -> Option<Arc<str>> {
         self.0.get(key).cloned()
     }
 
-    /// Whether there is none.
+    /// Whether there are no labels.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -114,7 +114,7 @@ impl fmt::Display for Label {
     }
 }
 
-/// Whether a text can be a label's key, reserved words aside.
+/// Whether a text is a valid key, apart from reserved words.
 pub(crate) fn is_key(text: &str) -> bool {
     let inner = |b: u8| b.is_ascii_alphanumeric() || b"._/-".contains(&b);
     text.len() <= MAX_PART_BYTES
@@ -122,12 +122,12 @@ pub(crate) fn is_key(text: &str) -> bool {
         && text.bytes().all(inner)
 }
 
-/// Whether a byte may stand in a label's value.
+/// Whether a byte is allowed in a value.
 pub(crate) const fn is_value_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b':' | b'+' | b'-')
 }
 
-/// Words that mean something else in a selector.
+/// Whether a text is a keyword of selectors.
 pub(crate) fn is_reserved(text: &str) -> bool {
     ["all", "and", "or", "not", "in", "name"].contains(&text)
 }

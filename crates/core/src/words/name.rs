@@ -1,4 +1,5 @@
-//! Names: of namespaces, nodes, entities, targets, checks, status categories and services. Owns what a name may look like.
+//! Names of namespaces, nodes, entities, targets, checks, status categories, services and others. Owns which
+//! names are valid.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -7,21 +8,21 @@ use core::fmt;
 /// Longest DNS label (RFC 1035), in bytes: a node's name must be resolvable.
 pub const MAX_LABEL_BYTES: usize = 63;
 
-/// Longest name of an interface that Linux gives (`IFNAMSIZ` without its end), in bytes.
+/// Longest name of a network interface on Linux (`IFNAMSIZ` without the final zero), in bytes.
 pub const MAX_INTERFACE_BYTES: usize = 15;
 
-/// Longest target name, in bytes: a full DNS name, so that controllers may report hosts by it.
+/// Longest target name, in bytes: a full DNS name, so that controllers may use host names.
 pub const MAX_TARGET_BYTES: usize = 253;
 
-/// Why a text is not a name.
+/// Why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("use {text:?} as {kind}: {reason}")]
 pub struct NameError {
-    /// What was given, cut to a readable length.
+    /// The text, cut to a readable length.
     pub text: String,
-    /// Which kind of name was wanted.
+    /// The kind of name that was expected.
     pub kind: &'static str,
-    /// Which rule it breaks.
+    /// The rule that it breaks.
     pub reason: &'static str,
 }
 
@@ -32,7 +33,7 @@ macro_rules! names {
         pub struct $type(Arc<str>);
 
         impl $type {
-            /// Reads the text, or says which rule it breaks.
+            /// Reads a name.
             ///
             /// # Errors
             /// [`NameError`] with the rule that is broken.
@@ -43,7 +44,7 @@ macro_rules! names {
                 }
             }
 
-            /// The name as text.
+            /// The text of the name.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -72,38 +73,38 @@ names! {
     NodeName: "node name", label;
     /// A process of the control plane. A DNS label.
     ServerName: "server name", label;
-    /// Something that changes on many targets. A DNS label.
+    /// Something that is rolled out to many targets. A DNS label.
     EntityName: "entity name", label;
     /// A freeze. A DNS label.
     FreezeName: "freeze name", label;
     /// A pause of several nodes. A DNS label.
     PauseName: "pause name", label;
-    /// What only so many may do at once. A DNS label.
+    /// A semaphore that limits concurrent holders. A DNS label.
     SlotName: "slot name", label;
-    /// Whoever holds a slot, by a name of its own choice. 1 to 253 visible ASCII characters.
+    /// The holder of a slot, under a name of its own choice. 1 to 253 visible ASCII characters.
     HolderName: "holder", visible;
-    /// A named bag of params. A DNS label.
+    /// A named set of parameters. A DNS label.
     ProfileName: "profile name", label;
-    /// Something a node can do, from its own catalogue. A DNS label.
+    /// An action of a node, from its own catalogue of actions. A DNS label.
     ActionName: "action name", label;
-    /// One thing an entity changes on: a node's name, or a name an external controller reports.
-    /// 1 to 253 bytes of letters, digits and `. _ : / -`; case-sensitive; `group/name` names a target in a group.
+    /// A target of an entity: a node's name, or a name that a controller reports. 1 to 253 bytes of letters,
+    /// digits and `. _ : / -`; case-sensitive; `group/name` names a target in a group.
     TargetName: "target name", target;
     /// A category of node status, such as `configure`. A DNS label.
     Category: "status category", label;
     /// A check on a node. A DNS label.
     CheckName: "check name", label;
-    /// Something that instances on nodes offer to others. A DNS label.
+    /// A service that has instances on nodes. A DNS label.
     ServiceName: "service name", label;
-    /// One instance among those of its node. 1 to 253 bytes like a target's.
+    /// An instance of a service, unique on its node. 1 to 253 bytes, as for targets.
     InstanceName: "instance name", target;
-    /// A word that instances of a service are told apart by. 1 to 253 visible ASCII characters.
+    /// A tag that selects instances of a service. 1 to 253 visible ASCII characters.
     Tag: "tag", visible;
-    /// Where a fleet's machines stand, as it is said in DNS names. A DNS label.
+    /// Location of a fleet's nodes, as used in DNS names. A DNS label.
     Datacentre: "datacentre name", label;
     /// A network interface of a node, such as `eth0`. 1 to 15 visible ASCII characters without '/'.
     InterfaceName: "interface name", interface;
-    /// The name of a token or of whoever acts. 1 to 253 bytes like a target's.
+    /// The name of a token, or of a node that acts. 1 to 253 bytes, as for targets.
     Actor: "actor", target;
 }
 
@@ -114,7 +115,7 @@ impl From<&NodeName> for TargetName {
 }
 
 impl TargetName {
-    /// The first name in order: none sorts before it.
+    /// The first name in order: no other sorts before it.
     pub(crate) fn first() -> Self {
         Self(Arc::from("-"))
     }

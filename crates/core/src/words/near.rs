@@ -1,14 +1,16 @@
-//! Words that are nearly right: the nearest one that is, for whoever mistyped.
+//! Suggestions for mistyped words: the nearest known one.
 
 use alloc::vec::Vec;
 
-/// The known word that a mistyped one is nearest to, if any is near.
+/// The known word nearest to a mistyped one, if one is near: a word of three letters may have two mistakes, each three further
+/// letters one more, up to three.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let (far, found) = known.map(|known| (distance(word, known), known)).min()?;
-    (far <= 3 && far < found.len()).then_some(found)
+    let most = (1 + word.chars().count() / 3).min(3);
+    (far <= most && far < found.len()).then_some(found)
 }
 
-/// How many letters have to change, come or go to make one word the other.
+/// Number of letters to change, add or remove to turn one word into the other.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (place, letter) in one.chars().enumerate() {
@@ -38,6 +40,7 @@ mod tests {
         assert_eq!(nearest("rabitmq", known()), Some("rabbitmq"));
         assert_eq!(nearest("wbe", known()), Some("web"));
         assert_eq!(nearest("dns", known()), None);
+        assert_eq!(nearest("ghost", ["list"].into_iter()), None);
         assert_eq!(nearest("web", core::iter::empty()), None);
     }
 }

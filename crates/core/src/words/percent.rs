@@ -1,4 +1,4 @@
-//! Shares and amounts. Owns how a share of N becomes a number of targets.
+//! Percentages and amounts. Owns how a share of N targets becomes a number of targets.
 
 use alloc::string::String;
 use core::fmt;
@@ -11,48 +11,48 @@ pub struct Percent(u8);
 /// A number of targets, or a share of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Amount {
-    /// Exactly so many.
+    /// Exactly this many.
     Count(u32),
-    /// So many of each hundred.
+    /// This percentage of all targets.
     Share(Percent),
 }
 
-/// Why a text is not an amount.
+/// Why a text is not a valid amount.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// More than everything.
+    /// More than 100 %.
     #[error("use {text:?} as a share: it is over 100%")]
     OverHundred {
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
     /// Neither a count nor a percentage.
     #[error("read {text:?} as an amount: write a count like 3 or a share like 5%")]
     NotAnAmount {
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
 }
 
 impl Percent {
-    /// Everything.
+    /// 100 %.
     pub const ALL: Self = Self(100);
-    /// Nothing.
+    /// 0 %.
     pub const NONE: Self = Self(0);
 
-    /// From a plain number, if it is at most 100.
+    /// The percentage of a plain number; `None` above 100.
     #[must_use]
     pub const fn new(percent: u8) -> Option<Self> {
         if percent <= 100 { Some(Self(percent)) } else { None }
     }
 
-    /// The plain number, 0 to 100.
+    /// The number, 0 to 100.
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// This share of `total`, rounded up: a share of some is never none, unless the share is 0 %.
+    /// This share of `total`, rounded up: at least 1 unless the share is 0 % or `total` is zero.
     #[must_use]
     pub const fn of_rounded_up(self, total: u64) -> u64 {
         (total / 100) * self.0 as u64 + ((total % 100) * self.0 as u64).div_ceil(100)
@@ -66,7 +66,7 @@ impl Percent {
 }
 
 impl Amount {
-    /// How many of `total` this is, rounded up; at least 1 unless it is zero or there are none.
+    /// A count as it is, a share of `total` rounded up: at least 1 unless the share or `total` is zero.
     #[must_use]
     pub fn of_at_least_one(self, total: u64) -> u64 {
         match self {
@@ -75,7 +75,7 @@ impl Amount {
         }
     }
 
-    /// How many of `total` are tolerated, rounded down.
+    /// A count as it is, a share of `total` rounded down.
     #[must_use]
     pub fn of_at_most(self, total: u64) -> u64 {
         match self {
@@ -84,7 +84,7 @@ impl Amount {
         }
     }
 
-    /// Whether this is none of anything.
+    /// Whether this is zero of any total.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         match self {

@@ -2,10 +2,10 @@
 
 use super::digest::{FNV_START, fnv};
 
-/// Odd, close to 2⁶⁴ divided by the golden ratio: the step of `SplitMix64`.
+/// The increment of `SplitMix64`: odd, close to 2⁶⁴ divided by the golden ratio.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A stream of numbers that look random (`SplitMix64`).
+/// A stream of pseudo-random numbers (`SplitMix64`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RandomStream {
     state: u64,
@@ -18,7 +18,7 @@ impl RandomStream {
         Self { state: seed }
     }
 
-    /// The stream of a seed for one thing alone: what another thing draws does not change it.
+    /// The stream of a seed for one name and count: the numbers drawn for others do not affect it.
     #[must_use]
     pub fn for_one(seed: u64, name: &str, count: u64) -> Self {
         let sum = name.bytes().fold(FNV_START, fnv);
@@ -27,20 +27,20 @@ impl RandomStream {
         Self::of(own.draw() ^ count.wrapping_mul(STEP))
     }
 
-    /// The next number, any of 2⁶⁴.
+    /// The next number, any of 2⁶⁴ values.
     pub const fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
         mixed(self.state)
     }
 
-    /// A number below `limit`, each alike; zero when there is none.
+    /// A number below `limit`, uniformly distributed; zero when `limit` is zero.
     pub const fn below(&mut self, limit: u64) -> u64 {
-        // The high half of the product: without the bias of a remainder to speak of.
+        // The high half of the product: its bias is negligible, unlike that of a remainder.
         ((self.draw() as u128 * limit as u128) >> 64) as u64
     }
 
-    /// Puts one of the items, each as likely as any other, first. Repeated on the rest, it makes a random order and
-    /// computes no more of it than is needed.
+    /// Moves a random item to the front, each with the same probability. Repeated on the rest, it makes a
+    /// random order and computes no more of it than needed.
     pub fn pick_first<T>(&mut self, items: &mut [T]) {
         // The upper half is below 2^32, which every usize here holds.
         let number = usize::try_from(self.draw() >> 32).unwrap_or_default();
@@ -49,7 +49,7 @@ impl RandomStream {
         }
     }
 
-    /// Yes, in `parts` of a million cases.
+    /// Returns true with a probability of `parts` in a million.
     pub const fn happens(&mut self, parts: u32) -> bool {
         self.below(1_000_000) < parts as u64
     }

@@ -1,4 +1,4 @@
-//! Selectors: text ↔ a tree that picks nodes by name and labels. Length and depth are capped.
+//! Selectors: expressions that match nodes by name and labels, read from text. Length and depth are limited.
 
 mod expression;
 mod parse;
@@ -10,7 +10,7 @@ use super::label::Labels;
 use expression::Expression;
 pub use expression::{MAX_SELECTOR_BYTES, MAX_SELECTOR_DEPTH, SelectorError};
 
-/// An expression that picks nodes: `role=web and zone in (a,b) and not name=web-17`, or `all`.
+/// An expression that matches nodes: `role=web and zone in (a,b) and not name=web-17`, or `all`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
     text: String,
@@ -18,7 +18,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// The selector that picks every node; it must be said, never meant by an empty text.
+    /// The selector that matches every node; it must be written out, an empty text is not valid.
     #[must_use]
     pub fn all() -> Self {
         Self { text: "all".into(), tree: Expression::All }
@@ -33,13 +33,13 @@ impl Selector {
         Ok(Self { text: text.trim().into(), tree })
     }
 
-    /// The text it was read from.
+    /// The text from which it was read.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it picks a node of this name with these labels.
+    /// Whether it matches a node with this name and these labels.
     #[must_use]
     pub fn picks(&self, name: &str, labels: &Labels) -> bool {
         self.tree.picks(name, labels)

@@ -1,4 +1,4 @@
-//! Points and lengths of time, in milliseconds. Cannot ask for the present: it is always given.
+//! Points in time and durations, in milliseconds. Never reads a clock: the present is always an argument.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 
-/// A length of time: whole milliseconds.
+/// A duration: whole milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
@@ -14,7 +14,7 @@ impl Timestamp {
     /// The Unix epoch.
     pub const EPOCH: Self = Self(0);
 
-    /// From milliseconds since the Unix epoch.
+    /// The time at these milliseconds since the Unix epoch.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
@@ -26,19 +26,19 @@ impl Timestamp {
         self.0
     }
 
-    /// This point moved later by `span`; saturates at the end of time.
+    /// This time moved later by `span`; saturates at the largest time.
     #[must_use]
     pub const fn plus(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
     }
 
-    /// This point moved earlier by `span`; saturates at the epoch.
+    /// This time moved earlier by `span`; saturates at the epoch.
     #[must_use]
     pub const fn minus(self, span: Span) -> Self {
         Self(self.0.saturating_sub(span.0))
     }
 
-    /// How long ago `earlier` was, seen from here; zero when it lies ahead.
+    /// Duration from `earlier` to this time; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -46,16 +46,16 @@ impl Timestamp {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// From milliseconds.
+    /// The duration of these milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// From seconds; saturates.
+    /// The duration of these seconds; saturates.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000))
@@ -67,37 +67,37 @@ impl Span {
         self.0
     }
 
-    /// Both lengths together; saturates.
+    /// The sum of both durations; saturates.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The form for people: at most two units, rounded down, like `2m 3s` or `250ms`. It is not read back.
+    /// The form for people: at most two units, rounded down, like `2m 3s` or `250ms`. It cannot be read back.
     #[must_use]
     pub const fn brief(self) -> BriefSpan {
         BriefSpan(self)
     }
 
-    /// The standard library's form, for waiting.
+    /// The standard library's form, for timers.
     #[must_use]
     pub const fn to_duration(self) -> core::time::Duration {
         core::time::Duration::from_millis(self.0)
     }
 }
 
-/// Why a text is not a length of time.
+/// Why a text is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read {text:?} as a length of time: write a whole number with ms, s, m, h or d, like 90s or 1h30m")]
 pub struct SpanError {
-    /// What was given.
+    /// The text that was given.
     pub text: alloc::string::String,
 }
 
 impl core::str::FromStr for Span {
     type Err = SpanError;
 
-    /// Reads `250ms`, `90s`, `1h30m`, `2d`; units may follow each other, largest first or not. A bare `0` is zero.
+    /// Reads `250ms`, `90s`, `1h30m`, `2d`; units may follow each other in any order. A bare `0` is zero.
     fn from_str(text: &str) -> Result<Self, SpanError> {
         let refuse = || SpanError { text: text.into() };
         if text == "0" {
@@ -139,7 +139,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// A [`Span`] as people read it; see [`Span::brief`].
+/// A [`Span`] in the form for people; see [`Span::brief`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BriefSpan(Span);
 
@@ -151,7 +151,7 @@ impl fmt::Display for BriefSpan {
         let mut rest = total;
         for (index, (unit, scale)) in UNITS.iter().enumerate().skip(place).take(2) {
             let count = rest / scale;
-            // Beside whole seconds, milliseconds are noise.
+            // Next to whole seconds, milliseconds are of no interest.
             if count > 0 && (*unit != "ms" || index == place) {
                 let space = if text.is_empty() { "" } else { " " };
                 text.push_str(&alloc::format!("{space}{count}{unit}"));

@@ -1,4 +1,4 @@
-//! Versions: what an entity can be at. Owns which texts are versions.
+//! Versions of entities. Owns which texts are valid versions.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -7,23 +7,23 @@ use core::fmt;
 /// Longest version, in bytes: room for a digest with its algorithm.
 pub const MAX_VERSION_BYTES: usize = 128;
 
-/// What an entity can be at. Case-sensitive, never empty, 1 to 128 bytes of letters, digits and `. _ + : @ / ~ -`,
-/// starting with a letter or digit.
+/// A version of an entity. Case-sensitive, 1 to 128 bytes of letters, digits and `. _ + : @ / ~ -`, starting
+/// with a letter or digit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(Arc<str>);
 
-/// Why a text is not a version.
+/// Why a text is not a valid version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("use {text:?} as version: {reason}")]
 pub struct VersionError {
-    /// What was given, cut to a readable length.
+    /// The text, cut to a readable length.
     pub text: String,
-    /// Which rule it breaks.
+    /// The rule that it breaks.
     pub reason: &'static str,
 }
 
 impl Version {
-    /// Reads the text, or says which rule it breaks.
+    /// Reads a version.
     ///
     /// # Errors
     /// [`VersionError`] with the rule that is broken.
@@ -42,13 +42,13 @@ impl Version {
         }
     }
 
-    /// The version of something that is counted: `name@number`.
+    /// The version of something numbered: `name@number`; `None` if that is not a valid version.
     #[must_use]
     pub fn numbered(name: &str, number: u64) -> Option<Self> {
         Self::parse(&alloc::format!("{name}@{number}")).ok()
     }
 
-    /// Name and number of a version like `name@7`; none for any other, `name@07` among them.
+    /// Name and number of a version like `name@7`; `None` for any other, including `name@07`.
     #[must_use]
     pub fn as_numbered(&self) -> Option<(&str, u64)> {
         let (name, digits) = self.0.rsplit_once('@')?;
@@ -56,7 +56,7 @@ impl Version {
         Some((name, digits.parse().ok().filter(|_| plain)?))
     }
 
-    /// The version as text.
+    /// The text of the version.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

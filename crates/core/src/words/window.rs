@@ -1,8 +1,9 @@
-//! Maintenance windows: weekly, by a wall clock in a named time zone. Owns when one opens and closes.
+//! Maintenance windows: weekly, by local time in a named time zone. Owns when a window opens and closes.
 //!
-//! A window opens at a local time and lasts for its nominal length: a night in which clocks are changed neither
-//! stretches nor shortens it. An opening time that clocks jump over comes right after the jump; one that comes twice
-//! counts the first time. Zones come with the program, so that every server of one version agrees.
+//! A window opens at a local time and lasts for its nominal length: a clock change during it makes it neither
+//! longer nor shorter. An opening time that a clock change skips is moved to right after the change; one that
+//! occurs twice counts the first time. Time zones are part of the program, so that every server of one
+//! version agrees.
 
 mod days;
 mod read;
@@ -19,66 +20,66 @@ use super::label::Labels;
 use super::selector::Selector;
 use super::time::{Span, Timestamp};
 
-/// Days around the present in which an opening is looked for: a week, and a day for each end of a zone's clock.
+/// Days around the present in which an opening is searched for: a week, and a day at each end for time zones.
 const LOOK_DAYS: i32 = 9;
 
-/// Openings that two windows are compared over: a year of them, so that both changes of the clocks are among them.
+/// Days of openings over which two windows are compared: a year, so that both clock changes are among them.
 const COMPARED_DAYS: i32 = 370;
 
-/// A weekly stretch of time in which changes are allowed: `Mon..Fri 22:00-04:00 Europe/Berlin`.
+/// A weekly period in which changes are allowed: `Mon..Fri 22:00-04:00 Europe/Berlin`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// By weekday, Monday first: whether it opens on that day.
+    /// By weekday, Monday first: whether the window opens on that day.
     days: [bool; 7],
-    /// When it opens, in minutes since midnight, 0 to 1439.
+    /// Opening time, in minutes after local midnight, 0 to 1439.
     opens: u16,
-    /// How long it stays open, in minutes, 1 to 1440.
+    /// Length, in minutes, 1 to 1440.
     length: u16,
     zone_name: String,
     zone: TimeZone,
-    /// The targets it is for; `None` for all of them.
+    /// Selector of the targets it applies to; `None` for every target.
     only: Option<Selector>,
 }
 
-/// What a window is at some time.
+/// State of a window at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowState {
-    /// Open until this time.
+    /// Open.
     Open {
-        /// When it closes.
+        /// Time it closes.
         until: Timestamp,
     },
-    /// Closed until this time.
+    /// Closed.
     Closed {
-        /// When it opens.
+        /// Time it opens next.
         until: Timestamp,
     },
 }
 
-/// Why a text is not a window.
+/// Why a text is not a valid window.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read {text:?} as a window: {reason}; write it like \"Mon..Fri 22:00-04:00 Europe/Berlin\"")]
 pub struct WindowError {
-    /// What was given, cut to a readable length.
+    /// The text, cut to a readable length.
     pub text: String,
-    /// What is wrong with it.
+    /// What is wrong with the text.
     pub reason: String,
 }
 
 impl Window {
-    /// Whether it is for this target. One without `for …` is for every target.
+    /// Whether it applies to this target. A window without `for …` applies to every target.
     #[must_use]
     pub fn is_for(&self, name: &str, labels: &Labels) -> bool {
         self.only.as_ref().is_none_or(|only| only.picks(name, labels))
     }
 
-    /// Whether it is for some targets only.
+    /// Whether it applies to some targets only.
     #[must_use]
     pub const fn is_for_some(&self) -> bool {
         self.only.is_some()
     }
 
-    /// Whether it is open at `now`, and until when that holds.
+    /// Its state at `now`, and the time at which that ends.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> WindowState {
         let never = WindowState::Closed { until: Timestamp::from_millis(u64::MAX) };
@@ -95,7 +96,7 @@ impl Window {
         never
     }
 
-    /// Whether there is, within a year of `from`, a moment at which both are open.
+    /// Whether both are open at the same time at least once within a year of `from`.
     #[must_use]
     pub fn ever_meets(&self, other: &Self, from: Timestamp) -> bool {
         let Some(first) = self.date_at(from) else { return false };
@@ -107,7 +108,7 @@ impl Window {
         })
     }
 
-    /// When it opens and closes, if it opens on the day so many days after `first`.
+    /// Opening and closing time, if it opens `days` days after `first`.
     fn opening_on(&self, first: Date, days: i32) -> Option<(Timestamp, Timestamp)> {
         let date = first.checked_add(Days::new().days(days)).ok()?;
         let weekday = usize::try_from(date.weekday().to_monday_zero_offset()).ok()?;
@@ -121,7 +122,7 @@ impl Window {
         Some((opens, opens.plus(Span::from_secs(u64::from(self.length) * 60))))
     }
 
-    /// The first instant at which a clock in the zone shows this reading or a later one.
+    /// The first instant at which a clock in the time zone shows this local time or a later one.
     fn first_reading(&self, local: jiff::civil::DateTime) -> Option<Instant> {
         let ambiguous = self.zone.to_ambiguous_timestamp(local);
         let earlier = ambiguous.earlier().ok()?;

@@ -40,88 +40,88 @@ pub const EVENTS_IN_MEMORY: usize = 4_096;
 /// One namespace of the world.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
-    /// Machines, decommissioned ones included.
+    /// Nodes, including decommissioned ones.
     pub nodes: Map<NodeName, Versioned<Node>>,
-    /// Their connections.
+    /// Presences of the nodes.
     pub presences: Map<NodeName, Versioned<Presence>>,
-    /// Machines that are expected to join, and who said so.
+    /// Nodes that are expected to join, each with who announced it.
     pub expected: Map<NodeName, Versioned<Annotation>>,
-    /// What they last said.
+    /// Last reports of the nodes.
     pub reports: Map<NodeName, Versioned<Report>>,
-    /// What they offer.
+    /// Service registrations of the nodes.
     pub registrations: Map<NodeName, Versioned<ServiceRegistrations>>,
-    /// Services that were ever offered.
+    /// Services that have been registered at least once.
     pub services: Map<ServiceName, Versioned<KnownService>>,
-    /// Who waits for whom in a circle.
+    /// The present wait cycles.
     pub wait_cycles: Option<Versioned<WaitCycles>>,
-    /// Who waits for which services.
+    /// Index of entities and services that wait for services.
     pub waits: WaitIndex,
-    /// Who offers what, and whether it serves.
+    /// The service catalogue: every instance and its state.
     pub catalogue: Catalogue,
-    /// What changed in it.
+    /// Recent changes of the catalogue.
     pub catalogue_log: CatalogueLog,
-    /// What they were told.
+    /// The last order written for each node.
     pub orders: Map<NodeName, Versioned<Order>>,
-    /// Logs of failing runs, without what they say.
+    /// Logs of failing runs, without their text.
     pub logs: Map<(NodeName, Category, EntityName), Versioned<NodeLog>>,
-    /// What people want changed.
+    /// Entities, with the requests made of them.
     pub entities: Map<EntityName, Versioned<Entity>>,
-    /// Where that stands.
+    /// Progress of each entity.
     pub progresses: Map<EntityName, Versioned<Progress>>,
-    /// What was last reported of external targets.
+    /// Last reports about external targets.
     pub externals: Map<(EntityName, TargetName), Versioned<ExternalTarget>>,
-    /// Who reports them.
+    /// Controllers that report external targets, by entity.
     pub controllers: Map<EntityName, Versioned<Controllers>>,
-    /// By entity: when something is next to be done about an external target that is not reported.
+    /// By entity: time at which each external target is next silent or removed.
     pub overdue: Map<EntityName, Set<(Timestamp, TargetName)>>,
-    /// What controllers answered about the rollouts under way.
+    /// Answers of hooks, by entity.
     pub answers: Map<EntityName, Versioned<HookAnswers>>,
-    /// What is not to be changed.
+    /// Freezes of this namespace.
     pub freezes: Map<FreezeName, Versioned<Freeze>>,
-    /// Nodes that start nothing new, by selector.
+    /// Pauses of several nodes, by name.
     pub pauses: Map<PauseName, Versioned<NodePause>>,
-    /// What only so many may do at once, as far as there is something to say of it.
+    /// Slots that are configured, held, or have been.
     pub slots: Map<SlotName, Versioned<Slot>>,
-    /// Every rollout.
+    /// Every stored rollout.
     pub rollouts: Map<(EntityName, RolloutNumber), Versioned<Rollout>>,
-    /// Revisions of what targets were told; what they were told is on the entity's board.
+    /// Revisions of the records of target assignments; the assignments are on the entity's board.
     pub targets: Map<(EntityName, TargetName), Revision>,
     /// Versioned parameter sets, deleted ones included.
     pub profiles: Map<ProfileName, Versioned<Profile>>,
-    /// Their revisions.
+    /// Revisions of the profiles.
     pub profile_revisions: Map<(ProfileName, ProfileRevisionNumber), Versioned<ProfileRevision>>,
-    /// The newest events.
+    /// The newest events, at most [`EVENTS_IN_MEMORY`].
     pub events: Map<Sequence, Arc<Event>>,
-    /// Number of the oldest event that is still kept; zero before the first.
+    /// Number of the oldest stored event; zero before the first.
     pub oldest_event: Sequence,
-    /// By entity: its members, folded for the rollout decider.
+    /// By entity: its board, folded for the rollout decider.
     pub boards: Map<EntityName, Board>,
     /// By entity: revision of the last change to it, its targets or their reports.
     pub touched: Map<EntityName, Revision>,
-    /// What each node's order should say.
+    /// The desired content of each node's order.
     pub contents: Map<NodeName, OrderContent>,
-    /// Nodes whose order does not say it yet.
+    /// Nodes whose stored order differs from the desired content.
     pub stale_orders: Set<NodeName>,
-    /// Nodes that are thought to be connected, or were a while ago, by the server that has, or had, the session.
+    /// Active nodes that are up or suspect, by the server that holds their session or held the last one.
     pub held: Map<Option<ServerName>, Set<NodeName>>,
-    /// Targets of removed entities, whose records are to be removed too.
+    /// Removed entities of which records are left, to be removed too.
     pub orphans: Set<EntityName>,
-    /// How many nodes are how.
+    /// Number of nodes in each state.
     pub tally: NodeTally,
-    /// When the next of a node's statuses falls silent, for nodes that have one that will.
+    /// Time at which the next status of each node becomes silent, for nodes with such a status.
     pub silences: Set<(Timestamp, NodeName)>,
-    /// While the world is being loaded, indexes wait until all records are there.
+    /// While the world is being loaded, indexes wait until all records are present.
     pub(super) loading: bool,
 }
 
 impl Fleet {
-    /// The last event's number.
+    /// Number of the last event.
     #[must_use]
     pub fn last_event(&self) -> Sequence {
         self.events.last().map_or(Sequence::ZERO, |(sequence, _)| *sequence)
     }
 
-    /// The kept logs of a node.
+    /// The stored logs of a node.
     pub fn logs_of<'a>(&'a self, node: &'a NodeName) -> impl Iterator<Item = &'a Versioned<NodeLog>> + 'a {
         // "0" sorts first among labels.
         let first = Category::parse("0").ok().zip(EntityName::parse("0").ok());
@@ -130,12 +130,12 @@ impl Fleet {
         from.take_while(move |((of, _, _), _)| of == node).map(|(_, kept)| kept)
     }
 
-    /// The pauses that hold a node by their selectors, by name.
+    /// The pauses whose selectors match a node, by name.
     pub fn pauses_of<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a NodePause> + 'a {
         self.pauses.values().map(|kept| &*kept.value).filter(|pause| pause.holds(node))
     }
 
-    /// Why a node starts nothing new; none when it may. Its own pause comes first, then others by name.
+    /// Why a node starts nothing new; `None` if it may. Its own pause comes first, then others by name.
     #[must_use]
     pub fn paused(&self, node: &Node) -> Option<String> {
         let own = node.pause.as_ref().map(|pause| pause.describe("paused"));

@@ -1,4 +1,4 @@
-//! Folds one change into the world: records into their maps, and what follows into the indexes.
+//! Folds one change into the world: records into their maps, and the consequences into the indexes.
 
 mod entities;
 mod indexes;

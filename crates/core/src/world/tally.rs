@@ -1,21 +1,21 @@
-//! How many nodes of a fleet are how, counted as they change: whoever looks does not count.
+//! Number of nodes of a fleet in each state, updated as they change, so that a reader need not count.
 
 use crate::records::node::PresenceState;
 
-/// How many nodes are how; decommissioned ones are not counted.
+/// Number of nodes in each state; decommissioned ones are not counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeTally {
     never: u64,
     up: u64,
     suspect: u64,
     unreachable: u64,
-    /// Nodes that start nothing new, whyever.
+    /// Nodes that start nothing new, for any reason.
     pub paused: u64,
-    /// Nodes of which a status is failed.
+    /// Nodes with at least one failed status.
     pub failing: u64,
 }
 
-/// How one node is.
+/// The states of one node that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeClass {
     pub(super) contact: PresenceState,
@@ -24,7 +24,7 @@ pub(super) struct NodeClass {
 }
 
 impl NodeTally {
-    /// How many nodes are in contact how: those of which there is any.
+    /// Number of nodes in each presence state, without those of zero.
     pub fn contacts(&self) -> impl Iterator<Item = (PresenceState, u64)> {
         let all = [
             (PresenceState::Never, self.never),
@@ -35,7 +35,7 @@ impl NodeTally {
         all.into_iter().filter(|(_, count)| *count > 0)
     }
 
-    /// A node is not how it was any more.
+    /// Moves a node from one class to another; `None` is a node that is not counted.
     pub(super) fn moved(&mut self, before: Option<NodeClass>, after: Option<NodeClass>) {
         if before == after {
             return;

@@ -1,5 +1,5 @@
-//! The shelf: which revisions of a profile there are, which version a person means by what they ask for, and which
-//! revisions may be forgotten. Decides nothing about rollouts.
+//! Version resolution: the revisions of a profile, the version that a request means, and which revisions may
+//! be removed. Decides nothing about rollouts.
 
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
@@ -13,65 +13,65 @@ use crate::words::name::{ActionName, EntityName, ProfileName};
 use crate::words::version::Version;
 use crate::world::fleet::Fleet;
 
-/// Newest revisions of a profile that are kept whether or not anything runs them: a few months of changes to look back on.
+/// Newest revisions of a profile that are kept whether or not a target runs them: a few months of changes.
 pub const EDITIONS_KEPT: usize = 64;
 
-/// Most revisions of a profile at all, those in use included: the rest fits one transaction when it is deleted.
+/// Most revisions of a profile, including those in use: removing all of them fits in one transaction.
 pub const MAX_EDITIONS: usize = 100;
 
-/// Why what a person asked for is no version of their entity. Fits after "could not ".
+/// Why a request names no valid version of its entity. The text follows "cannot ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnresolvedVersion {
-    /// Nothing was said.
+    /// No version was named.
     #[error("start {entity} without a version")]
     Unsaid {
-        /// The entity.
+        /// Name of the entity.
         entity: EntityName,
     },
-    /// Its profile is gone.
+    /// Its profile does not exist.
     #[error("start {entity}: there is no profile {profile}")]
     NoProfile {
-        /// The entity.
+        /// Name of the entity.
         entity: EntityName,
-        /// Its profile.
+        /// Name of its profile.
         profile: ProfileName,
     },
-    /// The entity is of a profile, and this names no revision of it.
+    /// The entity is of a profile, and the request names no revision of it.
     #[error("start {asked}: entity {entity} is of profile {profile}, and that is none of its revisions")]
     OtherProfile {
-        /// What was asked for.
+        /// The requested version.
         asked: String,
-        /// The entity.
+        /// Name of the entity.
         entity: EntityName,
-        /// Its profile.
+        /// Name of its profile.
         profile: ProfileName,
     },
-    /// The profile has no such revision, or no longer.
+    /// The profile has no such revision, or not any more.
     #[error("start {asked}: profile {profile} has revisions {oldest} to {newest}, and not that one")]
     NoRevision {
-        /// What was asked for.
+        /// The requested version.
         asked: String,
-        /// The profile.
+        /// Name of the profile.
         profile: ProfileName,
-        /// The oldest that is kept.
+        /// The oldest stored revision.
         oldest: ProfileRevisionNumber,
-        /// The newest.
+        /// The newest revision.
         newest: ProfileRevisionNumber,
     },
-    /// The entity runs an action, and the number of a run is not a person's to give.
+    /// The entity runs an action, whose run numbers people cannot choose.
     #[error("start {asked}: entity {entity} runs action {action}, and each run gets a number of its own")]
     OwnNumber {
-        /// What was asked for.
+        /// The requested version.
         asked: String,
-        /// The entity.
+        /// Name of the entity.
         entity: EntityName,
-        /// Its action.
+        /// Name of its action.
         action: ActionName,
     },
 }
 
 impl UnresolvedVersion {
-    /// The next thing to try.
+    /// The hint shown with the error: what to try next.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -88,10 +88,11 @@ impl UnresolvedVersion {
     }
 }
 
-/// The version that a person means who asks `entity` for `asked`, or for nothing in particular.
+/// The version that a request for `asked` means for `entity`. Without `asked` it is the newest revision of the
+/// profile, or the next run of the action.
 ///
 /// # Errors
-/// [`UnresolvedVersion`] with what there is instead.
+/// [`UnresolvedVersion`] with the valid alternatives.
 pub fn resolve(
     fleet: &Fleet,
     entity: &Entity,
@@ -138,35 +139,36 @@ fn resolve_edition(
     Err(UnresolvedVersion::NoRevision { asked, profile, oldest, newest: head.newest })
 }
 
-/// A run's number is beyond every event so far, and its request is one more: it only grows, also past the deletion of an
-/// entity, whose runs a node still remembers when another one of that name comes.
+/// Number of the next run: above every event so far, and its own request adds one more event. It never
+/// decreases, not even when an entity is deleted, whose runs a node still remembers when one of the same name
+/// is created.
 fn next_run(fleet: &Fleet, action: &ActionName) -> Version {
     let number = fleet.last_event().next().get();
     Version::numbered(action.as_str(), number).expect("a label with a number is a version")
 }
 
 impl Fleet {
-    /// A profile that is not deleted.
+    /// A profile by name, unless it is deleted.
     #[must_use]
     pub fn profile(&self, name: &ProfileName) -> Option<&crate::records::profile::Profile> {
         self.profiles.get(name).map(|kept| &*kept.value).filter(|profile| !profile.deleted)
     }
 
-    /// The kept revisions of a profile, oldest first.
+    /// The stored revisions of a profile, oldest first.
     pub fn editions_of<'a>(&'a self, name: &'a ProfileName) -> impl Iterator<Item = &'a ProfileRevision> {
         let from = self.profile_revisions.range((name.clone(), ProfileRevisionNumber::ZERO)..);
         from.take_while(move |((of, _), _)| of == name).map(|(_, kept)| &*kept.value)
     }
 
-    /// The entities of a profile.
+    /// The entities that use a profile.
     pub fn entities_of<'a>(&'a self, name: &'a ProfileName) -> impl Iterator<Item = &'a Entity> {
         let all = self.entities.values().map(|kept| &*kept.value);
         all.filter(move |entity| matches!(&entity.kind, EntityKind::Profile(profile) if profile == name))
     }
 
-    /// The revisions of a profile that may be forgotten when one more is written: older than the newest [`EDITIONS_KEPT`],
-    /// that one among them, run by nobody, asked of nobody, and not what anybody would be taken back to. Linear in the
-    /// fleet, if there are any so old.
+    /// The revisions of a profile that can be removed when one more is written: older than the newest
+    /// [`EDITIONS_KEPT`], counting that one, and neither run, assigned, requested nor a version to roll back
+    /// to. Linear in the size of the fleet, if there are any so old.
     #[must_use]
     pub fn forgettable(&self, name: &ProfileName) -> Vec<ProfileRevisionNumber> {
         let mut old: Vec<ProfileRevisionNumber> =

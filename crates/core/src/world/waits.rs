@@ -1,5 +1,6 @@
-//! Who waits for which services, and whom that holds up: kept by kind, so that ten thousand machines that wait alike are
-//! one, and the circles among them, which are looked for anew only when a kind comes or goes.
+//! Index of waits: entities and services that wait for services, grouped by kind, so that ten thousand nodes
+//! that wait alike are one entry; and the cycles among them, which are searched for only when a kind appears
+//! or disappears.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -11,33 +12,33 @@ use crate::words::map::Map;
 use crate::words::map::Set;
 use crate::words::name::{NodeName, ServiceName};
 
-/// Most circles that are told of: more are the same trouble.
+/// Most wait cycles that are reported: more have the same cause.
 const MOST: usize = 64;
 
-/// One kind of waiting: who, and for all these services at once.
+/// One kind of wait: an entity or service, with all the services it waits for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitEntry {
-    /// What waits: a service or an entity.
+    /// The waiting entity or service.
     pub who: Waiter,
-    /// For what; at least one.
+    /// The services it waits for; at least one.
     pub lacks: BTreeSet<ServiceName>,
 }
 
-/// What a machine has to do with waiting.
+/// What a node contributes to the index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitCause {
-    /// Something on it waits.
+    /// An entity or service on it waits.
     Waits(WaitEntry),
-    /// An instance on it does not serve.
+    /// An instance on it is not functional.
     Down {
-        /// Of this service.
+        /// The service of the instance.
         service: ServiceName,
-        /// What has to be over before it can; nothing if it may come to serve by itself.
+        /// The waits that must end first; empty if it may become functional without any.
         behind: BTreeSet<WaitEntry>,
     },
 }
 
-/// Who waits, on which machines.
+/// All waits, with the nodes on which they occur.
 #[derive(Debug, Clone, Default)]
 pub struct WaitIndex {
     facts: Map<WaitCause, Set<NodeName>>,
@@ -46,19 +47,19 @@ pub struct WaitIndex {
 }
 
 impl WaitIndex {
-    /// What is waited for in a circle: each circle once, from the member whose name comes first.
+    /// The wait cycles: each once, beginning with the member whose name comes first.
     #[must_use]
     pub const fn wait_cycles(&self) -> &Arc<Vec<Vec<CycleMember>>> {
         &self.wait_cycles
     }
 
-    /// Whether a member still waits on the machine it is named with.
+    /// Whether a member still waits on the node it is named with.
     #[must_use]
     pub fn has(&self, member: &CycleMember) -> bool {
         self.on(&member.node).any(|wait| wait.who == member.who && wait.lacks.contains(&member.waits_for))
     }
 
-    /// What on a machine waits.
+    /// The waits on a node.
     pub fn on<'a>(&'a self, node: &NodeName) -> impl Iterator<Item = &'a WaitEntry> + use<'a> {
         self.of.get(node).into_iter().flat_map(|facts| facts.iter()).filter_map(|fact| match fact {
             WaitCause::Waits(wait) => Some(wait),
@@ -66,15 +67,15 @@ impl WaitIndex {
         })
     }
 
-    /// Takes in what a machine has to do with waiting now, and looks for circles if that brought something new or ended
-    /// something.
+    /// Sets what a node contributes, and searches for cycles if that added or removed a kind of wait.
     pub(super) fn put(&mut self, node: &NodeName, facts: BTreeSet<WaitCause>) {
         if self.note(node, facts) {
             self.look();
         }
     }
 
-    /// As [`WaitIndex::put`], without looking for circles; whether a kind came or went, or the machine named for it changed.
+    /// As [`WaitIndex::put`], without the search; returns whether a kind appeared or disappeared, or its
+    /// example node changed.
     pub(super) fn note(&mut self, node: &NodeName, facts: BTreeSet<WaitCause>) -> bool {
         let before = self.of.get(node).cloned().unwrap_or_default();
         if *before == facts {
@@ -105,7 +106,7 @@ impl WaitIndex {
         turned
     }
 
-    /// Looks for circles.
+    /// Searches for cycles.
     pub(super) fn look(&mut self) {
         let found = Graph::of(&self.facts).wait_cycles();
         let members = |path: Vec<(&WaitEntry, &ServiceName)>| {
@@ -120,10 +121,10 @@ impl WaitIndex {
     }
 }
 
-/// A way through the graph: who waits, each with what it waits for.
+/// A path through the graph: each wait with the service it waits for.
 type Path<'a> = Vec<(&'a WaitEntry, &'a ServiceName)>;
 
-/// Those that cannot go on, whatever anybody else does, and the services they are stuck at.
+/// Waits that cannot end, whatever happens to others, and the services they are stuck at.
 struct Graph<'a> {
     stuck: BTreeSet<&'a WaitEntry>,
     down: BTreeMap<&'a ServiceName, Vec<&'a BTreeSet<WaitEntry>>>,
@@ -138,7 +139,8 @@ impl<'a> Graph<'a> {
                 WaitCause::Down { service, behind } => graph.down.entry(service).or_default().push(behind),
             }
         }
-        // Whoever lacks nothing that is stuck may go on, and then those who wait for it, until nobody is left who may.
+        // A wait for nothing that is stuck can end, and then those that depend on it, until no further one
+        // can.
         loop {
             let stays = |wait: &&WaitEntry| wait.lacks.iter().any(|service| graph.is_stuck_at(service));
             let stuck: BTreeSet<&WaitEntry> = graph.stuck.iter().copied().filter(stays).collect();
@@ -149,14 +151,14 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Whether every instance of a service that does not serve is behind somebody who is stuck. A service that nobody
-    /// offers may be offered yet.
+    /// Whether every instance of a service that is not functional depends on a stuck wait. A service without
+    /// registrations may be registered yet.
     fn is_stuck_at(&self, service: &ServiceName) -> bool {
         let down = self.down.get(service);
         down.is_some_and(|all| all.iter().all(|behind| behind.iter().any(|wait| self.stuck.contains(wait))))
     }
 
-    /// Whom one is stuck behind, each with the service.
+    /// The stuck waits that one depends on, each with the service.
     fn next(&self, wait: &'a WaitEntry) -> impl Iterator<Item = (&'a ServiceName, &'a WaitEntry)> {
         let lacks = wait.lacks.iter().filter(|service| self.is_stuck_at(service));
         lacks.flat_map(move |service| {
@@ -165,7 +167,8 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// For everyone in a circle the shortest that it is in, each once, and from its first member.
+    /// The shortest cycle of every stuck wait that is in one, each cycle once, and beginning with its first
+    /// member.
     fn wait_cycles(&self) -> Vec<Path<'a>> {
         let mut found: BTreeMap<Vec<(&Waiter, &ServiceName)>, Path<'a>> = BTreeMap::new();
         let mut named: BTreeSet<&WaitEntry> = BTreeSet::new();
@@ -185,7 +188,7 @@ impl<'a> Graph<'a> {
         found.into_values().collect()
     }
 
-    /// The shortest way from one back to itself.
+    /// The shortest path from a wait back to itself.
     fn environment(&self, start: &'a WaitEntry) -> Option<Path<'a>> {
         let mut from: BTreeMap<&WaitEntry, (&'a WaitEntry, &'a ServiceName)> = BTreeMap::new();
         let mut queue = VecDeque::from([start]);

@@ -2,7 +2,7 @@
 
 use bellwether_api::shape::ShapeError;
 use bellwether_api::v1;
-use bellwether_api::v1::node::labels_in;
+use bellwether_api::v1::labels::labels_in;
 use bellwether_core::records::annotation::Annotation;
 use bellwether_core::records::event::EventDraft;
 use bellwether_core::records::key::{Key, Record};

@@ -2,7 +2,8 @@
 
 use http::Method;
 
-use super::super::{CallError, Client, DEFAULT_DEADLINE};
+use super::super::connection::{Client, DEFAULT_DEADLINE};
+use super::super::error::CallError;
 use crate::paths::{self, fill};
 use crate::v1::apply::{Applied, ApplyRequest, Document};
 use crate::v1::page::Page;

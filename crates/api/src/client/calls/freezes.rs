@@ -2,8 +2,8 @@
 
 use http::Method;
 
-use super::super::{CallError, Client, DEFAULT_DEADLINE};
-use super::Nothing;
+use super::super::connection::{Client, DEFAULT_DEADLINE, Nothing};
+use super::super::error::CallError;
 use crate::paths::{self, fill};
 use crate::v1::freeze::{FreezeSpec, FreezeView};
 use crate::v1::page::Page;

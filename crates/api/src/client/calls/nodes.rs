@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http::Method;
 
-use super::super::{CallError, Client, DEFAULT_DEADLINE};
-use super::{BEYOND_WAIT, Nothing};
+use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE, Nothing};
+use super::super::error::CallError;
 use crate::paths::{self, encode, fill};
 use crate::v1::failure::Failures;
 use crate::v1::log::{NewLog, NodeLog};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::{CallError, Client, DEFAULT_DEADLINE};
-use super::BEYOND_WAIT;
+use super::super::connection::{BEYOND_WAIT, Client, DEFAULT_DEADLINE};
+use super::super::error::CallError;
 use crate::paths::{self, encode, fill};
 use crate::v1::page::Page;
 use crate::v1::service::{ServiceSummary, ServiceView};

@@ -8,7 +8,7 @@ use bellwether_core::records::slot::{CAPACITY, LEASE, Slot};
 use super::document::{FreezeDocument, PauseDocument, ProfileDocument, SlotDocument};
 use crate::shape::ShapeError;
 use crate::v1::freeze::{Freeze, FreezeSpec};
-use crate::v1::node::labels_out;
+use crate::v1::labels::labels_out;
 use crate::v1::pause::PauseSpec;
 use crate::v1::profile::{ProfileSpec, params};
 use crate::v1::slot::SlotSpec;

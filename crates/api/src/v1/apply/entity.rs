@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::ignored::Ignored;
 use crate::v1;
 use crate::v1::entity::EntitySpec;
-use crate::v1::external::ExternalSettings;
-use crate::v1::node::labels_out;
+use crate::v1::external::settings::ExternalSettings;
+use crate::v1::labels::labels_out;
 use crate::v1::policy::Policy;
 
 /// An entity as it is to be.

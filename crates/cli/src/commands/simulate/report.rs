@@ -32,7 +32,7 @@ struct Outcome {
     end: String,
     took_ms: Range,
     batches: Range,
-    told: Range,
+    assigned: Range,
     failed: Range,
     /// Nodes that counted as succeeded and fail after the soak.
     late: Range,
@@ -75,7 +75,7 @@ struct FoundBad {
 struct Opened {
     number: u64,
     at_ms: u64,
-    told: u64,
+    assigned: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     first: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ struct Opened {
 #[derive(Debug, Serialize)]
 struct Point {
     at_ms: u64,
-    told: u64,
+    assigned: u64,
     on_new: u64,
     in_flight: u64,
     succeeded: u64,
@@ -108,7 +108,7 @@ impl Report {
     /// A row for each policy, and a line for each one that did not simply succeed.
     pub(super) fn human(&self) -> String {
         let late = self.policies.iter().any(|outcome| outcome.late.most > 0);
-        let mut header = vec!["policy", "result", "took", "batches", "told", "failed"];
+        let mut header = vec!["policy", "result", "took", "batches", "assigned", "failed"];
         if late {
             header.push("failed late");
         }
@@ -140,7 +140,7 @@ impl Outcome {
             end: typical.map(sentence).unwrap_or_default(),
             took_ms: Range::of(runs.iter().map(|run| took(run).as_millis())),
             batches: Range::of(runs.iter().map(|run| run.batches_opened)),
-            told: last(|sample| sample.told),
+            assigned: last(|sample| sample.assigned),
             failed: last(|sample| sample.failed),
             late: Range::of(runs.iter().map(|run| run.late)),
             in_flight_most: runs.iter().map(|run| run.most_in_flight).max().unwrap_or_default(),
@@ -162,7 +162,7 @@ impl Outcome {
             self.result(),
             self.took_ms.show(length),
             self.batches.show(|number| number.to_string()),
-            self.told.show(|number| number.to_string()),
+            self.assigned.show(|number| number.to_string()),
             self.failed.show(|number| number.to_string()),
         ];
         if late {
@@ -269,17 +269,17 @@ fn opened(batch: &SimulatedBatch, since: u64) -> Opened {
     Opened {
         number: batch.number,
         at_ms: batch.opened.as_millis().saturating_sub(since),
-        told: batch.told,
+        assigned: batch.assigned,
         first: names.map(|(first, _)| first.to_string()),
         last: names.map(|(_, last)| last.to_string()),
-        zones: batch.domains.iter().map(|(zone, told)| (zone.to_string(), *told)).collect(),
+        zones: batch.domains.iter().map(|(zone, assigned)| (zone.to_string(), *assigned)).collect(),
     }
 }
 
 fn point(sample: &TimelineSample, since: u64) -> Point {
     Point {
         at_ms: sample.at.as_millis().saturating_sub(since),
-        told: sample.told,
+        assigned: sample.assigned,
         on_new: sample.running,
         in_flight: sample.in_flight,
         succeeded: sample.succeeded,

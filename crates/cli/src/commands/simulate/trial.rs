@@ -122,8 +122,9 @@ impl<'a> TrialSetup<'a> {
         };
         let mut rehearsal = Simulation::begin(scene, &self.luck);
         while rehearsal.step(&self.luck) {
-            let told = rehearsal.sample().told * 100 / u64::from(self.args.nodes);
-            self.line.draw(|| format!("{}: run {run} of {runs}, {told}% told", named.name), (run, told));
+            let assigned = rehearsal.sample().assigned * 100 / u64::from(self.args.nodes);
+            self.line
+                .draw(|| format!("{}: run {run} of {runs}, {assigned}% told", named.name), (run, assigned));
         }
         rehearsal.timeline()
     }
@@ -150,9 +151,9 @@ impl ProgressLine {
         Self { terminal: std::io::stderr().is_terminal(), drawn: None }
     }
 
-    fn draw(&mut self, text: impl FnOnce() -> String, means: (u32, u64)) {
-        if self.terminal && self.drawn != Some(means) {
-            self.drawn = Some(means);
+    fn draw(&mut self, text: impl FnOnce() -> String, method: (u32, u64)) {
+        if self.terminal && self.drawn != Some(method) {
+            self.drawn = Some(method);
             let line = crate::show::screen::cut(&text(), crate::show::screen::size().0.saturating_sub(1));
             // With the terminal closed nobody reads the line.
             drop(write!(std::io::stderr(), "\r\x1b[K{line}"));

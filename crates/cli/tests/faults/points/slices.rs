@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bellwether_api::v1::entity::EntitySpec;
-use bellwether_api::v1::external::{ExpectedVersion, ExternalSettings, TargetReport, TargetReports};
+use bellwether_api::v1::external::settings::ExternalSettings;
+use bellwether_api::v1::external::{ExpectedVersion, TargetReport, TargetReports};
 use bellwether_api::v1::policy::Policy;
 use bellwether_rt::fail::FailPoint;
 

@@ -1,4 +1,5 @@
-//! Sessions as one server sees them: who is connected to it, and since when others are quiet. Memory only, never stored.
+//! Sessions of one server: the nodes connected to it, and when the sessions of others ended. Memory only,
+//! never stored.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -7,26 +8,27 @@ use crate::words::name::{NodeName, ServerName};
 use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
-/// Open sessions, when closed ones ended, and which nodes' stored presence may be out of step with them.
+/// Open sessions, the end of closed ones, and the nodes whose stored presence may differ from them.
 #[derive(Debug, Clone)]
 pub struct Contacts {
-    /// When this server began to listen; a node it has not heard since then may have called before.
+    /// Time this server began to listen; a node without a session since then may have had one before.
     pub(super) started: Timestamp,
     pub(super) open: BTreeMap<NodeName, u32>,
-    /// Nodes whose newest session is not told yet: whoever a node called last holds it.
+    /// Nodes whose newest session is not stored yet: the server that a node connected to last holds it.
     pub(super) untold: BTreeSet<NodeName>,
     pub(super) ended: BTreeMap<NodeName, Timestamp>,
-    /// Nodes that some other server held when it went, and when this one, leading, found that.
+    /// Nodes held by a server that is gone, with the time at which this one, as the leader, noticed.
     pub(super) orphans: BTreeMap<NodeName, Timestamp>,
-    /// To be looked at now.
+    /// Nodes to examine now.
     pub(super) unsettled: BTreeSet<NodeName>,
-    /// To be looked at then, unless something happens before: the same nodes twice, by name and by time.
+    /// Nodes to examine at that time, unless something happens before; the same nodes by name and by time.
     pub(super) waiting: BTreeMap<NodeName, Timestamp>,
     pub(super) due: BTreeSet<(Timestamp, NodeName)>,
 }
 
 impl Contacts {
-    /// No sessions yet. Nodes count as quiet from now on only: a server that restarts has heard nobody die.
+    /// No sessions yet. Silence of nodes counts from now on only: a restarted server does not know when
+    /// sessions ended.
     #[must_use]
     pub const fn new(now: Timestamp) -> Self {
         Self {
@@ -41,7 +43,7 @@ impl Contacts {
         }
     }
 
-    /// A session opened. Answers whether the node had none.
+    /// Records an opened session. Returns whether the node had none.
     pub fn opened(&mut self, node: &NodeName) -> bool {
         self.ended.remove(node);
         let count = self.open.entry(node.clone()).or_insert(0);
@@ -54,7 +56,7 @@ impl Contacts {
         first
     }
 
-    /// A session ended. Answers whether it was the node's last.
+    /// Records a closed session. Returns whether it was the node's last.
     pub fn closed(&mut self, node: &NodeName, now: Timestamp) -> bool {
         let Some(count) = self.open.get_mut(node) else { return false };
         *count = count.saturating_sub(1);
@@ -68,8 +70,8 @@ impl Contacts {
         last
     }
 
-    /// A server takes its place, for the first time or again: each node that it is said to hold must be heard from, or found
-    /// silent. What went on while it had no place counts for nothing.
+    /// Called when the server registers, for the first time or again: every node that it is stored to hold
+    /// must report, or is found silent. Events from before its registration are ignored.
     pub fn begin(&mut self, fleet: &Fleet, me: &ServerName, now: Timestamp) {
         self.started = now;
         self.ended.clear();
@@ -81,7 +83,7 @@ impl Contacts {
         self.unsettled.extend(mine.into_iter().flat_map(|held| held.iter().cloned()));
     }
 
-    /// Something happened to a node: it is looked at now.
+    /// Marks a node to be examined now.
     pub(super) fn unsettle(&mut self, node: &NodeName) {
         if let Some(due) = self.waiting.remove(node) {
             self.due.remove(&(due, node.clone()));
@@ -89,7 +91,7 @@ impl Contacts {
         self.unsettled.insert(node.clone());
     }
 
-    /// Those whose time has come are looked at now.
+    /// Marks the nodes whose time has come to be examined now.
     pub(super) fn wake(&mut self, now: Timestamp) {
         while let Some((due, node)) = self.due.pop_first() {
             if due > now {
@@ -101,24 +103,24 @@ impl Contacts {
         }
     }
 
-    /// When the next of those that wait is to be looked at.
+    /// Time at which the next waiting node is to be examined.
     #[must_use]
     pub(super) fn next_due(&self) -> Option<Timestamp> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Nodes whose stored presence may be out of step and who wait for nothing, in name order.
+    /// Nodes whose stored presence may be outdated and that wait for no time, in name order.
     pub fn unsettled(&self) -> impl Iterator<Item = &NodeName> {
         self.unsettled.iter()
     }
 
-    /// When a node without a session was last heard from, if it was by this server.
+    /// Time a node without a session last had one with this server, if it did.
     #[must_use]
     pub fn heard_at(&self, node: &NodeName) -> Option<Timestamp> {
         self.ended.get(node).copied()
     }
 
-    /// Whether the node opened a session that its stored presence does not tell of yet.
+    /// Whether the node opened a session that its stored presence does not reflect yet.
     #[must_use]
     pub(super) fn is_untold(&self, node: &NodeName) -> bool {
         self.untold.contains(node)
@@ -130,14 +132,14 @@ impl Contacts {
         self.open.contains_key(node)
     }
 
-    /// How many nodes have a session.
+    /// Number of nodes with a session.
     #[must_use]
     pub fn connected(&self) -> usize {
         self.open.len()
     }
 
-    /// Since when a node without a session counts as quiet: since its session with this server ended; if it never had one,
-    /// since its server was found gone, or since this server began, and the time to find a server again is given besides.
+    /// Start of the silence of a node without a session: the end of its session with this server; if it never
+    /// had one, the time its server was found gone, or this server began, plus the time allowed to reconnect.
     #[must_use]
     pub(super) fn quiet_since(&self, node: &NodeName, watch: &LivenessContext<'_>) -> Timestamp {
         match (self.ended.get(node), self.orphans.get(node)) {

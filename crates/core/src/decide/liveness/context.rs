@@ -1,4 +1,4 @@
-//! What the liveness decider knows besides the fleet: which server it runs on, who leads, and the limits.
+//! Inputs of the liveness decider besides the fleet: the server it runs on, its leadership, and the limits.
 
 use crate::records::server::Server;
 use crate::records::versioned::Versioned;
@@ -6,36 +6,37 @@ use crate::words::map::Map;
 use crate::words::name::ServerName;
 use crate::words::time::Span;
 
-/// How long a node may be quiet. Counted from the end of its last session; a session that dies without a word is
-/// noticed by its pings, which stay away, within 14 s.
+/// How long a node may be silent, counted from the end of its last session; a broken session ends after
+/// missed pings, within 14 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PresenceLimits {
-    /// Quiet for so long is `suspect`.
+    /// Silence from which a node is `suspect`.
     pub suspect: Span,
-    /// Quiet for so long is `unreachable`. Longer than `suspect`.
+    /// Silence from which a node is `unreachable`. Longer than `suspect`.
     pub unreachable: Span,
-    /// What nodes are given besides to find a server again, when theirs went or began anew.
+    /// Additional time for nodes to connect to another server when theirs is gone or has restarted.
     pub reconnect: Span,
 }
 
 impl Default for PresenceLimits {
-    /// 5 s and 15 s: with the pings that is at most 19 s and 29 s after a cable is cut. 15 s for a whole fleet to find
-    /// another server: agents call again within 8 s, and ten thousand handshakes take a few more.
+    /// 5 s and 15 s: with the pings that is at most 19 s and 29 s after a cable is cut. 15 s for a whole
+    /// fleet to find another server: agents reconnect within 8 s, and ten thousand handshakes take a few
+    /// more.
     fn default() -> Self {
         Self { suspect: Span::from_secs(5), unreachable: Span::from_secs(15), reconnect: Span::from_secs(15) }
     }
 }
 
-/// From where it is looked, and with which limits.
+/// The server that decides, and its limits.
 #[derive(Debug, Clone, Copy)]
 pub struct LivenessContext<'a> {
-    /// The server that looks.
+    /// Name of the deciding server.
     pub me: &'a ServerName,
-    /// The servers that have their place now.
+    /// The live servers.
     pub servers: &'a Map<ServerName, Versioned<Server>>,
-    /// Whether it leads, and so looks after the nodes of servers that are gone.
+    /// Whether it leads, and is therefore responsible for the nodes of servers that are gone.
     pub leads: bool,
-    /// How long a node may be quiet.
+    /// How long a node may be silent.
     pub limits: PresenceLimits,
 }
 

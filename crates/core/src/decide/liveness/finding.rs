@@ -9,13 +9,13 @@ use crate::words::name::{NodeName, ServerName};
 use crate::words::time::{Span, Timestamp};
 use crate::world::fleet::Fleet;
 
-/// What a look at one node comes to.
+/// Result of examining one node.
 pub(super) enum PresenceFinding<'a> {
-    /// Its presence says what its sessions say, or it is not this server's to judge.
+    /// Its presence matches its sessions, or another server is responsible for it.
     Unchanged,
-    /// Nothing, before then.
+    /// Nothing changes before this time.
     Waits(Timestamp),
-    /// Its presence is to say this, and that this server holds or held it, because of that.
+    /// Its presence changes to this state, held by this server, for this reason.
     Changes(PresenceState, &'a ServerName, String),
 }
 
@@ -33,7 +33,8 @@ pub(super) fn look<'a>(
     let mine = held_by == Some(watch.me);
     let up = kept.is_some_and(|presence| presence.contact == PresenceState::Up);
     let lost = held_by.is_none_or(|server| !watch.lives(server));
-    // The server called last takes a node over, once: two that each hear it do not take it from each other for ever.
+    // The server that a node connected to last takes it over, once: two servers that both have a session do
+    // not take it from each other for ever.
     let takes = connected && (!up || (!mine && (lost || contacts.is_untold(node))));
     if takes || (heard.is_some() && !up) {
         return PresenceFinding::Changes(PresenceState::Up, watch.me, "it holds a session".to_string());
@@ -50,7 +51,7 @@ pub(super) fn look<'a>(
             held_by.unwrap_or(watch.me),
             (watch, now),
         ),
-        // Another server holds it: this one forgets that it was heard from once that is long enough ago.
+        // Another server holds it: this one forgets its own session once that ended long enough ago.
         (_, false, _) => heard.map_or(PresenceFinding::Unchanged, PresenceFinding::Waits),
         (_, true, _) => PresenceFinding::Unchanged,
     }

@@ -1,4 +1,4 @@
-//! Settling: which nodes still have to be examined, and when, after every look at the stored presences.
+//! Which nodes must be examined, and when, after every comparison with the stored presences.
 
 use alloc::vec::Vec;
 
@@ -11,10 +11,12 @@ use crate::words::time::Timestamp;
 use crate::world::fleet::Fleet;
 
 impl Contacts {
-    /// Lets go of nodes whose stored presence says what their sessions say, and of those that another server holds. A node
-    /// that was heard from a short while ago is kept in view even if its session has ended: short sessions count too.
+    /// Stops tracking nodes whose stored presence matches their sessions, and those that another server
+    /// holds. A node that had a session a short while ago stays tracked even if it ended: short sessions
+    /// count too.
     ///
-    /// A leader takes on the nodes of servers that are gone, counting from `now`; whoever does not lead leaves them to it.
+    /// A leader takes responsibility for the nodes of servers that are gone, counting from `now`; other
+    /// servers leave them to it.
     pub fn settle(&mut self, fleet: &Fleet, watch: &LivenessContext<'_>, now: Timestamp) {
         self.take_on_orphans(fleet, watch, now);
         self.wake(now);
@@ -34,7 +36,7 @@ impl Contacts {
         }
     }
 
-    /// Whether a node is still to be looked at; forgets what was known of it, if not.
+    /// Whether a node must be examined still; if not, forgets what was tracked about it.
     fn is_open(
         &mut self,
         fleet: &Fleet,
@@ -66,7 +68,8 @@ impl Contacts {
         open
     }
 
-    /// Keeps the list of nodes that nobody holds in step with the world. Costs the number of servers while none is gone.
+    /// Updates the nodes of servers that are gone. Costs time in proportion to the number of servers while
+    /// none is gone.
     fn take_on_orphans(&mut self, fleet: &Fleet, watch: &LivenessContext<'_>, now: Timestamp) {
         let gone = |server: &Option<ServerName>| server.as_ref().is_none_or(|name| !watch.lives(name));
         let is_orphan = |node: &NodeName| {

@@ -137,7 +137,7 @@ fn an_action_is_run_on_its_turn_and_only_reported_by_everybody_else() {
     let Record::Target(_, target, turn) = told("web", "web-1", "restart@7", 1) else { panic!("a target") };
     let done = AssignmentOutcome::Succeeded { at: Timestamp::EPOCH, failed_later: None };
     let away = AssignmentOutcome::Unreachable { at: Timestamp::EPOCH };
-    for (purpose, outcome, means) in [
+    for (purpose, outcome, method) in [
         (AssignmentPurpose::Update, AssignmentOutcome::InFlight, ApplyMethod::Run),
         (AssignmentPurpose::Update, away, ApplyMethod::Run),
         (AssignmentPurpose::Update, done.clone(), ApplyMethod::Acknowledge),
@@ -147,7 +147,7 @@ fn an_action_is_run_on_its_turn_and_only_reported_by_everybody_else() {
         let state = TargetState { purpose, outcome, ..turn.clone() };
         step(&mut world, Ok(Record::Target(name.clone(), target.clone(), state)), &mut at);
         let written = order(&world, "web-1").unwrap();
-        assert_eq!(written.content.entities[&name].means, means, "{purpose:?}");
+        assert_eq!(written.content.entities[&name].method, method, "{purpose:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Heeding: what people asked for, each thing once, in the order abort, version, resume, pause.
+//! Applies requests of people, each once, in the order abort, version, resume, pause.
 
 use alloc::format;
 
@@ -73,15 +73,15 @@ fn heed_request(draft: &mut RolloutDraft, entity: &Entity) {
     }
 }
 
-/// What a request means to a rollout under way.
+/// Effect of a request on the rollout in progress.
 enum RequestOutcome {
-    /// It does that already.
+    /// The rollout does that already.
     AlreadyDone,
-    /// It ends first.
+    /// The rollout ends first.
     Deferred,
-    /// It goes back.
+    /// The rollout rolls back.
     RollBack,
-    /// A new one takes its place.
+    /// A new rollout replaces it.
     Replace,
 }
 
@@ -104,7 +104,7 @@ fn ask(draft: &RolloutDraft, wanted: &VersionRequest, entity: &Entity, rollout: 
     }
 }
 
-/// A request for a version that became bad after it was made does not disturb what is under way.
+/// A request for a version that became bad after the request does not disturb the rollout in progress.
 fn replace_or_refuse(draft: &RolloutDraft, wanted: &VersionRequest) -> RequestOutcome {
     if is_refused(draft, wanted) { RequestOutcome::Deferred } else { RequestOutcome::Replace }
 }
@@ -127,7 +127,7 @@ fn done(draft: &mut RolloutDraft, wanted: &VersionRequest) {
     draft.change_progress(|progress| progress.handled = wanted.request);
 }
 
-/// A resume releases a pause that the engine made, and lets pass what made it pause.
+/// A resume ends a pause that the engine made, and accepts what caused it.
 fn heed_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
     if entity.resumes == draft.progress.resumes {
         return;
@@ -161,7 +161,7 @@ fn heed_resume(draft: &mut RolloutDraft, entity: &Entity, silent: u64) {
     draft.turn_to(moving(&rollout), format!("a person let it pass: {pause}"));
 }
 
-/// A person's approval of a stage.
+/// Applies a person's approval of a stage.
 fn heed_approval(draft: &mut RolloutDraft, entity: &Entity) {
     let Some(approval) = &entity.approval else { return };
     let lacks = draft
@@ -175,7 +175,7 @@ fn heed_approval(draft: &mut RolloutDraft, entity: &Entity) {
     }
 }
 
-/// A stop stands above a person's pause; both end with what made them.
+/// A stop takes precedence over a person's pause; both end with their cause.
 fn heed_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>) {
     let Some(rollout) = draft.rollout.clone() else { return };
     if let Some(Freeze { name, annotation, .. }) = stop {
@@ -214,7 +214,7 @@ fn heed_pause(draft: &mut RolloutDraft, entity: &Entity, stop: Option<&Freeze>) 
     }
 }
 
-/// The state of a rollout that nothing holds.
+/// The state of a rollout that is neither paused nor waiting.
 const fn moving(rollout: &Rollout) -> RolloutState {
     match rollout.direction {
         Direction::Forward => RolloutState::InProgress,

@@ -1,5 +1,5 @@
-//! The line: who takes the next turns. Owns the room there is, by batch, stage, domain and what is unavailable, and whom
-//! it falls to.
+//! Dispatch capacity: how many targets may start now, by batch, stage, domain and unavailable targets, and
+//! which ones.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,30 +14,30 @@ use crate::rollout::board::tally::PhaseTally;
 use crate::rollout::board::tree::walk::WalkFilter;
 use crate::words::name::TargetName;
 
-/// Where the next turns are taken, and how many.
+/// How many targets may start now, and in which domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DispatchCapacity {
-    /// The domain whose turn it is, if the policy has domains.
+    /// The domain to update now, if the policy has domains.
     pub(super) domain: Option<DomainRank>,
-    /// Turns there are.
+    /// Number of targets that may start.
     pub(super) turns: u64,
-    /// How many of them may go to targets that serve.
+    /// How many of them may be available at present; starting an unavailable one costs nothing more.
     pub(super) spare: u64,
-    /// Whether it is the domain that has no more to spare, rather than all targets together.
+    /// Whether the domain, not the whole entity, has reached the limit of unavailable targets.
     pub(super) domain_is_short: bool,
 }
 
-/// Why there is nowhere to take a turn.
+/// Why no target may start.
 pub(super) enum NoCapacity {
-    /// Nobody is in line, or another domain has to end first.
+    /// No target is queued, or another domain must end first.
     Nobody,
     /// No target carries the domain's label.
     NoDomain(Arc<str>),
-    /// Everyone in line is shut out.
+    /// A freeze or window blocks every queued target.
     Shut,
 }
 
-/// The room for turns.
+/// The capacity for updates at present.
 pub(super) fn room(pass: &Pass<'_>, gate: &DispatchGate<'_>) -> Result<DispatchCapacity, NoCapacity> {
     let (tree, policy) = (pass.board.tree(), &pass.board.entity().policy);
     let thresholds = pass.board.thresholds();
@@ -61,7 +61,7 @@ pub(super) fn room(pass: &Pass<'_>, gate: &DispatchGate<'_>) -> Result<DispatchC
     Ok(DispatchCapacity { domain, turns, spare: fleet.min(own), domain_is_short: own < fleet })
 }
 
-/// How many more may be brought to last known good.
+/// Number of targets that may be assigned last known good now.
 pub(super) fn room_for_newcomers(pass: &Pass<'_>) -> u64 {
     let tally = pass.board.tree().tally();
     let thresholds = pass.board.thresholds();
@@ -72,7 +72,7 @@ pub(super) fn room_for_newcomers(pass: &Pass<'_>) -> u64 {
     }
 }
 
-/// The domain with targets in flight; else that of the first target in line.
+/// The domain with targets in flight; else that of the first queued target.
 fn domain_in_turn(
     pass: &Pass<'_>,
     gate: &DispatchGate<'_>,
@@ -102,7 +102,7 @@ fn domain_in_turn(
     }
 }
 
-/// The next in line: those behind the last one whose turn it was, then those that were passed over.
+/// The next queued targets: those after the last one that started, then those that were skipped.
 pub(super) fn next(pass: &Pass<'_>, room: &DispatchCapacity, gate: &DispatchGate<'_>) -> Vec<TargetName> {
     let within = room.domain.as_ref();
     let turned = WalkFilter { phases: STARTED, after: None, within };
@@ -126,7 +126,8 @@ struct DomainPicker<'a> {
 }
 
 impl DomainPicker<'_> {
-    /// Picks from behind one place up to another. Once nothing may be spared any more, only the broken are looked at.
+    /// Picks targets from after one sort key up to another. Once no functional target may become unavailable,
+    /// only targets that are unavailable already are picked.
     fn pick(&mut self, after: Option<OrderKeyRef<'_>>, upto: Option<OrderKeyRef<'_>>) {
         let behind = if self.spare > 0 { self.pick_in(QUEUED, after, upto) } else { None };
         let name = behind.as_ref().and_then(|name| self.pass.board.member(name));
@@ -139,7 +140,7 @@ impl DomainPicker<'_> {
         }
     }
 
-    /// The last one that was picked.
+    /// The last picked target.
     fn pick_in(
         &mut self,
         phases: PhaseSet,
@@ -171,7 +172,7 @@ impl DomainPicker<'_> {
     }
 }
 
-/// Of the names a controller chose, those that can be told, as far as there is room.
+/// Those of a hook's chosen targets that can be assigned the version, within the capacity.
 pub(super) fn fitting(
     pass: &Pass<'_>,
     room: &DispatchCapacity,

@@ -1,4 +1,5 @@
-//! Dispatch: which targets are assigned a version next. Never more at once than the batch, never while paused or frozen.
+//! Dispatch: which targets are assigned a version next. Never more at once than the batch, never while paused or
+//! frozen.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -17,7 +18,7 @@ use crate::rollout::board::tree::walk::WalkFilter;
 use crate::words::name::TargetName;
 use crate::words::version::Version;
 
-/// Tells as many targets as there is room for; says whether it told any.
+/// Dispatches as many targets as the capacity allows; returns whether there were any.
 pub(super) fn dispatch(pass: &mut Pass<'_>) -> bool {
     pass.shut = None;
     pass.questions.clear();
@@ -50,7 +51,7 @@ pub(super) fn dispatch(pass: &mut Pass<'_>) -> bool {
     }
 }
 
-/// Brings newcomers to last known good, within the batch.
+/// Assigns last known good to newcomers, within the batch.
 fn bring_to(pass: &mut Pass<'_>, good: &Version) -> bool {
     let newcomers = PhaseSet::of(&[TargetPhase::Newcomer]);
     if pass.board.tree().tally().count(newcomers) == 0 {
@@ -68,7 +69,7 @@ fn bring_to(pass: &mut Pass<'_>, good: &Version) -> bool {
     tell(pass, &names, good, AssignmentPurpose::KnownGood)
 }
 
-/// At most so many names in these lanes whose targets nothing shuts out.
+/// At most `limit` names of targets in these phases that no freeze or window blocks.
 fn open_names(pass: &Pass<'_>, phases: PhaseSet, limit: u64, gate: &DispatchGate<'_>) -> Vec<TargetName> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut names = Vec::new();
@@ -101,7 +102,7 @@ fn hand_out_turns(pass: &mut Pass<'_>, rolling: &Version) -> bool {
     }
 }
 
-/// Whose turn it is, or what keeps everyone in line from taking one.
+/// The targets to start next, or what blocks every queued one.
 fn choose(pass: &mut Pass<'_>) -> Result<Vec<TargetName>, DispatchBlock> {
     if let Some(block) = dispatch_gate::shut(pass).or_else(|| stage::lacks_approval(&pass.board)) {
         return Err(block);
@@ -143,7 +144,7 @@ fn choose(pass: &mut Pass<'_>) -> Result<Vec<TargetName>, DispatchBlock> {
     }
 }
 
-/// Opens the next batch when the one before is full.
+/// Starts the next batch when the last one is full.
 fn open_batch(pass: &mut Pass<'_>, names: &[TargetName], size: u64) {
     let before = pass.board.tree().tally().count(STARTED);
     let after = before + u64::try_from(names.len()).unwrap_or(u64::MAX);
@@ -166,8 +167,9 @@ fn open_batch(pass: &mut Pass<'_>, names: &[TargetName], size: u64) {
     pass.take(draft);
 }
 
-/// Takes back what was moved. Whoever is in flight turns round at once: that needs no more room. Whoever is silent is
-/// told without taking a place, so that it does not come back to the version it was taken from.
+/// Rolls back the targets that were updated. Targets in flight are reassigned at once, as that needs no more
+/// capacity. Silent targets are reassigned without using capacity, so that they do not return to the bad
+/// version.
 fn hand_out_returns(pass: &mut Pass<'_>, good: &Version) -> bool {
     let gate = DispatchGate::for_returns(pass);
     let turning = open_names(pass, PhaseSet::of(&[TargetPhase::MovedFlight]), u64::MAX, &gate);
@@ -200,7 +202,8 @@ fn tell(pass: &mut Pass<'_>, names: &[TargetName], version: &Version, purpose: A
 }
 
 impl Pass<'_> {
-    /// A new assignment of a target, in flight. Its number is above everything the target was told or claims to answer.
+    /// A new assignment of a target, in flight. Its number is above every earlier one and above the one the
+    /// target claims to answer.
     pub(super) fn assignment(
         &self,
         member: &BoardMember,

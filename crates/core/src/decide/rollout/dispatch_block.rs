@@ -3,7 +3,7 @@
 use crate::records::rollout::RolloutWait;
 use crate::words::time::Timestamp;
 
-/// Why nobody takes a turn, and when that changes by itself.
+/// Why no target may start, and when that changes without an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DispatchBlock {
     pub(super) wait: RolloutWait,
@@ -11,7 +11,7 @@ pub(super) struct DispatchBlock {
 }
 
 impl DispatchBlock {
-    /// A gate that time does not open.
+    /// A block that time alone does not end.
     pub(super) const fn of(wait: RolloutWait) -> Self {
         Self { wait, until: None }
     }

@@ -1,5 +1,5 @@
-//! Gates: what around a rollout keeps targets from taking their turn: freezes, windows, services that are needed. Owns
-//! which of them is shut, and until when; never what follows.
+//! Dispatch gate: freezes, windows and needed services that keep targets from starting. Owns what is closed,
+//! and until when; never the consequences.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::rollout::board::member::BoardMember;
 use crate::words::time::Timestamp;
 use crate::words::window::{Window, WindowState};
 
-/// The gate that is shut for every target.
+/// What blocks every target at present.
 pub(super) fn shut(pass: &Pass<'_>) -> Option<DispatchBlock> {
     frozen(pass).or_else(|| outside_windows(pass)).or_else(|| in_need(pass))
 }
@@ -44,35 +44,35 @@ fn in_need(pass: &Pass<'_>) -> Option<DispatchBlock> {
     Some(DispatchBlock::of(RolloutWait::Need { need: need.clone() }))
 }
 
-/// What keeps single targets from being told something: freezes by label, and windows of their own.
+/// What blocks single targets: freezes by label, and windows of their own.
 pub(super) struct DispatchGate<'a> {
     freezes: Vec<&'a Freeze>,
     windows: Vec<(Window, WindowState)>,
 }
 
 impl<'a> DispatchGate<'a> {
-    /// Those for a turn.
+    /// The gate for updates.
     pub(super) fn for_turns(pass: &Pass<'a>) -> Self {
         let windows = pass.board.entity().policy.windows.iter().filter(|window| window.is_for_some());
         let windows = windows.map(|window| (window.clone(), window.at(pass.now))).collect();
         Self { windows, ..Self::for_known_good(pass) }
     }
 
-    /// Those for being brought to last known good.
+    /// The gate for assignments of last known good to newcomers.
     pub(super) fn for_known_good(pass: &Pass<'a>) -> Self {
         let environment = pass.environment;
         let picking = environment.freezes.iter().map(|freeze| &**freeze);
         Self { freezes: picking.filter(|freeze| freeze.is_in_force(pass.now)).collect(), windows: Vec::new() }
     }
 
-    /// Those for the way back.
+    /// The gate for rollbacks.
     pub(super) fn for_returns(pass: &Pass<'a>) -> Self {
         let mut gate = Self::for_known_good(pass);
         gate.freezes.retain(|freeze| freeze.strength == FreezeKind::Stop);
         gate
     }
 
-    /// Whether a target is not to be told anything.
+    /// Whether the target must not be assigned anything.
     pub(super) fn are_shut_for(&self, member: &BoardMember) -> bool {
         let Some(observation) = &member.observation else { return false };
         let (name, labels) = (&member.name, &observation.labels);
@@ -83,7 +83,7 @@ impl<'a> DispatchGate<'a> {
         outside || self.freezes.iter().any(|freeze| freeze.picks(name, labels))
     }
 
-    /// When one of them opens by itself.
+    /// Time at which one of the blocks next ends without an operation.
     pub(super) fn until(&self) -> Option<Timestamp> {
         let windows = self.windows.iter().filter_map(|(_, opening)| match opening {
             WindowState::Closed { until } => Some(*until),

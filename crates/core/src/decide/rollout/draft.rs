@@ -1,4 +1,4 @@
-//! The head of a board: progress and the rollout under way. Owns how the one follows from the other.
+//! Drafts of progress and the rollout in progress. Owns how the one follows from the other.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -17,12 +17,12 @@ use crate::rollout::board::Board;
 use crate::words::name::EntityName;
 use crate::words::time::Timestamp;
 
-/// Progress and the rollout under way, while they are being changed.
+/// Progress and the rollout in progress, while they are being changed.
 pub(super) struct RolloutDraft {
     pub(super) now: Timestamp,
     pub(super) progress: Arc<Progress>,
     pub(super) rollout: Option<Arc<Rollout>>,
-    /// Rollouts that reached their final state.
+    /// Rollouts that reached a final state.
     pub(super) ended: Vec<Arc<Rollout>>,
     pub(super) events: Vec<EventDraft>,
     entity: EntityName,
@@ -30,7 +30,7 @@ pub(super) struct RolloutDraft {
 }
 
 impl RolloutDraft {
-    /// The head of a board. Progress that a crash left behind its rollout is brought level.
+    /// The draft of a board. Progress that a crash left behind its rollout is corrected.
     pub(super) fn of(board: &Board, now: Timestamp) -> Self {
         let counts = board.frame().rolling.as_ref().map(|_| board.counts());
         let active = board.progress().active();
@@ -43,7 +43,7 @@ impl RolloutDraft {
         draft
     }
 
-    /// Changes progress, if it is not already so.
+    /// Changes progress, if that makes a difference.
     pub(super) fn change_progress(&mut self, change: impl FnOnce(&mut Progress)) {
         let mut progress = (*self.progress).clone();
         change(&mut progress);
@@ -52,7 +52,7 @@ impl RolloutDraft {
         }
     }
 
-    /// Changes the rollout under way; its figures are read anew.
+    /// Changes the rollout in progress, and updates its counts.
     pub(super) fn change_rollout(&mut self, change: impl FnOnce(&mut Rollout)) {
         let counts = self.counts;
         if let Some(rollout) = &mut self.rollout {
@@ -63,7 +63,7 @@ impl RolloutDraft {
         self.level();
     }
 
-    /// Brings the rollout under way to a state, if it is in another, and tells it.
+    /// Moves the rollout in progress to a state, with an event, if it is in another.
     pub(super) fn turn_to(&mut self, state: RolloutState, cause: String) {
         let Some(rollout) = self.rollout.clone().filter(|rollout| rollout.state != state) else { return };
         if let Some(kind) = event_text::kind_of_turn(&rollout.state, &state) {
@@ -78,7 +78,7 @@ impl RolloutDraft {
         });
     }
 
-    /// Calls the version of the rollout under way good.
+    /// Judges the version of the rollout in progress good.
     pub(super) fn call_good(&mut self, cause: String) {
         let before = self.progress.last_known_good.as_ref().map(ToString::to_string);
         self.tell_slot("rollout.known_good", before, cause);
@@ -86,7 +86,7 @@ impl RolloutDraft {
         self.change_rollout(|rollout| rollout.judgement = VersionJudgement::Good { at });
     }
 
-    /// Calls the version of the rollout under way bad.
+    /// Judges the version of the rollout in progress bad.
     pub(super) fn call_bad(&mut self, reason: String) {
         let before = self.progress.last_known_bad().map(|bad| bad.version.to_string());
         self.tell_slot("rollout.known_bad", before, reason.clone());
@@ -102,7 +102,7 @@ impl RolloutDraft {
         }
     }
 
-    /// Tells something about the rollout under way that changes no state.
+    /// Adds an event about the rollout in progress that changes no state.
     pub(super) fn tell(&mut self, kind: &'static str, cause: String) {
         if let Some(rollout) = &self.rollout {
             let subject = event_text::rollout(&self.entity, rollout.number);
@@ -110,14 +110,14 @@ impl RolloutDraft {
         }
     }
 
-    /// Tells that a request led to nothing.
+    /// Adds an event that a request was refused.
     pub(super) fn tell_refused(&mut self, wanted: &VersionRequest, cause: String) {
         let subject = event_text::entity(&self.entity);
         let after = Some(wanted.version.to_string());
         self.events.push(EventDraft { kind: "rollout.refused", subject, before: None, after, cause });
     }
 
-    /// Begins the rollout that a request asks for; an undo goes back from the start.
+    /// Starts the rollout of a request; an undo rolls back from its start.
     pub(super) fn start(&mut self, wanted: &VersionRequest, policy: Policy) {
         let number = self.progress.last.next();
         let known_good = self.progress.last_known_good.clone();
@@ -167,7 +167,7 @@ impl RolloutDraft {
         self.level();
     }
 
-    /// Sets the progress that follows from the rollout under way; releases the rollout when it is over.
+    /// Sets the progress that follows from the rollout in progress; releases the rollout when it is over.
     fn level(&mut self) {
         let Some(rollout) = self.rollout.clone() else { return };
         let now = self.now;
@@ -188,7 +188,7 @@ impl RolloutDraft {
     }
 }
 
-/// The good and bad slots follow what is held of the version that is being rolled out.
+/// Updates known good and known bad versions from the judgement of the rolling version.
 fn follow_judgement(progress: &mut Progress, rollout: &Rollout) {
     let is_bad = matches!(rollout.judgement, VersionJudgement::Bad { .. });
     if !is_bad {

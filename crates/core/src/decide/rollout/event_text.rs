@@ -1,4 +1,4 @@
-//! How events of rollouts and targets are named and worded.
+//! Names and texts of events about rollouts and targets.
 
 use alloc::format;
 use alloc::string::String;
@@ -19,7 +19,7 @@ pub(super) fn rollout(entity: &EntityName, number: RolloutNumber) -> String {
     format!("rollout/{entity}/{number}")
 }
 
-/// An event about a target and the version it is about.
+/// An event about a target and a version.
 pub(super) fn target(
     kind: &'static str,
     entity: &EntityName,
@@ -31,7 +31,7 @@ pub(super) fn target(
     EventDraft { kind, subject, before: None, after: Some(format!("{version}")), cause }
 }
 
-/// The kind of event that a turn from one state to another is; none when it only goes on after a short wait.
+/// The kind of event for a change of state; `None` when the rollout only continues after a short wait.
 pub(super) const fn kind_of_turn(before: &RolloutState, after: &RolloutState) -> Option<&'static str> {
     match (before, after) {
         (RolloutState::Paused(_), RolloutState::InProgress) => Some("rollout.resumed"),

@@ -1,5 +1,5 @@
-//! Who takes a turn when the policy's controllers are asked: selection chooses, approval agrees, removal takes the rest
-//! away. Never more than there is room for, and nobody while an answer is missing.
+//! Dispatch with hooks: selection chooses targets, approval agrees, removal removes the rest. Never more than
+//! the capacity, and no target while an answer is missing.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,13 +15,13 @@ use crate::rollout::board::tree::walk::WalkFilter;
 use crate::rollout::hook_question::{HookQuestion, MAX_NAMES};
 use crate::words::name::TargetName;
 
-/// What was answered about the rollout under way.
+/// The hook answers about the rollout in progress.
 pub(super) fn answers<'a>(pass: &Pass<'a>) -> Option<&'a HookAnswers> {
     let number = pass.board.rollout()?.number;
     Some(&*pass.environment.answers).filter(|answers| answers.rollout == number)
 }
 
-/// The next in line, or those that the selection hook chose among them.
+/// The next queued targets, or those that the selection hook chose among them.
 pub(super) fn next(
     pass: &mut Pass<'_>,
     room: &DispatchCapacity,
@@ -39,7 +39,7 @@ pub(super) fn next(
         return Ok(chosen.clone());
     }
     let turns = u64::try_from(names.len()).unwrap_or(u64::MAX);
-    // It chooses among everyone in line, though there may be room for fewer.
+    // It chooses among all queued targets, though the capacity may be smaller.
     let most = u64::try_from(MAX_NAMES).unwrap_or(u64::MAX);
     let everyone = DispatchCapacity { turns: most, spare: most, ..room.clone() };
     let candidates = capacity::next(pass, &everyone, gate);
@@ -47,7 +47,7 @@ pub(super) fn next(
     Err(waits_for(pass, HookPurpose::Selection, chosen.map(|_| "it chose nobody who can be told".into())))
 }
 
-/// Those of them that the approval hook agreed to.
+/// Those of the targets that the approval hook approved.
 pub(super) fn approved(
     pass: &mut Pass<'_>,
     mut names: Vec<TargetName>,
@@ -70,7 +70,8 @@ pub(super) fn approved(
     Err(waits_for(pass, HookPurpose::Approval, reason))
 }
 
-/// Once the version is good, the removal hook takes away whoever does not run it; nobody else is told anything.
+/// Once the version is good, the removal hook removes the targets that do not run it; no further target is
+/// assigned a version.
 pub(super) fn removal(pass: &mut Pass<'_>) -> DispatchBlock {
     let old =
         PhaseSet::of(&[TargetPhase::Ready, TargetPhase::Unhealthy, TargetPhase::Silent, TargetPhase::Quiet]);
@@ -81,7 +82,7 @@ pub(super) fn removal(pass: &mut Pass<'_>) -> DispatchBlock {
     waits_for(pass, HookPurpose::Removal, Some(alloc::format!("{left} are still to be taken away")))
 }
 
-/// A wait for a hook, with what it said; or with what happens instead of an answer.
+/// A wait for a hook, with its answer, or with what happens instead of one.
 pub(super) fn waits_for(pass: &Pass<'_>, asked: HookPurpose, said: Option<String>) -> DispatchBlock {
     let trouble = answers(pass).and_then(|answers| answers.troubles.get(&asked));
     let reason = trouble.map(|trouble| trouble.reason.clone()).or(said).unwrap_or_default();

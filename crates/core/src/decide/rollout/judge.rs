@@ -1,4 +1,4 @@
-//! Judging: from the figures of a rollout to what is held of its version, and to its state.
+//! Judges a rollout: from its counts to the judgement of its version, and to its state.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -15,7 +15,7 @@ use crate::rollout::board::Board;
 use crate::rollout::board::phase::{MOVED, OPEN, STARTED, TELLABLE, TargetPhase};
 use crate::rollout::thresholds::Thresholds;
 
-/// Judges the rollout under way; says whether that changed anything.
+/// Judges the rollout in progress; returns whether that changed anything.
 pub(super) fn judge(pass: &mut Pass<'_>) -> bool {
     pass.going = false;
     if stage::advance(pass) {
@@ -49,23 +49,23 @@ pub(super) fn judge(pass: &mut Pass<'_>) -> bool {
     pass.take(draft)
 }
 
-/// What the figures say.
+/// Assessment of a rollout from its counts, monitor and progress.
 enum Assessment {
-    /// Too many failed.
+    /// Too many targets failed.
     Bad,
-    /// It is bad for this reason, whatever the figures say.
+    /// It is bad for this reason, whatever the counts.
     Wrong(String),
     /// The monitor does not answer.
     Unwatched(String),
-    /// Enough succeeded.
+    /// Enough targets succeeded.
     Good,
-    /// Too many are silent.
+    /// Too many targets are silent: this many.
     Silent(u64),
     /// Nothing is left to do.
     End,
-    /// It waits for this.
+    /// It waits for this condition.
     Wait(RolloutWait),
-    /// It goes on.
+    /// It continues.
     Go,
 }
 
@@ -151,7 +151,8 @@ fn call(
     }
 }
 
-/// Nobody can be told anything and no verdict is outstanding: what is left are the quiet, the held and the silent.
+/// No target can be assigned anything and none is in flight: the rest are recently silent, held or
+/// unreachable.
 fn call_without_work(
     board: &Board,
     good: bool,
@@ -205,7 +206,7 @@ fn turn_from_bad(draft: &mut RolloutDraft, board: &Board, counts: &TargetCounts,
     draft.turn_to(RolloutState::Paused(pause), cause);
 }
 
-/// What follows when a version is bad for another reason than its failures.
+/// What follows when a version is bad for another reason than failed targets.
 fn turn_from_wrong(draft: &mut RolloutDraft, board: &Board, reason: String) {
     match (board.entity().policy.on_failure, draft.progress.last_known_good.clone()) {
         (OnFailure::Rollback, Some(good)) => {
@@ -220,7 +221,7 @@ fn turn_from_wrong(draft: &mut RolloutDraft, board: &Board, reason: String) {
     }
 }
 
-/// Ends a rollout that went all the way. Whoever went on in spite of too many failures has no good version.
+/// Ends a rollout that is complete. One that continued in spite of too many failures has no good version.
 fn end_forward(draft: &mut RolloutDraft, rollout: &Rollout, counts: &TargetCounts, thresholds: &Thresholds) {
     let good = matches!(rollout.judgement, VersionJudgement::Good { .. });
     if !good && !matches!(rollout.judgement, VersionJudgement::Bad { .. }) {
@@ -241,7 +242,8 @@ fn end_forward(draft: &mut RolloutDraft, rollout: &Rollout, counts: &TargetCount
     draft.turn_to(state, cause);
 }
 
-/// A rollback ends when everyone was told and nobody's verdict is outstanding; whom an operator holds is not waited for.
+/// A rollback ends when every target was reassigned and none is in flight; targets held by an operator are
+/// not waited for.
 fn judge_back(draft: &mut RolloutDraft, board: &Board) {
     let tally = board.tree().tally();
     if tally.count(MOVED) + tally.of(TargetPhase::InFlight) > 0 {

@@ -1,4 +1,5 @@
-//! Watching a rollout as a whole, beside its targets: whether it gains any, and what its monitor says.
+//! Judges a rollout as a whole, besides its targets: whether more targets succeed in time, and what its
+//! monitor answers.
 
 use alloc::format;
 use alloc::string::String;
@@ -12,17 +13,17 @@ use crate::records::rollout::{
     PeakProgress, Rollout, RolloutState, RolloutWait, TargetCounts, VersionJudgement,
 };
 
-/// What keeps a rollout from being good.
+/// Why a rollout's version is not judged good.
 pub(super) enum MonitorObjection {
-    /// It is bad, for this reason.
+    /// The version is bad, for this reason.
     Wrong(String),
-    /// Its monitor has not answered for too long; what happens instead.
+    /// The monitor has not answered for too long; what happens instead.
     Silent(String),
-    /// Its monitor has not spoken since the last batch.
+    /// The monitor has not answered since the last batch.
     Unheard(RolloutWait),
 }
 
-/// Remembers the most targets it ever had, and since when.
+/// Records the largest number of succeeded targets, and when it was reached.
 pub(super) fn count_gain(
     pass: &Pass<'_>,
     draft: &mut RolloutDraft,
@@ -37,7 +38,7 @@ pub(super) fn count_gain(
     }
 }
 
-/// What keeps the rollout under way from being good; nothing once it is.
+/// What keeps the version of the rollout in progress from being judged good; `None` once it is.
 pub(super) fn watch(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection> {
     if !is_open(rollout) {
         return None;
@@ -45,7 +46,7 @@ pub(super) fn watch(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObj
     stalled(pass, rollout).or_else(|| monitored(pass, rollout))
 }
 
-/// No target was gained for too long. What it waits for does not count.
+/// No further target succeeded for too long. Waiting time does not count.
 fn stalled(pass: &mut Pass<'_>, rollout: &Rollout) -> Option<MonitorObjection> {
     let limit = pass.board.entity().policy.progress?;
     let peak = rollout.peak.filter(|_| rollout.state == RolloutState::InProgress)?;

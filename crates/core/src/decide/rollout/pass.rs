@@ -19,18 +19,18 @@ use crate::words::counter::RolloutNumber;
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
-/// A pass under way.
+/// A pass in progress.
 pub(super) struct Pass<'a> {
     pub(super) now: Timestamp,
     pub(super) board: Board,
     pub(super) environment: &'a RolloutEnvironment,
-    /// Whether the rollout goes on as far as its figures say.
+    /// Whether the rollout continues according to its counts.
     pub(super) going: bool,
-    /// Why nobody takes a turn, though some could.
+    /// Why no target starts, though some could.
     pub(super) shut: Option<DispatchBlock>,
-    /// What would be asked.
+    /// Questions to the policy's hooks.
     pub(super) questions: Vec<HookQuestion>,
-    /// When something around changes by itself.
+    /// Time at which the environment next changes without an operation.
     alarm: Option<Timestamp>,
     rollouts: BTreeMap<RolloutNumber, Arc<Rollout>>,
     events: Vec<EventDraft>,
@@ -38,7 +38,7 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass that has changed nothing yet.
+    /// A pass without changes yet.
     pub(super) fn new(board: &Board, environment: &'a RolloutEnvironment, now: Timestamp) -> Self {
         Self {
             now,
@@ -54,23 +54,23 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// What an earlier round wanted to look at again, the last one says anew.
+    /// Resets what an earlier round planned; the last round decides.
     pub(super) const fn begin_round(&mut self) {
         self.alarm = None;
     }
 
-    /// Looks again at this time.
+    /// Decides again at this time.
     pub(super) fn look_again(&mut self, at: Option<Timestamp>) {
         let later = at.filter(|at| *at > self.now && *at != NEVER);
         self.alarm = [self.alarm, later].into_iter().flatten().min();
     }
 
-    /// The records at the head of the board, to be changed and given to [`Pass::take`].
+    /// The progress and rollout of the board, to be changed and given to [`Pass::take`].
     pub(super) fn draft(&self) -> RolloutDraft {
         RolloutDraft::of(&self.board, self.now)
     }
 
-    /// Takes in a changed head; says whether it was changed.
+    /// Applies a changed draft; returns whether it had changes.
     pub(super) fn take(&mut self, draft: RolloutDraft) -> bool {
         let old = self.board.shared_rollout();
         let over = draft.ended.into_iter().map(Some);
@@ -88,7 +88,7 @@ impl<'a> Pass<'a> {
         changed
     }
 
-    /// Changes what is kept of a target.
+    /// Changes or removes the assignment of a target.
     pub(super) fn put(&mut self, target: &TargetName, state: Option<TargetState>, event: Option<EventDraft>) {
         self.board.fold_state(target, state);
         match self.targets.get_mut(target) {
@@ -97,7 +97,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Keeps a failure with the rollout, while there is room; the newest of one target counts.
+    /// Keeps the evidence of a failure with the rollout, up to the limit; the newest of a target replaces its
+    /// last one.
     pub(super) fn keep_failure(&mut self, target: &TargetName, evidence: &Arc<Evidence>) {
         let Some(mut rollout) = self.board.shared_rollout() else { return };
         let known = rollout.failures.iter().position(|failure| failure.target == *target);
@@ -114,7 +115,7 @@ impl<'a> Pass<'a> {
         self.board.fold_progress(self.board.shared_progress(), Some(rollout));
     }
 
-    /// What the rounds changed, in the order in which it is safe to write.
+    /// The changes of all rounds, in a safe order of writing.
     pub(super) fn verdict(self, before: &Board) -> RolloutVerdict {
         let wake = self.wake();
         let questions = self.questions;
@@ -132,7 +133,7 @@ impl<'a> Pass<'a> {
         RolloutVerdict { rollouts, progress, events: self.events, targets, questions, wake }
     }
 
-    /// When time alone will bring something.
+    /// Time at which time alone next has an effect.
     fn wake(&self) -> Option<Timestamp> {
         let tally = self.board.tree().tally();
         let due = (tally.due != NEVER).then_some(tally.due);

@@ -1,4 +1,4 @@
-//! Questions to the policy's controllers at the end of a pass, besides those that dispatch asks.
+//! Questions to the policy's hooks at the end of a pass, besides those that dispatch asks.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::rollout::board::tree::walk::WalkFilter;
 use crate::rollout::hook_question::{HookQuestion, MAX_NAMES};
 use crate::rollout::observation::is_well;
 
-/// Adds the questions about targets that have soaked and are to be judged, and about the rollout as a whole.
+/// Adds the questions about soaked targets that need a judgement, and about the rollout as a whole.
 pub(super) fn ask(pass: &mut Pass<'_>) {
     let Some(rollout) = pass.board.rollout() else { return };
     if rollout.direction != Direction::Forward || rollout.is_over() {

@@ -1,5 +1,5 @@
-//! Resting: what a rollout that goes on says of itself once nobody can be told anything more: that it runs, or what it
-//! waits for.
+//! The final state of a pass: once no further target can be dispatched, the rollout is in progress, or waits
+//! for a condition.
 
 use alloc::string::ToString;
 
@@ -7,7 +7,7 @@ use super::pass::Pass;
 use crate::records::rollout::{Direction, RolloutState};
 use crate::rollout::board::phase::{FLYING, TargetPhase};
 
-/// Says whether the rollout runs or waits; says whether that changed.
+/// Sets whether the rollout is in progress or waits; returns whether that changed.
 pub(super) fn rest(pass: &mut Pass<'_>) -> bool {
     let forward = |rollout: &crate::records::rollout::Rollout| {
         rollout.direction == Direction::Forward
@@ -29,7 +29,7 @@ pub(super) fn rest(pass: &mut Pass<'_>) -> bool {
     let waited =
         draft.rollout.as_ref().is_some_and(|rollout| matches!(rollout.state, RolloutState::Waiting(_)));
     if waited && state == RolloutState::InProgress {
-        // What it waited for does not count against its progress: that is counted anew.
+        // Waiting does not count against its progress limit: that time starts anew.
         draft.change_rollout(|rollout| {
             if let Some(peak) = &mut rollout.peak {
                 peak.at = clock;

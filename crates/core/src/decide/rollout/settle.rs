@@ -1,4 +1,4 @@
-//! Settling: what reports and passing time have brought to single targets becomes their outcome.
+//! Settles targets: turns what reports and passing time mean for single targets into outcomes.
 
 use alloc::format;
 use alloc::string::String;
@@ -17,7 +17,7 @@ use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// Settles every target that is due; says whether any was.
+/// Settles every target that is due; returns whether any was.
 pub(super) fn settle(pass: &mut Pass<'_>) -> bool {
     let started_by = deadline_limit(pass);
     let due = pass.board.tree().due(pass.now, started_by);
@@ -29,7 +29,7 @@ pub(super) fn settle(pass: &mut Pass<'_>) -> bool {
     !due.is_empty()
 }
 
-/// A deadline clock that started by this time has run out; `None` when none can have.
+/// Deadlines that started by this time have passed; `None` when none can have.
 fn deadline_limit(pass: &Pass<'_>) -> Option<Timestamp> {
     let shown = pass.board.progress().clock.at(pass.now).as_millis();
     shown.checked_sub(pass.board.entity().policy.deadline.as_millis()).map(Timestamp::from_millis)
@@ -95,7 +95,7 @@ fn fail(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState, evidence
 
 fn fail_later(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState) {
     if let AssignmentOutcome::Succeeded { at, .. } = state.outcome {
-        // A failure long after is not the version's doing: it is kept, but not told.
+        // A failure long after is not attributed to the version: it is stored, but without an event.
         let late = pass.now.since(at);
         let cause = format!("failing, {late} after it had succeeded; not rolled back");
         let event = (late <= pass.board.entity().policy.settle)
@@ -105,7 +105,7 @@ fn fail_later(pass: &mut Pass<'_>, name: &TargetName, state: &TargetState) {
     }
 }
 
-/// The deadline has passed: a target that is heard from has failed, a silent one counts on its own budget.
+/// The deadline has passed: a target that reports has failed, a silent one counts as unreachable.
 fn run_out(pass: &mut Pass<'_>, member: &BoardMember, state: &TargetState) {
     let Some(observation) = &member.observation else { return };
     if !state.is_in_flight() {
@@ -143,7 +143,7 @@ fn overdue(observation: &Observation, state: &TargetState, deadline: Span) -> St
     format!("not on {} within its deadline of {deadline}: {running}, {activity}", state.version)
 }
 
-/// Someone brought the target to the rolling version by hand, or an older rollout did.
+/// The target was brought to the rolling version by hand, or by an older rollout.
 fn adopt(pass: &mut Pass<'_>, member: &BoardMember) {
     let Some(version) = pass.board.frame().rolling.clone() else { return };
     let told = member.state.as_ref().is_some_and(|state| state.version == version);
@@ -154,7 +154,7 @@ fn adopt(pass: &mut Pass<'_>, member: &BoardMember) {
     pass.put(&member.name, Some(state), event);
 }
 
-/// A newcomer runs last known good already.
+/// A newcomer that runs last known good already.
 fn rest_on_good(pass: &mut Pass<'_>, member: &BoardMember) {
     let Some(version) = pass.board.frame().good.clone() else { return };
     let mut state = pass.assignment(member, version, AssignmentPurpose::KnownGood);

@@ -1,4 +1,4 @@
-//! Stages: how far a rollout may go before the next one begins, and whose approval that takes.
+//! Stages: how far a rollout may go before the next stage begins, and the approval that takes.
 
 use alloc::format;
 
@@ -9,13 +9,13 @@ use crate::records::rollout::{Rollout, RolloutWait};
 use crate::rollout::board::Board;
 use crate::rollout::board::phase::{FLYING, STARTED, TargetPhase};
 
-/// How many targets have had their turn, or needed none.
+/// Number of targets that have started, or needed no update.
 fn reached(board: &Board) -> u64 {
     let tally = board.tree().tally();
     tally.count(STARTED) + tally.of(TargetPhase::Adopted)
 }
 
-/// The stage a rollout is in, and its place; none when the policy has none.
+/// The present stage of a rollout, and its index; `None` when the policy has none.
 fn present<'a>(board: &'a Board, rollout: &Rollout) -> Option<(u32, &'a PolicyStage)> {
     let stages = &board.entity().policy.stages;
     let last = u32::try_from(stages.len()).unwrap_or(u32::MAX).checked_sub(1)?;
@@ -23,7 +23,7 @@ fn present<'a>(board: &'a Board, rollout: &Rollout) -> Option<(u32, &'a PolicySt
     Some((at, stages.get(usize::try_from(at).ok()?)?))
 }
 
-/// How many more may take their turn in the present stage.
+/// Number of targets that may still start in the present stage.
 pub(super) fn room(board: &Board) -> u64 {
     let Some((_, stage)) = board.rollout().and_then(|rollout| present(board, rollout)) else {
         return u64::MAX;
@@ -31,7 +31,7 @@ pub(super) fn room(board: &Board) -> u64 {
     stage.upto.of_at_least_one(u64::from(board.tree().tally().members)).saturating_sub(reached(board))
 }
 
-/// The approval that the present stage lacks.
+/// The approval that the present stage waits for.
 pub(super) fn lacks_approval(board: &Board) -> Option<DispatchBlock> {
     let rollout = board.rollout()?;
     let (at, stage) = present(board, rollout)?;
@@ -39,7 +39,7 @@ pub(super) fn lacks_approval(board: &Board) -> Option<DispatchBlock> {
     lacks.then(|| DispatchBlock::of(RolloutWait::Approval { stage: at + 1 }))
 }
 
-/// Goes on to the next stage once everyone in the present one has had a verdict; says whether it did.
+/// Moves to the next stage once every target of the present one has an outcome; returns whether it did.
 pub(super) fn advance(pass: &mut Pass<'_>) -> bool {
     let board = &pass.board;
     let Some((at, stage)) = board.rollout().and_then(|rollout| present(board, rollout)) else { return false };

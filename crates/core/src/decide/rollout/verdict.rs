@@ -1,4 +1,4 @@
-//! The verdict of the rollout decider: what is written next.
+//! The verdict of the rollout decider: the next writes.
 
 use alloc::vec::Vec;
 
@@ -12,21 +12,21 @@ use crate::verdict::{Changeset, Verdict, Write};
 use crate::words::name::{EntityName, TargetName};
 use crate::words::time::Timestamp;
 
-/// What is to be written, in this order: rollouts, progress, targets. It may be cut anywhere and the rest lost: what was
-/// written is safe, and the next pass continues.
+/// The records to write, in this order: rollouts, progress, targets. Any prefix of them is safe to commit
+/// alone; the next pass continues.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RolloutVerdict {
-    /// Rollouts that began or changed, oldest first.
+    /// Rollouts that started or changed, oldest first.
     pub rollouts: Vec<Rollout>,
     /// The entity's progress, if it changed.
     pub progress: Option<Progress>,
-    /// What rollouts and progress have to tell; belongs in the same write as they.
+    /// Events about rollouts and progress; they belong in the same transaction.
     pub events: Vec<EventDraft>,
-    /// Targets that changed: those that free a place first, those that take one last.
+    /// Targets that changed: those that free capacity first, those that use it last.
     pub targets: Vec<TargetChange>,
-    /// What the policy's controllers would be asked now, so that a later decision can go on. Nothing that is written.
+    /// Questions to the policy's hooks, so that a later decision can continue. Never written.
     pub questions: Vec<HookQuestion>,
-    /// When to decide again even if nothing changes.
+    /// Time to decide again even if nothing changes.
     pub wake: Option<Timestamp>,
 }
 
@@ -37,7 +37,8 @@ impl RolloutVerdict {
         self.rollouts.is_empty() && self.progress.is_none() && self.targets.is_empty()
     }
 
-    /// This verdict about `entity` as changesets: the rollout's own records and events first, then each target's.
+    /// This verdict about `entity` as changesets: the rollout's own records and events first, then each
+    /// target's.
     #[must_use]
     pub fn into_verdict(self, entity: &EntityName) -> Verdict {
         let mut head = Changeset { writes: Vec::new(), events: self.events };
@@ -58,13 +59,13 @@ impl RolloutVerdict {
     }
 }
 
-/// One target's change.
+/// The change of one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetChange {
     /// Name of the target.
     pub target: TargetName,
     /// The assignment and its outcome; `None` removes the record.
     pub state: Option<TargetState>,
-    /// What the change has to tell; belongs in the same write.
+    /// Events about the change; they belong in the same transaction.
     pub events: Vec<EventDraft>,
 }

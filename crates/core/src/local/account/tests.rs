@@ -16,7 +16,7 @@ fn told(text: &str) -> EntityMemory {
     memory.told(Assignment {
         version: version(text),
         number: AssignmentNumber::new(4),
-        means: ApplyMethod::Apply,
+        method: ApplyMethod::Apply,
     });
     memory
 }

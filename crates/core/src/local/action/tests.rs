@@ -10,8 +10,8 @@ fn run(number: u64) -> Version {
     Version::numbered("restart", number).unwrap()
 }
 
-fn told(memory: &mut EntityMemory, version: u64, number: u64, means: ApplyMethod) {
-    memory.told(Assignment { version: run(version), number: AssignmentNumber::new(number), means });
+fn told(memory: &mut EntityMemory, version: u64, number: u64, method: ApplyMethod) {
+    memory.told(Assignment { version: run(version), number: AssignmentNumber::new(number), method });
 }
 
 fn done(memory: &mut EntityMemory) {
@@ -75,8 +75,8 @@ fn a_run_that_failed_or_was_cut_short_is_not_begun_again_unless_it_may_be() {
         (next(&memory, false), memory.failed_attempts),
         (ActionStep::Rest(IdleReason::AttemptsExhausted), 1)
     );
-    for means in [ApplyMethod::Run, ApplyMethod::Acknowledge] {
-        told(&mut memory, 5, 2, means);
+    for method in [ApplyMethod::Run, ApplyMethod::Acknowledge] {
+        told(&mut memory, 5, 2, method);
         assert_eq!(
             (next(&memory, false), &memory.running),
             (ActionStep::Rest(IdleReason::AttemptsExhausted), &None)
@@ -105,8 +105,8 @@ proptest! {
     ) {
         let (mut memory, mut begun) = (EntityMemory::default(), BTreeMap::new());
         for (index, (version, turn, outcome)) in history.into_iter().enumerate() {
-            let means = if turn { ApplyMethod::Run } else { ApplyMethod::Acknowledge };
-            told(&mut memory, version, index as u64 + 1, means);
+            let method = if turn { ApplyMethod::Run } else { ApplyMethod::Acknowledge };
+            told(&mut memory, version, index as u64 + 1, method);
             let failed = memory.ran.as_ref().filter(|ran| ran.outcome == super::RunOutcome::Failed).cloned();
             match next(&memory, outcome == 3) {
                 ActionStep::Run(version) => {

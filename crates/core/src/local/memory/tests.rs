@@ -12,7 +12,7 @@ fn validated(text: &str) -> EntityMemory {
     memory.told(Assignment {
         version: version(text),
         number: AssignmentNumber::new(1),
-        means: ApplyMethod::Apply,
+        method: ApplyMethod::Apply,
     });
     memory.begins(&version(text));
     memory.ended(ApplyProgress::Validated, StepOutcome::Done, Timestamp::EPOCH, 7);
@@ -60,7 +60,7 @@ fn being_told_an_unwell_version_again_tries_it_afresh_at_once() {
     memory.told(Assignment {
         version: version("v1"),
         number: AssignmentNumber::new(2),
-        means: ApplyMethod::Apply,
+        method: ApplyMethod::Apply,
     });
     assert_eq!(memory.failed_attempts, 0);
     assert_eq!(plan::next(&memory, UNWELL, Timestamp::EPOCH), ApplyStep::Static(version("v1")));

@@ -17,7 +17,7 @@ fn told(memory: &mut EntityMemory, text: &str, number: u64) {
     memory.told(Assignment {
         version: version(text),
         number: AssignmentNumber::new(number),
-        means: ApplyMethod::Apply,
+        method: ApplyMethod::Apply,
     });
 }
 

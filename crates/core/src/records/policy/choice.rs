@@ -1,25 +1,26 @@
-//! The fields of a policy that choose among a few ways.
+//! The fields of a policy that choose among a few alternatives.
 
 /// What happens when more targets failed than the policy tolerates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
-    /// Every target that was moved goes back to last known good.
+    /// Every target that was updated is rolled back to last known good.
     #[default]
     Rollback,
-    /// No further target is updated until a person decides.
+    /// No further target is updated until a person resumes or rolls back.
     Pause,
     /// The rollout goes on to its end; the version does not become last known good.
     Continue,
 }
 
-/// What a new target version does to a rollout that is under way.
+/// What a newly requested version does to a rollout in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Supersede {
-    /// The old version is no longer dispatched, and is neither good nor bad; the new one starts at once.
+    /// The rollout in progress ends as superseded, its version neither good nor bad; the new one starts at
+    /// once.
     #[default]
     Replace,
-    /// The rollout under way ends first.
+    /// The rollout in progress ends first.
     Finish,
-    /// The new version is refused.
+    /// The request for the new version is refused.
     Refuse,
 }

@@ -1,4 +1,4 @@
-//! What a policy may not say: fields out of range, and fields that contradict each other. Owns the words of the refusal.
+//! Validation of a policy: fields out of range, and fields that contradict each other. Owns the error texts.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -9,10 +9,11 @@ use crate::words::percent::{Amount, Percent};
 use crate::words::time::{Span, Timestamp};
 use crate::words::window::Window;
 
-/// A field to change, and why.
+/// The field to change, and what is wrong with it; `None` if the policy is valid.
 type Contradiction = Option<(&'static str, String)>;
 
-/// From when windows are compared: any year with both changes of the clocks will do. 1 January 2026.
+/// Start of the year over which windows are compared: any year with both clock changes will do. 1 January
+/// 2026.
 const COMPARED_FROM: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
 /// The first contradiction in these values.
@@ -98,7 +99,8 @@ fn in_stages(stages: &[PolicyStage]) -> Contradiction {
     }
 }
 
-/// A target with windows of its own needs one of these and one of those for everybody open at once.
+/// Windows for some targets need a common open time with those for every target, as both must be open at
+/// once.
 fn in_windows(values: &PolicyFields) -> Contradiction {
     let (own, general): (alloc::vec::Vec<_>, alloc::vec::Vec<_>) =
         values.windows.iter().partition(|window| window.is_for_some());

@@ -14,7 +14,8 @@ use crate::words::window::Window;
 pub struct PolicyFields {
     /// As in [`PolicyDraft::batch`](super::PolicyDraft::batch).
     pub batch: Amount,
-    /// As in [`PolicyDraft::stages`](super::PolicyDraft::stages); none means one stage of everything.
+    /// As in [`PolicyDraft::stages`](super::PolicyDraft::stages); empty means a single stage with every
+    /// target.
     pub stages: Vec<PolicyStage>,
     /// As in [`PolicyDraft::max_unavailable`](super::PolicyDraft::max_unavailable).
     pub max_unavailable: Option<Amount>,
@@ -56,11 +57,11 @@ pub struct PolicyFields {
     pub settle: Span,
 }
 
-/// Most apply attempts that may be asked for: beyond this a retry is a loop.
+/// Most apply attempts after the first: more would be a loop.
 pub const MAX_RETRIES: u32 = 100;
 
 /// Longest soak or deadline: a year. Longer is a typing error.
 pub const MAX_SPAN: Span = Span::from_secs(31_536_000);
 
-/// Most stages, windows or needs of one policy: more cannot be read by a person.
+/// Most stages, windows or needs of one policy: more is unreadable for people.
 pub const MAX_LISTED: usize = 32;

@@ -1,5 +1,5 @@
-//! The controllers a policy asks: selection, approval, monitoring, removal, and what judges a rollout as a whole. Owns
-//! where they are and how patiently they are asked; who asks them is elsewhere.
+//! The controllers a policy names: the selection, approval, monitoring and removal hooks, and the monitor of
+//! the rollout as a whole. Owns their addresses and intervals; the server calls them.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -10,81 +10,82 @@ use crate::words::time::Span;
 /// Longest address of a hook, and longest query, in bytes.
 pub const MAX_TEXT_BYTES: usize = 4_096;
 
-/// How long one answer may take, unless said.
+/// Default time limit of one answer.
 pub const DEFAULT_TIMEOUT: Span = Span::from_secs(10);
 
-/// How long after an answer the next question follows, unless said.
+/// Default interval between an answer and the next call.
 pub const DEFAULT_EVERY: Span = Span::from_secs(30);
 
-/// Shortest timeout and interval: below this a hook is a flood.
+/// Shortest timeout and interval: shorter ones would overload the hook.
 const SHORTEST: Span = Span::from_millis(100);
 
-/// Longest timeout and interval.
+/// Longest timeout and interval: an hour.
 const LONGEST: Span = Span::from_secs(3_600);
 
-/// Failing answers in a row that make the version bad, unless said: one alone may be a hiccup.
+/// Default number of consecutive failing answers that make the version bad: a single one may be a transient
+/// error.
 pub const DEFAULT_FAILURES: u32 = 2;
 
-/// Most failing answers in a row that may be asked for.
+/// Largest permitted number of consecutive failing answers.
 const MAX_FAILURES: u32 = 100;
 
-/// An HTTP endpoint that is asked.
+/// An HTTP endpoint to call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
-    /// Where: `http://…` or `https://…`.
+    /// Its URL: `http://…` or `https://…`.
     pub url: String,
-    /// How long one answer may take. 100 ms to an hour.
+    /// Time limit of one answer. 100 ms to an hour.
     pub timeout: Span,
-    /// How long after an answer, or a failure to answer, it is asked again. 100 ms to an hour.
+    /// Interval between an answer, or a failed call, and the next call. 100 ms to an hour.
     pub every: Span,
-    /// The name under which the server's configuration keeps the token to send.
+    /// Name of the token to send; the server's configuration holds the token itself.
     pub token: Option<Actor>,
 }
 
-/// Which of its controllers a rollout asks.
+/// The hooks that a rollout calls.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hooks {
-    /// Chooses who is next among those who could be; never more than there is room for.
+    /// Chooses the targets to update next among the eligible ones; never more than the batch has room for.
     pub selection: Option<Hook>,
-    /// Has to agree before those who were chosen are told.
+    /// Must approve the chosen targets before they start.
     pub approval: Option<Hook>,
     /// Judges single targets that are healthy on the version.
     pub monitoring: Option<Hook>,
-    /// Takes away, once the version is good, targets that do not run it (blue-green).
+    /// Removes targets that do not run the version, once it is good (blue-green).
     pub removal: Option<Hook>,
 }
 
-/// What judges a rollout as a whole.
+/// The monitor that judges a rollout as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Monitor {
-    /// Who is asked.
+    /// Kind of the monitor.
     pub source: MonitorSource,
-    /// Where, and how patiently.
+    /// Its address and intervals.
     pub hook: Hook,
-    /// Failing answers in a row that make the version bad. 1 to 100.
+    /// Consecutive failing answers that make the version bad. 1 to 100.
     pub failures: u32,
 }
 
-/// Who judges a rollout as a whole.
+/// Kind of monitor that judges a rollout as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MonitorSource {
-    /// A controller of one's own.
+    /// A controller that answers with a judgement.
     Hook,
     /// A Prometheus server: this query fails the rollout while it returns a sample that is not zero.
     Prometheus {
-        /// In PromQL.
+        /// The query, in PromQL.
         query: String,
     },
 }
 
 impl Hook {
-    /// A hook there, with the usual patience.
+    /// A hook at this URL, with default timeout and interval and no token.
     #[must_use]
     pub const fn at(url: String) -> Self {
         Self { url, timeout: DEFAULT_TIMEOUT, every: DEFAULT_EVERY, token: None }
     }
 
-    /// What is wrong with it.
+    /// Why the hook is not valid; `None` if it is.
     fn trouble(&self) -> Option<String> {
         let rest = self.url.strip_prefix("https://").or_else(|| self.url.strip_prefix("http://"));
         let fits = |span: Span| (SHORTEST..=LONGEST).contains(&span);
@@ -105,10 +106,10 @@ impl Hook {
 }
 
 impl Hooks {
-    /// Nobody is asked.
+    /// No hooks.
     pub const NONE: Self = Self { selection: None, approval: None, monitoring: None, removal: None };
 
-    /// What is wrong with one of them.
+    /// Why the first of the hooks that are not valid is not; `None` if all are valid.
     pub(super) fn trouble(&self) -> Option<String> {
         let named = [
             ("selection", &self.selection),
@@ -121,7 +122,7 @@ impl Hooks {
 }
 
 impl Monitor {
-    /// What is wrong with it.
+    /// Why the monitor is not valid; `None` if it is.
     pub(super) fn trouble(&self) -> Option<String> {
         let bad_query = match &self.source {
             MonitorSource::Hook => false,
@@ -136,7 +137,7 @@ impl Monitor {
         }
     }
 
-    /// How long it may be silent before the rollout pauses: three questions.
+    /// How long it may fail to answer before the rollout pauses: three calls.
     #[must_use]
     pub const fn staleness(&self) -> Span {
         let asked = self.hook.every.plus(self.hook.timeout);

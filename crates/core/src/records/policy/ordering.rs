@@ -1,5 +1,5 @@
-//! The fields of a policy that say who is next and how far it goes: stages, domains, order, needs. Owns how they read as
-//! text.
+//! The fields of a policy that order targets and bound stages: stages, domains, order, needs. Owns their
+//! textual form.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,25 +13,25 @@ use crate::words::label::Label;
 use crate::words::name::EntityName;
 use crate::words::percent::Amount;
 
-/// How far a rollout goes before its next stage.
+/// A stage: how far a rollout goes before the next stage begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicyStage {
-    /// Most targets that have had their turn by its end, a count or a share rounded up.
+    /// Most targets that have started by its end, a count or a share rounded up.
     pub upto: Amount,
-    /// Whether a person has to approve before it begins.
+    /// Whether a person must approve it before it begins.
     pub approve: bool,
 }
 
-/// The label whose values change one after the other.
+/// The label whose values are updated one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Domain {
-    /// The label's key. Targets without it come last, together.
+    /// The label's key. Targets without the label come last, together.
     pub key: Arc<str>,
     /// Values that come first, in this order; the others follow by name.
     pub first: Vec<Arc<str>>,
 }
 
-/// In which order targets take their turn.
+/// Order in which targets are updated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TargetOrder {
     /// By name.
@@ -48,19 +48,19 @@ pub enum TargetOrder {
 pub struct ServiceNeed {
     /// The service.
     pub service: EntityName,
-    /// So many instances of it, at least 1.
+    /// How many functional instances it must have, at least 1.
     pub count: u32,
 }
 
-/// Why a text is not such a field.
+/// Why a text is not a valid field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read {text:?} as {what}: {reason}")]
 pub struct PolicyFieldError {
-    /// What was given, cut to a readable length.
+    /// The text, cut to a readable length.
     pub text: String,
-    /// Which field was read.
+    /// Name of the field.
     pub what: &'static str,
-    /// What is wrong with it.
+    /// What is wrong with the text.
     pub reason: String,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for PolicyStage {
 
 impl FromStr for Domain {
     type Err = PolicyFieldError;
-    /// Reads `zone`, or `zone:b,a` for values that come first.
+    /// Reads `zone`, or `zone:b,a` for a label whose values `b` and `a` come first.
     fn from_str(text: &str) -> Result<Self, PolicyFieldError> {
         let (name, first) = text.split_once(':').map_or((text, None), |(name, first)| (name, Some(first)));
         let key = key(name.trim(), "a domain")?;

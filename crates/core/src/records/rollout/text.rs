@@ -1,4 +1,4 @@
-//! How the states of a rollout read, in one line each.
+//! One-line texts of a rollout's states.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -98,7 +98,7 @@ impl Display for Direction {
     }
 }
 
-/// A point in time for a person: date and time in UTC.
+/// A point in time for people: date and time in UTC.
 struct CivilTime(Timestamp);
 
 impl Display for CivilTime {

@@ -1,4 +1,5 @@
-//! The frame: what a target's place depends on beside the target itself. When it changes, every target is placed anew.
+//! The frame: everything that a target's phase depends on besides the target itself. When it changes, every
+//! target's phase is computed anew.
 
 use super::phase::TargetPhase;
 use super::rank::TargetOrdering;
@@ -11,43 +12,43 @@ use crate::words::counter::RolloutNumber;
 use crate::words::time::Span;
 use crate::words::version::Version;
 
-/// What a target's place depends on.
+/// What the phase of every target depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BoardFrame {
     pub(crate) stage: BoardMode,
-    /// The rollout under way, or the newest.
+    /// Number of the rollout in progress, or else the newest.
     pub(crate) rollout: RolloutNumber,
-    /// The version that a rollout under way moves targets to.
+    /// The version that a rollout in progress assigns.
     pub(crate) rolling: Option<Version>,
-    /// Last known good.
+    /// The last known good version.
     pub(crate) good: Option<Version>,
     pub(crate) soak: Span,
     pub(crate) fail_fast: bool,
     pub(crate) retries: u32,
-    /// Whether a monitoring hook has to say that a target does well.
+    /// Whether the monitoring hook must judge a target healthy before it succeeds.
     pub(crate) monitored: bool,
-    /// The line in which targets take their turn.
+    /// Order in which targets are updated.
     pub(crate) line: TargetOrdering,
 }
 
-/// Which rules hold.
+/// Which rules apply to the targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BoardMode {
-    /// No rollout; members belong on last known good.
+    /// No rollout in progress; targets belong on last known good.
     Settled,
-    /// No rollout; targets were left as they are.
+    /// No rollout in progress; targets were left as they are.
     Abandoned,
-    /// A rollout goes forward and its version is not good yet.
+    /// A rollout rolls forward and its version is not judged good yet.
     Judging,
-    /// A rollout goes forward and its version is good.
+    /// A rollout rolls forward and its version is good.
     Finishing,
-    /// A rollout takes its targets back.
+    /// A rollout rolls its targets back.
     RollingBack,
 }
 
 impl BoardFrame {
-    /// The frame that these records make. A rollout that is over, or missing, frames nothing: the decider mends that
-    /// before it hands anything out.
+    /// The frame of these records. A rollout that is over, or missing, is ignored: the decider corrects that
+    /// before it dispatches anything.
     pub(crate) fn of(entity: &Entity, progress: &Progress, rollout: Option<&Rollout>) -> Self {
         let rollout =
             rollout.filter(|rollout| progress.active() == Some(rollout.number) && !rollout.is_over());
@@ -76,7 +77,7 @@ impl BoardFrame {
         }
     }
 
-    /// The lane of a target.
+    /// The phase of a target.
     pub(crate) fn phase(
         &self,
         observation: Option<&Observation>,
@@ -217,7 +218,7 @@ const fn flight(observation: &Observation) -> TargetPhase {
     if observation.held.is_some() { TargetPhase::HeldFlight } else { TargetPhase::InFlight }
 }
 
-/// The lane of a target that can be told, or the one that says why it cannot.
+/// `free` for a target that can be assigned a version now, else the phase that says why it cannot.
 const fn tellable(observation: &Observation, free: TargetPhase) -> TargetPhase {
     match observation.contact {
         PresenceState::Unreachable | PresenceState::Never => TargetPhase::Silent,

@@ -1,4 +1,5 @@
-//! One target on the board, and what its sighting brings: the rules that turn a report into a verdict.
+//! One target on the board, and what follows from its observation: the rules that turn a report into an
+//! outcome.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -15,45 +16,45 @@ use crate::rollout::observation::{Observation, is_broken, is_well};
 use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 
-/// One target.
+/// One target on the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BoardMember {
     pub(crate) name: TargetName,
-    /// Where it stands in line before its name is looked at.
+    /// Its rank in the update order; targets of equal rank are ordered by name.
     pub(crate) rank: Option<Arc<Rank>>,
-    /// What is seen of it; `None` when it is no target any more.
+    /// Its last observation; `None` for a former target.
     pub(crate) observation: Option<Observation>,
-    /// What it was told.
+    /// Its assignment; `None` if it has none.
     pub(crate) state: Option<TargetState>,
-    /// What follows for the board.
+    /// Its position, derived from the other fields and the frame.
     pub(crate) place: TargetPosition,
 }
 
-/// What a target's sighting brings, at a time or at once.
+/// The next change that follows from a target's observation, now or at a known time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UpcomingChange {
-    /// Nothing, unless its deadline passes.
+    /// None before its deadline.
     Nothing,
-    /// What is kept of it goes: it left.
+    /// The record of its assignment is removed: it is a former target.
     Removal,
-    /// Its deadline clock has to stop or go on: it was held or released.
+    /// Its deadline clock stops or continues: it was held or released.
     ClockTurn,
-    /// It has failed.
+    /// It fails now.
     Failure(Arc<Evidence>),
-    /// It succeeds at this time.
+    /// It succeeds at this time, unless its observation changes.
     Success(Timestamp),
-    /// It counts as succeeded on the rolling version at this time, untold.
+    /// It counts as succeeded on the rolling version at this time, without an assignment.
     Adoption(Timestamp),
-    /// It is on last known good already.
+    /// It runs last known good already.
     AlreadyGood,
-    /// Its flight joins this rollout.
+    /// Its assignment in flight joins this rollout.
     Carry,
     /// It failed after it had succeeded.
     FailedLater,
 }
 
 impl UpcomingChange {
-    /// When it comes.
+    /// Time of the change; immediately for most.
     const fn due(&self) -> Timestamp {
         match self {
             Self::Nothing => NEVER,
@@ -69,7 +70,7 @@ impl UpcomingChange {
 }
 
 impl BoardMember {
-    /// A target in its place.
+    /// A target with its position.
     pub(crate) fn new(
         frame: &BoardFrame,
         name: TargetName,
@@ -81,12 +82,12 @@ impl BoardMember {
         Self { name, rank, observation, state, place }
     }
 
-    /// Finds its place again after the frame changed.
+    /// Computes its position again after the frame changed.
     pub(crate) fn replace(&mut self, frame: &BoardFrame) {
         self.place = place(frame, self.observation.as_ref(), self.state.as_ref());
     }
 
-    /// What its sighting brings.
+    /// The next change that follows from its observation.
     pub(crate) fn coming(&self, frame: &BoardFrame) -> UpcomingChange {
         coming(frame, self.place.phase, self.observation.as_ref(), self.state.as_ref())
     }
@@ -147,7 +148,7 @@ fn coming(
     }
 }
 
-/// What comes of an assignment without a verdict. Only a report that answers it counts.
+/// The next change of an assignment without an outcome. Only a report that answers the assignment counts.
 fn in_flight(frame: &BoardFrame, observation: &Observation, state: &TargetState) -> UpcomingChange {
     let stopped = matches!(state.clock, DeadlineClock::Stopped { .. });
     if stopped != stands_still(frame, observation, state) {
@@ -174,8 +175,8 @@ fn in_flight(frame: &BoardFrame, observation: &Observation, state: &TargetState)
     }
 }
 
-/// Whether the target's deadline stands still: an operator holds it, it waits for something else, or the monitoring hook
-/// has not said how it does.
+/// Whether the target's deadline clock stands still: an operator holds it, it waits for something else, or
+/// the monitoring hook has not judged it.
 pub(crate) fn stands_still(frame: &BoardFrame, observation: &Observation, state: &TargetState) -> bool {
     let answers = observation.answering == state.assignment;
     let waits = answers && matches!(observation.activity, TargetActivity::Waiting { .. });
@@ -187,7 +188,7 @@ pub(crate) fn stands_still(frame: &BoardFrame, observation: &Observation, state:
     observation.held.is_some() || waits || unjudged
 }
 
-/// What the monitoring hook said of this assignment, if it is asked.
+/// The monitoring hook's answer about this assignment, if the policy has that hook.
 fn word_on<'a>(
     frame: &BoardFrame,
     observation: &'a Observation,
@@ -198,7 +199,8 @@ fn word_on<'a>(
     word.filter(|_| state.purpose == AssignmentPurpose::Update)
 }
 
-/// What comes of a target that had succeeded: until the version is good its failure counts, later it is only told.
+/// The next change of a target that had succeeded: a failure counts until the version is good, and is only
+/// reported later.
 fn afterwards(
     frame: &BoardFrame,
     phase: TargetPhase,
@@ -218,7 +220,7 @@ fn afterwards(
     }
 }
 
-/// The way back and the way to last known good need no soak: that version has proven itself.
+/// A rollback, or a move to last known good, needs no soak: that version is proven.
 const fn soak_for(frame: &BoardFrame, purpose: AssignmentPurpose) -> Span {
     match purpose {
         AssignmentPurpose::Update | AssignmentPurpose::Adopted => frame.soak,
@@ -226,7 +228,7 @@ const fn soak_for(frame: &BoardFrame, purpose: AssignmentPurpose) -> Span {
     }
 }
 
-/// An error past its retries, or a failing check on the version it was told.
+/// Evidence of an error after the last retry, or of a failing check on the assigned version.
 fn trouble(retries: u32, observation: &Observation, state: &TargetState) -> Option<Arc<Evidence>> {
     match (&observation.activity, &observation.health) {
         (TargetActivity::Failed { attempts, evidence }, _) if *attempts > retries => Some(evidence.clone()),

@@ -1,33 +1,34 @@
-//! Lanes: where a target stands for its entity's rollout. Every target is in exactly one.
+//! Phases of a target within its entity's rollout. Every target is in exactly one.
 
-/// Where a target stands.
+/// Phase of a target within its entity's rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TargetPhase {
-    /// Where it should be; nothing is to be done for it.
+    /// On the desired version; nothing to do.
     Rest,
-    /// No target any more; what was kept of it goes.
+    /// A former target; the record of its assignment is to be removed.
     Gone,
-    /// No target any more, but its failure counts until the rollout ends.
+    /// A former target whose failure counts until the rollout ends.
     Departed,
-    /// Runs the rolling version untold, and is healthy; succeeds after the soak.
+    /// Runs the rolling version without an assignment and is healthy; succeeds after the soak.
     Adopting,
     /// In flight to the rolling version for an older rollout; joins this one.
     CarriedOver,
-    /// In flight to a version that was replaced; its place passes to the new one.
+    /// In flight to a version that was replaced; it can be assigned the new one.
     Passing,
-    /// Can be told now, when there is room.
+    /// Can be assigned the version now, within the batch.
     Ready,
-    /// Can be told now, when there is room; is broken already, so that telling it makes nothing worse.
+    /// Can be assigned the version now, within the batch; it is unavailable already, so updating it reduces
+    /// nothing.
     Unhealthy,
-    /// Belongs on last known good first, and can be told so now.
+    /// Needs last known good first, and can be assigned it now.
     Newcomer,
-    /// In flight to last known good, before its turn.
+    /// In flight to last known good, before it is updated.
     Settling,
-    /// Cannot be told now: it has just become quiet.
+    /// Cannot be assigned now: it has recently stopped reporting.
     Quiet,
-    /// Cannot be told now: it is not heard from.
+    /// Cannot be assigned now: it is silent.
     Silent,
-    /// Cannot be told now: an operator holds it.
+    /// Cannot be assigned now: an operator holds it.
     Held,
     /// Assigned by this rollout, in flight.
     InFlight,
@@ -35,29 +36,29 @@ pub(crate) enum TargetPhase {
     HeldFlight,
     /// Assigned by this rollout, succeeded.
     Succeeded,
-    /// Ran the version untold, counted as succeeded.
+    /// Ran the version without an assignment, counted as succeeded.
     Adopted,
     /// Assigned by this rollout, failed.
     Failed,
-    /// Assigned by this rollout, not heard from before its deadline, and still silent.
+    /// Assigned by this rollout, silent at its deadline, and silent still.
     Lost,
-    /// Has to go back to last known good.
+    /// Must be rolled back to last known good.
     Moved,
-    /// Has to go back, and is still in flight to what it was told before.
+    /// Must be rolled back, and is still in flight to its former assignment.
     MovedFlight,
-    /// Has to go back, and is not heard from.
+    /// Must be rolled back, and is silent.
     MovedSilent,
 }
 
-/// How many lanes there are.
+/// Number of phases.
 pub(crate) const LANES: usize = TargetPhase::MovedSilent as usize + 1;
 
-/// Several lanes together.
+/// A set of phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PhaseSet(u32);
 
 impl PhaseSet {
-    /// These lanes.
+    /// The set of these phases.
     pub(crate) const fn of(mut phases: &[TargetPhase]) -> Self {
         let mut bits = 0;
         while let [phase, rest @ ..] = phases {
@@ -67,12 +68,12 @@ impl PhaseSet {
         Self(bits)
     }
 
-    /// Whether a lane is among them.
+    /// Whether it contains a phase.
     pub(crate) const fn has(self, phase: TargetPhase) -> bool {
         self.0 & (1 << phase as u32) != 0
     }
 
-    /// Whether the lane at a place of the enum is among them.
+    /// Whether it contains the phase at this index of the enum.
     pub(crate) const fn has_place(self, place: u32) -> bool {
         self.0 & (1 << place) != 0
     }
@@ -87,7 +88,7 @@ pub(crate) const STARTED: PhaseSet = PhaseSet::of(&[
     TargetPhase::Lost,
 ]);
 
-/// Will move on without anything changing around them.
+/// Proceed without any change around them.
 pub(crate) const OPEN: PhaseSet = PhaseSet::of(&[
     TargetPhase::Adopting,
     TargetPhase::CarriedOver,
@@ -99,16 +100,16 @@ pub(crate) const OPEN: PhaseSet = PhaseSet::of(&[
     TargetPhase::InFlight,
 ]);
 
-/// Can be told something now.
+/// Can be assigned a version now.
 pub(crate) const TELLABLE: PhaseSet =
     PhaseSet::of(&[TargetPhase::Passing, TargetPhase::Ready, TargetPhase::Unhealthy, TargetPhase::Newcomer]);
 
-/// Wait for their turn.
+/// Wait to be updated.
 pub(crate) const QUEUED: PhaseSet = PhaseSet::of(&[TargetPhase::Ready, TargetPhase::Unhealthy]);
 
 /// Assigned by the rollout, in flight.
 pub(crate) const FLYING: PhaseSet = PhaseSet::of(&[TargetPhase::InFlight, TargetPhase::HeldFlight]);
 
-/// Have to go back.
+/// Must be rolled back.
 pub(crate) const MOVED: PhaseSet =
     PhaseSet::of(&[TargetPhase::Moved, TargetPhase::MovedFlight, TargetPhase::MovedSilent]);

@@ -1,5 +1,5 @@
-//! Ranks: where a target stands in the line before its name is looked at. Owns how domains and orders of a policy become
-//! a place in line.
+//! Ranks: the position of targets in the update order before their names are compared. Owns how a policy's
+//! domains and order become a rank.
 
 use alloc::sync::Arc;
 use core::cmp::Ordering;
@@ -11,41 +11,42 @@ use crate::words::label::Labels;
 use crate::words::name::TargetName;
 use crate::words::random::{STEP, mixed};
 
-/// The line a policy makes; one by name alone needs no ranks.
+/// The update order of a policy; an order by name alone needs no ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TargetOrdering {
     domain: Option<Domain>,
     order: TargetOrder,
 }
 
-/// A domain's place: those named in the policy first, then the others by value, those without the label last.
+/// Rank of a domain: the ones named in the policy first, then the others by value, targets without the label
+/// last.
 pub(crate) type DomainRank = (u32, Arc<str>);
 
-/// Where a target stands before its name is looked at: its domain, then its place in the policy's order.
+/// Rank of a target: its domain, then its position in the policy's order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     pub(crate) domain: DomainRank,
     order: (u64, Arc<str>),
 }
 
-/// A place in line: the rank, then the name. In one tree all targets have a rank or none has.
+/// Sort key of a target: the rank, then the name. In one tree either all targets have a rank or none has.
 pub(crate) type OrderKeyRef<'a> = (Option<&'a Rank>, &'a TargetName);
 
-/// A place in line that outlives the board, as changes name it.
+/// Sort key of a target that outlives the board, for changes.
 pub(crate) type OwnedOrderKey = (Option<Arc<Rank>>, TargetName);
 
 impl TargetOrdering {
-    /// The line of a policy.
+    /// The update order of a policy.
     pub(crate) fn of(policy: &Policy) -> Self {
         Self { domain: policy.domain.clone(), order: policy.order.clone() }
     }
 
-    /// Whether it goes by name alone.
+    /// Whether targets are ordered by name alone.
     pub(crate) fn is_by_name(&self) -> bool {
         self.domain.is_none() && self.order == TargetOrder::Name
     }
 
-    /// A target's rank in it; none when the line goes by name alone.
+    /// A target's rank; `None` when targets are ordered by name alone.
     pub(crate) fn rank(&self, name: &TargetName, labels: Option<&Labels>) -> Option<Arc<Rank>> {
         if self.is_by_name() {
             return None;
@@ -71,12 +72,12 @@ impl TargetOrdering {
     }
 }
 
-/// On which side of a domain a rank is.
+/// Order of a rank relative to a domain.
 pub(crate) fn side(rank: Option<&Rank>, domain: &DomainRank) -> Ordering {
     rank.map_or(Ordering::Equal, |rank| rank.domain.cmp(domain))
 }
 
-/// A number that depends on every byte of the name and on the seed, the same in every release.
+/// A hash of the name and the seed, the same in every release.
 fn shuffled(seed: u64, name: &TargetName) -> u64 {
     mixed(name.as_str().bytes().fold(FNV_START ^ seed.wrapping_mul(STEP), fnv))
 }

@@ -1,5 +1,5 @@
-//! Revising: much that changes on the board at once. Owns nothing but the shorter way; what comes of it is what folding
-//! one change after the other would bring.
+//! Bulk changes of the board. Owns the faster way only; the result is the same as that of folding one change
+//! after the other.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,18 +10,18 @@ use crate::rollout::board::rank::OwnedOrderKey;
 use crate::rollout::observation::Observation;
 use crate::words::name::TargetName;
 
-/// What changes of a target.
+/// A change of one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TargetUpdate {
-    /// What is seen of it.
+    /// A new observation.
     Sighting(Observation),
-    /// What it was told.
+    /// A changed assignment.
     State(TargetState),
 }
 
 impl Board {
-    /// Takes in changes of many targets, which come in name order and change no labels. A name that is not on the
-    /// board is passed over.
+    /// Applies changes of many targets, which must come in name order and change no labels. Names that are
+    /// not on the board are ignored.
     pub(crate) fn revise<T>(
         &mut self,
         changes: impl Iterator<Item = (TargetName, T)>,

@@ -1,50 +1,51 @@
-//! Tallies: how many targets of a stretch of the board stand where, and when time alone will change one of them.
+//! Tallies: the number of targets in each phase within a range of the board, and the next time at which one
+//! of them changes.
 
 use super::phase::{LANES, PhaseSet, TargetPhase};
 use crate::words::time::Timestamp;
 
-/// No time: nothing will happen by itself.
+/// No time: nothing changes without an event.
 pub(crate) const NEVER: Timestamp = Timestamp::from_millis(u64::MAX);
 
-/// Where one target stands, and what time will do to it.
+/// Phase of one target, and the times at which it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TargetPosition {
-    /// Its lane.
+    /// Its phase.
     pub(crate) phase: TargetPhase,
-    /// Whether it is a target now; what is kept of former ones has a place too.
+    /// Whether it is a target at present; former ones have a position too.
     pub(crate) member: bool,
-    /// Whether it has an assignment without a verdict.
+    /// Whether it has an assignment without an outcome.
     pub(crate) in_flight: bool,
-    /// Whether it is in flight, broken or not heard from.
+    /// Whether it is in flight, not functional or silent.
     pub(crate) unavailable: bool,
-    /// Whether it serves: it runs something, is heard from and is not failing.
+    /// Whether it is functional: it runs a version, reports and is not failing.
     pub(crate) functional: bool,
-    /// When its sighting, unchanged, brings something; [`NEVER`] if nothing.
+    /// Time at which its present observation next has an effect; [`NEVER`] if it has none.
     pub(crate) due: Timestamp,
-    /// Since when its deadline counts, on the entity's pause clock; [`NEVER`] if none counts.
+    /// Start of its deadline, on the entity's pause clock; [`NEVER`] if it has none running.
     pub(crate) clock_from: Timestamp,
 }
 
-/// What holds of a stretch of targets together.
+/// Counts over a range of targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PhaseTally {
-    /// Targets.
+    /// Number of targets.
     pub(crate) members: u32,
-    /// Those with an assignment without a verdict.
+    /// Number of targets with an assignment without an outcome.
     pub(crate) in_flight: u32,
-    /// Those that are in flight, broken or not heard from.
+    /// Number of targets that are in flight, not functional or silent.
     pub(crate) unavailable: u32,
-    /// Those that serve.
+    /// Number of functional targets.
     pub(crate) functional: u32,
-    /// The earliest of their due times.
+    /// The earliest due time.
     pub(crate) due: Timestamp,
-    /// The earliest of their deadline clocks.
+    /// The earliest start of a deadline.
     pub(crate) clock_from: Timestamp,
     phases: [u32; LANES],
 }
 
 impl PhaseTally {
-    /// Of no targets.
+    /// The tally of no targets.
     pub(crate) const EMPTY: Self = Self {
         members: 0,
         in_flight: 0,
@@ -55,7 +56,7 @@ impl PhaseTally {
         phases: [0; LANES],
     };
 
-    /// Counts one more target.
+    /// Adds one target.
     pub(crate) fn add(&mut self, place: &TargetPosition) {
         self.members += u32::from(place.member);
         self.in_flight += u32::from(place.in_flight);
@@ -68,8 +69,8 @@ impl PhaseTally {
         }
     }
 
-    /// Counts one target anew that had another place, or none, before. Says whether the earliest times have to be
-    /// looked for again, because that target may have been the one with the earliest.
+    /// Replaces the position of one target, or adds it if it had none. Returns whether the earliest times
+    /// must be searched for again, because that target may have been the earliest.
     pub(crate) fn exchange(&mut self, old: Option<&TargetPosition>, new: &TargetPosition) -> bool {
         let mut stale = false;
         if let Some(old) = old {
@@ -87,7 +88,7 @@ impl PhaseTally {
         stale
     }
 
-    /// Counts another stretch too.
+    /// Adds another range.
     pub(crate) fn join(&mut self, other: &Self) {
         self.members += other.members;
         self.in_flight += other.in_flight;
@@ -100,13 +101,13 @@ impl PhaseTally {
         }
     }
 
-    /// How many stand in these lanes.
+    /// Number of targets in these phases.
     pub(crate) fn count(&self, phases: PhaseSet) -> u64 {
         let among = |(place, _): &(u32, &u32)| phases.has_place(*place);
         (0..).zip(&self.phases).filter(among).map(|(_, count)| u64::from(*count)).sum()
     }
 
-    /// How many stand in this lane.
+    /// Number of targets in this phase.
     pub(crate) fn of(&self, phase: TargetPhase) -> u64 {
         self.phases.get(phase as usize).copied().map_or(0, u64::from)
     }

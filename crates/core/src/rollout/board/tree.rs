@@ -1,8 +1,9 @@
-//! The board's shelf: targets in line, in a tree whose every branch knows its tally. A copy shares everything with
-//! the original; a change copies one path. Knows nothing of rollouts.
+//! The board's tree: targets in update order, with a tally on every branch. A copy shares everything with the
+//! original; a change copies one path. Knows nothing of rollouts.
 //!
-//! Persistent ordered maps (rpds) were measured first: a change costs the same, but one map and one lane's set of names take
-//! 1.9 s to build for a million targets, this tree with all lanes and clocks 0.16 s; a full pass may take one second.
+//! Persistent ordered maps (rpds) were measured first: a change costs the same, but one map and one phase's
+//! set of names take 1.9 s to build for a million targets, this tree with all phases and clocks 0.16 s; a
+//! full pass may take one second.
 
 mod revise;
 pub(crate) mod walk;
@@ -16,11 +17,11 @@ use super::tally::{self, NEVER, PhaseTally};
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
-/// Most entries of a leaf and branches of a node. A change copies one leaf: fewer make it cheaper, more make the tree
-/// smaller. 32 was the best of 16 to 256 for a change at 100,000 targets.
+/// Most entries of a leaf and branches of a node. A change copies one leaf: fewer make it cheaper, more make
+/// the tree smaller. Of 16 to 256, 32 was the fastest for a change at 100,000 targets.
 const WIDTH: usize = 32;
 
-/// Targets in line.
+/// Targets in update order.
 #[derive(Debug, Clone)]
 pub(crate) struct TargetTree {
     root: Arc<TreeNode>,
@@ -40,15 +41,15 @@ struct Branch {
     node: Arc<TreeNode>,
 }
 
-/// What putting a target in did to a node.
+/// Result of an insertion into a node.
 struct Insertion {
-    /// The place of the one it took the name of.
+    /// The position of the target that was replaced.
     old: Option<tally::TargetPosition>,
-    /// The right half, if the node became too wide.
+    /// The right half, if the node became too wide and was split.
     right: Option<TreeNode>,
 }
 
-/// A place in line, kept.
+/// An owned sort key.
 #[derive(Debug, Clone)]
 struct OrderKey {
     rank: Option<Arc<Rank>>,
@@ -62,7 +63,7 @@ impl OrderKey {
 }
 
 impl TargetTree {
-    /// Targets that come in line, each once.
+    /// A tree of targets that come in update order, each once.
     pub(crate) fn from_sorted(members: impl Iterator<Item = BoardMember>) -> Self {
         let mut level: Vec<Branch> = Vec::new();
         let mut leaf = Vec::with_capacity(WIDTH);
@@ -97,7 +98,7 @@ impl TargetTree {
         &self.tally
     }
 
-    /// The target at this place.
+    /// The target with this sort key.
     pub(crate) fn get(&self, spot: OrderKeyRef<'_>) -> Option<&BoardMember> {
         let mut node = &*self.root;
         loop {
@@ -108,7 +109,7 @@ impl TargetTree {
         }
     }
 
-    /// Puts a target in its place, over a former one at the same.
+    /// Inserts a target, or replaces the one with the same sort key.
     pub(crate) fn put(&mut self, member: BoardMember) {
         let new = member.place;
         let Insertion { old, right } = Arc::make_mut(&mut self.root).put(member);
@@ -125,7 +126,7 @@ impl TargetTree {
         }
     }
 
-    /// Takes a target away.
+    /// Removes a target.
     pub(crate) fn remove(&mut self, spot: OrderKeyRef<'_>) {
         if self.get(spot).is_some() {
             Arc::make_mut(&mut self.root).remove(spot);
@@ -136,7 +137,7 @@ impl TargetTree {
         }
     }
 
-    /// Changes every target.
+    /// Changes every target in place; sort keys must stay the same.
     pub(crate) fn change_all(&mut self, mut change: impl FnMut(&mut BoardMember)) {
         Arc::make_mut(&mut self.root).change_all(&mut change);
         self.tally = self.root.count();
@@ -170,7 +171,7 @@ impl TreeNode {
         tally
     }
 
-    /// The earliest due time and deadline clock.
+    /// The earliest due time and the earliest start of a deadline.
     fn earliest(&self) -> (Timestamp, Timestamp) {
         let earlier = |a: (Timestamp, Timestamp), b: (Timestamp, Timestamp)| (a.0.min(b.0), a.1.min(b.1));
         match self {
@@ -260,7 +261,7 @@ impl Branch {
         (old, right.and_then(Self::over))
     }
 
-    /// Reads name and tally again from a node that changed.
+    /// Reads first key and tally again from a node that changed.
     fn refresh(&mut self) {
         if let Some(first) = self.node.first()
             && first.spot() != self.first.spot()
@@ -272,7 +273,7 @@ impl Branch {
 }
 
 impl BoardMember {
-    /// Its place in line.
+    /// Its sort key.
     pub(crate) fn spot(&self) -> OrderKeyRef<'_> {
         (self.rank.as_deref(), &self.name)
     }
@@ -286,7 +287,7 @@ fn find(members: &[BoardMember], spot: OrderKeyRef<'_>) -> Result<usize, usize> 
     members.binary_search_by(|member| member.spot().cmp(&spot))
 }
 
-/// The branch in which a target is, or would be.
+/// The branch that holds a target, or would hold it.
 fn branch_for(branches: &[Branch], spot: OrderKeyRef<'_>) -> usize {
     branches.partition_point(|branch| branch.first.spot() <= spot).saturating_sub(1)
 }

@@ -1,4 +1,4 @@
-//! What a pass changes on the simulated board: targets show what they do, and a verdict assigns them versions.
+//! Changes of the simulated board in a pass: reports of targets, and assignments of a verdict.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use crate::words::name::TargetName;
 use crate::words::random::RandomStream;
 
 impl Simulation {
-    /// Takes up targets where they are: who runs the version already, and who is on the way to something.
+    /// Takes over the present state of targets: which of them run the version, and which are in flight.
     pub(super) fn take_up(&mut self, behaviour: &impl TargetBehaviour) {
         let mut in_flight = Vec::new();
         for (place, target) in self.board.targets().enumerate() {
@@ -27,8 +27,9 @@ impl Simulation {
                 actor.since = Some(self.start);
                 self.notes.running += 1;
             }
-            let told = target.state.is_some_and(|state| Some(&state.version) == self.notes.version.as_ref());
-            if told || actor.since.is_some() {
+            let assigned =
+                target.state.is_some_and(|state| Some(&state.version) == self.notes.version.as_ref());
+            if assigned || actor.since.is_some() {
                 actor.touched = true;
                 self.notes.touched += 1;
             }
@@ -42,7 +43,7 @@ impl Simulation {
         }
     }
 
-    /// Lets targets show what is due.
+    /// Applies the scheduled changes that are due.
     pub(super) fn show(&mut self) {
         let Self { board, cast, notes, now, .. } = self;
         let due = cast.due(*now);
@@ -70,7 +71,7 @@ impl Simulation {
         });
     }
 
-    /// Brings a verdict onto the board, and asks who was told something what it does about it.
+    /// Applies a verdict to the board, and schedules the responses of targets that were assigned a version.
     pub(super) fn take(&mut self, verdict: RolloutVerdict, behaviour: &impl TargetBehaviour) {
         for rollout in &verdict.rollouts {
             self.notes.rollout(rollout);
@@ -102,12 +103,12 @@ impl Simulation {
         self.fold_states(run);
     }
 
-    /// Brings what targets were told onto the board; they come in name order.
+    /// Applies new assignments to the board; they come in name order.
     fn fold_states(&mut self, run: Vec<(TargetName, TargetState)>) {
         self.board.revise(run.into_iter(), |state, _| Some(TargetUpdate::State(state)));
     }
 
-    /// Notes what became of a target's state, and what it will do about it if it was told something.
+    /// Records the outcome of a target, and schedules its response if it has a new assignment.
     fn apply_assignment(&mut self, place: usize, state: &TargetState, behaviour: &impl TargetBehaviour) {
         let Some(actor) = self.cast.actors.get_mut(place) else { return };
         actor.succeeded = matches!(state.outcome, AssignmentOutcome::Succeeded { .. });
@@ -128,13 +129,13 @@ impl Simulation {
         }
     }
 
-    /// Asks a target what it does about what it was told. A silent one does nothing.
+    /// Asks the behaviour for a target's response to an assignment. A silent target does not respond.
     fn ask(&mut self, place: usize, state: &TargetState, behaviour: &impl TargetBehaviour) {
         let Some(actor) = self.cast.actors.get(place) else { return };
         if actor.silent {
             return;
         }
-        let told = AssignedVersion {
+        let assigned = AssignedVersion {
             target: &actor.name,
             version: &state.version,
             purpose: state.purpose,
@@ -143,13 +144,13 @@ impl Simulation {
             policy: &self.board.entity().policy,
         };
         let mut chance = RandomStream::for_one(self.seed, actor.name.as_str(), state.assignment.get());
-        let answer = behaviour.answer(&told, &mut chance);
+        let answer = behaviour.answer(&assigned, &mut chance);
         let (start, grain, now) = (self.start, self.grain, self.now);
         self.cast.expect(place, state.assigned_at, answer, |at| slot(start, grain, at).max(now.plus(grain)));
     }
 }
 
-/// Whether a target was told something that it has not answered yet, and can.
+/// Whether a target has an assignment that it has not answered yet, and can answer.
 fn owes_an_answer(target: &BoardTarget<'_>) -> bool {
     let (Some(observation), Some(state)) = (target.observation, target.state) else { return false };
     let answered = observation.answering == state.assignment

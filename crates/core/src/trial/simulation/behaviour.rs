@@ -1,5 +1,5 @@
-//! Behaviour: what targets do about what they are told, in virtual time. Owns the answers and the ready-made casts; never
-//! sees the board.
+//! Behaviour of simulated targets: how they respond to assignments in virtual time. Owns the responses and
+//! the predefined behaviours; never reads the board.
 
 use alloc::sync::Arc;
 
@@ -11,91 +11,91 @@ use crate::words::random::RandomStream;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// What one target was told.
+/// An assignment of a simulated target.
 #[derive(Debug, Clone, Copy)]
 pub struct AssignedVersion<'a> {
     /// Name of the target.
     pub target: &'a TargetName,
-    /// What it was told to run.
+    /// The assigned version.
     pub version: &'a Version,
-    /// Whether it is its turn, or goes back.
+    /// Whether it is an update, a rollback, or a move to last known good.
     pub purpose: AssignmentPurpose,
-    /// How often it was told something, this time included.
+    /// Number of the assignment of this target, from 1.
     pub assignment: AssignmentNumber,
     /// Virtual time of the assignment.
     pub at: Timestamp,
-    /// The policy under which.
+    /// The policy of the rollout.
     pub policy: &'a Policy,
 }
 
-/// What a target does about what it was told. Lengths count from when it was told.
+/// Response of a target to an assignment. Durations count from the assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SimulatedResponse {
-    /// It runs the version after `apply`, and well.
+    /// It runs the version after `apply`, and stays healthy.
     Succeeds {
-        /// How long it takes to run it.
+        /// Time until it runs the version.
         apply: Span,
     },
-    /// It reports after `apply` that it could not.
+    /// It reports a failure after `apply`.
     Fails {
-        /// How long it tried.
+        /// Time until it reports the failure.
         apply: Span,
-        /// How many attempts it made, from 1.
+        /// Number of attempts it made, from 1.
         attempts: u32,
     },
-    /// It runs the version after `apply`, and a check fails when it was healthy for so long.
+    /// It runs the version after `apply`, and a check fails after it was healthy for `healthy_for`.
     BecomesUnhealthy {
-        /// How long it takes to run it.
+        /// Time until it runs the version.
         apply: Span,
-        /// How long it is healthy; zero when it never is.
+        /// Time it is healthy; zero if it never is.
         healthy_for: Span,
     },
-    /// It is heard from, and never gets it done.
+    /// It keeps reporting, but never completes the assignment.
     Hangs,
-    /// It is not heard from any more.
+    /// It stops reporting.
     FallsSilent {
-        /// How long it is still heard from.
+        /// Time until its last report.
         after: Span,
     },
 }
 
 /// Behaviour of the targets of a simulation.
 pub trait TargetBehaviour {
-    /// What a target does about what it was just told. `chance` is the target's own stream for this assignment: the same
-    /// seed gives every target the same luck under every policy.
-    fn answer(&self, told: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse;
+    /// The response of a target to an assignment. `chance` is the target's own random stream for this
+    /// assignment: with the same seed every target draws the same numbers under every policy.
+    fn answer(&self, assigned: &AssignedVersion<'_>, chance: &mut RandomStream) -> SimulatedResponse;
 
-    /// Where a target stands, such as its zone; batches are counted by it.
+    /// The domain of a target, such as its zone; batches are counted by it.
     fn domain(&self, target: &TargetName) -> Option<Arc<str>> {
         let _ = target;
         None
     }
 }
 
-/// Everybody does alike; the way back, and to last known good, always succeeds.
+/// Every target responds alike; rollbacks, and moves to last known good, always succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UniformBehaviour {
-    /// What everybody does about the version.
+    /// Response of every target to an update.
     pub forward: SimulatedResponse,
-    /// How long a target takes to run last known good.
+    /// Time until a target runs last known good.
     pub back: Span,
 }
 
 impl UniformBehaviour {
-    /// Everybody runs it after `apply` and stays well: the earliest end.
+    /// Every target runs the version after `apply` and stays healthy: the earliest end.
     #[must_use]
     pub const fn succeeds(apply: Span) -> Self {
         Self { forward: SimulatedResponse::Succeeds { apply }, back: apply }
     }
 
-    /// Everybody says at once that it could not: a bad version that shows itself as early as it can.
+    /// Every target reports a failure at once: a bad version that is detected as early as possible.
     #[must_use]
     pub const fn fails_at_once(apply: Span) -> Self {
         Self { forward: SimulatedResponse::Fails { apply: Span::ZERO, attempts: u32::MAX }, back: apply }
     }
 
-    /// Everybody runs it, and fails a moment before that counts as success: a bad version that shows itself as late as it
-    /// can. Where checks fail nobody at once, only the deadline does.
+    /// Every target runs the version, and fails shortly before it would have succeeded: a bad version that is
+    /// detected as late as possible. If failing checks do not fail a target at once, only the deadline does.
     #[must_use]
     pub fn fails_at_last(apply: Span, policy: &Policy) -> Self {
         let moment = policy.soak.as_millis().saturating_sub(1);
@@ -105,8 +105,8 @@ impl UniformBehaviour {
 }
 
 impl TargetBehaviour for UniformBehaviour {
-    fn answer(&self, told: &AssignedVersion<'_>, _: &mut RandomStream) -> SimulatedResponse {
-        match told.purpose {
+    fn answer(&self, assigned: &AssignedVersion<'_>, _: &mut RandomStream) -> SimulatedResponse {
+        match assigned.purpose {
             AssignmentPurpose::Update | AssignmentPurpose::Adopted => self.forward,
             AssignmentPurpose::Rollback | AssignmentPurpose::KnownGood => {
                 SimulatedResponse::Succeeds { apply: self.back }

@@ -1,5 +1,5 @@
-//! A simulated fleet: targets that all run a good version and are to run a new one. Owns the board of such a fleet;
-//! nothing of it is ever stored.
+//! Simulated fleets: targets that all run a good version, with a request for a new one. Owns the board of
+//! such a fleet; nothing of it is ever stored.
 
 use alloc::sync::Arc;
 
@@ -21,20 +21,20 @@ use crate::words::version::Version;
 /// A simulated fleet and the version requested for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimulatedFleet {
-    /// The entity's name.
+    /// Name of the entity.
     pub entity: EntityName,
-    /// Who asks.
+    /// Author of the request.
     pub by: Actor,
-    /// What everybody runs; last known good.
+    /// The version that every target runs; last known good.
     pub good: Version,
-    /// What is asked for.
+    /// The requested version.
     pub wanted: Version,
-    /// When it is asked for.
+    /// Time of the request.
     pub at: Timestamp,
 }
 
 impl SimulatedFleet {
-    /// The board of these targets, which come in name order, each once, with what is heard of them and their labels.
+    /// The board of these targets, which must come in name order, each once, with its presence and labels.
     #[must_use]
     pub fn board(
         &self,

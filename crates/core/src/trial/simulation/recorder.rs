@@ -1,4 +1,4 @@
-//! The recorder: keeps what happens in a simulation, within bounds whatever its size.
+//! The recorder: stores the timeline of a simulation, bounded in size however long it is.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -11,45 +11,45 @@ use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// What is written down.
+/// Recorder of a simulation's timeline.
 pub(super) struct TimelineRecorder {
-    /// The version that is rehearsed.
+    /// The simulated version.
     pub(super) version: Option<Version>,
-    /// The newest rollout and where it stands.
+    /// Number and state of the newest rollout.
     pub(super) newest: Option<(RolloutNumber, RolloutState)>,
     pub(super) good_at: Option<Timestamp>,
-    /// When the version was found bad, and how many had been touched by then.
+    /// Time at which the version was judged bad, and the number of touched targets by then.
     pub(super) stopped: Option<(Timestamp, u64)>,
     pub(super) batches_opened: u64,
     pub(super) batches: Vec<SimulatedBatch>,
     pub(super) samples: Vec<TimelineSample>,
     pub(super) most_in_flight: u64,
-    /// The same, on the way back.
+    /// The same during a rollback.
     pub(super) most_returning: u64,
-    /// How the rollout stood when it ended.
+    /// Counts of the rollout when it ended.
     pub(super) over: Option<TargetCounts>,
     back: bool,
     pub(super) passes: u64,
-    /// Targets that were ever told the version, or ran it.
+    /// Targets that were ever assigned the version, or ran it.
     pub(super) touched: u64,
-    /// Targets that run it.
+    /// Targets that run it at present.
     pub(super) running: u64,
     longest: Span,
     target_millis: u128,
-    /// How many had been told when the batch of the same place was full.
+    /// By batch: number of assigned targets at which it is full.
     full_at: Vec<u64>,
-    told: u64,
+    assigned: u64,
     keep: TimelineDetail,
-    /// How often the figures changed, and every how many of them is kept.
+    /// Number of changes of the counts; one in `stride` is kept as a sample.
     changes: u64,
     stride: u64,
     last: Option<TimelineSample>,
 }
 
-/// How much of a simulation is kept.
+/// How much of a simulation's timeline is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimelineDetail {
-    /// Most samples, at least 2; when there are more, every second one goes.
+    /// Most samples, at least 2; when there are more, every second one is dropped.
     pub samples: usize,
     /// Most batches; the first ones are kept.
     pub batches: usize,
@@ -75,7 +75,7 @@ impl TimelineRecorder {
             longest: Span::ZERO,
             target_millis: 0,
             full_at: Vec::new(),
-            told: 0,
+            assigned: 0,
             keep,
             changes: 0,
             stride: 1,
@@ -83,7 +83,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// Notes where a rollout stands, what is held of its version, and the batches it opened.
+    /// Records the state of a rollout, the judgement of its version, and the batches it started.
     pub(super) fn rollout(&mut self, rollout: &Rollout) {
         if self.newest.as_ref().is_none_or(|(number, _)| rollout.number >= *number) {
             self.newest = Some((rollout.number, rollout.state.clone()));
@@ -104,7 +104,7 @@ impl TimelineRecorder {
                 self.batches.push(SimulatedBatch {
                     number,
                     opened,
-                    told: 0,
+                    assigned: 0,
                     names: None,
                     domains: BTreeMap::new(),
                 });
@@ -115,14 +115,14 @@ impl TimelineRecorder {
             rollout.batches.last().map_or(self.batches_opened, |batch| batch.number.max(self.batches_opened));
     }
 
-    /// Notes that a target was told the version, in the batch that is open.
+    /// Records that a target was assigned the version, in the present batch.
     pub(super) fn turn(&mut self, target: &TargetName, behaviour: &impl TargetBehaviour) {
-        self.told += 1;
-        let place = self.full_at.partition_point(|full| *full < self.told);
+        self.assigned += 1;
+        let place = self.full_at.partition_point(|full| *full < self.assigned);
         let beyond = place >= self.batches.len() && self.batches_opened > self.keep.batches as u64;
         let place = place.min(self.batches.len().saturating_sub(1));
         let Some(batch) = self.batches.get_mut(place).filter(|_| !beyond) else { return };
-        batch.told += 1;
+        batch.assigned += 1;
         batch.names = Some(match batch.names.take() {
             None => (target.clone(), target.clone()),
             Some((first, last)) if *target > last => (first, target.clone()),
@@ -134,13 +134,13 @@ impl TimelineRecorder {
         }
     }
 
-    /// Notes how long a target ran the version.
+    /// Records how long a target ran the version.
     pub(super) fn ran(&mut self, span: Span) {
         self.longest = self.longest.max(span);
         self.target_millis += u128::from(span.as_millis());
     }
 
-    /// Notes how things stand after a pass.
+    /// Records the counts after a pass.
     pub(super) fn sample(&mut self, sample: TimelineSample) {
         let most = if self.back { &mut self.most_returning } else { &mut self.most_in_flight };
         *most = sample.in_flight.max(*most);
@@ -162,7 +162,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// How things stand at the end goes last, whatever was left out before.
+    /// Adds the final counts as the last sample, whatever was dropped before.
     pub(super) fn finish(&mut self, at: Timestamp) {
         let Some(last) = self.last else { return };
         self.samples.truncate(self.keep.samples.max(2) - 1);
@@ -171,7 +171,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// What the version did, if it was found bad.
+    /// The damage of the version, if it was judged bad.
     pub(super) fn blast(&self) -> Option<BlastRadius> {
         let (stopped, touched) = self.stopped?;
         let (longest, target_millis) = (self.longest, self.target_millis);

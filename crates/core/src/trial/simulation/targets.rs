@@ -1,4 +1,4 @@
-//! The targets of a simulation, each with the changes it still has to show. Owns when a target shows what; decides
+//! The targets of a simulation, each with its scheduled changes. Owns what a target reports when; decides
 //! nothing about the rollout.
 
 use alloc::collections::BTreeMap;
@@ -26,21 +26,21 @@ pub(super) struct SimulatedTargets {
 /// One target.
 pub(super) struct SimulatedTarget {
     pub(super) name: TargetName,
-    /// What it was told last; cues for anything older are dropped.
+    /// Number of its last assignment; changes scheduled for an older one are dropped.
     pub(super) assignment: AssignmentNumber,
-    /// Since when it runs the version that is rehearsed.
+    /// Time since which it runs the simulated version.
     pub(super) since: Option<Timestamp>,
-    /// Whether it was ever told that version, or ran it.
+    /// Whether it was ever assigned that version, or ran it.
     pub(super) touched: bool,
     /// Whether it counts as succeeded.
     pub(super) succeeded: bool,
-    /// Whether its check fails by now.
+    /// Whether its check fails at present.
     pub(super) sick: bool,
-    /// Whether it is not heard from, and so does nothing about what it is told.
+    /// Whether it is silent, and so does not respond to assignments.
     pub(super) silent: bool,
 }
 
-/// What one target shows at a time.
+/// A change that a target reports at a time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScheduledChange {
     pub(super) actor: usize,
@@ -48,16 +48,16 @@ pub(super) struct ScheduledChange {
     pub(super) shows: SimulatedReport,
 }
 
-/// What a target shows.
+/// A change of what a target reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SimulatedReport {
-    /// It runs what it was told, and is healthy.
+    /// It runs the assigned version, and is healthy.
     Healthy,
-    /// It runs what it was told, and a check fails.
+    /// It runs the assigned version, and a check fails.
     Unhealthy,
-    /// It could not, after so many attempts.
+    /// It failed, after this many attempts.
     Failed(u32),
-    /// It is not heard from any more.
+    /// It stops reporting.
     Silence,
 }
 
@@ -69,7 +69,7 @@ impl SimulatedTargets {
         Self { actors, pending: BTreeMap::new(), could_not, sick }
     }
 
-    /// The place of a target; looked for near `hint` first, because targets come in name order.
+    /// Index of a target; searched for near `hint` first, because targets come in name order.
     pub(super) fn find(&self, hint: usize, name: &TargetName) -> Option<usize> {
         let ahead = self.actors.get(hint..).unwrap_or_default();
         if ahead.first().is_none_or(|first| first.name > *name) {
@@ -84,7 +84,7 @@ impl SimulatedTargets {
         Some(hint + reach / 2 + place)
     }
 
-    /// Notes what a target will show; `slot` says in which pass a time falls.
+    /// Schedules a change of a target; `slot` maps a time to its pass.
     pub(super) fn expect(
         &mut self,
         actor: usize,
@@ -113,12 +113,12 @@ impl SimulatedTargets {
         }
     }
 
-    /// When the next target shows something.
+    /// Time of the next scheduled change.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.pending.first_key_value().map(|(at, _)| *at)
     }
 
-    /// Takes out what is shown by `now`, in name order, but for what a newer assignment has overtaken.
+    /// Removes and returns the changes due by `now`, in name order, without those for older assignments.
     pub(super) fn due(&mut self, now: Timestamp) -> Vec<ScheduledChange> {
         let mut due = Vec::new();
         while self.next().is_some_and(|at| at <= now) {
@@ -129,7 +129,7 @@ impl SimulatedTargets {
         due
     }
 
-    /// What is seen of a target that shows this.
+    /// The observation of a target after this change.
     pub(super) fn observation(
         &self,
         shows: SimulatedReport,
@@ -162,7 +162,7 @@ impl SimulatedTargets {
         }
     }
 
-    /// How many count as succeeded although their check fails, or is still to fail.
+    /// Number of targets that succeeded although their check fails, or will fail.
     pub(super) fn late(&self) -> u64 {
         let to_fail = self.pending.values().flatten().filter(|cue| cue.shows == SimulatedReport::Unhealthy);
         let still = |cue: &&ScheduledChange| {
@@ -177,13 +177,13 @@ impl SimulatedTargets {
 
 impl SimulatedTarget {
     fn of(target: BoardTarget<'_>) -> Self {
-        let told = target.state.map(|state| state.assignment).unwrap_or_default();
+        let assigned = target.state.map(|state| state.assignment).unwrap_or_default();
         let silent = target.observation.is_none_or(|observation| observation.contact != PresenceState::Up);
         let (since, touched, succeeded, sick) = (None, false, false, false);
-        Self { name: target.name.clone(), assignment: told, since, touched, succeeded, sick, silent }
+        Self { name: target.name.clone(), assignment: assigned, since, touched, succeeded, sick, silent }
     }
 
-    /// Notes what it shows; says whether it runs what it was told.
+    /// Records a change; returns whether the target runs the assigned version.
     pub(super) fn show(&mut self, shows: SimulatedReport) -> bool {
         self.sick = shows == SimulatedReport::Unhealthy;
         self.silent |= shows == SimulatedReport::Silence;

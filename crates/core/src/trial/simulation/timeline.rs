@@ -1,4 +1,4 @@
-//! The timeline: what happened in a simulation, in order. Knows nothing of the causes.
+//! The timeline of a simulation: what happened, in order. Holds no causes.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -10,36 +10,36 @@ use crate::words::name::TargetName;
 use crate::words::time::{Span, Timestamp};
 use crate::words::version::Version;
 
-/// What happened in a simulation.
+/// The timeline of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
-    /// When it began.
+    /// Virtual time of the start.
     pub began: Timestamp,
-    /// When its last pass was.
+    /// Virtual time of the last pass.
     pub ended: Timestamp,
     /// How it ended.
     pub end: SimulationEnd,
-    /// The version that was rolled out; `None` when nothing was.
+    /// The version that was rolled out; `None` if there was none.
     pub version: Option<Version>,
-    /// The policy as numbers of targets, when it began.
+    /// The policy as numbers of targets, at the start.
     pub thresholds: Thresholds,
-    /// How many passes the decider made.
+    /// Number of passes of the decider.
     pub passes: u64,
-    /// How many batches were opened.
+    /// Number of batches started.
     pub batches_opened: u64,
-    /// The first of them, as many as were to be kept.
+    /// The first batches, up to the limit of the setup.
     pub batches: Vec<SimulatedBatch>,
-    /// How things stood over time: the first pass, the last one, and some between, never more than were to be kept.
+    /// Samples of the counts: the first pass, the last one, and some between, up to the limit of the setup.
     pub samples: Vec<TimelineSample>,
-    /// Most targets in flight after any pass on the way forward.
+    /// Most targets in flight after any pass while rolling forward.
     pub most_in_flight: u64,
-    /// Most targets in flight after any pass on the way back.
+    /// Most targets in flight after any pass while rolling back.
     pub most_returning: u64,
-    /// Targets that counted as succeeded and failed later, seen or not.
+    /// Targets that succeeded and failed later, whether observed or not.
     pub late: u64,
-    /// When the version was called good.
+    /// Virtual time at which the version was judged good.
     pub good_at: Option<Timestamp>,
-    /// What a bad version did; `None` when it was not found bad.
+    /// Damage of a bad version; `None` if it was not judged bad.
     pub blast: Option<BlastRadius>,
 }
 
@@ -48,41 +48,41 @@ pub struct Timeline {
 pub enum SimulationEnd {
     /// The rollout reached this final state.
     Over(RolloutState),
-    /// It stands still until a person does something.
+    /// It is paused until a person acts.
     NeedsPerson(RolloutState),
-    /// It waits for something that time alone does not bring.
+    /// It waits for a condition that does not change with time alone.
     Stuck(RolloutState),
-    /// It was still in this state when the time to look at was over.
+    /// It was still in this state at the horizon.
     Horizon(RolloutState),
     /// There was nothing to roll out.
     Nothing,
 }
 
-/// One batch.
+/// A batch of a simulated rollout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimulatedBatch {
-    /// Its place, from 1.
+    /// Number of the batch, from 1.
     pub number: u64,
-    /// When its first target was told.
+    /// Virtual time at which its first target was assigned.
     pub opened: Timestamp,
-    /// How many targets were told in it.
-    pub told: u64,
-    /// The first and the last of them by name; `None` when none was told.
+    /// Number of targets assigned in it.
+    pub assigned: u64,
+    /// The first and the last of them by name; `None` if there were none.
     pub names: Option<(TargetName, TargetName)>,
-    /// How many of them stand where, as far as that is known.
+    /// Number of them in each domain, as far as known.
     pub domains: BTreeMap<Arc<str>, u64>,
 }
 
-/// How things stood after a pass.
+/// Counts of targets after a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimelineSample {
     /// Virtual time.
     pub at: Timestamp,
-    /// Targets that were ever told the version.
-    pub told: u64,
-    /// Targets that run it.
+    /// Targets that were ever assigned the version.
+    pub assigned: u64,
+    /// Targets that run it at present.
     pub running: u64,
-    /// Targets told something, without a verdict yet.
+    /// Targets with an assignment without an outcome.
     pub in_flight: u64,
     /// Targets that succeeded on it.
     pub succeeded: u64,
@@ -92,15 +92,15 @@ pub struct TimelineSample {
     pub unreachable: u64,
 }
 
-/// What a bad version did before it was stopped, and until everybody was off it.
+/// Damage of a bad version until it was stopped, and until no target ran it any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlastRadius {
-    /// When it was found bad.
+    /// Virtual time at which it was judged bad.
     pub stopped: Timestamp,
-    /// Targets that had been told it by then, or ran it.
+    /// Targets that had been assigned it by then, or ran it.
     pub touched: u64,
-    /// The longest that any target ran it.
+    /// The longest time that any target ran it.
     pub longest: Span,
-    /// How long all targets together ran it, in milliseconds.
+    /// Total time that all targets ran it, in milliseconds.
     pub target_millis: u128,
 }

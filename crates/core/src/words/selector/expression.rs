@@ -1,4 +1,4 @@
-//! The tree that a selector means, and the error of a text that is not one.
+//! The expression tree of a selector, and the error for a text that is not a valid one.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -9,10 +9,10 @@ use crate::words::label::Labels;
 /// Longest selector, in bytes.
 pub const MAX_SELECTOR_BYTES: usize = 4_096;
 
-/// Deepest nesting of parentheses and `not`: keeps reading one within a small stack.
+/// Deepest nesting of parentheses and `not`: bounds the stack that parsing uses.
 pub const MAX_SELECTOR_DEPTH: usize = 32;
 
-/// What a selector means.
+/// An expression of a selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Expression {
     All,
@@ -56,7 +56,7 @@ pub(super) enum Predicate {
 }
 
 impl Predicate {
-    /// A label that is not there is no value: it satisfies `!=` and `not in`, and nothing else.
+    /// A missing label has no value: it satisfies `!=` and `not in`, and nothing else.
     fn holds(&self, value: Option<&str>) -> bool {
         match self {
             Self::Exists => value.is_some(),
@@ -68,12 +68,12 @@ impl Predicate {
     }
 }
 
-/// Why a text is not a selector.
+/// Why a text is not a valid selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read the selector at position {position}: {reason}")]
 pub struct SelectorError {
     /// Byte position in the text, from 0.
     pub position: usize,
-    /// What was wrong there, and what was expected.
+    /// What is wrong there, and what was expected.
     pub reason: &'static str,
 }

@@ -1,4 +1,4 @@
-//! The selector grammar. Owns the reading of text; never judges nodes.
+//! The selector grammar. Owns the parser; never evaluates a selector.
 //!
 //! ```text
 //! either = both *( "or" both )
@@ -24,7 +24,7 @@ use crate::words::selector::expression::{
 
 type Text<'a> = LocatingSlice<&'a str>;
 
-/// Reads a whole selector.
+/// Parses a whole selector.
 pub(super) fn read(text: &str) -> Result<Expression, SelectorError> {
     if text.len() > MAX_SELECTOR_BYTES {
         let reason = "it is longer than 4096 bytes";
@@ -117,7 +117,7 @@ fn value(rest: &mut Text<'_>) -> Result<String, SelectorError> {
     if text.is_empty() { refuse(&before, "expected a value") } else { Ok(text.to_string()) }
 }
 
-/// One run of characters that keys and values are made of.
+/// A run of characters that keys and values consist of.
 fn token<'a>(rest: &mut Text<'a>) -> &'a str {
     let run = |c: char| u8::try_from(c).is_ok_and(is_value_byte);
     let found = take_while::<_, _, winnow::error::EmptyError>(0.., run).parse_next(rest).unwrap_or("");

@@ -4,7 +4,7 @@ use core::fmt;
 
 use jiff::civil::Weekday;
 
-/// Weekdays as they are written, Monday first.
+/// Names of the weekdays, Monday first.
 pub(super) const WEEKDAYS: [(&str, Weekday); 7] = [
     ("Mon", Weekday::Monday),
     ("Tue", Weekday::Tuesday),
@@ -15,10 +15,10 @@ pub(super) const WEEKDAYS: [(&str, Weekday); 7] = [
     ("Sun", Weekday::Sunday),
 ];
 
-/// Minutes of a day.
+/// Minutes per day.
 pub(super) const DAY_MINUTES: u16 = 1_440;
 
-/// Writes days as single days and runs of them.
+/// Writes days as single days and ranges.
 pub(super) fn write_days(days: &[bool; 7], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if days.iter().all(|day| *day) {
         return f.write_str("daily");

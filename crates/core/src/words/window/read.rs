@@ -1,4 +1,4 @@
-//! Reading and writing a window as text. Owns the grammar: days, a stretch of the day, a zone, and whom it is for.
+//! The textual form of a window. Owns the grammar: days, hours, time zone, and the targets it applies to.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -10,14 +10,14 @@ use super::{Window, WindowError};
 use crate::words::selector::Selector;
 use crate::words::window::days::{DAY_MINUTES, WEEKDAYS};
 
-/// Longest part of a text that an error repeats, in characters.
+/// Longest part of a text that an error quotes, in characters.
 const SHOWN: usize = 120;
 
 impl FromStr for Window {
     type Err = WindowError;
 
-    /// Reads `DAYS HH:MM-HH:MM ZONE [for SELECTOR]`. Days are `daily`, `Mon..Fri`, `Sat,Sun`; `24:00` ends a day; an end
-    /// at or before the start is on the next day.
+    /// Reads `DAYS HH:MM-HH:MM ZONE [for SELECTOR]`. Days are `daily`, `Mon..Fri`, `Sat,Sun`; `24:00` ends a day;
+    /// an end at or before the start is on the next day.
     fn from_str(text: &str) -> Result<Self, WindowError> {
         let refuse = |reason: String| WindowError { text: text.chars().take(SHOWN).collect(), reason };
         let (when, only) = match text.split_once(" for ") {
@@ -61,7 +61,7 @@ fn read_day(text: &str) -> Result<usize, String> {
     found.ok_or_else(|| format!("{text:?} is not a day; days are Mon, Tue, Wed, Thu, Fri, Sat, Sun"))
 }
 
-/// When it opens, and how long it stays open, in minutes.
+/// Opening time and length, in minutes.
 fn read_stretch(text: &str) -> Result<(u16, u16), String> {
     let (from, to) = text
         .split_once('-')
@@ -101,7 +101,7 @@ fn read_zone(text: &str) -> Result<(String, TimeZone), String> {
     Ok((name.to_string(), zone))
 }
 
-/// Whether a zone's name is like what was written: its last part the same, or both the same but for two letters.
+/// Whether a time zone's name resembles the text: the same last part, or all the same except for two letters.
 fn is_near(name: &str, text: &str) -> bool {
     let city = |text: &str| text.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let (wanted, found) = (city(text), city(name));

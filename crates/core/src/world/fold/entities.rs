@@ -1,4 +1,4 @@
-//! Folds records of entities: the entity, its progress, rollouts, targets, controllers and their answers.
+//! Folds records of entities: the entity, its progress, rollouts, targets, controllers and hook answers.
 
 use super::kept;
 use crate::records::entity::Entity;

@@ -1,4 +1,5 @@
-//! What follows from a change: boards, order contents, who is present. Each costs what the change touches.
+//! Updates the indexes after a change: boards, order contents, held nodes. Each update costs time in
+//! proportion to what the change affects.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -16,7 +17,7 @@ use crate::words::map::Set;
 use crate::words::name::{EntityName, NodeName, PauseName, ServerName, TargetName};
 
 impl Fleet {
-    /// A node came, went, or changed its labels or pause.
+    /// A node was added, removed, or changed its labels or pause.
     pub(super) fn node_changed(&mut self, name: &NodeName, revision: Revision) {
         if self.loading {
             return;
@@ -28,7 +29,7 @@ impl Fleet {
         self.refresh_pause(name);
     }
 
-    /// A node's presence changed from what it was before.
+    /// A node's presence changed; `before` is the former one.
     pub(super) fn presence_changed(&mut self, name: &NodeName, before: Option<&Versioned<Presence>>) {
         if self.loading {
             return;
@@ -61,7 +62,7 @@ impl Fleet {
         }
     }
 
-    /// What is seen of a node may have changed, for each entity that picks it.
+    /// The observation of a node may have changed, for each entity whose selector matches it.
     pub(super) fn sightings_changed(&mut self, name: &NodeName, revision: Revision) {
         if self.loading {
             return;
@@ -80,7 +81,7 @@ impl Fleet {
         }
     }
 
-    /// An entity came, went, or changed.
+    /// An entity was added, removed, or changed.
     pub(super) fn entity_changed(&mut self, name: &EntityName, revision: Revision) {
         if self.loading {
             return;
@@ -115,7 +116,7 @@ impl Fleet {
         self.note_orphans(name);
     }
 
-    /// What an entity's controllers answered changed: what they say of single targets is seen with those targets.
+    /// The answers of an entity's hooks changed: those about single targets are part of their observations.
     pub(super) fn answers_changed(
         &mut self,
         name: &EntityName,
@@ -140,7 +141,7 @@ impl Fleet {
         }
     }
 
-    /// What a target was told changed.
+    /// The assignment of a target changed.
     pub(super) fn target_changed(
         &mut self,
         entity: &EntityName,
@@ -179,7 +180,7 @@ impl Fleet {
         }
     }
 
-    /// Builds every index, once all records are there.
+    /// Builds every index, once all records are present.
     pub(in super::super) fn build_indexes(&mut self, states: Vec<(EntityName, TargetName, TargetState)>) {
         let entities: Vec<EntityName> = self.entities.keys().cloned().collect();
         for name in &entities {
@@ -214,10 +215,11 @@ impl Fleet {
         }
     }
 
-    /// Puts what a target was told into its node's order, if the target is a node.
+    /// Puts a target's assignment into its node's order, if the target is a node.
     fn tell_target(&mut self, entity: &EntityName, target: &TargetName, state: Option<&TargetState>) {
         let known = self.entities.get(entity).map(|kept| &*kept.value);
-        // A controller may call its targets what nodes are called: that is not for the node.
+        // A controller may use the name of a node for a target of its own: that must not reach the node's
+        // order.
         if known.is_some_and(|entity| !entity.source.is_nodes()) {
             return;
         }
@@ -226,12 +228,12 @@ impl Fleet {
         let told = state.map(|state| Assignment {
             version: state.version.clone(),
             number: state.assignment,
-            means: ApplyMethod::of(kind, state),
+            method: ApplyMethod::of(kind, state),
         });
         self.tell(&node, entity, told);
     }
 
-    /// Puts into a node's order what it was told.
+    /// Puts an assignment into a node's order, or removes it.
     fn tell(&mut self, node: &NodeName, entity: &EntityName, told: Option<Assignment>) {
         let mut content = self.contents.get(node).cloned().unwrap_or_default();
         match told {
@@ -241,7 +243,7 @@ impl Fleet {
         self.set_content(node, content);
     }
 
-    /// A pause of several nodes came, went, or changed: each that it held or holds may start something, or nothing new.
+    /// A pause of several nodes was added, removed, or changed: updates each node that it matched or matches.
     pub(super) fn pause_changed(
         &mut self,
         name: PauseName,
@@ -288,7 +290,7 @@ impl Fleet {
         self.order_changed(node);
     }
 
-    /// Remembers an entity whose people removed it while records of it are left.
+    /// Notes an entity that was removed while records of it are left.
     pub(super) fn note_orphans(&mut self, name: &EntityName) {
         let gone = !self.entities.contains_key(name);
         let left = gone && self.leftovers(name).next().is_some();

@@ -1,4 +1,4 @@
-//! The class of each node (contact, paused, failing), which the tally counts.
+//! The class of each node (presence, paused, failing), which the tally counts.
 
 use super::super::fleet::Fleet;
 use super::super::tally::{NodeClass, NodeTally};
@@ -7,7 +7,7 @@ use crate::records::status::Status;
 use crate::words::name::NodeName;
 
 impl Fleet {
-    /// How a node is, if it is counted.
+    /// The class of a node; `None` if it is not counted.
     pub(super) fn node_class(&self, name: &NodeName) -> Option<NodeClass> {
         let node = self.active_node(name)?;
         let contact = self.presences.get(name).map_or(PresenceState::Never, |kept| kept.value.contact);
@@ -16,7 +16,7 @@ impl Fleet {
         Some(NodeClass { contact, is_paused: self.holds(&node.value), is_failing })
     }
 
-    /// The tally of all nodes, counted anew.
+    /// The tally of all nodes, counted from scratch.
     pub(super) fn count_nodes(&self) -> NodeTally {
         let mut tally = NodeTally::default();
         for name in self.nodes.keys() {

@@ -1,4 +1,5 @@
-//! Folds records of nodes: the node, its presence, its report, its order, its logs, and nodes that are expected.
+//! Folds records of nodes: the node, its presence, report, order and logs, and nodes that are expected to
+//! join.
 
 use super::kept;
 use crate::records::annotation::Annotation;
@@ -71,7 +72,7 @@ impl Fleet {
         self.sightings_changed(name, revision);
     }
 
-    /// Takes a report out of the indexes before it is replaced or goes.
+    /// Removes a report from the indexes before it is replaced or deleted.
     fn forget_report(&mut self, name: &NodeName) {
         let Some(before) = self.reports.get(name).map(|kept| kept.value.clone()) else { return };
         if let Some(at) = before.next_silence() {
@@ -98,7 +99,7 @@ impl Fleet {
         self.logs.remove_mut(&(node.clone(), category.clone(), entity.clone()));
     }
 
-    /// Changes something of a node, and how it is counted with it.
+    /// Changes a node, and its class in the tally accordingly.
     fn counting(&mut self, name: &NodeName, change: impl FnOnce(&mut Self)) {
         if self.loading {
             return change(self);
@@ -109,7 +110,7 @@ impl Fleet {
         self.tally.moved(before, after);
     }
 
-    /// A node is heard from again, or no longer.
+    /// A node became reachable, or is no longer.
     fn heard_from(&mut self, name: &NodeName, before: Option<&Versioned<Presence>>, revision: Revision) {
         self.presence_changed(name, before);
         self.sightings_changed(name, revision);

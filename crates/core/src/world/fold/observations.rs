@@ -1,4 +1,5 @@
-//! What is seen of targets: of nodes in their reports and presences, of external ones in what controllers report.
+//! Observations of targets: of nodes from their reports and presences, of external targets from their
+//! controllers' reports.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -21,7 +22,7 @@ use crate::words::name::{EntityName, NodeName, TargetName};
 use crate::words::time::Timestamp;
 
 impl Fleet {
-    /// What was reported of an external target changed.
+    /// The last report about an external target changed.
     pub(super) fn external_changed(
         &mut self,
         (entity, target): (&EntityName, &TargetName),
@@ -47,7 +48,7 @@ impl Fleet {
         self.note_orphans(entity);
     }
 
-    /// An entity came, went, or changed how long its targets may be silent.
+    /// An entity was added, removed, or changed its staleness limits.
     pub(super) fn refresh_dues(&mut self, entity: &EntityName) {
         let Some(staleness) = self.staleness(entity) else {
             self.overdue.remove_mut(entity);
@@ -59,7 +60,7 @@ impl Fleet {
         self.overdue.insert_mut(entity.clone(), dues);
     }
 
-    /// What was reported of an entity's external targets.
+    /// The last reports about an entity's external targets.
     pub fn externals_of<'a>(
         &'a self,
         entity: &'a EntityName,
@@ -96,7 +97,7 @@ impl Fleet {
         self.boards.insert_mut(name.clone(), board);
     }
 
-    /// What the engine sees of a target; none if it is not one.
+    /// The observation of a target; `None` if it is not a target.
     pub(super) fn observation(&self, entity: &EntityName, target: &TargetName) -> Option<Observation> {
         match &self.entities.get(entity)?.value.source {
             TargetSource::Nodes(_) => self.sighting_of_node(entity, &NodeName::parse(target.as_str()).ok()?),
@@ -107,7 +108,7 @@ impl Fleet {
         }
     }
 
-    /// What the engine sees of a node as a target; none if the entity does not pick it.
+    /// The observation of a node as a target; `None` if the entity's selector does not match it.
     pub(super) fn sighting_of_node(&self, entity: &EntityName, name: &NodeName) -> Option<Observation> {
         let node = self.active_node(name)?;
         let source = &self.entities.get(entity)?.value.source;
@@ -123,7 +124,7 @@ impl Fleet {
         external::observation(external, Labels::default(), self.word(entity, target))
     }
 
-    /// What the monitoring hook last said of a target.
+    /// The last answer of the monitoring hook about a target.
     fn word(&self, entity: &EntityName, target: &TargetName) -> Option<MonitorReport> {
         self.answers.get(entity)?.value.words.get(target).cloned()
     }
@@ -154,7 +155,7 @@ impl Fleet {
     }
 }
 
-/// The part of a map that is about one entity.
+/// The part of a map that belongs to one entity.
 pub(crate) fn of_entity<'a, T>(
     all: &'a Map<(EntityName, TargetName), T>,
     entity: &'a EntityName,

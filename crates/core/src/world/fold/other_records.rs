@@ -1,4 +1,5 @@
-//! Folds the other records of a namespace: registrations, services, freezes, pauses, slots, profiles, wait cycles, events.
+//! Folds the other records of a namespace: registrations, services, freezes, pauses, slots, profiles, wait cycles
+//! and events.
 
 use alloc::sync::Arc;
 

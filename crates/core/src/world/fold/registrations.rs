@@ -1,4 +1,4 @@
-//! What is offered to others: the catalogue, folded from what nodes offer and whether they are heard from.
+//! The catalogue, folded from service registrations and the presence of their nodes.
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -15,7 +15,7 @@ use crate::words::counter::Revision;
 use crate::words::name::{InstanceName, NodeName, ServiceName};
 
 impl Fleet {
-    /// What a node offers, or whether it is heard from, or whether it is a node at all, changed.
+    /// The registrations or presence of a node changed, or it was added or removed.
     pub(super) fn offers_changed(
         &mut self,
         name: &NodeName,
@@ -32,7 +32,7 @@ impl Fleet {
         self.waits_changed(name);
     }
 
-    /// A service's name became known.
+    /// A service became known by name.
     pub(super) fn service_heard(&mut self, name: &ServiceName, revision: Revision) {
         if self.loading || self.catalogue.service(name).is_some() {
             return;
@@ -42,7 +42,7 @@ impl Fleet {
         self.catalogue_log.add(revision, change);
     }
 
-    /// Builds the catalogue, once all records are there.
+    /// Builds the catalogue, once all records are present.
     pub(super) fn build_catalogue(&mut self) {
         let heard: Vec<CatalogueChange> =
             self.services.keys().cloned().map(CatalogueChange::ServiceKnown).collect();
@@ -55,7 +55,8 @@ impl Fleet {
                 self.catalogue.take(&change);
             }
         }
-        // A record of these never goes without another one being written: their revisions tell of every change.
+        // None of these records is deleted without another one being written: their revisions reflect every
+        // change.
         let revisions = self.nodes.values().map(|kept| kept.revision);
         let revisions = revisions.chain(self.presences.values().map(|kept| kept.revision));
         let revisions = revisions.chain(self.registrations.values().map(|kept| kept.revision));
@@ -63,7 +64,7 @@ impl Fleet {
         self.catalogue_log = CatalogueLog::begin(revisions.max().unwrap_or_default());
     }
 
-    /// What is to change in the catalogue about a node that offered `before`.
+    /// The changes of the catalogue for a node whose registrations were `before`.
     fn differences(&self, name: &NodeName, before: Option<&ServiceRegistrations>) -> Vec<CatalogueChange> {
         let registrations = self.registrations.get(name).map(|kept| &*kept.value);
         let registrations = registrations.filter(|_| self.active_node(name).is_some());

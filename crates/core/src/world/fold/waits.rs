@@ -1,4 +1,4 @@
-//! What each machine has to do with waiting: folded from what it reports of its entities and what it offers.
+//! Folds what each node contributes to waits: from the report of its entities, and its service registrations.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -10,14 +10,14 @@ use crate::records::wait_cycle::Waiter;
 use crate::words::name::{EntityName, NodeName};
 
 impl Fleet {
-    /// What is reported of a machine's entities, or what it offers, or whether it serves, changed.
+    /// The reported entities of a node, its registrations, or the state of its instances changed.
     pub(super) fn waits_changed(&mut self, node: &NodeName) {
         if !self.loading {
             self.waits.put(node, self.facts(node));
         }
     }
 
-    /// Builds the index, once all records and the catalogue are there.
+    /// Builds the index, once all records and the catalogue are present.
     pub(super) fn build_waits(&mut self) {
         let nodes: Vec<NodeName> = self.nodes.keys().cloned().collect();
         for node in nodes {
@@ -54,7 +54,7 @@ impl Fleet {
     }
 }
 
-/// What an entity waits for on a machine that reports this; none if for nothing.
+/// The services that an entity waits for on a node with this report; `None` if there are none.
 fn entity_waits(report: Option<&Report>, entity: &EntityName) -> Option<WaitEntry> {
     let report = report?.entities.get(entity).filter(|report| !report.lacks.is_empty())?;
     Some(WaitEntry { who: Waiter::Entity(entity.clone()), lacks: report.lacks.clone() })

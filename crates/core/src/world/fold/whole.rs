@@ -1,4 +1,4 @@
-//! Folds changes into the whole world: what belongs to no namespace here, the rest into its fleet.
+//! Folds changes into the whole world: records of no namespace here, the rest into their fleet.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::records::target::TargetState;
 use crate::words::counter::Revision;
 use crate::words::name::{EntityName, Namespace, TargetName};
 
-/// Target states of a namespace that wait for the boards they belong on.
+/// Target states of a namespace that wait for the boards they belong to.
 type States = Vec<(EntityName, TargetName, TargetState)>;
 
 impl World {
@@ -53,7 +53,7 @@ impl World {
         });
     }
 
-    /// Takes in one record, written at `revision`.
+    /// Applies one record, written at `revision`.
     pub fn put(&mut self, namespace: Option<&Namespace>, record: Record, revision: Revision) {
         self.revision = self.revision.max(revision);
         match (namespace, record) {
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Forgets one record, deleted at `revision`.
+    /// Removes one record, deleted at `revision`.
     pub fn delete(&mut self, namespace: Option<&Namespace>, key: &Key, revision: Revision) {
         self.revision = self.revision.max(revision);
         match (namespace, key) {

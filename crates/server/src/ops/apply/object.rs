@@ -68,7 +68,7 @@ impl Object {
             Document::Profile(_) => read("name", name).map(ObjectId::Profile),
             Document::Slot(_) => read("name", name).map(ObjectId::Slot),
         };
-        let labels = bellwether_api::v1::node::labels_in(document.labels()).map_err(within)?;
+        let labels = bellwether_api::v1::labels::labels_in(document.labels()).map_err(within)?;
         Ok(Self { id: id.map_err(within)?, labels, document: document.clone() })
     }
 

@@ -1,5 +1,5 @@
-//! Many changes in one walk: each branch on the way is entered, copied and counted once, however many of its targets
-//! change. Knows nothing of rollouts.
+//! Many changes in one walk: each branch on the way is visited, copied and counted once, however many of its
+//! targets change. Knows nothing of rollouts.
 
 use alloc::sync::Arc;
 use core::iter::Peekable;
@@ -9,7 +9,7 @@ use crate::rollout::board::member::BoardMember;
 use crate::rollout::board::rank::{OrderKeyRef, OwnedOrderKey};
 
 impl TargetTree {
-    /// Changes the targets at these places, which come in line. A place with nobody is passed over.
+    /// Changes the targets with these sort keys, which must come in order. A key without a target is ignored.
     pub(crate) fn change_some<T>(
         &mut self,
         changes: impl Iterator<Item = (OwnedOrderKey, T)>,
@@ -24,7 +24,7 @@ impl TargetTree {
 }
 
 impl TreeNode {
-    /// Makes the changes before `until`.
+    /// Applies the changes with keys before `until`.
     fn change_some<T>(
         &mut self,
         changes: &mut Peekable<impl Iterator<Item = (OwnedOrderKey, T)>>,

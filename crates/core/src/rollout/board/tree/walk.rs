@@ -1,5 +1,5 @@
-//! Walks over the tree: to the targets in some lanes, in line, all of them or those of one domain, passing over every
-//! branch that has none of them.
+//! Walks over the tree: visits the targets in some phases, in update order, all of them or those of one
+//! domain, and skips every branch without any.
 
 use core::cmp::Ordering;
 
@@ -13,19 +13,19 @@ use crate::rollout::board::tally::PhaseTally;
 use crate::words::name::TargetName;
 use crate::words::time::Timestamp;
 
-/// Which targets a walk is after.
+/// Filter for the targets that a walk visits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WalkFilter<'a> {
-    /// In these lanes.
+    /// Their phases.
     pub(crate) phases: PhaseSet,
-    /// Behind this place.
+    /// Only targets after this sort key.
     pub(crate) after: Option<OrderKeyRef<'a>>,
-    /// Of this domain.
+    /// Only targets of this domain.
     pub(crate) within: Option<&'a DomainRank>,
 }
 
 impl WalkFilter<'_> {
-    /// All targets in these lanes.
+    /// Every target in these phases.
     pub(crate) const fn all(phases: PhaseSet) -> Self {
         Self { phases, after: None, within: None }
     }
@@ -36,7 +36,7 @@ impl WalkFilter<'_> {
             && self.within.is_none_or(|domain| side(member.rank.as_deref(), domain) == Ordering::Equal)
     }
 
-    /// The branches in which there may be some.
+    /// The branches that may hold matching targets.
     fn among<'a>(&self, branches: &'a [Branch]) -> &'a [Branch] {
         let after = self.after.map_or(0, |after| branch_for(branches, after));
         let (first, end) = match self.within {
@@ -48,7 +48,7 @@ impl WalkFilter<'_> {
 }
 
 impl TargetTree {
-    /// Goes to the wanted targets in line, until `visit` says that it has seen enough.
+    /// Visits the matching targets in update order until `visit` returns false.
     pub(crate) fn walk<'a>(
         &'a self,
         wanted: &WalkFilter<'_>,
@@ -57,7 +57,7 @@ impl TargetTree {
         self.root.walk(wanted, visit);
     }
 
-    /// At most `limit` names of the wanted targets, in line.
+    /// At most `limit` names of the matching targets, in update order.
     pub(crate) fn names(&self, wanted: &WalkFilter<'_>, limit: u64) -> Vec<TargetName> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut found = Vec::new();
@@ -70,7 +70,7 @@ impl TargetTree {
         found
     }
 
-    /// The first of the wanted targets.
+    /// The first matching target.
     pub(crate) fn first(&self, wanted: &WalkFilter<'_>) -> Option<&BoardMember> {
         let mut found = None;
         self.walk(wanted, &mut |member| {
@@ -80,7 +80,7 @@ impl TargetTree {
         found
     }
 
-    /// The last of the wanted targets.
+    /// The last matching target.
     pub(crate) fn last(&self, wanted: &WalkFilter<'_>) -> Option<&BoardMember> {
         self.root.last(wanted)
     }
@@ -92,14 +92,14 @@ impl TargetTree {
         tally
     }
 
-    /// Names that are due by `now`, or whose deadline clock started at `clock_from` or before.
+    /// Names of targets that are due by `now`, or whose deadline started at `clock_from` or before.
     pub(crate) fn due(&self, now: Timestamp, clock_from: Option<Timestamp>) -> Vec<TargetName> {
         let mut found = Vec::new();
         self.root.find_due(now, clock_from, &mut found);
         found
     }
 
-    /// All targets in line.
+    /// All targets in update order.
     pub(crate) fn iter(&self) -> Iter<'_> {
         let mut iter = Iter { stack: Vec::new(), leaf: [].iter() };
         iter.enter(&self.root);
@@ -108,7 +108,7 @@ impl TargetTree {
 }
 
 impl TreeNode {
-    /// Says whether the walk goes on.
+    /// Returns whether the walk goes on.
     fn walk<'a>(&'a self, wanted: &WalkFilter<'_>, visit: &mut impl FnMut(&'a BoardMember) -> bool) -> bool {
         match self {
             Self::Leaf(members) => members.iter().filter(|member| wanted.wants(member)).all(visit),
@@ -140,7 +140,8 @@ impl TreeNode {
                 let (first, end) = domain_branches(branches, domain);
                 for index in first..end {
                     let Some(branch) = branches.get(index) else { continue };
-                    // A branch whose first target is of the domain, and the next one's too, has no others.
+                    // If the first targets of this branch and of the next one belong to the domain, so do all
+                    // between.
                     let begins = side(branch.first.rank.as_deref(), domain) == Ordering::Equal;
                     let whole = branches
                         .get(index + 1)
@@ -171,7 +172,7 @@ impl TreeNode {
     }
 }
 
-/// From and to which branch a domain may reach.
+/// The range of branches that may hold targets of a domain.
 fn domain_branches(branches: &[Branch], domain: &DomainRank) -> (usize, usize) {
     let before = |branch: &Branch| side(branch.first.rank.as_deref(), domain) == Ordering::Less;
     let behind = |branch: &Branch| side(branch.first.rank.as_deref(), domain) != Ordering::Greater;
@@ -179,7 +180,7 @@ fn domain_branches(branches: &[Branch], domain: &DomainRank) -> (usize, usize) {
     (first, branches.partition_point(behind))
 }
 
-/// All targets of a tree, in line.
+/// Iterator over all targets of a tree, in update order.
 pub(crate) struct Iter<'a> {
     stack: Vec<core::slice::Iter<'a, Branch>>,
     leaf: core::slice::Iter<'a, BoardMember>,

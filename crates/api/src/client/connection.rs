@@ -1,0 +1,303 @@
+//! The client that speaks the contract. Owns connections, deadlines and the reading of problems; decides nothing.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Method, Request, Uri, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::access::{Access, Identity};
+use super::error::CallError;
+use super::tls;
+use crate::paths::CONSISTENCY;
+use crate::problem::{Code, Problem};
+
+/// Longest answer read, in bytes: a list page of a thousand large nodes fits many times over.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+
+/// Deadline of a call unless the caller sets another.
+pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Time for the network and the server on top of a wait that was asked for.
+pub(super) const BEYOND_WAIT: Duration = Duration::from_secs(10);
+
+/// An answer without anything in it.
+pub(super) type Nothing = serde_json::Value;
+
+/// How often a connection is pinged, and how long the answer may take: a cut cable is noticed within the sum. A server takes
+/// a machine for gone that it has not heard for 14 s.
+const PING_EVERY: Duration = Duration::from_secs(6);
+const PING_DEADLINE: Duration = Duration::from_secs(5);
+
+/// A client of one server. Cheap to clone; clones share connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    base: String,
+    http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    bearer: Option<Arc<HeaderValue>>,
+    tls: rustls::ClientConfig,
+    is_consistent: bool,
+}
+
+impl Client {
+    /// A client that trusts whichever CA in the server's chain has this fingerprint: for joining, when nothing else is known
+    /// yet.
+    ///
+    /// # Errors
+    /// [`CallError::Setup`] if the address is not usable.
+    pub fn by_fingerprint(server: &str, fingerprint: &str) -> Result<Self, CallError> {
+        let base = server.trim_end_matches('/').to_owned();
+        let tls = tls::by_fingerprint(&base, fingerprint)?;
+        Ok(Self::with_tls(base, tls, None))
+    }
+
+    /// A client with this access.
+    ///
+    /// # Errors
+    /// [`CallError::Setup`] naming the part that cannot be used.
+    pub fn new(access: &Access) -> Result<Self, CallError> {
+        let base = access.server.trim_end_matches('/').to_owned();
+        let setup = |what: &str, reason: String| CallError::Setup { what: what.to_owned(), reason };
+        let uri: Uri = base.parse().map_err(|error| setup("the server address", format!("{error}")))?;
+        match uri.scheme_str() {
+            Some("https") if access.ca.is_none() => {
+                return Err(setup("the server address", "https needs the CA certificate too".to_owned()));
+            }
+            Some("http") if !is_loopback(&uri) && !matches!(access.identity, Identity::Nobody) => {
+                let reason = "http:// would send the token in clear; it is for loopback alone, use https://";
+                return Err(setup("the server address", reason.to_owned()));
+            }
+            Some("http" | "https") => {}
+            Some(_) | None => {
+                return Err(setup("the server address", format!("{base:?} does not start with https://")));
+            }
+        }
+        let bearer = match &access.identity {
+            Identity::Token(token) => {
+                let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose()))
+                    .map_err(|_| setup("the token", "it has characters that no token has".to_owned()))?;
+                value.set_sensitive(true);
+                Some(Arc::new(value))
+            }
+            Identity::Nobody | Identity::Node { .. } => None,
+        };
+        Ok(Self::with_tls(base, tls::config(access)?, bearer))
+    }
+
+    fn with_tls(base: String, tls: rustls::ClientConfig, bearer: Option<Arc<HeaderValue>>) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(Duration::from_secs(15)));
+        tcp.set_connect_timeout(Some(Duration::from_secs(5)));
+        let is_machine = tls.alpn_protocols.iter().any(|protocol| protocol == tls::MACHINE);
+        let connector = HttpsConnector::from((tcp, tls.clone()));
+        let http = legacy::Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(90))
+            .http2_keep_alive_interval(PING_EVERY)
+            .http2_keep_alive_timeout(PING_DEADLINE)
+            // The server does not ping a machine: it hears it.
+            .http2_keep_alive_while_idle(is_machine)
+            .build(connector);
+        Self { base, http, bearer, tls, is_consistent: false }
+    }
+
+    /// A client of another server, which is to be called with TLS, with the same access. It shares what is known of TLS: a server
+    /// that is come back to needs no second introduction, as long as it has run since.
+    ///
+    /// # Errors
+    /// [`CallError::Setup`] when the address cannot be used.
+    pub fn towards(&self, server: &str) -> Result<Self, CallError> {
+        let base = server.trim_end_matches('/').to_owned();
+        let unfit = |reason: String| CallError::Setup { what: "the server address".to_owned(), reason };
+        let uri: Uri = base.parse().map_err(|error| unfit(format!("{error}")))?;
+        if uri.scheme_str() != Some("https") {
+            return Err(unfit(format!("{base:?} does not start with https://")));
+        }
+        let client = Self::with_tls(base, self.tls.clone(), self.bearer.clone());
+        Ok(Self { is_consistent: self.is_consistent, ..client })
+    }
+
+    /// A client of the same server, with the same access, that shares no connection with this one.
+    #[must_use]
+    pub fn fresh(&self) -> Self {
+        let fresh = Self::with_tls(self.base.clone(), self.tls.clone(), self.bearer.clone());
+        Self { is_consistent: self.is_consistent, ..fresh }
+    }
+
+    /// The same client, whose reads are answered with everything that was committed before they were asked, or not at all:
+    /// then with [`Code::Store`].
+    #[must_use]
+    pub fn consistent(self) -> Self {
+        Self { is_consistent: true, ..self }
+    }
+
+    /// The server's address.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.base
+    }
+
+    /// Reads `path`.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, deadline: Duration) -> Result<T, CallError> {
+        self.call(Method::GET, path, Bytes::new(), deadline).await
+    }
+
+    /// Sends `body` to `path`.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn send<B: Serialize + Sync, T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &B,
+        deadline: Duration,
+    ) -> Result<T, CallError> {
+        let body = serde_json::to_vec(body).map_err(|error| CallError::Setup {
+            what: "the request".to_owned(),
+            reason: error.to_string(),
+        })?;
+        self.call(method, path, body.into(), deadline).await
+    }
+
+    /// Reads `path` as text.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn text(&self, path: &str, deadline: Duration) -> Result<String, CallError> {
+        let bytes = self.raw(Method::GET, path, Bytes::new(), deadline).await?;
+        String::from_utf8(bytes.to_vec()).map_err(|error| self.garbled(error))
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Result<T, CallError> {
+        let bytes = self.raw(method, path, body, deadline).await?;
+        let bytes: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
+        serde_json::from_slice(bytes).map_err(|error| self.garbled(error))
+    }
+
+    /// Boxed, so that everything below is compiled here, once, and not in each crate that awaits a call.
+    fn raw<'a>(
+        &'a self,
+        method: Method,
+        path: &'a str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send + 'a>> {
+        Box::pin(self.try_raw(method, path, body, deadline))
+    }
+
+    async fn try_raw(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        deadline: Duration,
+    ) -> Result<Bytes, CallError> {
+        let started = tokio::time::Instant::now();
+        let asked = async {
+            loop {
+                let request = self.request(method.clone(), path, body.clone())?;
+                let answer = self.answer(request).await;
+                match self.ask_again_in(&method, &answer) {
+                    Some(pause) if started.elapsed() + pause < deadline => tokio::time::sleep(pause).await,
+                    Some(_) | None => return answer,
+                }
+            }
+        };
+        match tokio::time::timeout(deadline, asked).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CallError::Timeout { server: self.base.clone(), after: deadline }),
+        }
+    }
+
+    /// When to ask again what a server had no room for: reads of whoever shows a token. A machine has other servers to ask,
+    /// and its link knows when; what changes something is for whoever wanted it to ask again.
+    fn ask_again_in(&self, method: &Method, answer: &Result<Bytes, CallError>) -> Option<Duration> {
+        match answer {
+            Err(CallError::Problem(problem))
+                if problem.code == Code::Busy && *method == Method::GET && self.bearer.is_some() =>
+            {
+                problem.retry_after_ms.map(Duration::from_millis)
+            }
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, CallError> {
+        let consistency = match (self.is_consistent && method == Method::GET, path.contains('?')) {
+            (false, _) => String::new(),
+            (true, false) => format!("?{CONSISTENCY}=linearizable"),
+            (true, true) => format!("&{CONSISTENCY}=linearizable"),
+        };
+        let uri = format!("{}{path}{consistency}", self.base);
+        let mut builder = Request::builder().method(method).uri(uri);
+        if !body.is_empty() {
+            builder = builder.header(header::CONTENT_TYPE, "application/json");
+        }
+        if let Some(bearer) = &self.bearer {
+            builder = builder.header(header::AUTHORIZATION, HeaderValue::clone(bearer));
+        }
+        builder
+            .body(Full::new(body))
+            .map_err(|error| CallError::Setup { what: path.to_owned(), reason: error.to_string() })
+    }
+
+    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Bytes, CallError> {
+        let unreachable = |reason: String| CallError::Unreachable { server: self.base.clone(), reason };
+        let answer = self.http.request(request).await.map_err(|error| unreachable(chain(&error)))?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES).collect().await;
+        let bytes = body.map_err(|error| unreachable(chain(&*error)))?.to_bytes();
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        match serde_json::from_slice::<Problem>(&bytes) {
+            Ok(problem) => Err(CallError::Problem(problem)),
+            Err(_) => Err(self.garbled(format!("status {status} without a problem in it"))),
+        }
+    }
+
+    fn garbled(&self, reason: impl std::fmt::Display) -> CallError {
+        CallError::Garbled { server: self.base.clone(), reason: reason.to_string() }
+    }
+}
+
+/// Whether an address can only be this machine.
+fn is_loopback(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// An error with all its causes in one line, each cause once.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut parts = vec![error.to_string()];
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if parts.last().is_none_or(|last| !last.contains(&text)) {
+            parts.push(text);
+        }
+        next = cause.source();
+    }
+    parts.join(": ")
+}

@@ -1,0 +1,43 @@
+//! The settings of an entity with external targets.
+
+use bellwether_core::records::external as core;
+use serde::{Deserialize, Serialize};
+
+use crate::shape::{ShapeError, read_some};
+
+/// Targets that controllers report, instead of nodes; for how long they may be silent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalSettings {
+    /// Not reported for so long is unreachable; `5m` if absent, `1s` at least.
+    #[schema(example = "5m")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable_after: Option<String>,
+    /// Not reported for so long is no target any more; `1h` if absent, longer than `silent_after`.
+    #[schema(example = "1h")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remove_after: Option<String>,
+}
+
+impl From<core::StalenessLimits> for ExternalSettings {
+    fn from(from: core::StalenessLimits) -> Self {
+        Self {
+            unreachable_after: Some(from.silent_after.to_string()),
+            remove_after: Some(from.let_go_after.to_string()),
+        }
+    }
+}
+
+impl TryFrom<&ExternalSettings> for core::StalenessLimits {
+    type Error = ShapeError;
+    fn try_from(from: &ExternalSettings) -> Result<Self, ShapeError> {
+        let default = Self::default();
+        let silent_after = read_some("unreachable_after", from.unreachable_after.as_deref())?;
+        let let_go_after = read_some("remove_after", from.remove_after.as_deref())?;
+        let patience = Self {
+            silent_after: silent_after.unwrap_or(default.silent_after),
+            let_go_after: let_go_after.unwrap_or(default.let_go_after),
+        };
+        patience.check().map_err(|(field, reason)| ShapeError::at(field, reason))
+    }
+}
